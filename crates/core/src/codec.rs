@@ -1,0 +1,200 @@
+//! The words for compression: which algorithm, with which settings.
+//!
+//! Plain data only. The code that compresses lives in `packfs-codec`; formats name an algorithm by their own
+//! on-disk number and translate it to [`Algorithm`] here, so that everything to the right speaks of one thing.
+
+use std::fmt;
+
+/// A compression algorithm together with its framing, as a decoder needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// DEFLATE in a zlib wrapper (RFC 1950).
+    Zlib,
+    /// LZMA1 in the `.lzma` ("alone") container: properties, dictionary size, 64-bit length, stream.
+    LzmaAlone,
+    /// LZO1X, raw, no header.
+    Lzo,
+    /// One `.xz` stream.
+    Xz,
+    /// LZ4 block format, raw, no frame.
+    Lz4,
+    /// One Zstandard frame.
+    Zstd,
+}
+
+impl Algorithm {
+    /// Every algorithm, in the order of their numbers in SquashFS.
+    pub const ALL: [Algorithm; 6] = [
+        Algorithm::Zlib,
+        Algorithm::LzmaAlone,
+        Algorithm::Lzo,
+        Algorithm::Xz,
+        Algorithm::Lz4,
+        Algorithm::Zstd,
+    ];
+
+    /// The name users type and read: `gzip` for zlib streams, as every tool of this field calls them.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Zlib => "gzip",
+            Algorithm::LzmaAlone => "lzma",
+            Algorithm::Lzo => "lzo",
+            Algorithm::Xz => "xz",
+            Algorithm::Lz4 => "lz4",
+            Algorithm::Zstd => "zstd",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How an encoder is to compress. Decoders need only the [`Algorithm`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodecSettings {
+    /// zlib streams.
+    Zlib {
+        /// 1 (fastest) to 12 (smallest); 10 to 12 search for near-optimal parses.
+        level: u8,
+        /// Base-2 logarithm of the window, 8 to 15.
+        window_log: u8,
+        /// Strategies of the zlib encoder to try in turn, smallest result kept; empty: the encoder's own choice.
+        strategies: Vec<ZlibStrategy>,
+    },
+    /// LZMA1, alone format.
+    LzmaAlone {
+        /// Preset 0 to 9.
+        preset: u8,
+        /// Dictionary in bytes.
+        dict_len: u32,
+    },
+    /// LZO1X.
+    Lzo {
+        /// The encoder's variant.
+        variant: LzoVariant,
+        /// 1 to 9 for [`LzoVariant::X999`]; ignored by the others.
+        level: u8,
+    },
+    /// XZ.
+    Xz {
+        /// Preset 0 to 9.
+        preset: u8,
+        /// liblzma's "extreme" flag: slower variant of the preset.
+        extreme: bool,
+        /// Dictionary in bytes.
+        dict_len: u32,
+        /// Branch filters to try besides none, smallest result kept.
+        filters: Vec<BranchFilter>,
+    },
+    /// LZ4, fast encoder.
+    Lz4 {
+        /// 1 (default) to 65,537: higher is faster and larger.
+        acceleration: u32,
+    },
+    /// LZ4, high compression encoder.
+    Lz4Hc {
+        /// 1 to 12.
+        level: u8,
+    },
+    /// Zstandard.
+    Zstd {
+        /// Negative (fast) to 22.
+        level: i32,
+    },
+}
+
+impl CodecSettings {
+    /// The algorithm that decodes what these settings produce.
+    pub fn algorithm(&self) -> Algorithm {
+        match self {
+            CodecSettings::Zlib { .. } => Algorithm::Zlib,
+            CodecSettings::LzmaAlone { .. } => Algorithm::LzmaAlone,
+            CodecSettings::Lzo { .. } => Algorithm::Lzo,
+            CodecSettings::Xz { .. } => Algorithm::Xz,
+            CodecSettings::Lz4 { .. } | CodecSettings::Lz4Hc { .. } => Algorithm::Lz4,
+            CodecSettings::Zstd { .. } => Algorithm::Zstd,
+        }
+    }
+}
+
+/// Strategies of zlib's `deflateInit2`, in the order of the SquashFS option bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ZlibStrategy {
+    /// `Z_DEFAULT_STRATEGY`.
+    Default,
+    /// `Z_FILTERED`.
+    Filtered,
+    /// `Z_HUFFMAN_ONLY`.
+    HuffmanOnly,
+    /// `Z_RLE`.
+    RunLength,
+    /// `Z_FIXED`.
+    Fixed,
+}
+
+/// Variants of the LZO1X encoder; every one decodes with the same decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LzoVariant {
+    /// Fastest, least memory (`lzo1x_1_11`).
+    X1_11,
+    /// `lzo1x_1_12`.
+    X1_12,
+    /// `lzo1x_1_15`.
+    X1_15,
+    /// The usual fast encoder (`lzo1x_1`).
+    X1,
+    /// The slow, dense encoder (`lzo1x_999`).
+    X999,
+}
+
+/// Branch-call-jump filters of XZ, in the order of the SquashFS option bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BranchFilter {
+    /// x86 and x86-64.
+    X86,
+    /// Big-endian PowerPC.
+    PowerPc,
+    /// Itanium.
+    Ia64,
+    /// ARM, 32-bit instructions.
+    Arm,
+    /// ARM Thumb.
+    ArmThumb,
+    /// SPARC.
+    Sparc,
+    /// AArch64.
+    Arm64,
+    /// RISC-V.
+    RiscV,
+}
+
+impl BranchFilter {
+    /// Every filter, in the order of the SquashFS option bits (bit 0 is x86).
+    pub const ALL: [BranchFilter; 8] = [
+        BranchFilter::X86,
+        BranchFilter::PowerPc,
+        BranchFilter::Ia64,
+        BranchFilter::Arm,
+        BranchFilter::ArmThumb,
+        BranchFilter::Sparc,
+        BranchFilter::Arm64,
+        BranchFilter::RiscV,
+    ];
+
+    /// The name users type: `x86`, `powerpc`, `ia64`, `arm`, `armthumb`, `sparc`, `arm64`, `riscv`.
+    pub fn name(self) -> &'static str {
+        match self {
+            BranchFilter::X86 => "x86",
+            BranchFilter::PowerPc => "powerpc",
+            BranchFilter::Ia64 => "ia64",
+            BranchFilter::Arm => "arm",
+            BranchFilter::ArmThumb => "armthumb",
+            BranchFilter::Sparc => "sparc",
+            BranchFilter::Arm64 => "arm64",
+            BranchFilter::RiscV => "riscv",
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Where the bytes of files come from while packing, comparing or archiving.
+
+use crate::Result;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Names one file's contents to the [`Contents`] that handed it out; means nothing to anybody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentId(pub u64);
+
+/// Contents of files, opened one at a time from any thread.
+pub trait Contents: Send + Sync {
+    /// Opens one file's contents.
+    ///
+    /// Errors name the file; a file that is not the one the tree was made from (other length or time) is an error.
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>>;
+}
+
+/// One opened file.
+pub trait ContentReader: Send {
+    /// Fills `buf` from `offset`; holes read as zeros. A source that ends too early is an error that names it.
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// The first run of data at or after `offset`, everything between being a hole; `None` if only a hole is left.
+    ///
+    /// A source that does not know its holes answers with one run up to the end.
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>>;
+}
+
+/// Contents held in memory, by index: for tests and small generated trees.
+#[derive(Default)]
+pub struct Held(Vec<Arc<[u8]>>);
+
+impl Held {
+    /// Keeps `bytes` and returns their id.
+    pub fn push(&mut self, bytes: impl Into<Arc<[u8]>>) -> ContentId {
+        self.0.push(bytes.into());
+        ContentId(self.0.len() as u64 - 1)
+    }
+}
+
+impl Contents for Held {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let bytes = usize::try_from(id.0).ok().and_then(|index| self.0.get(index));
+        let bytes = bytes.ok_or_else(|| crate::Error::failed(format!("no contents with id {}", id.0)))?;
+        Ok(Box::new(HeldReader(bytes)))
+    }
+}
+
+struct HeldReader<'a>(&'a [u8]);
+
+impl ContentReader for HeldReader<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
+        let bytes = self.0[start..].get(..buf.len());
+        buf.copy_from_slice(bytes.ok_or_else(|| crate::Error::failed("contents end early"))?);
+        Ok(())
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        let len = self.0.len() as u64;
+        Ok((offset < len).then_some(offset..len))
+    }
+}

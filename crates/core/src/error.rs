@@ -1,0 +1,150 @@
+//! One error type for the whole product: what, where, found, allowed, and a hint.
+
+use std::fmt;
+use std::io;
+
+/// `Result` with packfs's own [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Which of the different answers this is. Users and scripts act differently on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The operating system refused: a file, a device, permissions, a full disk.
+    Io,
+    /// Asked for something that cannot be done with this input, or only in part.
+    Failed,
+    /// The request itself is wrong.
+    Usage,
+    /// The input breaks the rules of its own format.
+    Corrupt,
+    /// The input may be fine, but packfs does not know it.
+    Unsupported,
+    /// The user asked to stop.
+    Cancelled,
+}
+
+impl ErrorKind {
+    /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            ErrorKind::Io | ErrorKind::Failed => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::Corrupt => 3,
+            ErrorKind::Unsupported => 4,
+            ErrorKind::Cancelled => 130,
+        }
+    }
+}
+
+/// An error: its kind, a message that names what, where, found and allowed, and hints for what to do.
+///
+/// Messages are lower case without a full stop: `corrupt squashfs image: inode table block at 0x1a2c00: length 9000,
+/// at most 8192 allowed`.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    hints: Vec<String>,
+    source: Option<io::Error>,
+}
+
+impl Error {
+    fn new(kind: ErrorKind, message: String) -> Self {
+        Error(Box::new(Inner { kind, message, hints: Vec::new(), source: None }))
+    }
+
+    /// The operating system refused `action` (such as `cannot read "a.sqfs"`).
+    pub fn io(action: impl fmt::Display, source: io::Error) -> Self {
+        let mut error = Error::new(ErrorKind::Io, action.to_string());
+        if source.kind() == io::ErrorKind::StorageFull {
+            error = error.hint("the disk is full; free some space or write to another one");
+        }
+        error.0.source = Some(source);
+        error
+    }
+
+    /// Something that was asked for could not be done.
+    pub fn failed(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Failed, message.to_string())
+    }
+
+    /// The request is wrong.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Usage, message.to_string())
+    }
+
+    /// `subject` (such as `squashfs image` or `tar archive`) breaks its own rules: `fault` says where, found, allowed.
+    pub fn corrupt(subject: impl fmt::Display, fault: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Corrupt, format!("corrupt {subject}: {fault}"))
+    }
+
+    /// `subject` uses something that packfs does not know.
+    pub fn unsupported(subject: impl fmt::Display, what: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Unsupported, format!("unsupported {subject}: {what}"))
+    }
+
+    /// The user asked to stop.
+    pub fn cancelled() -> Self {
+        Error::new(ErrorKind::Cancelled, "cancelled".into())
+    }
+
+    /// Adds a line of advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.0.hints.push(hint.to_string());
+        self
+    }
+
+    /// Puts `place` before the message: `"usr/bin/sh": corrupt ...`.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
+    }
+
+    /// Which answer this is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The lines of advice, in the order they were added.
+    pub fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    /// The operating system's error, if that is where it came from.
+    pub fn io_source(&self) -> Option<&io::Error> {
+        self.0.source.as_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|e| e as _)
+    }
+}
+
+/// Turns `io::Result` into ours, naming what was being done.
+pub trait ResultExt<T> {
+    /// Names the action that failed; the closure runs only on failure.
+    fn or_io<D: fmt::Display>(self, action: impl FnOnce() -> D) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> ResultExt<T> for std::result::Result<T, E> {
+    fn or_io<D: fmt::Display>(self, action: impl FnOnce() -> D) -> Result<T> {
+        self.map_err(|source| Error::io(action(), source.into()))
+    }
+}

@@ -1,0 +1,73 @@
+//! What a format is to the rest of packfs.
+
+use crate::{Image, Placed, Plan, Progress, Result, Section, Tree, Volume};
+use std::sync::Arc;
+
+/// An option that only one format knows, as `--help` and error messages name it.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionRow {
+    /// Its name, such as `fragments`.
+    pub name: &'static str,
+    /// What may be given, such as `on|off|always`.
+    pub values: &'static str,
+    /// What holds if it is not given.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+}
+
+/// What a user asked of a new image, before a format has looked at it.
+#[derive(Clone, Debug, Default)]
+pub struct PackSettings {
+    /// Codec as typed: `NAME[:LEVEL][,KEY=VALUE...]`; `None`: the format's default.
+    pub codec: Option<String>,
+    /// Block size in bytes; `None`: the format's default.
+    pub block_len: Option<u32>,
+    /// When the image was made, seconds since 1970.
+    pub made_at: i64,
+    /// Options of the format, as typed.
+    pub options: Vec<(String, String)>,
+}
+
+/// One on-disk format. Formats are listed in one table, `packfs-formats`; nothing else knows them by name.
+pub trait Format: Send + Sync {
+    /// Its name, as users type it.
+    fn name(&self) -> &'static str;
+
+    /// File name extensions that mean it, without the dot.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether the image starts like one of this format. Short images are simply not.
+    fn probe(&self, image: &dyn Image) -> Result<bool>;
+
+    /// Opens an image: checks what describes the whole, nothing more.
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>>;
+
+    /// The options that [`Format::packer`] takes besides codec and block size.
+    fn options(&self) -> &'static [OptionRow];
+
+    /// Prepares to pack.
+    ///
+    /// Errors: `Usage` for settings out of range (saying what is allowed), `Unsupported` for a read-only format.
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>>;
+}
+
+/// The packing side of a format, with its settings.
+pub trait PackFormat: Send + Sync {
+    /// Its name.
+    fn format_name(&self) -> &'static str;
+
+    /// The codec and its settings as a user would type them.
+    fn codec_name(&self) -> String;
+
+    /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents.
+    fn plan(&self, tree: &Tree) -> Result<Plan>;
+
+    /// Makes everything around the data. Pure: the same tree, plan and places give the same sections.
+    ///
+    /// Sections do not overlap each other or the data, and leave no gap from the start of the image to its end.
+    fn layout(&self, tree: &Tree, plan: &Plan, placed: &Placed, progress: &dyn Progress) -> Result<Vec<Section>>;
+
+    /// Length of the finished image is rounded up to a multiple of this, with zeros.
+    fn padding(&self) -> u64;
+}

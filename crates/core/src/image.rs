@@ -1,0 +1,32 @@
+//! Bytes at an offset: a file, memory, a slice of another image, a decompressed container.
+
+use crate::{Error, Result};
+
+/// An image to read from, by position, from many threads at once.
+pub trait Image: Send + Sync {
+    /// Length in bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads up to `buf.len()` bytes at `offset`; fewer only at the end of the image.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+
+    /// What to call the image in messages: usually its path in quotes.
+    fn name(&self) -> String;
+
+    /// Fills `buf` from `offset`.
+    ///
+    /// Errors: `Corrupt` when the image ends before that, with a hint that it looks truncated.
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(buf.len() as u64);
+        if end <= self.len() && self.read_at(offset, buf)? == buf.len() {
+            return Ok(());
+        }
+        let fault = format!("wanted {} bytes at {offset:#x}, image ends at {:#x}", buf.len(), self.len());
+        Err(Error::corrupt(self.name(), fault).hint("the file looks truncated"))
+    }
+}

@@ -1,0 +1,33 @@
+//! The words of packfs: what is packed, read, moved and reported, and nothing that does it.
+//!
+//! Owns the types that every other crate speaks in: [`Tree`] (a whole file hierarchy in memory), [`Volume`] (an opened
+//! image), [`Image`] (bytes at an offset), [`Plan`] and [`Placed`] (what the pack engine is asked for and what it
+//! answers), [`Format`], [`Error`], [`Progress`]. No format, no codec, no thread, no operating-system call, no unsafe.
+#![forbid(unsafe_code)]
+
+pub mod codec;
+mod content;
+mod error;
+mod facts;
+mod format;
+mod image;
+mod meta;
+mod path;
+mod plan;
+mod progress;
+mod tree;
+mod tree_builder;
+mod volume;
+
+pub use content::{ContentId, ContentReader, Contents, Held};
+pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
+pub use format::{Format, OptionRow, PackFormat, PackSettings};
+pub use image::Image;
+pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
+pub use path::{ImagePath, Name, escaped};
+pub use plan::{Cut, FileJob, FilePlace, Loss, Placed, Plan, Section, StoredBlock, Tail, TailPlace};
+pub use progress::{Progress, Silent, Stage};
+pub use tree::{Entry, Node, NodeId, NodeKind, Tree, XattrsId};
+pub use tree_builder::{BuildId, TreeBuilder};
+pub use volume::{DirCursor, DirEntry, Extent, ExtentFrom, Inode, InodeId, InodeKind, Volume, block_ref::BlockRef};

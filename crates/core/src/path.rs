@@ -1,0 +1,219 @@
+//! Names and paths inside an image: bytes, never `OsStr`, checked once.
+
+use crate::{Error, Result};
+use std::borrow::Borrow;
+use std::fmt;
+
+/// The name of one directory entry: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name<'a>(&'a [u8]);
+
+impl<'a> Name<'a> {
+    /// Longest name, in bytes, that Linux can hold.
+    pub const LEN_MAX: usize = 255;
+
+    /// Checks `bytes`; the error says what is wrong with them, without saying where.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, &'static str> {
+        match bytes {
+            [] => Err("empty name"),
+            b"." => Err("name \".\""),
+            b".." => Err("name \"..\""),
+            _ if bytes.len() > Self::LEN_MAX => Err("name longer than 255 bytes"),
+            _ if bytes.contains(&b'/') => Err("name with a slash"),
+            _ if bytes.contains(&0) => Err("name with a NUL byte"),
+            _ => Ok(Name(bytes)),
+        }
+    }
+
+    /// The bytes.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", escaped(self.0))
+    }
+}
+
+/// A path from the root of an image: checked [`Name`]s joined by `/`, no leading or trailing slash; empty is the root.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ImagePath(Vec<u8>);
+
+impl ImagePath {
+    /// The root directory.
+    pub fn root() -> Self {
+        ImagePath(Vec::new())
+    }
+
+    /// Normalises what users and archives write: leading `/` and `./`, doubled and trailing slashes and `.`
+    /// components are dropped.
+    ///
+    /// Errors: `Usage` for `..`, a NUL byte or a component over 255 bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut path = ImagePath(Vec::with_capacity(bytes.len()));
+        for component in bytes.split(|&b| b == b'/') {
+            if component.is_empty() || component == b"." {
+                continue;
+            }
+            let name = Name::new(component)
+                .map_err(|fault| Error::usage(format!("path \"{}\": {fault}", escaped(bytes))))?;
+            path.push(name);
+        }
+        Ok(path)
+    }
+
+    /// Appends one component.
+    pub fn push(&mut self, name: Name<'_>) {
+        if !self.0.is_empty() {
+            self.0.push(b'/');
+        }
+        self.0.extend_from_slice(name.as_bytes());
+    }
+
+    /// Removes the last component; `false` if this was the root.
+    pub fn pop(&mut self) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let end = self.0.iter().rposition(|&b| b == b'/').unwrap_or(0);
+        self.0.truncate(end);
+        true
+    }
+
+    /// This path with one more component.
+    #[must_use]
+    pub fn join(&self, name: Name<'_>) -> Self {
+        let mut joined = self.clone();
+        joined.push(name);
+        joined
+    }
+
+    /// The components from the root downwards.
+    pub fn names(&self) -> impl Iterator<Item = Name<'_>> {
+        self.0.split(|&b| b == b'/').filter(|c| !c.is_empty()).map(Name)
+    }
+
+    /// The last component; `None` for the root.
+    pub fn file_name(&self) -> Option<Name<'_>> {
+        self.names().last()
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether this is `ancestor` or lies below it.
+    pub fn starts_with(&self, ancestor: &ImagePath) -> bool {
+        ancestor.is_root()
+            || self.0 == ancestor.0
+            || (self.0.starts_with(&ancestor.0) && self.0.get(ancestor.0.len()) == Some(&b'/'))
+    }
+
+    /// The bytes, without a leading slash.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for ImagePath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Prints the path for people: a lone `/` for the root, unprintable bytes escaped.
+impl fmt::Display for ImagePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_root() { f.write_str("/") } else { write!(f, "{}", escaped(&self.0)) }
+    }
+}
+
+impl fmt::Debug for ImagePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// Shows bytes to people without letting them reach the terminal raw: valid UTF-8 without control characters as it is,
+/// everything else (and the backslash) as `\xNN` or `\n`, `\t`, `\\`.
+pub fn escaped(bytes: &[u8]) -> Escaped<'_> {
+    Escaped(bytes)
+}
+
+/// See [`escaped`].
+pub struct Escaped<'a>(&'a [u8]);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        for chunk in self.0.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                match c {
+                    '\\' => f.write_str("\\\\")?,
+                    '\n' => f.write_str("\\n")?,
+                    '\t' => f.write_str("\\t")?,
+                    // Bidirectional overrides and zero-width characters can make one name look like another.
+                    c if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') => {
+                        let mut utf8 = [0; 4];
+                        for byte in c.encode_utf8(&mut utf8).bytes() {
+                            write!(f, "\\x{byte:02x}")?;
+                        }
+                    }
+                    c => f.write_char(c)?,
+                }
+            }
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalises_what_users_and_archives_write() {
+        for (written, meant) in [("/", ""), ("", ""), ("./a//b/.", "a/b"), ("/usr/bin/", "usr/bin"), ("a/./b", "a/b")] {
+            assert_eq!(ImagePath::parse(written.as_bytes()).unwrap().as_bytes(), meant.as_bytes(), "{written}");
+        }
+    }
+
+    #[test]
+    fn refuses_components_that_could_leave_the_root_or_confuse_a_reader() {
+        for bad in [&b".."[..], b"a/../b", b"a\0b", &[b'x'; 256]] {
+            assert!(ImagePath::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(Name::new(b"a/b").is_err());
+    }
+
+    #[test]
+    fn pops_back_to_the_root() {
+        let mut path = ImagePath::parse(b"a/b").unwrap();
+        assert!(path.pop());
+        assert_eq!(path.as_bytes(), b"a");
+        assert!(path.pop());
+        assert!(path.is_root());
+        assert!(!path.pop());
+    }
+
+    #[test]
+    fn starts_with_compares_whole_components() {
+        let path = ImagePath::parse(b"usr/bin/env").unwrap();
+        assert!(path.starts_with(&ImagePath::parse(b"usr/bin").unwrap()));
+        assert!(path.starts_with(&ImagePath::root()));
+        assert!(!path.starts_with(&ImagePath::parse(b"usr/b").unwrap()));
+    }
+
+    #[test]
+    fn escapes_what_a_terminal_would_act_on() {
+        assert_eq!(escaped(b"a\x1b[31m\xff\\\n").to_string(), "a\\x1b[31m\\xff\\\\\\n");
+        assert_eq!(escaped("käse".as_bytes()).to_string(), "käse");
+        assert_eq!(escaped("a\u{202e}b".as_bytes()).to_string(), "a\\xe2\\x80\\xaeb");
+    }
+}

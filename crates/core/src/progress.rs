@@ -1,0 +1,46 @@
+//! How long work is followed and stopped, without knowing who watches.
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Looking at the source: names and metadata.
+    Scan,
+    /// Finding files with the same contents.
+    Dedupe,
+    /// Reading, compressing and writing file data.
+    Data,
+    /// Writing inodes, directories and tables.
+    Metadata,
+    /// Writing files out of an image.
+    Extract,
+    /// Decoding everything to see whether it can be.
+    Verify,
+}
+
+/// Watches long work. Every method may be called from any thread, often; implementations must be cheap.
+pub trait Progress: Send + Sync {
+    /// A stage begins; totals are 0 where unknown.
+    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
+        let _ = (stage, files_total, bytes_total);
+    }
+
+    /// This much more is done: files finished, bytes read, bytes written.
+    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
+        let _ = (files, bytes_in, bytes_out);
+    }
+
+    /// Something the user should know that does not stop the work.
+    fn warn(&self, message: &str) {
+        let _ = message;
+    }
+
+    /// Whether the user asked to stop; work then ends with [`crate::Error::cancelled`] and cleans up.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+pub struct Silent;
+
+impl Progress for Silent {}

@@ -1,0 +1,276 @@
+//! A whole file hierarchy in memory: what is packed, archived, listed and compared.
+//!
+//! Compact (about 100 bytes an entry), frozen once built by [`crate::TreeBuilder`], and always in one order: nodes are
+//! numbered depth first with names in byte order, so the same hierarchy gives the same tree whatever order its source
+//! was read in.
+
+use crate::{ContentId, DeviceNumber, FileType, ImagePath, Meta, Name, Xattrs};
+
+/// A node of a [`Tree`], by number: 0 is the root, parents come before their children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The root directory.
+    pub const ROOT: NodeId = NodeId(0);
+
+    /// As an index into tables with one row a node.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of extended attributes of a [`Tree`], by number; equal sets have equal numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct XattrsId(pub u32);
+
+impl XattrsId {
+    /// The empty set.
+    pub const NONE: XattrsId = XattrsId(0);
+}
+
+/// Type and type-specific part of a [`Node`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A directory; [`Tree::entries`] lists it.
+    Directory,
+    /// A regular file.
+    File {
+        /// Length in bytes, holes included.
+        len: u64,
+        /// Where its bytes come from.
+        content: ContentId,
+    },
+    /// A symbolic link with its target, raw bytes.
+    Symlink(Box<[u8]>),
+    /// A block device.
+    BlockDevice(DeviceNumber),
+    /// A character device.
+    CharDevice(DeviceNumber),
+    /// A named pipe.
+    Fifo,
+    /// A Unix socket.
+    Socket,
+}
+
+impl NodeKind {
+    /// The type without its details.
+    pub fn file_type(&self) -> FileType {
+        match self {
+            NodeKind::Directory => FileType::Directory,
+            NodeKind::File { .. } => FileType::File,
+            NodeKind::Symlink(_) => FileType::Symlink,
+            NodeKind::BlockDevice(_) => FileType::BlockDevice,
+            NodeKind::CharDevice(_) => FileType::CharDevice,
+            NodeKind::Fifo => FileType::Fifo,
+            NodeKind::Socket => FileType::Socket,
+        }
+    }
+}
+
+/// One file of any type. Several entries may name it (hard links), but never a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Type and its details.
+    pub kind: NodeKind,
+    /// Permissions, owner, time.
+    pub meta: Meta,
+    /// Extended attributes.
+    pub xattrs: XattrsId,
+    /// Link count as Linux shows it: entries that name it; for a directory 2 plus its subdirectories.
+    pub links: u32,
+    /// Directory of the first entry that names it; the root's is the root.
+    pub(crate) parent: NodeId,
+    /// That entry.
+    pub(crate) first_entry: u32,
+}
+
+impl Node {
+    /// Whether this is a directory.
+    pub fn is_dir(&self) -> bool {
+        matches!(self.kind, NodeKind::Directory)
+    }
+
+    /// The directory of the first entry that names this node; the root's parent is the root.
+    pub fn parent(&self) -> NodeId {
+        self.parent
+    }
+}
+
+/// A name in a directory and what it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The name, checked.
+    pub name: &'a [u8],
+    /// The node.
+    pub node: NodeId,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryRow {
+    pub name_start: u64,
+    pub node: NodeId,
+    pub name_len: u8,
+}
+
+/// Where a directory's entries stand in the table of entries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirRow {
+    pub node: NodeId,
+    pub entries_start: u32,
+    pub entries_end: u32,
+}
+
+/// A frozen file hierarchy.
+#[derive(Debug)]
+pub struct Tree {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) entries: Vec<EntryRow>,
+    pub(crate) names: Vec<u8>,
+    /// One row a directory, by rising node number.
+    pub(crate) dirs: Vec<DirRow>,
+    /// Set 0 is empty.
+    pub(crate) xattr_sets: Vec<Xattrs>,
+}
+
+impl Tree {
+    /// A node by its number. Panics if the number is not this tree's.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// How many nodes there are; their numbers are `0..node_count`.
+    pub fn node_count(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// How many names there are, the root's missing one not counted; hard links count each.
+    pub fn entry_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Every node in order.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u32), node))
+    }
+
+    /// The entries of a directory in byte order of their names; nothing for other nodes.
+    pub fn entries(&self, dir: NodeId) -> impl ExactSizeIterator<Item = Entry<'_>> + DoubleEndedIterator {
+        let rows = match self.dirs.binary_search_by_key(&dir, |row| row.node) {
+            Ok(found) => {
+                let row = self.dirs[found];
+                &self.entries[row.entries_start as usize..row.entries_end as usize]
+            }
+            Err(_) => &[],
+        };
+        rows.iter().map(|row| Entry { name: self.name(row), node: row.node })
+    }
+
+    fn name(&self, row: &EntryRow) -> &[u8] {
+        let start = row.name_start as usize;
+        &self.names[start..start + usize::from(row.name_len)]
+    }
+
+    /// Finds a name in a directory.
+    pub fn lookup(&self, dir: NodeId, name: &[u8]) -> Option<NodeId> {
+        let row = self.dirs[self.dirs.binary_search_by_key(&dir, |row| row.node).ok()?];
+        let rows = &self.entries[row.entries_start as usize..row.entries_end as usize];
+        rows.binary_search_by(|row| self.name(row).cmp(name)).ok().map(|index| rows[index].node)
+    }
+
+    /// Finds a path; symbolic links are not followed.
+    pub fn find(&self, path: &ImagePath) -> Option<NodeId> {
+        path.names().try_fold(NodeId::ROOT, |dir, name| self.lookup(dir, name.as_bytes()))
+    }
+
+    /// The path of the first entry that names a node.
+    pub fn path(&self, id: NodeId) -> ImagePath {
+        let mut names = Vec::new();
+        let mut at = id;
+        while at != NodeId::ROOT {
+            let node = self.node(at);
+            names.push(self.name(&self.entries[node.first_entry as usize]));
+            at = node.parent;
+        }
+        let mut path = ImagePath::root();
+        for name in names.into_iter().rev() {
+            path.push(Name::new(name).expect("the builder only takes checked names"));
+        }
+        path
+    }
+
+    /// The name in the first entry that names a node; empty for the root.
+    pub fn first_name(&self, id: NodeId) -> &[u8] {
+        if id == NodeId::ROOT { &[] } else { self.name(&self.entries[self.node(id).first_entry as usize]) }
+    }
+
+    /// A set of extended attributes.
+    pub fn xattrs(&self, id: XattrsId) -> &Xattrs {
+        &self.xattr_sets[id.0 as usize]
+    }
+
+    /// Every distinct set, the empty one first.
+    pub fn xattr_sets(&self) -> &[Xattrs] {
+        &self.xattr_sets
+    }
+
+    /// Every name from the root down, parents before children, names in byte order; hard links come each time.
+    /// The root comes first, with an empty path.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk { tree: self, path: ImagePath::root(), open: Vec::new(), next: Some(NodeId::ROOT) }
+    }
+
+    /// Sum of the lengths of all files, each node once.
+    pub fn bytes_total(&self) -> u64 {
+        self.nodes.iter().map(|node| if let NodeKind::File { len, .. } = node.kind { len } else { 0 }).sum()
+    }
+
+    /// How many nodes are regular files.
+    pub fn file_count(&self) -> u64 {
+        self.nodes.iter().filter(|node| matches!(node.kind, NodeKind::File { .. })).count() as u64
+    }
+}
+
+/// See [`Tree::walk`].
+pub struct Walk<'a> {
+    tree: &'a Tree,
+    path: ImagePath,
+    /// Entries still to come of each directory from the root down.
+    open: Vec<(u32, u32)>,
+    next: Option<NodeId>,
+}
+
+impl Walk<'_> {
+    /// Path and node of the next entry. Not an `Iterator` so that the path is lent, not copied.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<(&ImagePath, NodeId)> {
+        if let Some(root) = self.next.take() {
+            self.enter(root);
+            return Some((&self.path, root));
+        }
+        loop {
+            let (start, end) = self.open.last_mut()?;
+            if start == end {
+                self.open.pop();
+                self.path.pop();
+                continue;
+            }
+            let row = self.tree.entries[*start as usize];
+            *start += 1;
+            self.path.push(Name::new(self.tree.name(&row)).expect("the builder only takes checked names"));
+            if self.tree.node(row.node).is_dir() {
+                self.enter(row.node);
+                return Some((&self.path, row.node));
+            }
+            // The path is popped on the way in to the next call by an empty directory.
+            self.open.push((0, 0));
+            return Some((&self.path, row.node));
+        }
+    }
+
+    fn enter(&mut self, dir: NodeId) {
+        let found = self.tree.dirs.binary_search_by_key(&dir, |row| row.node);
+        let row = self.tree.dirs[found.expect("every directory has a row")];
+        self.open.push((row.entries_start, row.entries_end));
+    }
+}

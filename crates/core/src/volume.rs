@@ -1,0 +1,177 @@
+//! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
+
+use crate::{DeviceNumber, Facts, FileType, Finding, Meta, Result, SpaceOwner, Xattrs};
+use std::ops::{ControlFlow, Range};
+
+/// Names an inode to the [`Volume`] that handed it out; two entries with the same id are hard links to one inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InodeId(pub u64);
+
+/// Where to go on reading a directory; 0 is the start, other values belong to the volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirCursor(pub u64);
+
+/// The type-specific part of an [`Inode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeKind {
+    /// A directory.
+    Directory,
+    /// A regular file of so many bytes.
+    File {
+        /// Length in bytes, holes included.
+        len: u64,
+    },
+    /// A symbolic link; its target comes from [`Volume::read_link`].
+    Symlink,
+    /// A block device.
+    BlockDevice(DeviceNumber),
+    /// A character device.
+    CharDevice(DeviceNumber),
+    /// A named pipe.
+    Fifo,
+    /// A Unix socket.
+    Socket,
+}
+
+impl InodeKind {
+    /// The type without its details.
+    pub fn file_type(self) -> FileType {
+        match self {
+            InodeKind::Directory => FileType::Directory,
+            InodeKind::File { .. } => FileType::File,
+            InodeKind::Symlink => FileType::Symlink,
+            InodeKind::BlockDevice(_) => FileType::BlockDevice,
+            InodeKind::CharDevice(_) => FileType::CharDevice,
+            InodeKind::Fifo => FileType::Fifo,
+            InodeKind::Socket => FileType::Socket,
+        }
+    }
+}
+
+/// What an image says of one inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inode {
+    /// Type and its details.
+    pub kind: InodeKind,
+    /// Permissions, owner, time.
+    pub meta: Meta,
+    /// Link count as stored.
+    pub links: u32,
+    /// Inode number as stored; not an identity, hostile images repeat them.
+    pub number: u64,
+    /// Whether [`Volume::xattrs`] would return anything.
+    pub has_xattrs: bool,
+}
+
+/// One entry of a directory. The name has passed [`crate::Name::new`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, checked.
+    pub name: Vec<u8>,
+    /// The inode it names.
+    pub id: InodeId,
+    /// The type the entry claims; the inode has the last word.
+    pub file_type: FileType,
+}
+
+pub(crate) mod block_ref {
+    use crate::codec::Algorithm;
+
+    /// A block of stored bytes and how to decode it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct BlockRef {
+        /// Where the stored bytes start, in bytes from the start of the image.
+        pub offset: u64,
+        /// How many bytes are stored.
+        pub stored_len: u32,
+        /// How many bytes they must decode to: exactly this, or less where `exact` is false.
+        pub decoded_len: u32,
+        /// Whether the block must decode to exactly `decoded_len` bytes; else that is the most allowed.
+        pub exact: bool,
+        /// How they are encoded; `None` means as they are.
+        pub algorithm: Option<Algorithm>,
+    }
+}
+
+/// A run of a file's bytes and where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where the run starts in the file, in bytes.
+    pub offset: u64,
+    /// How long it is, in bytes; never 0.
+    pub len: u64,
+    /// Where it comes from.
+    pub from: ExtentFrom,
+}
+
+/// Where the bytes of an [`Extent`] come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtentFrom {
+    /// Nowhere: zeros.
+    Hole,
+    /// From the image as they are, starting at this offset.
+    Stored(u64),
+    /// A slice of a decoded block, from `start` on for as long as the extent is.
+    Block {
+        /// The block.
+        block: block_ref::BlockRef,
+        /// First byte within the decoded block.
+        start: u32,
+    },
+}
+
+/// An opened image of any format. Every method may be called from any thread; every figure returned has been checked.
+///
+/// Errors of all methods: `Corrupt` where the image breaks its format's rules, `Io` where it cannot be read.
+pub trait Volume: Send + Sync {
+    /// The name of the format, such as `squashfs`.
+    fn format_name(&self) -> &'static str;
+
+    /// The root directory.
+    fn root(&self) -> InodeId;
+
+    /// What the image says of an inode.
+    fn inode(&self, id: InodeId) -> Result<Inode>;
+
+    /// Finds `name` in a directory; `None` if it is not there.
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>>;
+
+    /// Calls `visit` for each entry from `from` on, in stored order, without `.` and `..`; each entry comes with the
+    /// cursor that goes on after it. Ends early when `visit` breaks.
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()>;
+
+    /// The target of a symbolic link, raw bytes.
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>>;
+
+    /// The extended attributes of an inode, by full name.
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs>;
+
+    /// Calls `visit` for the extents that cover `range` of a file, in file order, first and last cut to the range.
+    /// Ends early when `visit` breaks.
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()>;
+
+    /// How many inodes the image claims to hold; a hint, not to be trusted for allocation.
+    fn inode_count_hint(&self) -> u64;
+
+    /// The time the image was made, seconds since 1970, where the format records it.
+    fn made_at(&self) -> Option<i64>;
+
+    /// What `info` prints.
+    fn facts(&self) -> Result<Facts>;
+
+    /// Who owns each byte of the image file, in order, adding up to its length.
+    fn space(&self) -> Result<Vec<SpaceOwner>>;
+
+    /// Checks every structure (not file data), calling `found` for each fault; an `Err` ends the check early.
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()>;
+}
