@@ -1,0 +1,113 @@
+//! The words after the command's name, taken one option at a time.
+//!
+//! A command takes what it knows; `finish` then refuses what is left, so a misspelt option is never ignored.
+
+use crate::failure::{Failure, Result};
+
+/// Words not yet taken.
+pub struct Args {
+    words: Vec<String>,
+}
+
+impl Args {
+    pub fn new(words: impl Iterator<Item = String>) -> Self {
+        Self { words: words.collect() }
+    }
+
+    /// Takes `--name` and tells whether it was there.
+    pub fn switch(&mut self, name: &str) -> bool {
+        let before = self.words.len();
+        self.words.retain(|word| word != name);
+        self.words.len() != before
+    }
+
+    /// Takes `--name VALUE` or `--name=VALUE`; the last of several counts.
+    pub fn option(&mut self, name: &str) -> Result<Option<String>> {
+        let mut found = None;
+        while let Some(at) = self.words.iter().position(|word| is_option(word, name)) {
+            let word = self.words.remove(at);
+            found = Some(match word.split_once('=') {
+                Some((_, value)) => value.to_owned(),
+                None if at < self.words.len() => self.words.remove(at),
+                None => return Err(Failure::usage(format!("{name} needs a value"))),
+            });
+        }
+        Ok(found)
+    }
+
+    /// `option`, parsed; `fallback` if it is absent.
+    pub fn number(&mut self, name: &str, fallback: usize) -> Result<usize> {
+        match self.option(name)? {
+            None => Ok(fallback),
+            Some(text) => match text.parse() {
+                Ok(0) | Err(_) => Err(Failure::usage(format!("{name}: {text:?} is no number from 1 on"))),
+                Ok(number) => Ok(number),
+            },
+        }
+    }
+
+    /// `option`, split at commas; empty if it is absent.
+    pub fn list(&mut self, name: &str) -> Result<Vec<String>> {
+        let text = self.option(name)?.unwrap_or_default();
+        Ok(text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// The words that are no options, in order; refuses options nobody took.
+    pub fn finish(self) -> Result<Vec<String>> {
+        match self.words.iter().find(|word| word.starts_with('-')) {
+            Some(word) => Err(Failure::usage(format!("unknown option {word}"))),
+            None => Ok(self.words),
+        }
+    }
+
+    /// For commands that take no words but options.
+    pub fn finish_empty(self) -> Result<()> {
+        match self.finish()?.first() {
+            Some(word) => Err(Failure::usage(format!("unexpected argument {word:?}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_option(word: &str, name: &str) -> bool {
+    word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(text: &str) -> Args {
+        Args::new(text.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn takes_an_option_in_both_spellings() {
+        let mut args = args("pack --runs 7 --codecs=gzip,zstd --quick");
+        assert_eq!(args.number("--runs", 5).unwrap(), 7);
+        assert_eq!(args.list("--codecs").unwrap(), ["gzip", "zstd"]);
+        assert!(args.switch("--quick"));
+        assert_eq!(args.finish().unwrap(), ["pack"]);
+    }
+
+    #[test]
+    fn refuses_an_option_nobody_took() {
+        assert!(args("--rnus 7").finish().is_err());
+    }
+
+    #[test]
+    fn refuses_an_option_without_its_value() {
+        assert!(args("--runs").option("--runs").is_err());
+    }
+
+    #[test]
+    fn refuses_zero_and_words_as_numbers() {
+        assert!(args("--runs 0").number("--runs", 5).is_err());
+        assert!(args("--runs many").number("--runs", 5).is_err());
+    }
+
+    #[test]
+    fn does_not_take_a_longer_option_for_a_shorter_one() {
+        assert_eq!(args("--codecs-all x").option("--codecs").unwrap(), None);
+    }
+}

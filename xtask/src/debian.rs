@@ -1,0 +1,116 @@
+//! Debian as a supplier: its mirror and its `debootstrap`.
+//!
+//! The mirror is the one this machine's own apt uses, so that a machine behind a mirror of its own keeps to it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::{Failure, Result};
+use crate::shell;
+
+/// The mirror for everybody, used where apt's configuration names none for Debian.
+const MIRROR: &str = "http://deb.debian.org/debian";
+
+/// Signatures of the archive are always checked, against these keys.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A `debootstrap` that checks signatures, ready to be given a suite and a folder.
+pub struct Debootstrap {
+    program: PathBuf,
+    pub mirror: String,
+}
+
+impl Debootstrap {
+    /// Finds debootstrap and the archive's keys; as root on a machine with apt, installs what is missing.
+    pub fn find() -> Result<Self> {
+        let missing = missing_packages();
+        if !missing.is_empty() {
+            install(&missing)?;
+        }
+        let program = shell::find_program("debootstrap")
+            .ok_or_else(|| Failure::new("debootstrap is missing even after its installation"))?;
+        Ok(Self { program, mirror: mirror() })
+    }
+
+    /// Runs `debootstrap OPTIONS SUITE DIR MIRROR` with the smallest variant, quietly unless it fails.
+    pub fn run(&self, options: &[&str], packages: &[&str], suite: &str, dir: &Path) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(options).args(["--variant=minbase", "--keyring", KEYRING]);
+        if !packages.is_empty() {
+            command.arg(format!("--include={}", packages.join(",")));
+        }
+        command.arg(suite).arg(dir).arg(&self.mirror);
+        // It calls programs such as chroot and mknod that an ordinary user's PATH may lack.
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+        shell::run_quietly(&mut command)
+    }
+}
+
+fn missing_packages() -> Vec<&'static str> {
+    let mut missing = vec![];
+    for program in ["debootstrap", "dpkg-deb", "wget", "gpgv"] {
+        if shell::find_program(program).is_none() {
+            missing.push(if program == "dpkg-deb" { "dpkg" } else { program });
+        }
+    }
+    if !Path::new(KEYRING).exists() {
+        missing.push("debian-archive-keyring");
+    }
+    missing
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let words = packages.join(" ");
+    if !shell::is_root() || shell::find_program("apt-get").is_none() {
+        let hint = "install it with your package manager, or run this as root on a machine with apt-get";
+        return Err(Failure::new(format!("missing on this machine: {words}\nhint: {hint}")));
+    }
+    eprintln!("installing {words}");
+    let apt = |verb: &str, packages: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").args([verb, "-qq", "-y"]);
+        shell::run_quietly(command.args(packages))
+    };
+    apt("update", &[])?;
+    apt("install", &[&["--no-install-recommends"], packages].concat())
+}
+
+fn mirror() -> String {
+    let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
+    if let Ok(entries) = std::fs::read_dir("/etc/apt/sources.list.d") {
+        files.extend(entries.flatten().map(|entry| entry.path()));
+    }
+    files.sort();
+    let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    texts.into_iter().find_map(|text| mirror_in(&text)).unwrap_or_else(|| MIRROR.to_owned())
+}
+
+/// The first archive in a sources file, of either syntax, that looks like Debian's main one.
+fn mirror_in(sources: &str) -> Option<String> {
+    let enabled = sources.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let places = enabled.filter(|line| line.starts_with("deb ") || line.starts_with("URIs:"));
+    places.flat_map(str::split_whitespace).find_map(|word| {
+        let place = word.trim_end_matches('/');
+        (place.contains("://") && place.ends_with("/debian")).then(|| place.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mirror_in;
+
+    #[test]
+    fn finds_the_mirror_in_both_syntaxes() {
+        let old = "# deb http://old/debian sid main\ndeb [arch=amd64] http://near.example/debian/ sid main\n";
+        assert_eq!(mirror_in(old).as_deref(), Some("http://near.example/debian"));
+        let new = "Types: deb\n# a note\nURIs: http://near.example/debian\nSuites: sid\n";
+        assert_eq!(mirror_in(new).as_deref(), Some("http://near.example/debian"));
+    }
+
+    #[test]
+    fn passes_over_archives_of_others() {
+        assert_eq!(mirror_in("deb https://packages.example/apt cloud main\n"), None);
+        assert_eq!(mirror_in("URIs: http://near.example/debian-security\n"), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! `cargo xtask`: what the project does to itself.
+//!
+//! One file per verb. Nothing here is linked into packfs, and packfs is only ever run, never imported, so this builds
+//! in seconds whatever state the product crates are in.
+#![forbid(unsafe_code)]
+
+mod args;
+//mod bench;
+//mod check_layers;
+//mod ci;
+//mod corpus;
+mod debian;
+mod failure;
+//mod licences;
+//mod metadata;
+mod peers;
+//mod rivals;
+mod shell;
+mod table;
+mod workspace;
+
+use std::process::ExitCode;
+
+use failure::{Failure, Result};
+
+/// One verb: its name, what it does in a line, its own help, and the function that does it.
+struct Verb {
+    name: &'static str,
+    about: &'static str,
+    help: &'static str,
+    run: fn(args::Args) -> Result<()>,
+}
+
+const VERBS: [Verb; 1] = [Verb {
+    name: "peers",
+    about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
+    help: peers::HELP,
+    run: peers::run,
+}];
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let outcome = match words.next().as_deref() {
+        None | Some("--help" | "-h" | "help") => {
+            print!("{}", overview());
+            Ok(())
+        }
+        Some(name) => match VERBS.iter().find(|verb| verb.name == name) {
+            Some(verb) => run(verb, args::Args::new(words)),
+            None => Err(Failure::usage(format!("no such command {name:?}\n\n{}", overview()))),
+        },
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
+    if args.switch("--help") || args.switch("-h") {
+        println!("{}\n\n{}", verb.about, verb.help);
+        return Ok(());
+    }
+    (verb.run)(args)
+}
+
+fn overview() -> String {
+    let mut text = String::from("Usage: cargo xtask COMMAND [OPTIONS]\n\n");
+    for verb in &VERBS {
+        text += &format!("  {:16}{}\n", verb.name, verb.about);
+    }
+    text + "\n`cargo xtask COMMAND --help` tells the options.\n"
+}

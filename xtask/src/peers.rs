@@ -1,0 +1,96 @@
+//! `cargo xtask peers`: the newest SquashFS and EROFS tools of Debian sid, below `target/peers`.
+//!
+//! Packages are downloaded and unpacked, never installed: nothing of the host changes, and no root is needed. Each
+//! program runs with the dynamic loader and the libraries it was built for, through a script in `target/peers/bin`.
+
+mod fetch;
+mod stamp;
+mod wrapper;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Result};
+use crate::table::Table;
+use crate::{args, workspace};
+
+pub use stamp::{Peer, Stamp};
+
+pub const HELP: &str = "\
+Usage: cargo xtask peers [--refresh]
+
+  --refresh   fetch again what Debian has today
+
+Makes target/peers/bin/{mksquashfs,unsquashfs,...}, which run on any Linux of this architecture.
+Needs debootstrap, and installs it by apt-get if it is missing and this runs as root.";
+
+/// Suite of Debian the peers come from: the one with the newest versions.
+const SUITE: &str = "sid";
+
+/// What a package brings us, and the option by which each of its programs tells its version.
+struct Package {
+    name: &'static str,
+    programs: &'static [&'static str],
+    version_option: &'static str,
+}
+
+const PACKAGES: [Package; 5] = [
+    Package {
+        name: "squashfs-tools",
+        programs: &["mksquashfs", "unsquashfs", "sqfstar", "sqfscat"],
+        version_option: "-version",
+    },
+    Package {
+        name: "squashfs-tools-ng",
+        programs: &["gensquashfs", "rdsquashfs", "tar2sqfs", "sqfs2tar", "sqfsdiff"],
+        version_option: "--version",
+    },
+    Package {
+        name: "erofs-utils",
+        programs: &["mkfs.erofs", "fsck.erofs", "dump.erofs"],
+        version_option: "--version",
+    },
+    Package { name: "erofsfuse", programs: &["erofsfuse"], version_option: "--version" },
+    // Has no such option, and names its version in the usage it prints instead.
+    Package { name: "squashfuse", programs: &["squashfuse", "squashfuse_ll"], version_option: "--version" },
+];
+
+pub fn run(mut args: args::Args) -> Result<()> {
+    let refresh = args.switch("--refresh");
+    args.finish_empty()?;
+    let stamp = match Stamp::read() {
+        Some(stamp) if !refresh && stamp.peers.iter().all(|peer| peer.wrapper().exists()) => stamp,
+        _ => fetch::fetch()?,
+    };
+    for peer in &stamp.peers {
+        wrapper::check(peer)?;
+    }
+    print!("{}", listing(&stamp));
+    Ok(())
+}
+
+/// Command that runs a peer, without the script in between: for measurements.
+pub fn command(program: &str) -> Result<(Vec<OsString>, Peer)> {
+    let stamp = Stamp::read().ok_or_else(|| no_peer(program))?;
+    let peer =
+        stamp.peers.into_iter().find(|peer| peer.program == program).ok_or_else(|| no_peer(program))?;
+    Ok((wrapper::command(program)?, peer))
+}
+
+fn no_peer(program: &str) -> Failure {
+    Failure::new(format!("{program} is not there\nhint: run `cargo xtask peers` first"))
+}
+
+/// Folder the packages are unpacked in.
+fn root() -> PathBuf {
+    workspace::peers().join("root")
+}
+
+fn listing(stamp: &Stamp) -> String {
+    let mut table = Table::new(&["peer", "version", "path"], 3);
+    for peer in &stamp.peers {
+        let path = peer.wrapper().display().to_string();
+        table.row(vec![peer.program.clone(), peer.version.clone(), path]);
+    }
+    table.text()
+}

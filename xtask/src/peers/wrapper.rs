@@ -1,0 +1,70 @@
+//! Running a program of one system on another: its own loader, its own libraries.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{PACKAGES, Peer, root};
+use crate::failure::{Failure, Result};
+use crate::{shell, workspace};
+
+/// The words that run `program` in place.
+pub fn command(program: &str) -> Result<Vec<OsString>> {
+    let root = root();
+    let libraries = find(&root.join("usr/lib"), |path| path.join("libc.so.6").exists())
+        .ok_or_else(|| Failure::new(format!("no libc.so.6 below {}/usr/lib", root.display())))?;
+    let places = [root.join("usr/lib64"), root.join("usr/lib"), libraries.clone()];
+    let loader = places
+        .iter()
+        .find_map(|dir| find(dir, is_loader))
+        .ok_or_else(|| Failure::new(format!("no dynamic loader below {}/usr/lib", root.display())))?;
+    let program = root.join("usr/bin").join(program);
+    Ok(vec![loader.into(), "--library-path".into(), libraries.into(), program.into()])
+}
+
+/// Writes the script that runs a peer from anywhere.
+pub fn write(peer: &Peer) -> Result<()> {
+    let path = peer.wrapper();
+    workspace::make_dir(&workspace::peers().join("bin"))?;
+    let words: Vec<_> = command(&peer.program)?.iter().map(|word| shell::quoted(word)).collect();
+    let text = format!(
+        "#!/bin/sh\n# Made by `cargo xtask peers`: {} {} with the loader and libraries it was built for.\nexec {} \"$@\"\n",
+        peer.package,
+        peer.version,
+        words.join(" ")
+    );
+    std::fs::write(&path, text).map_err(|error| Failure::io("write", &path, error))?;
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))
+        .map_err(|error| Failure::io("make runnable", &path, error))
+}
+
+/// Runs a peer once: it has to start, and to name the version its package has.
+///
+/// Its exit status says nothing: some end with an error after telling their version.
+pub fn check(peer: &Peer) -> Result<()> {
+    let package = PACKAGES.iter().find(|package| package.name == peer.package);
+    let option = package.map_or("--version", |package| package.version_option);
+    let wrapper = peer.wrapper();
+    let output =
+        Command::new(&wrapper).arg(option).output().map_err(|error| Failure::io("run", &wrapper, error))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    if said.contains(peer.upstream_version()) {
+        return Ok(());
+    }
+    let wanted = peer.upstream_version();
+    Err(Failure::new(format!("{} does not run as version {wanted}; it said:\n{said}", wrapper.display())))
+}
+
+fn is_loader(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    (name.starts_with("ld-linux") || name.starts_with("ld64.so")) && name.contains(".so.")
+}
+
+/// The first entry of a folder, by name, that `fits`.
+fn find(dir: &Path, fits: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let mut paths: Vec<_> = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.into_iter().find(|path| fits(path))
+}
