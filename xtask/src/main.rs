@@ -5,16 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
-//mod bench;
-//mod check_layers;
-//mod ci;
-//mod corpus;
+mod corpus;
 mod debian;
 mod failure;
-//mod licences;
-//mod metadata;
 mod peers;
-//mod rivals;
 mod shell;
 mod table;
 mod workspace;
@@ -31,12 +25,20 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 1] = [Verb {
-    name: "peers",
-    about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
-    help: peers::HELP,
-    run: peers::run,
-}];
+const VERBS: [Verb; 2] = [
+    Verb {
+        name: "peers",
+        about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
+        help: peers::HELP,
+        run: peers::run,
+    },
+    Verb {
+        name: "corpus",
+        about: "build the benchmark trees in target/corpora",
+        help: corpus::HELP,
+        run: corpus::run,
+    },
+];
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -1,0 +1,55 @@
+//! A Debian root, and a tar of it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::debian::Debootstrap;
+use crate::failure::{Failure, Result};
+use crate::{shell, workspace};
+
+const SUITE: &str = "bookworm";
+
+/// Besides the smallest system: ping carries a file capability (an extended attribute), the others are in daily use.
+const PACKAGES: [&str; 3] = ["iputils-ping", "file", "xz-utils"];
+
+/// What differs from one run to the next, below the root's `var`.
+const CACHES: [&str; 5] = ["cache/apt", "cache/ldconfig", "lib/apt/lists", "log", "tmp"];
+
+pub fn make_tree(path: &Path) -> Result<()> {
+    if !shell::is_root() {
+        let why = "the Debian root has device nodes and files of many owners, so it can only be made as root";
+        return Err(Failure::new(format!("{why}\nhint: sudo cargo xtask corpus")));
+    }
+    let debootstrap = Debootstrap::find()?;
+    let made = path.with_extension("new");
+    workspace::remove_dir(&made)?;
+    debootstrap.run(&[], &PACKAGES, SUITE, &made)?;
+    for cache in CACHES {
+        empty(&made.join("var").join(cache))?;
+    }
+    workspace::remove_dir(path)?;
+    std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
+}
+
+/// Removes what a folder holds and keeps the folder.
+fn empty(dir: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(dir).map_err(|error| Failure::io("list", dir, error))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let removed = if path.is_dir() && !path.is_symlink() {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+        removed.map_err(|error| Failure::io("remove", &path, error))?;
+    }
+    Ok(())
+}
+
+pub fn make_tar(tree: &Path, path: &Path) -> Result<()> {
+    let made = path.with_extension("new");
+    let mut tar = Command::new("tar");
+    tar.args(["--create", "--format=posix", "--numeric-owner", "--sort=name", "--xattrs"]);
+    tar.arg("--xattrs-include=*").arg("--file").arg(&made).arg("--directory").arg(tree).arg(".");
+    shell::run_quietly(&mut tar)?;
+    std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
+}

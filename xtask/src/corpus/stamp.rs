@@ -1,0 +1,96 @@
+//! How much a corpus holds, noted beside it as `NAME.json` once it is complete.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::Corpus;
+use crate::failure::{Failure, Result};
+use crate::workspace;
+
+/// Size of a tree.
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+pub struct Counts {
+    /// Names in it of any type, its top included.
+    pub entries: u64,
+    /// Bytes of its regular files, each file counted once however many names it has.
+    pub bytes: u64,
+}
+
+impl Counts {
+    /// Counts the tree or file at `path`; links are not followed.
+    pub fn of(path: &Path) -> Result<Self> {
+        let mut counts = Self::default();
+        let mut linked = std::collections::HashSet::new();
+        let mut waiting = vec![path.to_owned()];
+        while let Some(path) = waiting.pop() {
+            let meta = path.symlink_metadata().map_err(|error| Failure::io("look at", &path, error))?;
+            counts.entries += 1;
+            if meta.is_file() && is_first_name(&meta, &mut linked) {
+                counts.bytes += meta.len();
+            }
+            if meta.is_dir() {
+                let entries = std::fs::read_dir(&path).map_err(|error| Failure::io("list", &path, error))?;
+                waiting.extend(entries.flatten().map(|entry| entry.path()));
+            }
+        }
+        Ok(counts)
+    }
+
+    fn to_json(self) -> Value {
+        json!({"entries": self.entries, "bytes": self.bytes})
+    }
+
+    fn from_json(value: &Value) -> Option<Self> {
+        Some(Self { entries: value["entries"].as_u64()?, bytes: value["bytes"].as_u64()? })
+    }
+}
+
+fn is_first_name(meta: &Metadata, linked: &mut std::collections::HashSet<(u64, u64)>) -> bool {
+    meta.nlink() == 1 || linked.insert((meta.dev(), meta.ino()))
+}
+
+fn path(corpus: Corpus) -> PathBuf {
+    workspace::corpora().join(format!("{}.json", corpus.name()))
+}
+
+pub fn read(corpus: Corpus) -> Option<Counts> {
+    let text = std::fs::read_to_string(path(corpus)).ok()?;
+    Counts::from_json(&serde_json::from_str(&text).ok()?)
+}
+
+pub fn write(corpus: Corpus, counts: Counts) -> Result<()> {
+    let path = path(corpus);
+    std::fs::write(&path, format!("{:#}\n", counts.to_json()))
+        .map_err(|error| Failure::io("write", &path, error))
+}
+
+pub fn remove(corpus: Corpus) -> Result<()> {
+    match std::fs::remove_file(path(corpus)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::io("remove", &path(corpus), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_every_name_and_a_linked_file_once() {
+        let dir = std::env::temp_dir().join(format!("xtask-counts-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("sub")).unwrap();
+        std::fs::write(dir.join("a"), [0; 10]).unwrap();
+        std::fs::write(dir.join("sub/b"), [0; 5]).unwrap();
+        std::fs::hard_link(dir.join("a"), dir.join("sub/c")).unwrap();
+        std::os::unix::fs::symlink("a", dir.join("link")).unwrap();
+        let counts = Counts::of(&dir).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(counts, Counts { entries: 6, bytes: 15 });
+        assert_eq!(Counts::from_json(&counts.to_json()), Some(counts));
+    }
+}
