@@ -1,0 +1,92 @@
+//! The two traits, and how a thread gets its coders.
+
+use packfs_core::codec::{Algorithm, CodecSettings};
+
+use crate::{DecodeError, EncodeError, SettingsError, deflate, lz4, lzma, lzo_glue, validate, xz, zstd};
+
+/// Compresses blocks with fixed settings. One per thread: it holds the codec's scratch memory and contexts, reused for
+/// every block.
+pub trait Encoder: Send {
+    /// Compresses all of `src` into `dst`. Some(length) when the result fits, None when it does not: callers pass
+    /// `dst[..src.len() - 1]` to mean "must shrink" and store the block otherwise. A result within a few bytes of
+    /// `dst.len()` may count as not fitting. What `dst` holds after None or an error is unspecified.
+    ///
+    /// # Errors
+    /// Memory is short, or a codec failed inside; never because of what the block holds.
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError>;
+}
+
+/// Decompresses blocks of one algorithm. One per thread, as for [`Encoder`].
+pub trait Decoder: Send {
+    /// Decodes the one block that fills all of `src`; the decoded length is at most `dst.len()`. What `dst` holds
+    /// after an error is unspecified.
+    ///
+    /// # Errors
+    /// The block is damaged, ends early, decodes to more than `dst.len()` bytes, has bytes after its end (where the
+    /// framing tells), or asks for more memory than any block needs.
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError>;
+}
+
+/// A new encoder.
+///
+/// # Errors
+/// A setting is out of its range.
+pub fn encoder(settings: &CodecSettings) -> Result<Box<dyn Encoder>, SettingsError> {
+    validate::check(settings)?;
+    Ok(match *settings {
+        CodecSettings::Zlib { level, window_log: validate::WINDOW_LOG_MAX, ref strategies }
+            if strategies.is_empty() =>
+        {
+            Box::new(deflate::FullWindow::new(level))
+        }
+        CodecSettings::Zlib { level, window_log, ref strategies } => {
+            Box::new(deflate::Strategies::new(level, window_log, strategies))
+        }
+        CodecSettings::LzmaAlone { preset, dict_len } => Box::new(lzma::Alone::new(preset, dict_len)),
+        CodecSettings::Lzo { variant, level } => Box::new(lzo_glue::LzoEncoder::new(variant, level)),
+        CodecSettings::Xz { preset, extreme, dict_len, ref filters } => {
+            Box::new(xz::Xz::new(preset, extreme, dict_len, filters))
+        }
+        CodecSettings::Lz4 { acceleration } => Box::new(lz4::Fast::new(acceleration)),
+        CodecSettings::Lz4Hc { level } => Box::new(lz4::High::new(level)),
+        CodecSettings::Zstd { level } => Box::new(zstd::Frame::new(level)),
+    })
+}
+
+/// A new decoder.
+pub fn decoder(algorithm: Algorithm) -> Box<dyn Decoder> {
+    match algorithm {
+        Algorithm::Zlib => Box::new(deflate::Inflate::new()),
+        Algorithm::LzmaAlone => Box::new(lzma::Unalone::new()),
+        Algorithm::Lzo => Box::new(lzo_glue::LzoDecoder),
+        Algorithm::Xz => Box::new(xz::Unxz::new()),
+        Algorithm::Lz4 => Box::new(lz4::Block),
+        Algorithm::Zstd => Box::new(zstd::Unframe::new()),
+    }
+}
+
+/// The decoders of one thread, each made when its algorithm is first met.
+#[derive(Default)]
+pub struct Decoders {
+    made: [Option<Box<dyn Decoder>>; Algorithm::ALL.len()],
+}
+
+impl Decoders {
+    /// No decoder made yet.
+    pub fn new() -> Decoders {
+        Decoders::default()
+    }
+
+    /// Decodes one block of `algorithm`, as [`Decoder::decompress`] does.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`].
+    pub fn decompress(
+        &mut self,
+        algorithm: Algorithm,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, DecodeError> {
+        self.made[algorithm as usize].get_or_insert_with(|| decoder(algorithm)).decompress(src, dst)
+    }
+}

@@ -1,0 +1,91 @@
+//! libdeflate: the only unsafe code of this codec. Owns one C object per Rust object, freed on drop.
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+use libdeflate_sys as sys;
+
+use crate::{DecodeError, EncodeError};
+
+/// A libdeflate compressor of one level.
+pub(super) struct Compressor(NonNull<sys::libdeflate_compressor>);
+
+// SAFETY: the C object is reached only through this owner, is bound to no thread, and every use takes `&mut self`.
+unsafe impl Send for Compressor {}
+
+impl Compressor {
+    /// `level` is 1 to 12; None when memory is short.
+    pub(super) fn new(level: u8) -> Option<Compressor> {
+        // SAFETY: takes any level and answers null for one it does not have.
+        let raw = unsafe { sys::libdeflate_alloc_compressor(c_int::from(level)) };
+        NonNull::new(raw).map(Compressor)
+    }
+
+    /// Writes one zlib stream; None when it does not fit.
+    pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        // SAFETY: the compressor lives as long as self; both pointers are valid for the lengths given.
+        let len = unsafe {
+            sys::libdeflate_zlib_compress(
+                self.0.as_ptr(),
+                src.as_ptr().cast(),
+                src.len(),
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+            )
+        };
+        Ok((len != 0).then_some(len))
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, freed once.
+        unsafe { sys::libdeflate_free_compressor(self.0.as_ptr()) }
+    }
+}
+
+/// A libdeflate decompressor.
+pub(super) struct Decompressor(NonNull<sys::libdeflate_decompressor>);
+
+// SAFETY: as for the compressor.
+unsafe impl Send for Decompressor {}
+
+impl Decompressor {
+    pub(super) fn new() -> Option<Decompressor> {
+        // SAFETY: no arguments; null when memory is short.
+        NonNull::new(unsafe { sys::libdeflate_alloc_decompressor() }).map(Decompressor)
+    }
+
+    /// Reads one zlib stream that fills all of `src`.
+    pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        let (mut src_len, mut dst_len) = (0, 0);
+        // SAFETY: the decompressor lives as long as self; both pointers are valid for the lengths given, and the
+        // two results are written to locals.
+        let result = unsafe {
+            sys::libdeflate_zlib_decompress_ex(
+                self.0.as_ptr(),
+                src.as_ptr().cast(),
+                src.len(),
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                &mut src_len,
+                &mut dst_len,
+            )
+        };
+        match result {
+            sys::libdeflate_result_LIBDEFLATE_SUCCESS if src_len == src.len() => Ok(dst_len),
+            sys::libdeflate_result_LIBDEFLATE_SUCCESS => {
+                Err(DecodeError::Corrupt("bytes after the end of the zlib stream"))
+            }
+            sys::libdeflate_result_LIBDEFLATE_INSUFFICIENT_SPACE => Err(DecodeError::TooLong),
+            _ => Err(DecodeError::Corrupt("damaged zlib stream")),
+        }
+    }
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, freed once.
+        unsafe { sys::libdeflate_free_decompressor(self.0.as_ptr()) }
+    }
+}

@@ -1,0 +1,96 @@
+//! What can go wrong: decoding, encoding, and settings nobody can encode with.
+//!
+//! Errors here know no place: callers add which block of which image it was.
+
+use std::fmt;
+
+/// Why a block could not be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The bytes are not what this algorithm writes; the reason is in the terms of its own format.
+    Corrupt(&'static str),
+    /// The block decodes to more bytes than the destination holds.
+    TooLong,
+    /// The block asks for a larger dictionary than [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
+    DictionaryTooLarge,
+    /// The decoder could not allocate its state.
+    OutOfMemory,
+}
+
+impl DecodeError {
+    /// The reason, as it is displayed.
+    pub fn reason(self) -> &'static str {
+        match self {
+            DecodeError::Corrupt(reason) => reason,
+            DecodeError::TooLong => "decodes to more bytes than the block may have",
+            DecodeError::DictionaryTooLarge => "asks for a dictionary above 64 MiB",
+            DecodeError::OutOfMemory => "out of memory",
+        }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Why a block could not be encoded. A block that merely does not shrink is no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodeError {
+    /// The encoder could not allocate its state.
+    OutOfMemory,
+    /// A codec refused an input or settings that it should have taken; the reason is the codec's own.
+    Internal(&'static str),
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EncodeError::OutOfMemory => f.write_str("out of memory"),
+            EncodeError::Internal(reason) => write!(f, "the encoder failed: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// A setting that no encoder accepts: what it is, what was found, what is allowed, and where it helps, a hint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    what: String,
+    found: String,
+    allowed: String,
+    hint: Option<&'static str>,
+}
+
+impl SettingsError {
+    /// `what` names the codec and its setting, `found` is as the user would write it, `allowed` completes
+    /// "... allowed".
+    pub(crate) fn new(
+        what: impl Into<String>,
+        found: impl fmt::Display,
+        allowed: impl Into<String>,
+    ) -> SettingsError {
+        SettingsError { what: what.into(), found: found.to_string(), allowed: allowed.into(), hint: None }
+    }
+
+    pub(crate) fn with_hint(mut self, hint: &'static str) -> SettingsError {
+        self.hint = Some(hint);
+        self
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} found, {} allowed", self.what, self.found, self.allowed)?;
+        match self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,29 @@
+//! Block compression: every codec behind one [`Encoder`] and one [`Decoder`] trait, and one table of what users can
+//! name.
+//!
+//! This crate owns all compressors, their C libraries and their unsafe code. One block is one call: no codec keeps
+//! anything of one block for the next, so the same block with the same settings gives the same bytes from any encoder
+//! on any thread. Formats, files and threads are other crates' concern; so is what an image's header can record.
+#![deny(unsafe_code)]
+
+mod coder;
+mod deflate;
+mod error;
+mod lz4;
+mod lzma;
+#[path = "lzo_pending.rs"]
+pub mod lzo;
+mod lzo_glue;
+mod smallest;
+mod spec;
+mod table;
+mod validate;
+mod xz;
+mod zstd;
+
+pub use coder::{Decoder, Decoders, Encoder, decoder, encoder};
+pub use error::{DecodeError, EncodeError, SettingsError};
+pub use lzma::DICT_LEN_MAX;
+pub use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
+pub use spec::CodecSpec;
+pub use table::{CODECS, CodecRow};

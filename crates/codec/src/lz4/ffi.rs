@@ -1,0 +1,112 @@
+//! liblz4: the only unsafe code of this codec. Owns the encoders' state memory.
+
+use std::ffi::{c_char, c_int, c_void};
+
+// `lz4-sys` compiles these (lz4.h, lz4hc.h and its static section) but declares none of them.
+unsafe extern "C" {
+    fn LZ4_sizeofState() -> c_int;
+    fn LZ4_sizeofStateHC() -> c_int;
+    fn LZ4_initStreamHC(state: *mut c_void, len: usize) -> *mut c_void;
+    fn LZ4_compress_fast_extState(
+        state: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_len: c_int,
+        dst_len: c_int,
+        acceleration: c_int,
+    ) -> c_int;
+    fn LZ4_compress_HC_extStateHC_fastReset(
+        state: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_len: c_int,
+        dst_len: c_int,
+        level: c_int,
+    ) -> c_int;
+}
+
+/// `LZ4_MAX_INPUT_SIZE`.
+const SRC_LEN_MAX: usize = 0x7E00_0000;
+
+/// State of the fast encoder.
+pub(super) struct FastState(Box<[u64]>);
+
+impl FastState {
+    pub(super) fn new() -> FastState {
+        // SAFETY: a constant of the library.
+        FastState(state_memory(unsafe { LZ4_sizeofState() }))
+    }
+
+    /// Writes one raw block; None when it does not fit.
+    pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], acceleration: c_int) -> Option<usize> {
+        let (src_len, dst_len) = lengths(src, dst)?;
+        // SAFETY: the state has LZ4_sizeofState bytes, 8-byte aligned, and this call initialises it; the pointers are
+        // valid for the lengths given.
+        written(unsafe {
+            LZ4_compress_fast_extState(
+                self.0.as_mut_ptr().cast(),
+                src.as_ptr().cast(),
+                dst.as_mut_ptr().cast(),
+                src_len,
+                dst_len,
+                acceleration,
+            )
+        })
+    }
+}
+
+/// State of the high compression encoder, initialised once: clearing its 256 KiB for every block costs more than
+/// compressing a small one.
+pub(super) struct HighState(Box<[u64]>);
+
+impl HighState {
+    pub(super) fn new() -> HighState {
+        // SAFETY: a constant of the library.
+        let mut state = state_memory(unsafe { LZ4_sizeofStateHC() });
+        // SAFETY: pointer and length describe one allocation; it is large and aligned enough, so this cannot fail.
+        unsafe { LZ4_initStreamHC(state.as_mut_ptr().cast(), size_of_val(&*state)) };
+        HighState(state)
+    }
+
+    /// Writes one raw block; None when it does not fit.
+    pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], level: c_int) -> Option<usize> {
+        let (src_len, dst_len) = lengths(src, dst)?;
+        // SAFETY: the state was initialised in `new` and has been left to this function alone, which restarts it
+        // beyond everything it has seen and clears it after a failure; the pointers are valid for the lengths given.
+        written(unsafe {
+            LZ4_compress_HC_extStateHC_fastReset(
+                self.0.as_mut_ptr().cast(),
+                src.as_ptr().cast(),
+                dst.as_mut_ptr().cast(),
+                src_len,
+                dst_len,
+                level,
+            )
+        })
+    }
+}
+
+/// Reads one raw block that fills all of `src`; None when it is damaged or longer than `dst`.
+pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
+    let src_len = c_int::try_from(src.len()).ok()?;
+    let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
+    // SAFETY: the pointers are valid for the lengths given; this decoder checks every read and write against them.
+    let len = unsafe {
+        lz4_sys::LZ4_decompress_safe(src.as_ptr().cast(), dst.as_mut_ptr().cast(), src_len, dst_len)
+    };
+    usize::try_from(len).ok()
+}
+
+fn state_memory(len: c_int) -> Box<[u64]> {
+    let words = usize::try_from(len).unwrap_or(0).div_ceil(size_of::<u64>());
+    vec![0; words].into_boxed_slice()
+}
+
+fn lengths(src: &[u8], dst: &[u8]) -> Option<(c_int, c_int)> {
+    let src_len = c_int::try_from(src.len()).ok().filter(|_| src.len() <= SRC_LEN_MAX)?;
+    Some((src_len, c_int::try_from(dst.len()).unwrap_or(c_int::MAX)))
+}
+
+fn written(len: c_int) -> Option<usize> {
+    usize::try_from(len).ok().filter(|&len| len > 0)
+}

@@ -1,0 +1,59 @@
+//! LZ4 block format, raw: no frame, no length, no checksum.
+
+#[allow(unsafe_code)]
+mod ffi;
+
+use std::ffi::c_int;
+
+use crate::{DecodeError, Decoder, EncodeError, Encoder};
+
+/// The fast encoder.
+pub(crate) struct Fast {
+    state: ffi::FastState,
+    acceleration: c_int,
+}
+
+impl Fast {
+    /// `acceleration` is 1 to 65,537.
+    pub(crate) fn new(acceleration: u32) -> Fast {
+        Fast {
+            state: ffi::FastState::new(),
+            acceleration: c_int::try_from(acceleration).unwrap_or(c_int::MAX),
+        }
+    }
+}
+
+impl Encoder for Fast {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        Ok(self.state.compress(src, dst, self.acceleration))
+    }
+}
+
+/// The high compression encoder.
+pub(crate) struct High {
+    state: ffi::HighState,
+    level: c_int,
+}
+
+impl High {
+    /// `level` is 1 to 12.
+    pub(crate) fn new(level: u8) -> High {
+        High { state: ffi::HighState::new(), level: c_int::from(level) }
+    }
+}
+
+impl Encoder for High {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        Ok(self.state.compress(src, dst, self.level))
+    }
+}
+
+/// Decodes raw blocks. The format does not say whether a bad block is damaged or too long.
+pub(crate) struct Block;
+
+impl Decoder for Block {
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        ffi::decompress(src, dst)
+            .ok_or(DecodeError::Corrupt("damaged LZ4 block, or one that decodes to too many bytes"))
+    }
+}

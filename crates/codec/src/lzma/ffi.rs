@@ -1,0 +1,191 @@
+//! liblzma: the only unsafe code of the lzma and xz codecs. Owns one `lzma_stream`, restarted for every block so that
+//! liblzma can keep its dictionaries and tables.
+
+use std::ptr;
+
+use liblzma_sys as sys;
+use packfs_core::codec::BranchFilter;
+
+/// `LZMA_FILTER_LZMA1EXT` (lzma/lzma12.h), which `liblzma-sys` does not name: LZMA1 whose length is stored elsewhere,
+/// so that it needs no end marker.
+const FILTER_LZMA1_EXT: sys::lzma_vli = 0x4000_0000_0000_0002;
+
+/// The parameters of an LZMA encoder: a preset and its own dictionary length.
+#[derive(Clone, Copy)]
+pub(crate) struct Parameters(sys::lzma_options_lzma);
+
+// SAFETY: plain figures; its one pointer, to a preset dictionary, is null and never set.
+unsafe impl Send for Parameters {}
+
+impl Parameters {
+    /// `preset` is 0 to 9; None if liblzma does not have it.
+    pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Option<Parameters> {
+        // SAFETY: all zero is a valid value of this struct of integers and null pointers.
+        let mut options: sys::lzma_options_lzma = unsafe { std::mem::zeroed() };
+        let preset = u32::from(preset) | if extreme { sys::LZMA_PRESET_EXTREME } else { 0 };
+        // SAFETY: writes to the struct it is given.
+        if unsafe { sys::lzma_lzma_preset(&mut options, preset) } != 0 {
+            return None;
+        }
+        options.dict_size = dict_len;
+        Some(Parameters(options))
+    }
+
+    /// The same with another dictionary length.
+    pub(crate) fn with_dict_len(mut self, dict_len: u32) -> Parameters {
+        self.0.dict_size = dict_len;
+        self
+    }
+
+    /// The first byte of an LZMA1 header: `(pb * 5 + lp) * 9 + lc`.
+    pub(crate) fn properties(&self) -> u8 {
+        u8::try_from((self.0.pb * 5 + self.0.lp) * 9 + self.0.lc).unwrap_or(u8::MAX)
+    }
+}
+
+/// How a call ended; liblzma's `lzma_ret` without the values that cannot occur here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The whole stream has been written or read.
+    End,
+    /// The destination is full, or the source ends too early.
+    NoProgress,
+    OutOfMemory,
+    MemoryLimit,
+    /// No stream of this format.
+    Format,
+    /// Settings that this build or format does not know.
+    Options,
+    Damaged,
+    /// Wrong use of the library.
+    Misuse,
+}
+
+impl Outcome {
+    fn new(code: sys::lzma_ret) -> Outcome {
+        match code {
+            sys::LZMA_STREAM_END => Outcome::End,
+            sys::LZMA_OK | sys::LZMA_BUF_ERROR => Outcome::NoProgress,
+            sys::LZMA_MEM_ERROR => Outcome::OutOfMemory,
+            sys::LZMA_MEMLIMIT_ERROR => Outcome::MemoryLimit,
+            sys::LZMA_FORMAT_ERROR => Outcome::Format,
+            sys::LZMA_OPTIONS_ERROR | sys::LZMA_UNSUPPORTED_CHECK => Outcome::Options,
+            sys::LZMA_DATA_ERROR => Outcome::Damaged,
+            _ => Outcome::Misuse,
+        }
+    }
+}
+
+/// What one run over a block came to.
+pub(crate) struct Run {
+    pub(crate) outcome: Outcome,
+    pub(crate) src_len: usize,
+    pub(crate) dst_len: usize,
+}
+
+/// One `lzma_stream`; which coder it is depends on how it was last started.
+pub(crate) struct Stream(sys::lzma_stream);
+
+// SAFETY: liblzma binds no stream to a thread; all use goes through `&mut self`.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    pub(crate) fn new() -> Stream {
+        // SAFETY: all zero is LZMA_STREAM_INIT (lzma/base.h).
+        Stream(unsafe { std::mem::zeroed() })
+    }
+
+    /// Becomes an encoder of one .xz stream with CRC32 check.
+    pub(crate) fn start_xz_encoder(
+        &mut self,
+        parameters: &mut Parameters,
+        filter: Option<BranchFilter>,
+    ) -> Result<(), Outcome> {
+        let lzma2 = filter_of(sys::LZMA_FILTER_LZMA2, parameters);
+        let filters = match filter {
+            None => [lzma2, END, END],
+            Some(filter) => {
+                [sys::lzma_filter { id: branch_filter_id(filter), options: ptr::null_mut() }, lzma2, END]
+            }
+        };
+        // SAFETY: the array ends with LZMA_VLI_UNKNOWN and, like the options in it, outlives the call, which copies
+        // what it needs.
+        started(unsafe { sys::lzma_stream_encoder(&mut self.0, filters.as_ptr(), sys::LZMA_CHECK_CRC32) })
+    }
+
+    /// Becomes an encoder of a bare LZMA1 stream without end marker.
+    pub(crate) fn start_lzma1_encoder(&mut self, parameters: &mut Parameters) -> Result<(), Outcome> {
+        let filters = [filter_of(FILTER_LZMA1_EXT, parameters), END];
+        // SAFETY: as above.
+        started(unsafe { sys::lzma_raw_encoder(&mut self.0, filters.as_ptr()) })
+    }
+
+    /// Becomes a decoder of one .xz stream.
+    pub(crate) fn start_xz_decoder(&mut self, memory_len_max: u64) -> Result<(), Outcome> {
+        // SAFETY: no pointers but the stream.
+        started(unsafe { sys::lzma_stream_decoder(&mut self.0, memory_len_max, 0) })
+    }
+
+    /// Becomes a decoder of one .lzma file.
+    pub(crate) fn start_alone_decoder(&mut self, memory_len_max: u64) -> Result<(), Outcome> {
+        // SAFETY: no pointers but the stream.
+        started(unsafe { sys::lzma_alone_decoder(&mut self.0, memory_len_max) })
+    }
+
+    /// Runs the started coder over all of `src`.
+    pub(crate) fn run(&mut self, src: &[u8], dst: &mut [u8]) -> Run {
+        let strm = &mut self.0;
+        strm.next_in = src.as_ptr();
+        strm.avail_in = src.len();
+        strm.next_out = dst.as_mut_ptr();
+        strm.avail_out = dst.len();
+        let code = loop {
+            // SAFETY: the stream was started, and its pointers are valid for the lengths beside them. The loop ends:
+            // two calls in a row without progress answer LZMA_BUF_ERROR.
+            let code = unsafe { sys::lzma_code(strm, sys::LZMA_FINISH) };
+            if code != sys::LZMA_OK {
+                break code;
+            }
+        };
+        let run = Run {
+            outcome: Outcome::new(code),
+            src_len: src.len() - strm.avail_in,
+            dst_len: dst.len() - strm.avail_out,
+        };
+        // Nothing may point into the borrowed slices once they are given back.
+        (strm.next_in, strm.avail_in) = (ptr::null(), 0);
+        (strm.next_out, strm.avail_out) = (ptr::null_mut(), 0);
+        run
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: a stream that was never started is fine, too.
+        unsafe { sys::lzma_end(&mut self.0) }
+    }
+}
+
+/// Ends a filter list.
+const END: sys::lzma_filter = sys::lzma_filter { id: sys::LZMA_VLI_UNKNOWN, options: ptr::null_mut() };
+
+fn filter_of(id: sys::lzma_vli, parameters: &mut Parameters) -> sys::lzma_filter {
+    sys::lzma_filter { id, options: (&raw mut parameters.0).cast() }
+}
+
+fn started(code: sys::lzma_ret) -> Result<(), Outcome> {
+    if code == sys::LZMA_OK { Ok(()) } else { Err(Outcome::new(code)) }
+}
+
+fn branch_filter_id(filter: BranchFilter) -> sys::lzma_vli {
+    match filter {
+        BranchFilter::X86 => sys::LZMA_FILTER_X86,
+        BranchFilter::PowerPc => sys::LZMA_FILTER_POWERPC,
+        BranchFilter::Ia64 => sys::LZMA_FILTER_IA64,
+        BranchFilter::Arm => sys::LZMA_FILTER_ARM,
+        BranchFilter::ArmThumb => sys::LZMA_FILTER_ARMTHUMB,
+        BranchFilter::Sparc => sys::LZMA_FILTER_SPARC,
+        BranchFilter::Arm64 => sys::LZMA_FILTER_ARM64,
+        BranchFilter::RiscV => sys::LZMA_FILTER_RISCV,
+    }
+}

@@ -1,0 +1,165 @@
+//! LZMA1 in the `.lzma` ("alone") container, and the parts of liblzma that xz shares.
+//!
+//! A block is a 13-byte header (properties byte, dictionary length in 4 bytes, decoded length in 8 bytes, all
+//! little-endian) and the LZMA1 stream. The header states the real length, so the encoder writes no end marker; the
+//! decoder takes both, and a header that leaves the length open (all ones).
+
+#[allow(unsafe_code)]
+pub(crate) mod ffi;
+
+use crate::{DecodeError, Decoder, EncodeError, Encoder};
+use ffi::{Outcome, Parameters, Stream};
+
+/// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary above their own
+/// length, which no format lets grow anywhere near this.
+pub const DICT_LEN_MAX: u32 = 64 << 20;
+
+/// The smallest dictionary of LZMA1 (`LZMA_DICT_SIZE_MIN`).
+pub(crate) const LZMA_DICT_LEN_MIN: u32 = 4096;
+
+/// What a decoder may allocate: the largest dictionary and its own state.
+const MEMORY_LEN_MAX: u64 = DICT_LEN_MAX as u64 + (1 << 20);
+
+const HEADER_LEN: usize = 13;
+
+/// Whether a dictionary has a length that the headers of xz and strict `.lzma` readers can express: 2^n or
+/// 2^n + 2^(n-1).
+pub(crate) fn is_dict_len(dict_len: u32) -> bool {
+    let high_bit = 1u32.checked_shl(31 - dict_len.leading_zeros().min(31)).unwrap_or(0);
+    dict_len != 0 && (dict_len == high_bit || dict_len == high_bit | high_bit >> 1)
+}
+
+/// The dictionary for one block: large enough for all of it, at least `dict_len_min`, at most `dict_len_max`. A small
+/// block (metadata, the tail of a file) is spared the clearing of tables sized for a large one.
+pub(crate) fn dict_len_for(src_len: usize, dict_len_min: u32, dict_len_max: u32) -> u32 {
+    let needed = u32::try_from(src_len).ok().and_then(u32::checked_next_power_of_two).unwrap_or(u32::MAX);
+    needed.max(dict_len_min).min(dict_len_max)
+}
+
+/// The error for an encoder that stopped in any other way than by a full destination.
+pub(crate) fn encode_error(outcome: Outcome) -> EncodeError {
+    match outcome {
+        Outcome::OutOfMemory => EncodeError::OutOfMemory,
+        Outcome::Options => EncodeError::Internal("liblzma does not know these options"),
+        _ => EncodeError::Internal("liblzma refused to encode"),
+    }
+}
+
+/// Runs a started encoder; None when its result does not fit.
+pub(crate) fn encode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+    let run = stream.run(src, dst);
+    match run.outcome {
+        Outcome::End => Ok(Some(run.dst_len)),
+        Outcome::NoProgress => Ok(None),
+        outcome => Err(encode_error(outcome)),
+    }
+}
+
+/// Runs a started decoder over exactly one stream.
+fn decode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+    let run = stream.run(src, dst);
+    match run.outcome {
+        Outcome::End if run.src_len < src.len() => {
+            Err(DecodeError::Corrupt("bytes after the end of the LZMA stream"))
+        }
+        Outcome::End => Ok(run.dst_len),
+        Outcome::NoProgress if run.dst_len == dst.len() && run.src_len < src.len() => {
+            Err(DecodeError::TooLong)
+        }
+        Outcome::NoProgress => Err(DecodeError::Corrupt("LZMA stream ends too early")),
+        Outcome::Format => Err(DecodeError::Corrupt("no header of an LZMA stream")),
+        Outcome::Options => Err(DecodeError::Corrupt("LZMA stream with unknown options")),
+        Outcome::MemoryLimit => Err(DecodeError::DictionaryTooLarge),
+        Outcome::OutOfMemory => Err(DecodeError::OutOfMemory),
+        Outcome::Damaged | Outcome::Misuse => Err(DecodeError::Corrupt("damaged LZMA stream")),
+    }
+}
+
+/// Starts a kept stream as an .xz decoder and runs it.
+pub(crate) fn decode_xz(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+    stream.start_xz_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
+    decode(stream, src, dst)
+}
+
+fn start_error(outcome: Outcome) -> DecodeError {
+    match outcome {
+        Outcome::MemoryLimit => DecodeError::DictionaryTooLarge,
+        _ => DecodeError::OutOfMemory,
+    }
+}
+
+/// Encodes `.lzma` blocks.
+pub(crate) struct Alone {
+    stream: Stream,
+    parameters: Option<Parameters>,
+    dict_len: u32,
+}
+
+impl Alone {
+    /// `preset` is 0 to 9, `dict_len` one that [`is_dict_len`] takes.
+    pub(crate) fn new(preset: u8, dict_len: u32) -> Alone {
+        Alone { stream: Stream::new(), parameters: Parameters::new(preset, false, dict_len), dict_len }
+    }
+}
+
+impl Encoder for Alone {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        let Some((header, body)) = dst.split_first_chunk_mut::<HEADER_LEN>() else { return Ok(None) };
+        let dict_len = dict_len_for(src.len(), LZMA_DICT_LEN_MIN, self.dict_len);
+        let parameters = self.parameters.ok_or(encode_error(Outcome::Options))?;
+        let mut parameters = parameters.with_dict_len(dict_len);
+        self.stream.start_lzma1_encoder(&mut parameters).map_err(encode_error)?;
+        let Some(body_len) = encode(&mut self.stream, src, body)? else { return Ok(None) };
+        header[0] = parameters.properties();
+        header[1..5].copy_from_slice(&dict_len.to_le_bytes());
+        header[5..].copy_from_slice(&(src.len() as u64).to_le_bytes());
+        Ok(Some(HEADER_LEN + body_len))
+    }
+}
+
+/// Decodes `.lzma` blocks.
+pub(crate) struct Unalone(Stream);
+
+impl Unalone {
+    pub(crate) fn new() -> Unalone {
+        Unalone(Stream::new())
+    }
+}
+
+impl Decoder for Unalone {
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        let Some((header, _)) = src.split_first_chunk::<HEADER_LEN>() else {
+            return Err(DecodeError::Corrupt("shorter than an LZMA header"));
+        };
+        let [_, _, _, _, _, stated @ ..] = *header;
+        let stated = u64::from_le_bytes(stated);
+        if stated != u64::MAX && stated > dst.len() as u64 {
+            return Err(DecodeError::TooLong);
+        }
+        self.0.start_alone_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
+        decode(&mut self.0, src, dst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionary_lengths_are_a_power_of_two_or_one_and_a_half_of_it() {
+        for dict_len in [1, 2, 3, 4096, 6144, 8192, 12288, 1 << 20, 3 << 19, 1 << 31, 3 << 30] {
+            assert!(is_dict_len(dict_len), "{dict_len}");
+        }
+        for dict_len in [0, 5, 7, 10240, 100_000, 5 << 18, u32::MAX] {
+            assert!(!is_dict_len(dict_len), "{dict_len}");
+        }
+    }
+
+    #[test]
+    fn dictionary_covers_the_block_within_its_bounds() {
+        assert_eq!(dict_len_for(1, 8192, 1 << 17), 8192);
+        assert_eq!(dict_len_for(8193, 8192, 1 << 17), 16384);
+        assert_eq!(dict_len_for(100_000, 8192, 3 << 15), 3 << 15);
+        assert_eq!(dict_len_for(usize::MAX, 8192, 1 << 20), 1 << 20);
+    }
+}

@@ -1,0 +1,88 @@
+//! Trying several encoders on one block and keeping the smallest result.
+//!
+//! The first of equal results wins, so the answer does not depend on anything but the order of the attempts. Every
+//! attempt after a success gets only the room in which it would win, so that a loser stops early.
+
+use crate::EncodeError;
+
+/// The scratch buffer of all rounds of one encoder.
+#[derive(Default)]
+pub(crate) struct Smallest {
+    scratch: Vec<u8>,
+}
+
+impl Smallest {
+    /// Begins a round whose result goes to `dst`.
+    pub(crate) fn begin<'a>(&'a mut self, dst: &'a mut [u8]) -> Round<'a> {
+        Round { scratch: &mut self.scratch, dst, best: None }
+    }
+}
+
+/// One block's round of attempts.
+pub(crate) struct Round<'a> {
+    scratch: &'a mut Vec<u8>,
+    dst: &'a mut [u8],
+    best: Option<usize>,
+}
+
+impl Round<'_> {
+    /// Runs one encoder, which writes to the slice it is given and answers the length, or None if it did not fit.
+    pub(crate) fn attempt(
+        &mut self,
+        encode: impl FnOnce(&mut [u8]) -> Result<Option<usize>, EncodeError>,
+    ) -> Result<(), EncodeError> {
+        let Some(best) = self.best else {
+            self.best = encode(self.dst)?;
+            return Ok(());
+        };
+        let room = best.saturating_sub(1);
+        if self.scratch.len() < room {
+            self.scratch.resize(room, 0);
+        }
+        if let Some(len) = encode(&mut self.scratch[..room])? {
+            self.dst[..len].copy_from_slice(&self.scratch[..len]);
+            self.best = Some(len);
+        }
+        Ok(())
+    }
+
+    /// The length of the smallest result, now in the destination; None if no attempt fitted.
+    pub(crate) fn finish(self) -> Option<usize> {
+        self.best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writes(bytes: &'static [u8]) -> impl FnOnce(&mut [u8]) -> Result<Option<usize>, EncodeError> {
+        move |out| {
+            Ok(out.get_mut(..bytes.len()).map(|out| {
+                out.copy_from_slice(bytes);
+                bytes.len()
+            }))
+        }
+    }
+
+    #[test]
+    fn keeps_the_smallest_and_the_first_of_equals() {
+        let mut smallest = Smallest::default();
+        let mut dst = [0; 4];
+        let mut round = smallest.begin(&mut dst);
+        for bytes in [b"12345".as_slice(), b"123", b"ab", b"cd", b"xyz"] {
+            round.attempt(writes(bytes)).unwrap();
+        }
+        assert_eq!(round.finish(), Some(2));
+        assert_eq!(&dst[..2], b"ab");
+    }
+
+    #[test]
+    fn answers_none_when_nothing_fits() {
+        let mut dst = [0; 1];
+        let mut smallest = Smallest::default();
+        let mut round = smallest.begin(&mut dst);
+        round.attempt(writes(b"12")).unwrap();
+        assert_eq!(round.finish(), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! XZ: one .xz stream per block with CRC32 check, LZMA2 and at most one branch filter before it.
+//!
+//! These are the streams that the kernel's decoder takes (Documentation/staging/xz.rst). Sizes are left out of the
+//! block header, where the format allows it: the index states them anyway, and 4 to 8 bytes per block are saved.
+
+mod branch;
+
+use packfs_core::codec::BranchFilter;
+
+use crate::lzma::ffi::{Outcome, Parameters, Stream};
+use crate::lzma::{decode_xz, dict_len_for, encode, encode_error};
+use crate::smallest::Smallest;
+use crate::{DecodeError, Decoder, EncodeError, Encoder};
+
+/// The smallest dictionary: readers prepare `max(block, 8 KiB)`, and mksquashfs writes none below it.
+pub(crate) const XZ_DICT_LEN_MIN: u32 = 8192;
+
+/// Encodes .xz blocks, trying no filter and each chosen one, keeping the smallest result.
+pub(crate) struct Xz {
+    stream: Stream,
+    parameters: Option<Parameters>,
+    dict_len: u32,
+    filters: Vec<BranchFilter>,
+    smallest: Smallest,
+}
+
+impl Xz {
+    /// `preset` is 0 to 9, `dict_len` one that `is_dict_len` takes.
+    pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32, filters: &[BranchFilter]) -> Xz {
+        Xz {
+            stream: Stream::new(),
+            parameters: Parameters::new(preset, extreme, dict_len),
+            dict_len,
+            filters: filters.to_vec(),
+            smallest: Smallest::default(),
+        }
+    }
+}
+
+impl Encoder for Xz {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        let parameters = self.parameters.ok_or(encode_error(Outcome::Options))?;
+        let mut parameters =
+            parameters.with_dict_len(dict_len_for(src.len(), XZ_DICT_LEN_MIN, self.dict_len));
+        let mut round = self.smallest.begin(dst);
+        // A filter that finds nothing to convert gives the unfiltered stream with a longer header: no use trying.
+        let filters = self.filters.iter().filter(|&&filter| branch::may_convert(filter, src));
+        for filter in std::iter::once(None).chain(filters.copied().map(Some)) {
+            self.stream.start_xz_encoder(&mut parameters, filter).map_err(encode_error)?;
+            round.attempt(|out| encode(&mut self.stream, src, out))?;
+        }
+        Ok(round.finish())
+    }
+}
+
+/// Decodes .xz blocks.
+pub(crate) struct Unxz(Stream);
+
+impl Unxz {
+    pub(crate) fn new() -> Unxz {
+        Unxz(Stream::new())
+    }
+}
+
+impl Decoder for Unxz {
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        decode_xz(&mut self.0, src, dst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encodes with exactly this filter, whether it is worth it or not.
+    fn with_filter(filter: Option<BranchFilter>, src: &[u8]) -> Vec<u8> {
+        let mut stream = Stream::new();
+        let mut parameters = Parameters::new(1, false, 1 << 17).unwrap();
+        stream.start_xz_encoder(&mut parameters, filter).unwrap();
+        let mut dst = vec![0; src.len() * 2 + 256];
+        let len = encode(&mut stream, src, &mut dst).unwrap().unwrap();
+        dst.truncate(len);
+        dst
+    }
+
+    /// The LZMA2 stream: what follows the 12-byte stream header and the block header.
+    fn lzma2(xz: &[u8]) -> &[u8] {
+        let block = &xz[12..];
+        &block[(usize::from(block[0]) + 1) * 4..]
+    }
+
+    #[test]
+    fn a_filter_left_out_would_have_changed_nothing() {
+        let mut passed = 0;
+        let mut state = 1u64;
+        for round in 0..400 {
+            let src: Vec<u8> = (0..64 + round % 7)
+                .map(|_| {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    (state >> 56) as u8
+                })
+                .collect();
+            for filter in BranchFilter::ALL {
+                if !branch::may_convert(filter, &src) {
+                    passed += 1;
+                    let (plain, filtered) = (with_filter(None, &src), with_filter(Some(filter), &src));
+                    let data_len = src.len();
+                    assert_eq!(lzma2(&plain)[..data_len], lzma2(&filtered)[..data_len], "{}", filter.name());
+                    assert!(plain.len() <= filtered.len());
+                }
+            }
+        }
+        assert!(passed > 400, "only {passed} filters were left out");
+    }
+
+    #[test]
+    fn every_filter_that_converts_is_tried() {
+        let samples: [(BranchFilter, &[u8]); 8] = [
+            (BranchFilter::X86, &[0xE8, 0x10, 0, 0, 0, 0, 0, 0]),
+            (BranchFilter::PowerPc, &[0x48, 0, 0, 0x21]),
+            (BranchFilter::Ia64, &[0x10, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0x50]),
+            (BranchFilter::Arm, &[0x10, 0, 0, 0xEB]),
+            (BranchFilter::ArmThumb, &[0, 0xF0, 0x20, 0xF8]),
+            (BranchFilter::Sparc, &[0x40, 0, 0, 0x20]),
+            (BranchFilter::Arm64, &[0x10, 0, 0, 0x94]),
+            (BranchFilter::RiscV, &[0xEF, 0x00, 0x00, 0x10]),
+        ];
+        for (filter, instruction) in samples {
+            let mut src = vec![0; 64];
+            src[32..32 + instruction.len()].copy_from_slice(instruction);
+            assert!(branch::may_convert(filter, &src), "{}", filter.name());
+        }
+    }
+}
