@@ -1,0 +1,44 @@
+//! SquashFS 4.0: raw structures of the disk on one side, packfs's plain facts on the other.
+//!
+//! Owns everything that knows how a SquashFS image is built. The read side opens an image, walks and checks it; the pack
+//! side plans an image and lays out what surrounds the data. Decodes and encodes metadata, never file data; starts no
+//! thread and touches no directory of the host.
+#![forbid(unsafe_code)]
+
+#[allow(dead_code)] // The reader and the writer that use it follow.
+mod disk;
+
+use packfs_core::{Error, Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
+use std::sync::Arc;
+
+/// The SquashFS 4.0 format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Squashfs;
+
+impl Format for Squashfs {
+    fn name(&self) -> &'static str {
+        "squashfs"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["squashfs", "sqfs", "sqsh", "snap", "sfs"]
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut magic = [0; 4];
+        let len = image.read_at(0, &mut magic)?;
+        Ok(len == magic.len() && disk::MAGICS.contains(&u32::from_le_bytes(magic)))
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        Err(Error::unsupported("squashfs image", image.name()))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        &[]
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        Err(Error::unsupported("format for packing", "squashfs"))
+    }
+}

@@ -1,0 +1,222 @@
+//! The options of SquashFS images: what may be asked for, and what holds otherwise.
+
+use packfs_codec::CodecSpec;
+use packfs_core::codec::CodecSettings;
+use packfs_core::{Error, OptionRow, PackSettings, Result};
+
+/// What `--help` prints.
+pub(crate) const ROWS: &[OptionRow] = &[
+    OptionRow {
+        name: "fragments",
+        values: "on|off|always",
+        default: "on",
+        help: "share blocks between small files (on), also between the tails of larger ones (always), or never (off)",
+    },
+    OptionRow {
+        name: "uncompressed",
+        values: "LIST of inodes,data,fragments,xattrs,ids,all",
+        default: "none",
+        help: "store these as they are",
+    },
+    OptionRow {
+        name: "duplicates",
+        values: "share|keep",
+        default: "share",
+        help: "store the data of files with the same contents once, or as often as they occur",
+    },
+    OptionRow {
+        name: "holes",
+        values: "on|off",
+        default: "on",
+        help: "store blocks of zeros as holes",
+    },
+    OptionRow {
+        name: "exports",
+        values: "on|off",
+        default: "on",
+        help: "write the table that NFS export and file handles need",
+    },
+    OptionRow {
+        name: "padding",
+        values: "4K|none",
+        default: "4K",
+        help: "pad the image; unpadded ones may not mount through loop devices",
+    },
+];
+
+/// Which files put their tails into shared blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fragments {
+    /// None.
+    Off,
+    /// Files shorter than a block.
+    SmallFiles,
+    /// Every file whose length is no multiple of the block size.
+    Always,
+}
+
+/// What is stored as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Uncompressed {
+    pub inodes: bool,
+    pub data: bool,
+    pub fragments: bool,
+    pub xattrs: bool,
+    pub ids: bool,
+}
+
+/// Everything that shapes an image, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub codec_name: String,
+    /// Never `None`: an image without compression still names a codec.
+    pub codec: CodecSettings,
+    pub block_len: u32,
+    pub made_at: u32,
+    pub fragments: Fragments,
+    pub uncompressed: Uncompressed,
+    pub share_duplicates: bool,
+    pub holes: bool,
+    pub exports: bool,
+    pub padding: u64,
+}
+
+pub(crate) const BLOCK_LEN_MIN: u32 = 4 << 10;
+pub(crate) const BLOCK_LEN_MAX: u32 = 1 << 20;
+const BLOCK_LEN_DEFAULT: u32 = 128 << 10;
+
+impl Options {
+    /// Checks what the user asked for.
+    ///
+    /// Errors: `Usage`, naming what was found and what is allowed.
+    pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
+        let block_len = settings.block_len.unwrap_or(BLOCK_LEN_DEFAULT);
+        if !block_len.is_power_of_two() || !(BLOCK_LEN_MIN..=BLOCK_LEN_MAX).contains(&block_len) {
+            let message = format!("squashfs block size {block_len}: a power of two from 4K to 1M is allowed");
+            return Err(Error::usage(message));
+        }
+        let spec: CodecSpec = settings.codec.as_deref().unwrap_or("gzip").parse().map_err(Error::usage)?;
+        let resolved = spec.resolve(block_len).map_err(Error::usage)?;
+        let everything = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true };
+        let mut options = Options {
+            codec_name: spec.to_string(),
+            uncompressed: if resolved.is_none() { everything } else { Uncompressed::default() },
+            codec: resolved.unwrap_or(CodecSettings::Zlib { level: 9, window_log: 15, strategies: Vec::new() }),
+            block_len,
+            made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
+            fragments: Fragments::SmallFiles,
+            share_duplicates: true,
+            holes: true,
+            exports: true,
+            padding: 4096,
+        };
+        for (name, value) in &settings.options {
+            options.set(name, value)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let on = |value: &str| match value {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        };
+        let known = match name {
+            "fragments" => match value {
+                "off" => Some(Fragments::Off),
+                "on" => Some(Fragments::SmallFiles),
+                "always" => Some(Fragments::Always),
+                _ => None,
+            }
+            .map(|fragments| self.fragments = fragments),
+            "uncompressed" => value.split(',').try_for_each(|part| self.set_uncompressed(part)),
+            "duplicates" => match value {
+                "share" => Some(true),
+                "keep" => Some(false),
+                _ => None,
+            }
+            .map(|share| self.share_duplicates = share),
+            "holes" => on(value).map(|holes| self.holes = holes),
+            "exports" => on(value).map(|exports| self.exports = exports),
+            "padding" => match value {
+                "4K" | "4k" | "4096" => Some(4096),
+                "none" => Some(1),
+                _ => None,
+            }
+            .map(|padding| self.padding = padding),
+            _ => return Err(unknown_option(name)),
+        };
+        known.ok_or_else(|| {
+            let allowed = ROWS.iter().find(|row| row.name == name).map_or("", |row| row.values);
+            Error::usage(format!("squashfs option {name}={value}: {allowed} is allowed"))
+        })
+    }
+
+    fn set_uncompressed(&mut self, part: &str) -> Option<()> {
+        let set = &mut self.uncompressed;
+        match part {
+            "inodes" => set.inodes = true,
+            "data" => set.data = true,
+            "fragments" => set.fragments = true,
+            "xattrs" => set.xattrs = true,
+            "ids" => set.ids = true,
+            "all" => *set = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true },
+            "none" => *set = Uncompressed::default(),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// How blocks of metadata are compressed: like data, without what only suits data.
+    pub(crate) fn metadata_codec(&self) -> CodecSettings {
+        match self.codec.clone() {
+            CodecSettings::Zlib { level, window_log, .. } => {
+                CodecSettings::Zlib { level, window_log, strategies: Vec::new() }
+            }
+            CodecSettings::Xz { preset, extreme, dict_len, .. } => {
+                CodecSettings::Xz { preset, extreme, dict_len, filters: Vec::new() }
+            }
+            codec => codec,
+        }
+    }
+}
+
+fn unknown_option(name: &str) -> Error {
+    let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+    Error::usage(format!("squashfs has no option {name:?}; it has {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
+        let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Options::new(&PackSettings { codec: Some(codec.into()), block_len, made_at: 1, options })
+    }
+
+    #[test]
+    fn refuses_block_sizes_that_no_kernel_takes() {
+        for bad in [0, 2048, 5000, 2 << 20] {
+            let error = options(Some(bad), "gzip", &[]).unwrap_err();
+            assert!(error.to_string().contains("4K to 1M"), "{error}");
+        }
+        assert!(options(Some(4096), "gzip", &[]).is_ok());
+    }
+
+    #[test]
+    fn says_which_values_an_option_takes() {
+        let error = options(None, "gzip", &[("fragments", "maybe")]).unwrap_err().to_string();
+        assert!(error.contains("on|off|always"), "{error}");
+        let error = options(None, "gzip", &[("fragment", "on")]).unwrap_err().to_string();
+        assert!(error.contains("it has fragments"), "{error}");
+    }
+
+    #[test]
+    fn no_codec_means_that_everything_is_stored() {
+        let stored = options(None, "none", &[]).unwrap();
+        assert!(stored.uncompressed.data && stored.uncompressed.ids);
+        assert!(!options(None, "zstd", &[]).unwrap().uncompressed.data);
+    }
+}
