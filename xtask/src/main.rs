@@ -5,10 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod corpus;
 mod debian;
 mod failure;
+mod metadata;
 mod peers;
+mod rivals;
 mod shell;
 mod table;
 mod workspace;
@@ -25,19 +28,10 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 2] = [
-    Verb {
-        name: "peers",
-        about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
-        help: peers::HELP,
-        run: peers::run,
-    },
-    Verb {
-        name: "corpus",
-        about: "build the benchmark trees in target/corpora",
-        help: corpus::HELP,
-        run: corpus::run,
-    },
+const VERBS: [Verb; 3] = [
+    Verb { name: "peers", about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers", help: peers::HELP, run: peers::run },
+    Verb { name: "corpus", about: "build the benchmark trees in target/corpora", help: corpus::HELP, run: corpus::run },
+    Verb { name: "bench", about: "run rivals and packfs in turn and compare them", help: bench::HELP, run: bench::run },
 ];
 
 fn main() -> ExitCode {

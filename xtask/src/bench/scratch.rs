@@ -1,0 +1,54 @@
+//! The folder images and trees are written to: memory, so that no disk blurs what programs do.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Result};
+use crate::workspace;
+
+/// What the largest case needs: a few images and two unpacked trees.
+const ROOM: u64 = 2 << 30;
+
+/// A folder of our own, removed when done.
+pub struct Scratch {
+    pub dir: PathBuf,
+    /// Type and place, for the report.
+    pub description: String,
+}
+
+impl Scratch {
+    /// Makes it below `parent`, or in `/dev/shm` if none is given.
+    pub fn new(parent: Option<&Path>) -> Result<Self> {
+        let parent = parent.unwrap_or(Path::new("/dev/shm"));
+        let stat =
+            rustix::fs::statvfs(parent).map_err(|error| Failure::io("look at", parent, error))?;
+        let free = stat.f_bavail * stat.f_frsize;
+        if free < ROOM {
+            let found = format!("{} has {} MiB free, and 2048 are needed", parent.display(), free >> 20);
+            return Err(Failure::new(format!("{found}\nhint: --scratch DIR names another place, best a tmpfs")));
+        }
+        let dir = parent.join(format!("packfs-bench-{}", std::process::id()));
+        workspace::make_dir(&dir)?;
+        let description = format!("{} ({})", parent.display(), kind_of(parent));
+        Ok(Self { dir, description })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = workspace::remove_dir(&self.dir) {
+            eprintln!("warning: {error}");
+        }
+    }
+}
+
+/// Linux `magic.h`: TMPFS_MAGIC.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+
+fn kind_of(path: &Path) -> &'static str {
+    let is_tmpfs = rustix::fs::statfs(path).is_ok_and(|stat| i128::from(stat.f_type) == i128::from(TMPFS_MAGIC));
+    if is_tmpfs { "tmpfs" } else { "no tmpfs: the disk is measured too" }
+}

@@ -1,0 +1,253 @@
+//! One session: for each case both programs warm up once, then run in turn, so that whatever else the machine does
+//! falls on both.
+//!
+//! Images that are only read are made by the rival, once. What a run wrote is removed before the next, unmeasured.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::case::{Case, Verb};
+use super::judge::{Verdict, judge};
+use super::machine::{self, Machine};
+use super::measure::{self, Sample};
+use super::scratch::Scratch;
+use super::summary::Summary;
+use super::{Options, report};
+use crate::corpus::{Corpus, Counts};
+use crate::failure::{Failure, Result};
+use crate::rivals::{Mksquashfs, Packfs, Rival, Sqfs2tar, Task, Unsquashfs};
+use crate::shell;
+
+/// All that was measured, and with what.
+pub struct Session {
+    pub machine: Machine,
+    pub scratch: String,
+    /// Where outputs were written, gone by now.
+    pub scratch_dir: PathBuf,
+    pub runs: usize,
+    pub jobs: usize,
+    pub load_before: String,
+    pub load_after: String,
+    pub versions: Vec<(&'static str, String)>,
+    pub corpora: Vec<(Corpus, Counts)>,
+    pub outcomes: Vec<Outcome>,
+}
+
+/// One case, measured.
+pub struct Outcome {
+    pub case: Case,
+    pub rival: Measured,
+    /// None if packfs was left out.
+    pub packfs: Option<Measured>,
+    pub verdicts: Vec<Verdict>,
+}
+
+/// One program's part in a case.
+pub struct Measured {
+    pub program: &'static str,
+    pub command: Vec<OsString>,
+    pub samples: Vec<Sample>,
+    pub summary: Summary,
+}
+
+struct Rivals {
+    mksquashfs: Mksquashfs,
+    unsquashfs: Unsquashfs,
+    sqfs2tar: Sqfs2tar,
+}
+
+impl Rivals {
+    fn of(&self, verb: Verb) -> &dyn Rival {
+        match verb {
+            Verb::Pack => &self.mksquashfs,
+            Verb::Unpack => &self.unsquashfs,
+            Verb::Tar => &self.sqfs2tar,
+        }
+    }
+}
+
+pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
+    let rivals = Rivals {
+        mksquashfs: Mksquashfs::find()?,
+        unsquashfs: Unsquashfs::find()?,
+        sqfs2tar: Sqfs2tar::find()?,
+    };
+    let corpora = ensure_corpora(&options.cases)?;
+    let scratch = Scratch::new(options.scratch.as_deref())?;
+    let load_before = machine::load();
+    let mut images = Images { scratch: &scratch, rival: &rivals.mksquashfs, jobs: options.jobs, made: HashMap::new() };
+    let mut outcomes = vec![];
+    for case in &options.cases {
+        let image = if case.verb == Verb::Pack { None } else { Some(images.of(case)?) };
+        let bench = Bench { case, image, scratch: &scratch, runs: options.runs, jobs: options.jobs };
+        let rival = rivals.of(case.verb);
+        let entries = corpora.iter().find(|(corpus, _)| *corpus == case.corpus).map_or(0, |(_, counts)| counts.entries);
+        let outcome = bench.run(rival, packfs.map(|packfs| packfs as &dyn Rival), entries)?;
+        eprintln!("{}", report::line(&outcome));
+        outcomes.push(outcome);
+    }
+    let shown: [&dyn Rival; 3] = [&rivals.mksquashfs, &rivals.unsquashfs, &rivals.sqfs2tar];
+    let shown = shown.into_iter().chain(packfs.map(|packfs| packfs as &dyn Rival));
+    Ok(Session {
+        machine: Machine::here(),
+        scratch: scratch.description.clone(),
+        scratch_dir: scratch.dir.clone(),
+        runs: options.runs,
+        jobs: options.jobs,
+        load_before,
+        load_after: machine::load(),
+        versions: shown.map(|program| (program.name(), program.version().to_owned())).collect(),
+        corpora,
+        outcomes,
+    })
+}
+
+/// Makes the corpora that are missing, in another process: measuring needs this one small.
+fn ensure_corpora(cases: &[Case]) -> Result<Vec<(Corpus, Counts)>> {
+    let used = |corpus: &Corpus| cases.iter().any(|case| case.corpus == *corpus);
+    let needed: Vec<_> = Corpus::ALL.into_iter().filter(used).collect();
+    let program = std::env::current_exe().map_err(|error| Failure::new(format!("cannot find myself: {error}")))?;
+    let names = needed.iter().map(|corpus| corpus.name());
+    shell::run_quietly(Command::new(program).arg("corpus").args(names))?;
+    needed.into_iter().map(|corpus| Ok((corpus, corpus.ensure()?))).collect()
+}
+
+/// Images to read, each made when first needed.
+struct Images<'a> {
+    scratch: &'a Scratch,
+    rival: &'a Mksquashfs,
+    jobs: usize,
+    made: HashMap<String, PathBuf>,
+}
+
+impl Images<'_> {
+    fn of(&mut self, case: &Case) -> Result<PathBuf> {
+        let name = format!("{}-{}-{}.squashfs", case.corpus.name(), case.codec.label(), case.block_len);
+        if let Some(path) = self.made.get(&name) {
+            return Ok(path.clone());
+        }
+        let image = self.scratch.path(&name);
+        let task = Task::Pack {
+            source: case.corpus.path(),
+            image: image.clone(),
+            codec: case.codec,
+            block_len: case.block_len,
+            jobs: self.jobs,
+        };
+        measure::run(&command(self.rival, &task)?, None)?;
+        self.made.insert(name, image.clone());
+        Ok(image)
+    }
+}
+
+/// One case about to be measured.
+struct Bench<'a> {
+    case: &'a Case,
+    /// What is read; None if the case packs.
+    image: Option<PathBuf>,
+    scratch: &'a Scratch,
+    runs: usize,
+    jobs: usize,
+}
+
+impl Bench<'_> {
+    fn run(&self, rival: &dyn Rival, packfs: Option<&dyn Rival>, entries: u64) -> Result<Outcome> {
+        let rival_runs_max = self.case.rival_runs_max();
+        let (mut theirs, mut ours) = (vec![], vec![]);
+        // A rival too slow to be run often has no time to warm up either; packfs has read the source by then.
+        let warm = |program: &dyn Rival| self.sample(program).map(|_| ());
+        if let Some(packfs) = packfs {
+            warm(packfs)?;
+        }
+        if rival_runs_max.is_none() {
+            warm(rival)?;
+        }
+        for round in 0..self.runs {
+            if rival_runs_max.is_none_or(|most| round < most) {
+                theirs.push(self.sample(rival)?);
+            }
+            if let Some(packfs) = packfs {
+                ours.push(self.sample(packfs)?);
+            }
+        }
+        let rival = self.measured(rival, theirs)?;
+        let packfs = packfs.map(|packfs| self.measured(packfs, ours)).transpose()?;
+        let verdicts = match &packfs {
+            Some(packfs) => judge(self.case, entries, &rival.summary, &packfs.summary),
+            None => vec![],
+        };
+        self.check_same_tree(rival.program, &packfs)?;
+        Ok(Outcome { case: *self.case, rival, packfs, verdicts })
+    }
+
+    fn sample(&self, program: &dyn Rival) -> Result<Sample> {
+        let output = self.output(program);
+        remove(&output)?;
+        let stdout = (self.case.verb == Verb::Tar).then_some(output.as_path());
+        let mut sample = measure::run(&command(program, &self.task(program))?, stdout)?;
+        if self.case.verb != Verb::Unpack {
+            let meta = output.metadata().map_err(|error| Failure::io("look at", &output, error))?;
+            sample.output_len = Some(meta.len());
+            remove(&output)?;
+        }
+        Ok(sample)
+    }
+
+    fn measured(&self, program: &dyn Rival, samples: Vec<Sample>) -> Result<Measured> {
+        let summary = Summary::of(&samples).ok_or_else(|| Failure::new("nothing was measured"))?;
+        let command = command(program, &self.task(program))?;
+        Ok(Measured { program: program.name(), command, samples, summary })
+    }
+
+    /// What was unpacked last by each has to be as many entries and bytes, or the times say nothing.
+    fn check_same_tree(&self, rival: &str, packfs: &Option<Measured>) -> Result<()> {
+        if self.case.verb != Verb::Unpack {
+            return Ok(());
+        }
+        let theirs = self.scratch.path(&format!("{rival}.out"));
+        if let Some(packfs) = packfs {
+            let ours = self.scratch.path(&format!("{}.out", packfs.program));
+            let (found, wanted) = (Counts::of(&ours)?, Counts::of(&theirs)?);
+            if found != wanted {
+                let label = self.case.label();
+                return Err(Failure::new(format!("{label}: packfs unpacked {found:?}, {rival} {wanted:?}")));
+            }
+            remove(&ours)?;
+        }
+        remove(&theirs)
+    }
+
+    fn output(&self, program: &dyn Rival) -> PathBuf {
+        self.scratch.path(&format!("{}.out", program.name()))
+    }
+
+    fn task(&self, program: &dyn Rival) -> Task {
+        let (case, jobs) = (self.case, self.jobs);
+        let (image, output) = (self.image.clone().unwrap_or_default(), self.output(program));
+        match case.verb {
+            Verb::Pack => {
+                let (source, codec, block_len) = (case.corpus.path(), case.codec, case.block_len);
+                Task::Pack { source, image: output, codec, block_len, jobs }
+            }
+            Verb::Unpack => Task::Unpack { image, dir: output, jobs },
+            Verb::Tar => Task::Tar { image, jobs },
+        }
+    }
+}
+
+fn command(program: &dyn Rival, task: &Task) -> Result<Vec<OsString>> {
+    program.command(task).ok_or_else(|| Failure::new(format!("{} does no {task:?}", program.name())))
+}
+
+/// Removes a file or a tree; it need not exist.
+fn remove(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return crate::workspace::remove_dir(path);
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,100 @@
+//! What packfs has to reach against the rival of each verb: the one place that says so.
+
+use super::case::{Case, Verb};
+use crate::corpus::Corpus;
+
+const MIB: u64 = 1 << 20;
+
+/// Upper limits; ratios are packfs to rival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    pub wall_ratio_max: f64,
+    /// None where nothing is compressed.
+    pub len_ratio_max: Option<f64>,
+    /// Resident memory in bytes, whatever the rival takes; None where none was set.
+    pub memory_max: Option<Memory>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    pub fixed: u64,
+    pub per_entry: u64,
+}
+
+impl Memory {
+    pub fn for_entries(self, entries: u64) -> u64 {
+        self.fixed + self.per_entry * entries
+    }
+}
+
+/// Which cases a target is for; None means every one.
+struct Row {
+    verb: Verb,
+    corpus: Option<Corpus>,
+    codec: Option<&'static str>,
+    target: Target,
+}
+
+const fn pack(wall_ratio_max: f64, len_ratio_max: f64) -> Target {
+    let memory_max = Some(Memory { fixed: 200 * MIB, per_entry: 300 });
+    Target { wall_ratio_max, len_ratio_max: Some(len_ratio_max), memory_max }
+}
+
+const fn unpack(wall_ratio_max: f64) -> Target {
+    let memory_max = Some(Memory { fixed: 150 * MIB, per_entry: 0 });
+    Target { wall_ratio_max, len_ratio_max: None, memory_max }
+}
+
+const fn tar(wall_ratio_max: f64) -> Target {
+    Target { wall_ratio_max, len_ratio_max: None, memory_max: None }
+}
+
+/// The first row that fits a case holds.
+const ROWS: [Row; 6] = [
+    Row { verb: Verb::Pack, corpus: Some(Corpus::Same60k), codec: None, target: pack(0.1, 1.0) },
+    Row { verb: Verb::Pack, corpus: None, codec: Some("gzip"), target: pack(0.4, 0.99) },
+    Row { verb: Verb::Pack, corpus: None, codec: None, target: pack(1.0, 1.0) },
+    Row { verb: Verb::Unpack, corpus: None, codec: Some("gzip"), target: unpack(0.6) },
+    Row { verb: Verb::Unpack, corpus: None, codec: None, target: unpack(0.9) },
+    Row { verb: Verb::Tar, corpus: None, codec: None, target: tar(0.7) },
+];
+
+pub fn of(case: &Case) -> Option<Target> {
+    let fits = |row: &&Row| {
+        row.verb == case.verb
+            && row.corpus.is_none_or(|corpus| corpus == case.corpus)
+            && row.codec.is_none_or(|codec| codec == case.codec.name)
+    };
+    ROWS.iter().find(fits).map(|row| row.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::case::{Filter, select};
+
+    fn target(label: &str) -> Target {
+        let cases = select(&[], &Filter::default()).unwrap();
+        of(cases.iter().find(|case| case.label() == label).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn asks_for_less_time_where_libdeflate_helps() {
+        assert_eq!(target("pack debian gzip:9 128K"), pack(0.4, 0.99));
+        assert_eq!(target("pack debian zstd:15 1M"), pack(1.0, 1.0));
+        assert_eq!(target("unpack debian gzip:9 128K"), unpack(0.6));
+        assert_eq!(target("unpack debian xz 128K"), unpack(0.9));
+        assert_eq!(target("tar debian lzo:8 128K"), tar(0.7));
+    }
+
+    #[test]
+    fn asks_for_a_tenth_where_the_rival_is_quadratic() {
+        assert_eq!(target("pack same60k gzip:9 128K"), pack(0.1, 1.0));
+    }
+
+    #[test]
+    fn grows_the_memory_of_pack_with_the_number_of_entries() {
+        let memory = target("pack small100k zstd:15 128K").memory_max.unwrap();
+        assert_eq!(memory.for_entries(100_000), 200 * MIB + 30_000_000);
+    }
+}

@@ -1,0 +1,60 @@
+//! packfs itself, as its own program: what users run is what is measured.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Rival, Task, words};
+use crate::failure::{Failure, Result};
+use crate::{metadata, shell, workspace};
+
+pub struct Packfs {
+    program: PathBuf,
+    version: String,
+}
+
+impl Packfs {
+    /// Builds the program as it is released.
+    pub fn build() -> Result<Self> {
+        let mut cargo = metadata::cargo();
+        cargo.args(["build", "--release", "--quiet", "--package", "packfs-cli"]);
+        shell::run(cargo.current_dir(workspace::root()))?;
+        Self::at(metadata::Workspace::read()?.target_directory.join("release/packfs"))
+    }
+
+    /// Takes a program that is already there.
+    pub fn at(program: PathBuf) -> Result<Self> {
+        let said = shell::capture(Command::new(&program).arg("--version"))?;
+        let version = said.split_whitespace().nth(1);
+        let version = version.ok_or_else(|| Failure::new("packfs --version tells no version"))?.to_owned();
+        Ok(Self { program, version })
+    }
+}
+
+impl Rival for Packfs {
+    fn name(&self) -> &'static str {
+        "packfs"
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn command(&self, task: &Task) -> Option<Vec<OsString>> {
+        let program = [self.program.clone().into_os_string()];
+        Some(match task {
+            Task::Pack { source, image, codec, block_len, jobs } => {
+                let (codec, block_len) = (codec.label(), block_len.to_string());
+                let rest: [&dyn AsRef<_>; 10] = [
+                    &"pack", source, image, &"--codec", &codec, &"--block-size", &block_len, &"--jobs",
+                    &jobs.to_string(), &"--quiet",
+                ];
+                words(&program, &rest)
+            }
+            Task::Unpack { image, dir, jobs } => {
+                words(&program, &[&"unpack", image, dir, &"--jobs", &jobs.to_string(), &"--quiet"])
+            }
+            Task::Tar { image, jobs } => words(&program, &[&"tar", image, &"--jobs", &jobs.to_string()]),
+        })
+    }
+}
