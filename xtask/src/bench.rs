@@ -14,9 +14,9 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
+use crate::args;
 use crate::failure::{Failure, Result};
 use crate::rivals::Packfs;
-use crate::args;
 
 pub const HELP: &str = "\
 Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]

@@ -6,9 +6,12 @@
 
 mod args;
 mod bench;
+mod check_layers;
+mod ci;
 mod corpus;
 mod debian;
 mod failure;
+mod licences;
 mod metadata;
 mod peers;
 mod rivals;
@@ -28,10 +31,38 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 3] = [
-    Verb { name: "peers", about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers", help: peers::HELP, run: peers::run },
-    Verb { name: "corpus", about: "build the benchmark trees in target/corpora", help: corpus::HELP, run: corpus::run },
-    Verb { name: "bench", about: "run rivals and packfs in turn and compare them", help: bench::HELP, run: bench::run },
+const VERBS: [Verb; 6] = [
+    Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
+    Verb {
+        name: "check-layers",
+        about: "imports, unsafe code, document paths and file sizes",
+        help: check_layers::HELP,
+        run: check_layers::run,
+    },
+    Verb {
+        name: "check-licences",
+        about: "every linked crate is permissively licensed",
+        help: licences::HELP,
+        run: licences::run,
+    },
+    Verb {
+        name: "peers",
+        about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
+        help: peers::HELP,
+        run: peers::run,
+    },
+    Verb {
+        name: "corpus",
+        about: "build the benchmark trees in target/corpora",
+        help: corpus::HELP,
+        run: corpus::run,
+    },
+    Verb {
+        name: "bench",
+        about: "run rivals and packfs in turn and compare them",
+        help: bench::HELP,
+        run: bench::run,
+    },
 ];
 
 fn main() -> ExitCode {

@@ -50,7 +50,8 @@ impl Workspace {
         let mut command = cargo();
         command.args(["metadata", "--format-version", "1", "--all-features"]).current_dir(workspace::root());
         let text = shell::capture(&mut command)?;
-        let json = serde_json::from_str(&text).map_err(|error| Failure::new(format!("cargo metadata: {error}")))?;
+        let json =
+            serde_json::from_str(&text).map_err(|error| Failure::new(format!("cargo metadata: {error}")))?;
         Self::from_json(&json).ok_or_else(|| Failure::new("cargo metadata: not the shape that was expected"))
     }
 
@@ -59,7 +60,8 @@ impl Workspace {
     }
 
     fn from_json(json: &Value) -> Option<Self> {
-        let members: Vec<_> = json["workspace_members"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let members: Vec<_> =
+            json["workspace_members"].as_array()?.iter().filter_map(Value::as_str).collect();
         let packages = json["packages"].as_array()?;
         let mut packages = packages.iter().map(|json| package(json, &members)).collect::<Option<Vec<_>>>()?;
         let indexes: std::collections::HashMap<_, _> =

@@ -38,10 +38,23 @@ impl Codec {
 /// One thing to do, in as many threads as `jobs`.
 #[derive(Clone, Debug)]
 pub enum Task {
-    Pack { source: PathBuf, image: PathBuf, codec: Codec, block_len: u32, jobs: usize },
-    Unpack { image: PathBuf, dir: PathBuf, jobs: usize },
+    Pack {
+        source: PathBuf,
+        image: PathBuf,
+        codec: Codec,
+        block_len: u32,
+        jobs: usize,
+    },
+    Unpack {
+        image: PathBuf,
+        dir: PathBuf,
+        jobs: usize,
+    },
     /// To standard output.
-    Tar { image: PathBuf, jobs: usize },
+    Tar {
+        image: PathBuf,
+        jobs: usize,
+    },
 }
 
 /// A program that can do some of the tasks.
@@ -82,7 +95,7 @@ pub fn spelled(command: &[OsString]) -> String {
         let short = path.strip_prefix(&root).unwrap_or(path);
         crate::shell::quoted(short.as_os_str())
     };
-    let program = command.iter().rposition(|word| is_program(word)).unwrap_or(0);
+    let program = command.iter().rposition(is_program).unwrap_or(0);
     let name = command.get(program).map(|word| Path::new(word).file_name().unwrap_or(word).to_owned());
     let rest = command.iter().skip(program + 1).map(shown);
     name.iter().map(|name| crate::shell::quoted(name)).chain(rest).collect::<Vec<_>>().join(" ")

@@ -127,8 +127,9 @@ pub fn parse_block_len(text: &str) -> Result<u32> {
         None => text.strip_suffix(['M', 'm']).map_or((text, 0), |digits| (digits, 20)),
     };
     let len = digits.parse::<u32>().ok().and_then(|number| number.checked_mul(1 << shift));
-    len.filter(|len| len.is_power_of_two() && (4096..=LARGE).contains(len))
-        .ok_or_else(|| Failure::usage(format!("block size {text:?}: a power of two from 4K to 1M is allowed")))
+    len.filter(|len| len.is_power_of_two() && (4096..=LARGE).contains(len)).ok_or_else(|| {
+        Failure::usage(format!("block size {text:?}: a power of two from 4K to 1M is allowed"))
+    })
 }
 
 pub fn spell_block_len(len: u32) -> String {

@@ -18,7 +18,9 @@ pub fn line(outcome: &Outcome) -> String {
     let start = format!("{}: {} {}", outcome.case.label(), rival.program, seconds(rival.summary.wall));
     match &outcome.packfs {
         None => start,
-        Some(packfs) => format!("{start}, packfs {}, {}", seconds(packfs.summary.wall), spell(&outcome.verdicts)),
+        Some(packfs) => {
+            format!("{start}, packfs {}, {}", seconds(packfs.summary.wall), spell(&outcome.verdicts))
+        }
     }
 }
 
@@ -45,10 +47,11 @@ pub fn markdown(session: &Session) -> String {
 /// Everything, with each single sample.
 pub fn json(session: &Session) -> Value {
     let machine = &session.machine;
-    let versions = session.versions.iter().map(|(name, version)| json!({"program": name, "version": version}));
-    let corpora = session.corpora.iter().map(|(corpus, counts)| {
-        json!({"name": corpus.name(), "entries": counts.entries, "bytes": counts.bytes})
-    });
+    let versions =
+        session.versions.iter().map(|(name, version)| json!({"program": name, "version": version}));
+    let corpora = session.corpora.iter().map(
+        |(corpus, counts)| json!({"name": corpus.name(), "entries": counts.entries, "bytes": counts.bytes}),
+    );
     let cases = session.outcomes.iter().map(|outcome| outcome_json(session, outcome));
     json!({
         "machine": {
@@ -201,7 +204,8 @@ fn sizes(session: &Session) -> Table {
     for outcome in &session.outcomes {
         let (rival, packfs) = (&outcome.rival.summary, outcome.packfs.as_ref().map(|packfs| packfs.summary));
         let ours = packfs.and_then(|packfs| packfs.output_len);
-        let ratio = rival.output_len.zip(ours).map(|(theirs, ours)| format!("{:.4}", len_ratio(ours, theirs)));
+        let ratio =
+            rival.output_len.zip(ours).map(|(theirs, ours)| format!("{:.4}", len_ratio(ours, theirs)));
         let mut cells = case_cells(outcome);
         cells.push(outcome.rival.program.to_owned());
         cells.push(or_dash(rival.output_len.map(|len| len.to_string())));

@@ -19,12 +19,13 @@ impl Scratch {
     /// Makes it below `parent`, or in `/dev/shm` if none is given.
     pub fn new(parent: Option<&Path>) -> Result<Self> {
         let parent = parent.unwrap_or(Path::new("/dev/shm"));
-        let stat =
-            rustix::fs::statvfs(parent).map_err(|error| Failure::io("look at", parent, error))?;
+        let stat = rustix::fs::statvfs(parent).map_err(|error| Failure::io("look at", parent, error))?;
         let free = stat.f_bavail * stat.f_frsize;
         if free < ROOM {
             let found = format!("{} has {} MiB free, and 2048 are needed", parent.display(), free >> 20);
-            return Err(Failure::new(format!("{found}\nhint: --scratch DIR names another place, best a tmpfs")));
+            return Err(Failure::new(format!(
+                "{found}\nhint: --scratch DIR names another place, best a tmpfs"
+            )));
         }
         let dir = parent.join(format!("packfs-bench-{}", std::process::id()));
         workspace::make_dir(&dir)?;
@@ -49,6 +50,7 @@ impl Drop for Scratch {
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
 fn kind_of(path: &Path) -> &'static str {
-    let is_tmpfs = rustix::fs::statfs(path).is_ok_and(|stat| i128::from(stat.f_type) == i128::from(TMPFS_MAGIC));
+    let is_tmpfs =
+        rustix::fs::statfs(path).is_ok_and(|stat| i128::from(stat.f_type) == i128::from(TMPFS_MAGIC));
     if is_tmpfs { "tmpfs" } else { "no tmpfs: the disk is measured too" }
 }

@@ -77,13 +77,15 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
     let corpora = ensure_corpora(&options.cases)?;
     let scratch = Scratch::new(options.scratch.as_deref())?;
     let load_before = machine::load();
-    let mut images = Images { scratch: &scratch, rival: &rivals.mksquashfs, jobs: options.jobs, made: HashMap::new() };
+    let mut images =
+        Images { scratch: &scratch, rival: &rivals.mksquashfs, jobs: options.jobs, made: HashMap::new() };
     let mut outcomes = vec![];
     for case in &options.cases {
         let image = if case.verb == Verb::Pack { None } else { Some(images.of(case)?) };
         let bench = Bench { case, image, scratch: &scratch, runs: options.runs, jobs: options.jobs };
         let rival = rivals.of(case.verb);
-        let entries = corpora.iter().find(|(corpus, _)| *corpus == case.corpus).map_or(0, |(_, counts)| counts.entries);
+        let entries =
+            corpora.iter().find(|(corpus, _)| *corpus == case.corpus).map_or(0, |(_, counts)| counts.entries);
         let outcome = bench.run(rival, packfs.map(|packfs| packfs as &dyn Rival), entries)?;
         eprintln!("{}", report::line(&outcome));
         outcomes.push(outcome);
@@ -108,7 +110,8 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
 fn ensure_corpora(cases: &[Case]) -> Result<Vec<(Corpus, Counts)>> {
     let used = |corpus: &Corpus| cases.iter().any(|case| case.corpus == *corpus);
     let needed: Vec<_> = Corpus::ALL.into_iter().filter(used).collect();
-    let program = std::env::current_exe().map_err(|error| Failure::new(format!("cannot find myself: {error}")))?;
+    let program =
+        std::env::current_exe().map_err(|error| Failure::new(format!("cannot find myself: {error}")))?;
     let names = needed.iter().map(|corpus| corpus.name());
     shell::run_quietly(Command::new(program).arg("corpus").args(names))?;
     needed.into_iter().map(|corpus| Ok((corpus, corpus.ensure()?))).collect()

@@ -27,8 +27,7 @@ impl Rival for Mksquashfs {
         let (block_len, jobs) = (block_len.to_string(), jobs.to_string());
         let mut command = words(&self.0.command, &[source, image, &"-noappend"]);
         command.extend(codec_options(*codec));
-        let rest: [&dyn AsRef<_>; 6] =
-            [&"-b", &block_len, &"-processors", &jobs, &"-no-progress", &"-quiet"];
+        let rest: [&dyn AsRef<_>; 6] = [&"-b", &block_len, &"-processors", &jobs, &"-no-progress", &"-quiet"];
         Some(words(&command, &rest))
     }
 }

@@ -46,8 +46,16 @@ impl Rival for Packfs {
             Task::Pack { source, image, codec, block_len, jobs } => {
                 let (codec, block_len) = (codec.label(), block_len.to_string());
                 let rest: [&dyn AsRef<_>; 10] = [
-                    &"pack", source, image, &"--codec", &codec, &"--block-size", &block_len, &"--jobs",
-                    &jobs.to_string(), &"--quiet",
+                    &"pack",
+                    source,
+                    image,
+                    &"--codec",
+                    &codec,
+                    &"--block-size",
+                    &block_len,
+                    &"--jobs",
+                    &jobs.to_string(),
+                    &"--quiet",
                 ];
                 words(&program, &rest)
             }

@@ -25,8 +25,7 @@ impl Rival for Unsquashfs {
     fn command(&self, task: &Task) -> Option<Vec<OsString>> {
         let Task::Unpack { image, dir, jobs } = task else { return None };
         let jobs = jobs.to_string();
-        let rest: [&dyn AsRef<_>; 7] =
-            [&"-d", dir, &"-processors", &jobs, &"-no-progress", &"-quiet", image];
+        let rest: [&dyn AsRef<_>; 7] = [&"-d", dir, &"-processors", &jobs, &"-no-progress", &"-quiet", image];
         Some(words(&self.0.command, &rest))
     }
 }

@@ -1,0 +1,141 @@
+//! `cargo xtask ci`: everything that has to hold before a change is taken, in one command for people and machines.
+//!
+//! Quick checks come first. A check that this machine lacks the tool for is skipped for all to see, or is a failure
+//! where peers are required, which is what the build machine asks for.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Result};
+use crate::{args, check_layers, licences, metadata, shell, workspace};
+
+pub const HELP: &str = "\
+Usage: cargo xtask ci [--peers optional|required] [--tests-only]
+
+  --peers required  a program of others that is missing is a failure, not a visible skip;
+                    needs `cargo xtask peers` first, and root for what only root can do
+  --tests-only      leave the checks out and run the tests";
+
+/// Name of the variable that tells tests whether peers have to be there.
+const PEERS: &str = "PACKFS_PEERS";
+
+/// Whether programs that this machine may lack have to be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Peers {
+    Optional,
+    Required,
+}
+
+impl Peers {
+    fn parse(text: Option<&str>) -> Result<Self> {
+        match text {
+            None | Some("optional") => Ok(Self::Optional),
+            Some("required") => Ok(Self::Required),
+            Some(other) => Err(Failure::usage(format!("--peers {other}: optional or required is allowed"))),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        if self == Self::Required { "required" } else { "optional" }
+    }
+}
+
+/// How a step went.
+enum Outcome {
+    Done,
+    Skipped(String),
+}
+
+pub fn run(mut args: args::Args) -> Result<()> {
+    let peers = Peers::parse(args.option("--peers")?.as_deref())?;
+    let tests_only = args.switch("--tests-only");
+    args.finish_empty()?;
+
+    let mut steps = vec![];
+    if !tests_only {
+        step(&mut steps, "format", || tool("fmt", "rustfmt", &["--all", "--check"], peers))?;
+        step(&mut steps, "layers", || check_layers::run(no_args()).map(|()| Outcome::Done))?;
+        step(&mut steps, "licences", || licences::run(no_args()).map(|()| Outcome::Done))?;
+        let lints = ["--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+        step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
+        step(&mut steps, "documentation", document)?;
+    }
+    step(&mut steps, "tests", || test(peers))?;
+
+    eprintln!();
+    for (name, took) in &steps {
+        eprintln!("{name:16}{:6.1} s", took.as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Runs one step, says how it went and notes how long it took.
+fn step(
+    steps: &mut Vec<(&'static str, Duration)>,
+    name: &'static str,
+    run: impl FnOnce() -> Result<Outcome>,
+) -> Result<()> {
+    eprintln!("==> {name}");
+    let start = Instant::now();
+    match run().map_err(|failure| Failure::new(format!("{name}: {failure}")))? {
+        Outcome::Done => steps.push((name, start.elapsed())),
+        Outcome::Skipped(why) => eprintln!("SKIPPED {name}: {why}"),
+    }
+    Ok(())
+}
+
+/// Runs a part of cargo that not every installation has.
+fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result<Outcome> {
+    if shell::capture(cargo().args([verb, "--version"])).is_err() {
+        let why = format!("cargo {verb} is not installed; `rustup component add {component}` installs it");
+        return if peers == Peers::Required { Err(Failure::new(why)) } else { Ok(Outcome::Skipped(why)) };
+    }
+    shell::run(cargo().arg(verb).args(arguments)).map(|()| Outcome::Done)
+}
+
+fn document() -> Result<Outcome> {
+    let mut command = cargo();
+    command.args(["doc", "--workspace", "--no-deps", "--lib", "--document-private-items", "--quiet"]);
+    shell::run(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Done)
+}
+
+fn test(peers: Peers) -> Result<Outcome> {
+    if peers == Peers::Optional {
+        eprintln!("tests that need a program or a privilege this machine lacks print SKIPPED and why");
+    }
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--quiet"]).env(PEERS, peers.name());
+    shell::run(&mut command).map(|()| Outcome::Done)
+}
+
+fn cargo() -> Command {
+    let mut command = metadata::cargo();
+    command.current_dir(workspace::root());
+    command
+}
+
+fn no_args() -> args::Args {
+    args::Args::new(std::iter::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asks_for_peers_only_when_told_to() {
+        assert_eq!(Peers::parse(None).unwrap(), Peers::Optional);
+        assert_eq!(Peers::parse(Some("required")).unwrap(), Peers::Required);
+        assert!(Peers::parse(Some("yes")).is_err());
+    }
+
+    #[test]
+    fn notes_only_steps_that_ran() {
+        let mut steps = vec![];
+        step(&mut steps, "a", || Ok(Outcome::Done)).unwrap();
+        step(&mut steps, "b", || Ok(Outcome::Skipped("why".into()))).unwrap();
+        let failed = step(&mut steps, "c", || Err(Failure::new("no"))).unwrap_err();
+        assert_eq!(steps.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(failed.to_string(), "c: no");
+    }
+}
