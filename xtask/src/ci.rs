@@ -93,10 +93,15 @@ fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result
     shell::run(cargo().arg(verb).args(arguments)).map(|()| Outcome::Done)
 }
 
+/// Documents the libraries and this tool, not the program: it is called as its library is, and both would be written
+/// to one place.
 fn document() -> Result<Outcome> {
-    let mut command = cargo();
-    command.args(["doc", "--workspace", "--no-deps", "--lib", "--document-private-items", "--quiet"]);
-    shell::run(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Done)
+    for what in [&["--workspace", "--lib"][..], &["--package", "xtask"]] {
+        let mut command = cargo();
+        command.arg("doc").args(what).args(["--no-deps", "--document-private-items", "--quiet"]);
+        shell::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(Outcome::Done)
 }
 
 fn test(peers: Peers) -> Result<Outcome> {
