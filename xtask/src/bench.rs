@@ -62,7 +62,10 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if let Some(path) = &options.markdown {
         write(path, &report::markdown(&session))?;
     }
-    Ok(())
+    if session.failures.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("not measured:\n  {}", session.failures.join("\n  "))))
 }
 
 fn options(mut args: args::Args) -> Result<Options> {

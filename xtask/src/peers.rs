@@ -59,10 +59,12 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let refresh = args.switch("--refresh");
     args.finish_empty()?;
     let stamp = match Stamp::read() {
-        Some(stamp) if !refresh && stamp.peers.iter().all(|peer| peer.wrapper().exists()) => stamp,
+        Some(stamp) if !refresh && stamp.peers.iter().all(wrapper::is_unpacked) => stamp,
         _ => fetch::fetch()?,
     };
     for peer in &stamp.peers {
+        // Written each time: a script names its place, and the checkout may have moved.
+        wrapper::write(peer)?;
         wrapper::check(peer)?;
     }
     print!("{}", listing(&stamp));

@@ -8,6 +8,8 @@ use crate::workspace;
 /// What the largest case needs: a few images and two unpacked trees.
 const ROOM: u64 = 2 << 30;
 
+const PREFIX: &str = "packfs-bench-";
+
 /// A folder of our own, removed when done.
 pub struct Scratch {
     pub dir: PathBuf,
@@ -27,7 +29,8 @@ impl Scratch {
                 "{found}\nhint: --scratch DIR names another place, best a tmpfs"
             )));
         }
-        let dir = parent.join(format!("packfs-bench-{}", std::process::id()));
+        remove_left_over(parent)?;
+        let dir = parent.join(format!("{PREFIX}{}", std::process::id()));
         workspace::make_dir(&dir)?;
         let description = format!("{} ({})", parent.display(), kind_of(parent));
         Ok(Self { dir, description })
@@ -36,6 +39,19 @@ impl Scratch {
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
+}
+
+/// Removes what sessions left that were killed: it takes up memory. A folder's name ends in the id of its process.
+fn remove_left_over(parent: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(parent).map_err(|error| Failure::io("list", parent, error))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(PREFIX).and_then(|id| id.parse::<u32>().ok());
+        if process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
+            workspace::remove_dir(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Scratch {

@@ -33,6 +33,8 @@ pub struct Session {
     pub versions: Vec<(&'static str, String)>,
     pub corpora: Vec<(Corpus, Counts)>,
     pub outcomes: Vec<Outcome>,
+    /// Cases that could not be measured, and why.
+    pub failures: Vec<String>,
 }
 
 /// One case, measured.
@@ -79,19 +81,26 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
     let load_before = machine::load();
     let mut images =
         Images { scratch: &scratch, rival: &rivals.mksquashfs, jobs: options.jobs, made: HashMap::new() };
-    let mut outcomes = vec![];
+    let packfs = packfs.map(|packfs| packfs as &dyn Rival);
+    let (mut outcomes, mut failures) = (vec![], vec![]);
     for case in &options.cases {
         let image = if case.verb == Verb::Pack { None } else { Some(images.of(case)?) };
         let bench = Bench { case, image, scratch: &scratch, runs: options.runs, jobs: options.jobs };
-        let rival = rivals.of(case.verb);
         let entries =
             corpora.iter().find(|(corpus, _)| *corpus == case.corpus).map_or(0, |(_, counts)| counts.entries);
-        let outcome = bench.run(rival, packfs.map(|packfs| packfs as &dyn Rival), entries)?;
-        eprintln!("{}", report::line(&outcome));
-        outcomes.push(outcome);
+        match bench.run(rivals.of(case.verb), packfs, entries) {
+            Ok(outcome) => {
+                eprintln!("{}", report::line(&outcome));
+                outcomes.push(outcome);
+            }
+            Err(failure) => {
+                eprintln!("{}: {failure}", case.label());
+                failures.push(format!("{}: {failure}", case.label()));
+            }
+        }
     }
     let shown: [&dyn Rival; 3] = [&rivals.mksquashfs, &rivals.unsquashfs, &rivals.sqfs2tar];
-    let shown = shown.into_iter().chain(packfs.map(|packfs| packfs as &dyn Rival));
+    let shown = shown.into_iter().chain(packfs);
     Ok(Session {
         machine: Machine::here(),
         scratch: scratch.description.clone(),
@@ -103,6 +112,7 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
         versions: shown.map(|program| (program.name(), program.version().to_owned())).collect(),
         corpora,
         outcomes,
+        failures,
     })
 }
 

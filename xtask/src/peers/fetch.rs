@@ -1,4 +1,4 @@
-//! Downloads the peers' packages with all they need, unpacks them and writes the scripts.
+//! Downloads the peers' packages with all they need, and unpacks them.
 //!
 //! A run that fails leaves what was there before: the new tree is made beside the old one and takes its place at the end.
 
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{PACKAGES, Peer, SUITE, Stamp, root, wrapper};
+use super::{PACKAGES, Peer, SUITE, Stamp, root};
 use crate::debian::Debootstrap;
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
@@ -31,9 +31,6 @@ pub fn fetch() -> Result<Stamp> {
     workspace::remove_dir(&download)?;
 
     let stamp = Stamp { mirror: debootstrap.mirror, peers: peers(&archives)? };
-    for peer in &stamp.peers {
-        wrapper::write(peer)?;
-    }
     stamp.write()?;
     Ok(stamp)
 }

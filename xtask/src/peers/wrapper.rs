@@ -23,6 +23,11 @@ pub fn command(program: &str) -> Result<Vec<OsString>> {
     Ok(vec![loader.into(), "--library-path".into(), libraries.into(), program.into()])
 }
 
+/// Whether a peer is there to be run.
+pub fn is_unpacked(peer: &Peer) -> bool {
+    root().join("usr/bin").join(&peer.program).exists()
+}
+
 /// Writes the script that runs a peer from anywhere.
 pub fn write(peer: &Peer) -> Result<()> {
     let path = peer.wrapper();
