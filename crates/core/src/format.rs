@@ -66,7 +66,13 @@ pub trait PackFormat: Send + Sync {
     /// Makes everything around the data. Pure: the same tree, plan and places give the same sections.
     ///
     /// Sections do not overlap each other or the data, and leave no gap from the start of the image to its end.
-    fn layout(&self, tree: &Tree, plan: &Plan, placed: &Placed, progress: &dyn Progress) -> Result<Vec<Section>>;
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Section>>;
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.
     fn padding(&self) -> u64;

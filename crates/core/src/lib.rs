@@ -30,4 +30,6 @@ pub use plan::{Cut, FileJob, FilePlace, Loss, Placed, Plan, Section, StoredBlock
 pub use progress::{Progress, Silent, Stage};
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
-pub use volume::{DirCursor, DirEntry, Extent, ExtentFrom, Inode, InodeId, InodeKind, Volume, block_ref::BlockRef};
+pub use volume::{
+    DirCursor, DirEntry, Extent, ExtentFrom, Inode, InodeId, InodeKind, Volume, block_ref::BlockRef,
+};

@@ -156,7 +156,9 @@ impl fmt::Display for Escaped<'_> {
                     '\n' => f.write_str("\\n")?,
                     '\t' => f.write_str("\\t")?,
                     // Bidirectional overrides and zero-width characters can make one name look like another.
-                    c if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') => {
+                    c if c.is_control()
+                        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
+                    {
                         let mut utf8 = [0; 4];
                         for byte in c.encode_utf8(&mut utf8).bytes() {
                             write!(f, "\\x{byte:02x}")?;
@@ -179,8 +181,14 @@ mod tests {
 
     #[test]
     fn normalises_what_users_and_archives_write() {
-        for (written, meant) in [("/", ""), ("", ""), ("./a//b/.", "a/b"), ("/usr/bin/", "usr/bin"), ("a/./b", "a/b")] {
-            assert_eq!(ImagePath::parse(written.as_bytes()).unwrap().as_bytes(), meant.as_bytes(), "{written}");
+        for (written, meant) in
+            [("/", ""), ("", ""), ("./a//b/.", "a/b"), ("/usr/bin/", "usr/bin"), ("a/./b", "a/b")]
+        {
+            assert_eq!(
+                ImagePath::parse(written.as_bytes()).unwrap().as_bytes(),
+                meant.as_bytes(),
+                "{written}"
+            );
         }
     }
 

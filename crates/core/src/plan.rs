@@ -112,6 +112,8 @@ pub struct Placed {
     pub shared: Vec<(u64, StoredBlock)>,
     /// Where data ends.
     pub data_end: u64,
+    /// Files that could not be read, by rising number; they are stored empty.
+    pub failed: Vec<NodeId>,
     /// Files (nodes) that share the data of an earlier one.
     pub duplicate_files: u64,
     /// Bytes of those files.

@@ -79,7 +79,14 @@ impl TreeBuilder {
     }
 
     /// Adds or replaces `name` in the directory `parent`. A directory that replaces a directory keeps its children.
-    pub fn add_child(&mut self, parent: BuildId, name: Name<'_>, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> BuildId {
+    pub fn add_child(
+        &mut self,
+        parent: BuildId,
+        name: Name<'_>,
+        kind: NodeKind,
+        meta: Meta,
+        xattrs: Xattrs,
+    ) -> BuildId {
         if let Some(Slot::Node(old)) = self.get(parent).children.get(name.as_bytes())
             && matches!((&self.get(*old).kind, &kind), (NodeKind::Directory, NodeKind::Directory))
         {
@@ -104,7 +111,10 @@ impl TreeBuilder {
     pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<BuildId> {
         let Some(name) = path.file_name() else {
             if !matches!(kind, NodeKind::Directory) {
-                return Err(Error::failed(format!("the root must be a directory, not a {}", kind.file_type().word())));
+                return Err(Error::failed(format!(
+                    "the root must be a directory, not a {}",
+                    kind.file_type().word()
+                )));
             }
             self.describe(BuildId::ROOT, meta, xattrs);
             return Ok(BuildId::ROOT);
@@ -175,7 +185,8 @@ impl TreeBuilder {
             for (name, target) in links {
                 let found = self.follow(&target)?;
                 if matches!(self.get(found).kind, NodeKind::Directory) {
-                    let message = format!("hard link \"{}\" to {target:?}: is a directory", crate::escaped(&name));
+                    let message =
+                        format!("hard link \"{}\" to {target:?}: is a directory", crate::escaped(&name));
                     return Err(Error::failed(message));
                 }
                 self.nodes[index].children.insert(name, Slot::Node(found));
@@ -196,7 +207,9 @@ impl TreeBuilder {
             match self.find(&parent).and_then(|dir| self.get(dir).children.get(name)).ok_or_else(missing)? {
                 Slot::Node(id) => return Ok(*id),
                 Slot::Link(next) if seen.len() < 64 && !seen.contains(&next) => seen.push(next),
-                Slot::Link(_) => return Err(Error::failed(format!("hard link to {first:?}: links in a circle"))),
+                Slot::Link(_) => {
+                    return Err(Error::failed(format!("hard link to {first:?}: links in a circle")));
+                }
             }
             target = seen[seen.len() - 1];
         }

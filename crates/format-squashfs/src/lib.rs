@@ -7,6 +7,8 @@
 
 #[allow(dead_code)] // The reader and the writer that use it follow.
 mod disk;
+mod options;
+mod pack;
 
 use packfs_core::{Error, Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
@@ -35,10 +37,10 @@ impl Format for Squashfs {
     }
 
     fn options(&self) -> &'static [OptionRow] {
-        &[]
+        options::ROWS
     }
 
-    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-        Err(Error::unsupported("format for packing", "squashfs"))
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
     }
 }

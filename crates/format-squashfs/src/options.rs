@@ -24,12 +24,7 @@ pub(crate) const ROWS: &[OptionRow] = &[
         default: "share",
         help: "store the data of files with the same contents once, or as often as they occur",
     },
-    OptionRow {
-        name: "holes",
-        values: "on|off",
-        default: "on",
-        help: "store blocks of zeros as holes",
-    },
+    OptionRow { name: "holes", values: "on|off", default: "on", help: "store blocks of zeros as holes" },
     OptionRow {
         name: "exports",
         values: "on|off",
@@ -101,7 +96,11 @@ impl Options {
         let mut options = Options {
             codec_name: spec.to_string(),
             uncompressed: if resolved.is_none() { everything } else { Uncompressed::default() },
-            codec: resolved.unwrap_or(CodecSettings::Zlib { level: 9, window_log: 15, strategies: Vec::new() }),
+            codec: resolved.unwrap_or(CodecSettings::Zlib {
+                level: 9,
+                window_log: 15,
+                strategies: Vec::new(),
+            }),
             block_len,
             made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
             fragments: Fragments::SmallFiles,
@@ -161,7 +160,9 @@ impl Options {
             "fragments" => set.fragments = true,
             "xattrs" => set.xattrs = true,
             "ids" => set.ids = true,
-            "all" => *set = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true },
+            "all" => {
+                *set = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true }
+            }
             "none" => *set = Uncompressed::default(),
             _ => return None,
         }

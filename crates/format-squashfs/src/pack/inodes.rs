@@ -1,0 +1,144 @@
+//! Turns one node into its inode: the basic form where that can hold it, else the extended one.
+
+use super::dirs::{Listing, basic_type};
+use super::ids::Ids;
+use super::losses::stored_time;
+use crate::disk;
+use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock};
+use zerocopy::IntoBytes;
+
+/// Extended types are numbered behind the seven basic ones.
+const EXTENDED: u16 = 7;
+
+/// What every inode needs besides its node.
+pub(super) struct Common<'a> {
+    pub node: &'a Node,
+    pub ids: &'a Ids,
+    pub number: u32,
+    /// Row of its set of extended attributes.
+    pub xattr: u32,
+}
+
+impl Common<'_> {
+    fn has_xattrs(&self) -> bool {
+        self.xattr != disk::SQUASHFS_INVALID_XATTR
+    }
+
+    fn base(&self, extended: bool) -> disk::InodeBase {
+        let meta = &self.node.meta;
+        let inode_type = basic_type(self.node.kind.file_type()) + if extended { EXTENDED } else { 0 };
+        disk::InodeBase {
+            inode_type: inode_type.into(),
+            mode: (meta.mode & 0o7777).into(),
+            uid: self.ids.index(meta.owner.uid).into(),
+            guid: self.ids.index(meta.owner.gid).into(),
+            mtime: stored_time(meta.mtime).into(),
+            inode_number: self.number.into(),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, extended: bool, body: &(impl IntoBytes + zerocopy::Immutable)) {
+        out.extend_from_slice(self.base(extended).as_bytes());
+        out.extend_from_slice(body.as_bytes());
+    }
+}
+
+/// A directory, given its listing and the inode number of its parent.
+///
+/// Errors: `Failed` if its listing is too long or lies too far into the table for the format.
+pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
+    let too_long = |_| Error::failed("the directories of this tree are more than squashfs can hold");
+    let start_block = u32::try_from(listing.start.block).map_err(too_long)?;
+    let size = u32::try_from(listing.len + u64::from(disk::DIR_SIZE_EXTRA)).map_err(too_long)?;
+    let (nlink, offset) = (common.node.links.into(), listing.start.offset.into());
+    match u16::try_from(size) {
+        Ok(size) if !common.has_xattrs() && listing.index_count == 0 => {
+            let body = disk::DirInode {
+                start_block: start_block.into(),
+                nlink,
+                file_size: size.into(),
+                offset,
+                parent_inode: parent.into(),
+            };
+            common.write(out, false, &body);
+        }
+        _ => {
+            let body = disk::LDirInode {
+                nlink,
+                file_size: size.into(),
+                start_block: start_block.into(),
+                parent_inode: parent.into(),
+                i_count: listing.index_count.into(),
+                offset,
+                xattr: common.xattr.into(),
+            };
+            common.write(out, true, &body);
+            out.extend_from_slice(&listing.index);
+        }
+    }
+    Ok(())
+}
+
+/// A regular file, given where its data lies.
+pub(super) fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
+    let (fragment, offset) =
+        place.tail.map_or((disk::SQUASHFS_INVALID_FRAG, 0), |t| (t.shared_index, t.offset));
+    let basic = (u32::try_from(place.start), u32::try_from(len));
+    match basic {
+        (Ok(start), Ok(len)) if common.node.links == 1 && place.hole_len == 0 && !common.has_xattrs() => {
+            let body = disk::RegInode {
+                start_block: start.into(),
+                fragment: fragment.into(),
+                offset: offset.into(),
+                file_size: len.into(),
+            };
+            common.write(out, false, &body);
+        }
+        _ => {
+            let body = disk::LRegInode {
+                start_block: place.start.into(),
+                file_size: len.into(),
+                sparse: place.hole_len.into(),
+                nlink: common.node.links.into(),
+                fragment: fragment.into(),
+                offset: offset.into(),
+                xattr: common.xattr.into(),
+            };
+            common.write(out, true, &body);
+        }
+    }
+    for &StoredBlock { stored_len, compressed } in placed.blocks_of(place) {
+        out.extend_from_slice(disk::block_word(stored_len, compressed).as_bytes());
+    }
+}
+
+/// A symbolic link.
+pub(super) fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
+    let body =
+        disk::SymlinkInode { nlink: common.node.links.into(), symlink_size: (target.len() as u32).into() };
+    common.write(out, common.has_xattrs(), &body);
+    out.extend_from_slice(target);
+    if common.has_xattrs() {
+        out.extend_from_slice(&common.xattr.to_le_bytes());
+    }
+}
+
+/// A device.
+pub(super) fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
+    let (nlink, rdev) = (common.node.links.into(), number.encode().into());
+    if common.has_xattrs() {
+        common.write(out, true, &disk::LDevInode { nlink, rdev, xattr: common.xattr.into() });
+    } else {
+        common.write(out, false, &disk::DevInode { nlink, rdev });
+    }
+}
+
+/// A fifo or socket.
+pub(super) fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
+    let nlink = common.node.links.into();
+    if common.has_xattrs() {
+        common.write(out, true, &disk::LIpcInode { nlink, xattr: common.xattr.into() });
+    } else {
+        common.write(out, false, &disk::IpcInode { nlink });
+    }
+}

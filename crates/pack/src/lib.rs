@@ -1,0 +1,137 @@
+//! The pack engine: reads file data, shares what is the same, compresses on all cores and writes in one fixed order.
+//!
+//! Owns everything between a format's [`packfs_core::Plan`] and its metadata. Invariant: the image depends on the tree,
+//! the plan and the contents alone, never on the number of threads or the order in which they finish. It does not
+//! know any format: what lies around the data comes from [`packfs_core::PackFormat::layout`].
+#![forbid(unsafe_code)]
+
+mod cut;
+mod data;
+mod output;
+mod queue;
+mod report;
+mod tails;
+mod twins;
+
+pub use report::PackReport;
+
+use output::Output;
+use packfs_core::{Contents, Error, Loss, PackFormat, Plan, Progress, Result, Section, Stage, Tree, escaped};
+use std::path::Path;
+
+/// How to pack, besides what the format decides.
+#[derive(Clone, Debug)]
+pub struct PackOptions {
+    /// Worker threads; 0: one for each processor.
+    pub jobs: usize,
+    /// Bytes before the image in the output file; those of an existing file are kept, others are zeros.
+    pub image_offset: u64,
+    /// Whether a file that cannot be read is stored empty and reported, instead of ending the work.
+    pub keep_going: bool,
+    /// Whether what the format cannot hold may be lost.
+    pub lossy: bool,
+    /// Whether the image is on the disk before it gets its name.
+    pub sync: bool,
+    /// One priority a node; higher ones are placed first, equal ones in tree order.
+    pub priorities: Option<Vec<i16>>,
+}
+
+impl Default for PackOptions {
+    fn default() -> Self {
+        PackOptions {
+            jobs: 0,
+            image_offset: 0,
+            keep_going: false,
+            lossy: false,
+            sync: true,
+            priorities: None,
+        }
+    }
+}
+
+impl PackOptions {
+    fn worker_count(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            jobs => jobs.min(1024),
+        }
+    }
+}
+
+/// Packs a tree into an image file.
+///
+/// The image is written beside `output` and renamed when it is complete, so a failure leaves what was there before.
+/// A block device is written in place.
+///
+/// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and `Failed` from reading
+/// contents and writing the image, `Cancelled`.
+pub fn pack(
+    tree: &Tree,
+    contents: &dyn Contents,
+    format: &dyn PackFormat,
+    output: &Path,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<PackReport> {
+    let mut plan = format.plan(tree)?;
+    accept_losses(format.format_name(), &plan.losses, options.lossy, progress)?;
+    order_by_priority(&mut plan, options.priorities.as_deref());
+    let twins = twins::find(tree, contents, &plan, options, progress)?;
+
+    let mut out = Output::create(output, options.image_offset, plan.data_start)?;
+    let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
+    progress.begin(Stage::Metadata, 0, 0);
+    let sections = format.layout(tree, &plan, &placed, progress)?;
+    check_coverage(&sections, plan.data_start, placed.data_end)?;
+    for section in &sections {
+        out.write_section(section)?;
+    }
+    if progress.cancelled() {
+        return Err(Error::cancelled());
+    }
+    let image_len = out.finish(format.padding(), options.sync)?;
+    Ok(PackReport::new(tree, plan, &placed, &sections, skipped, image_len))
+}
+
+/// Stops for what would be lost unless that is accepted; mentions the rest.
+fn accept_losses(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Progress) -> Result<()> {
+    let describe = |loss: &Loss| {
+        let count = if loss.count == 1 { String::new() } else { format!(" and {} more", loss.count - 1) };
+        format!("{} (\"{}\"{count})", loss.what, escaped(loss.example.as_bytes()))
+    };
+    let refused: Vec<String> = losses.iter().filter(|loss| loss.refused).map(describe).collect();
+    if !lossy && !refused.is_empty() {
+        let message = format!("{format} cannot hold everything in this source: {}", refused.join("; "));
+        return Err(Error::failed(message).hint("--lossy packs what can be held"));
+    }
+    for line in &refused {
+        progress.warn(&format!("lost: {line}"));
+    }
+    Ok(())
+}
+
+/// Higher priorities first, otherwise the plan's own order.
+fn order_by_priority(plan: &mut Plan, priorities: Option<&[i16]>) {
+    if let Some(priorities) = priorities {
+        let priority = |node: packfs_core::NodeId| priorities.get(node.index()).copied().unwrap_or(0);
+        plan.files.sort_by_key(|job| std::cmp::Reverse(priority(job.node)));
+    }
+}
+
+/// Every byte of the image has one owner: sections fill what the data leaves, without overlap or gap.
+fn check_coverage(sections: &[Section], data_start: u64, data_end: u64) -> Result<()> {
+    let mut ranges: Vec<(u64, u64, &str)> =
+        sections.iter().map(|s| (s.offset, s.offset + s.bytes.len() as u64, s.owner)).collect();
+    ranges.push((data_start, data_end, "file data"));
+    ranges.sort_unstable();
+    let mut end = 0;
+    for (start, next_end, owner) in ranges {
+        if start != end {
+            return Err(Error::failed(format!(
+                "internal: {owner} was laid out at {start:#x}, not at {end:#x}"
+            )));
+        }
+        end = next_end;
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What came of packing.
+
+use packfs_core::{Loss, NodeKind, Placed, Plan, Section, Tree};
+
+/// What came of packing, in figures.
+#[derive(Clone, Debug, Default)]
+pub struct PackReport {
+    /// Length of the image, padding included, in bytes.
+    pub image_len: u64,
+    /// Nodes of every type.
+    pub nodes: u64,
+    /// Regular files, each once however many names it has.
+    pub files: u64,
+    /// Length of all files together, in bytes.
+    pub bytes_in: u64,
+    /// File data in the image, in bytes.
+    pub data_len: u64,
+    /// Everything else in the image but padding, in bytes.
+    pub metadata_len: u64,
+    /// Files that share all their data with an earlier one.
+    pub duplicate_files: u64,
+    /// Their length, in bytes.
+    pub duplicate_bytes: u64,
+    /// Bytes that are holes.
+    pub hole_bytes: u64,
+    /// Blocks that hold tails of several files.
+    pub shared_blocks: u64,
+    /// What the format could not hold.
+    pub losses: Vec<Loss>,
+    /// Files that could not be read and were stored empty: why.
+    pub skipped: Vec<String>,
+    /// Length of each structure of the format, in bytes, by name.
+    pub sections: Vec<(&'static str, u64)>,
+}
+
+impl PackReport {
+    pub(crate) fn new(
+        tree: &Tree,
+        plan: Plan,
+        placed: &Placed,
+        sections: &[Section],
+        skipped: Vec<String>,
+        image_len: u64,
+    ) -> Self {
+        let is_file = |kind: &NodeKind| matches!(kind, NodeKind::File { .. });
+        PackReport {
+            image_len,
+            nodes: u64::from(tree.node_count()),
+            files: tree.nodes().filter(|(_, node)| is_file(&node.kind)).count() as u64,
+            bytes_in: tree.bytes_total(),
+            data_len: placed.data_end - plan.data_start,
+            metadata_len: sections.iter().map(|section| section.bytes.len() as u64).sum(),
+            duplicate_files: placed.duplicate_files,
+            duplicate_bytes: placed.duplicate_bytes,
+            hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
+            shared_blocks: placed.shared.len() as u64,
+            losses: plan.losses,
+            skipped,
+            sections: sections.iter().map(|section| (section.owner, section.bytes.len() as u64)).collect(),
+        }
+    }
+}

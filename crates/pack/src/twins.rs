@@ -1,0 +1,172 @@
+//! Finds files that are the same before any of them is compressed.
+//!
+//! Looks only at files whose data is cut into blocks of their own: whole files that fit into a shared block are compared
+//! as tails, while they are read. A file is read here only if another has its length, fully only if the beginnings
+//! agree, and counts as the same only if every byte does.
+
+use crate::PackOptions;
+use crate::cut::Context;
+use packfs_core::{Contents, Error, NodeId, Plan, Progress, Result, Stage, Tail, Tree};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How much of a file's beginning is hashed first.
+const BEGINNING_LEN: u64 = 16 << 10;
+const READ_LEN: usize = 256 << 10;
+
+/// Which files have the same contents as an earlier one in the plan.
+#[derive(Default)]
+pub(crate) struct Twins(HashMap<NodeId, NodeId>);
+
+impl Twins {
+    /// The first file of the plan with the same contents; `None` for that file itself and for files of their own.
+    pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
+        self.0.get(&node).copied()
+    }
+}
+
+/// Compares files of the same length. A file that cannot be read counts as different here and fails when it is packed.
+pub(crate) fn find(
+    tree: &Tree,
+    contents: &dyn Contents,
+    plan: &Plan,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Twins> {
+    if !plan.dedupe {
+        return Ok(Twins::default());
+    }
+    let context = Context { tree, contents, plan };
+    let cut_alone =
+        |job: &&packfs_core::FileJob| job.tail == Tail::Own || context.len(job.node) >= context.block_len();
+    let by_len = groups(plan.files.iter().filter(cut_alone).map(|job| (context.len(job.node), job.node)));
+    let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
+    progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
+
+    let beginnings = in_parallel(options, progress, &same_len, |&node| hash(&context, node, BEGINNING_LEN))?;
+    let by_beginning = regroup(&context, &same_len, beginnings);
+    let whole = in_parallel(options, progress, &by_beginning, |&node| hash(&context, node, u64::MAX))?;
+    let by_hash = groups(
+        by_beginning
+            .iter()
+            .zip(whole)
+            .filter_map(|(&node, hash)| Some(((context.len(node), hash.ok()?), node))),
+    );
+    let pairs: Vec<(NodeId, NodeId)> =
+        by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
+    let same = in_parallel(options, progress, &pairs, |&(a, b)| is_same(&context, a, b))?;
+    Ok(Twins(
+        pairs
+            .into_iter()
+            .zip(same)
+            .filter(|(_, same)| matches!(same, Ok(true)))
+            .map(|(pair, _)| pair)
+            .collect(),
+    ))
+}
+
+/// Groups of two or more with the same key, in the order of their first members.
+fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<NodeId>> {
+    let mut index_of = HashMap::new();
+    let mut groups: Vec<Vec<NodeId>> = Vec::new();
+    for (key, node) in rows {
+        let index = *index_of.entry(key).or_insert(groups.len());
+        match groups.get_mut(index) {
+            Some(group) => group.push(node),
+            None => groups.push(vec![node]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+fn regroup(context: &Context<'_>, nodes: &[NodeId], hashes: Vec<Result<u128>>) -> Vec<NodeId> {
+    let rows =
+        nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((context.len(node), hash.ok()?), node)));
+    groups(rows).into_iter().flatten().collect()
+}
+
+fn hash(context: &Context<'_>, node: NodeId, len_max: u64) -> Result<u128> {
+    let len = context.len(node).min(len_max);
+    let mut reader = context.open(node)?;
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let mut buf = vec![0; READ_LEN.min(len as usize)];
+    let mut offset = 0;
+    while offset < len {
+        // Holes are not read: their place and length stand for them.
+        let Some(data) = reader.next_data(offset)?.filter(|data| data.start < len) else { break };
+        if data.start > offset {
+            offset = data.start - data.start % READ_LEN as u64;
+        }
+        let part = &mut buf[..(len - offset).min(READ_LEN as u64) as usize];
+        reader.read_exact_at(offset, part)?;
+        if !crate::cut::is_zero(part) {
+            hasher.update(&offset.to_le_bytes());
+            hasher.update(part);
+        }
+        offset += part.len() as u64;
+    }
+    Ok(hasher.digest128())
+}
+
+fn is_same(context: &Context<'_>, a: NodeId, b: NodeId) -> Result<bool> {
+    let len = context.len(a);
+    let (mut reader_a, mut reader_b) = (context.open(a)?, context.open(b)?);
+    let (mut buf_a, mut buf_b) = (vec![0; READ_LEN], vec![0; READ_LEN]);
+    let mut offset = 0;
+    while offset < len {
+        let starts = [reader_a.next_data(offset)?, reader_b.next_data(offset)?]
+            .map(|run| run.map_or(len, |r| r.start));
+        offset = starts[0].min(starts[1]).max(offset);
+        if offset >= len {
+            break;
+        }
+        let part_len = (len - offset).min(READ_LEN as u64) as usize;
+        reader_a.read_exact_at(offset, &mut buf_a[..part_len])?;
+        reader_b.read_exact_at(offset, &mut buf_b[..part_len])?;
+        if buf_a[..part_len] != buf_b[..part_len] {
+            return Ok(false);
+        }
+        offset += part_len as u64;
+    }
+    Ok(true)
+}
+
+/// Calls `f` for each item on all workers; results come in the order of items.
+fn in_parallel<T: Sync, R: Send>(
+    options: &PackOptions,
+    progress: &dyn Progress,
+    items: &[T],
+    f: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<Result<R>>> {
+    let next = AtomicUsize::new(0);
+    let stopped = AtomicBool::new(false);
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some((index, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+        {
+            if progress.cancelled() {
+                stopped.store(true, Ordering::Relaxed);
+                break;
+            }
+            done.push((index, f(item)));
+        }
+        done
+    };
+    let mut done = std::thread::scope(|scope| {
+        let count = options.worker_count().min(items.len());
+        let others: Vec<_> = (1..count).map(|_| scope.spawn(worker)).collect();
+        let mut done = worker();
+        for other in others {
+            done.extend(other.join().map_err(|_| Error::failed("internal: a worker thread panicked"))?);
+        }
+        Ok::<_, Error>(done)
+    })?;
+    if stopped.load(Ordering::Relaxed) {
+        return Err(Error::cancelled());
+    }
+    done.sort_unstable_by_key(|(index, _)| *index);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
