@@ -14,7 +14,7 @@ use super::machine::{self, Machine};
 use super::measure::{self, Sample};
 use super::scratch::Scratch;
 use super::summary::Summary;
-use super::{Options, report};
+use super::{Options, content, report};
 use crate::corpus::{Corpus, Counts};
 use crate::failure::{Failure, Result};
 use crate::rivals::{Mksquashfs, Packfs, Rival, Sqfs2tar, Task, Unsquashfs};
@@ -185,13 +185,13 @@ impl Bench<'_> {
                 ours.push(self.sample(packfs)?);
             }
         }
+        self.check_same(rival, packfs)?;
         let rival = self.measured(rival, theirs)?;
         let packfs = packfs.map(|packfs| self.measured(packfs, ours)).transpose()?;
         let verdicts = match &packfs {
             Some(packfs) => judge(self.case, entries, &rival.summary, &packfs.summary),
             None => vec![],
         };
-        self.check_same_tree(rival.program, &packfs)?;
         Ok(Outcome { case: *self.case, rival, packfs, verdicts })
     }
 
@@ -203,7 +203,6 @@ impl Bench<'_> {
         if self.case.verb != Verb::Unpack {
             let meta = output.metadata().map_err(|error| Failure::io("look at", &output, error))?;
             sample.output_len = Some(meta.len());
-            remove(&output)?;
         }
         Ok(sample)
     }
@@ -214,19 +213,12 @@ impl Bench<'_> {
         Ok(Measured { program: program.name(), command, samples, summary })
     }
 
-    /// What was unpacked last by each has to be as many entries and bytes, or the times say nothing.
-    fn check_same_tree(&self, rival: &str, packfs: &Option<Measured>) -> Result<()> {
-        if self.case.verb != Verb::Unpack {
-            return Ok(());
-        }
-        let theirs = self.scratch.path(&format!("{rival}.out"));
+    /// What both wrote last has to be as much, or the times say nothing. Removes both.
+    fn check_same(&self, rival: &dyn Rival, packfs: Option<&dyn Rival>) -> Result<()> {
+        let theirs = self.output(rival);
         if let Some(packfs) = packfs {
-            let ours = self.scratch.path(&format!("{}.out", packfs.program));
-            let (found, wanted) = (Counts::of(&ours)?, Counts::of(&theirs)?);
-            if found != wanted {
-                let label = self.case.label();
-                return Err(Failure::new(format!("{label}: packfs unpacked {found:?}, {rival} {wanted:?}")));
-            }
+            let ours = self.output(packfs);
+            content::check_same(self.case.verb, &ours, &theirs)?;
             remove(&ours)?;
         }
         remove(&theirs)
