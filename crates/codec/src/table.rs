@@ -67,7 +67,7 @@ pub static CODECS: &[CodecRow] = &[
         name: "lzma",
         algorithm: Algorithm::LzmaAlone,
         levels: Some(0..=9),
-        default_level: Some(6),
+        default_level: Some(5),
         options: "dict=SIZE|PERCENT%",
         description: "LZMA1; for old vendor kernels only, mainline kernels do not read it",
     },

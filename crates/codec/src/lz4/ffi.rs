@@ -2,11 +2,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-// `lz4-sys` compiles these (lz4.h, lz4hc.h and its static section) but declares none of them.
+// `lz4-sys` compiles these (lz4.h, lz4hc.h) but declares none of them.
 unsafe extern "C" {
     fn LZ4_sizeofState() -> c_int;
     fn LZ4_sizeofStateHC() -> c_int;
-    fn LZ4_initStreamHC(state: *mut c_void, len: usize) -> *mut c_void;
     fn LZ4_compress_fast_extState(
         state: *mut c_void,
         src: *const c_char,
@@ -15,7 +14,7 @@ unsafe extern "C" {
         dst_len: c_int,
         acceleration: c_int,
     ) -> c_int;
-    fn LZ4_compress_HC_extStateHC_fastReset(
+    fn LZ4_compress_HC_extStateHC(
         state: *mut c_void,
         src: *const c_char,
         dst: *mut c_char,
@@ -55,26 +54,22 @@ impl FastState {
     }
 }
 
-/// State of the high compression encoder, initialised once: clearing its 256 KiB for every block costs more than
-/// compressing a small one.
+/// State of the high compression encoder.
 pub(super) struct HighState(Box<[u64]>);
 
 impl HighState {
     pub(super) fn new() -> HighState {
         // SAFETY: a constant of the library.
-        let mut state = state_memory(unsafe { LZ4_sizeofStateHC() });
-        // SAFETY: pointer and length describe one allocation; it is large and aligned enough, so this cannot fail.
-        unsafe { LZ4_initStreamHC(state.as_mut_ptr().cast(), size_of_val(&*state)) };
-        HighState(state)
+        HighState(state_memory(unsafe { LZ4_sizeofStateHC() }))
     }
 
     /// Writes one raw block; None when it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], level: c_int) -> Option<usize> {
         let (src_len, dst_len) = lengths(src, dst)?;
-        // SAFETY: the state was initialised in `new` and has been left to this function alone, which restarts it
-        // beyond everything it has seen and clears it after a failure; the pointers are valid for the lengths given.
+        // SAFETY: the state has LZ4_sizeofStateHC bytes, 8-byte aligned, and this call initialises it; the pointers are
+        // valid for the lengths given.
         written(unsafe {
-            LZ4_compress_HC_extStateHC_fastReset(
+            LZ4_compress_HC_extStateHC(
                 self.0.as_mut_ptr().cast(),
                 src.as_ptr().cast(),
                 dst.as_mut_ptr().cast(),

@@ -45,6 +45,7 @@ enum Dictionary {
     /// As long as the block, and at least the codec's minimum.
     Block,
     Bytes(u32),
+    /// At least the codec's minimum, too.
     PercentOfBlock(u8),
 }
 
@@ -80,7 +81,8 @@ impl Dictionary {
             Dictionary::Block => return Ok(dict_len_max),
             Dictionary::Bytes(dict_len) => dict_len,
             Dictionary::PercentOfBlock(percent) => {
-                u32::try_from(u64::from(block_len) * u64::from(percent) / 100).unwrap_or(u32::MAX)
+                let share = u64::from(block_len) * u64::from(percent) / 100;
+                u32::try_from(share).unwrap_or(u32::MAX).max(dict_len_min)
             }
         };
         if dict_len > dict_len_max {

@@ -27,7 +27,7 @@ fn a_bare_name_takes_the_defaults() {
     assert_eq!(settings("lz4"), CodecSettings::Lz4 { acceleration: 1 });
     assert_eq!(settings("lz4hc"), CodecSettings::Lz4Hc { level: 12 });
     assert_eq!(settings("xz"), xz);
-    assert_eq!(settings("lzma"), CodecSettings::LzmaAlone { preset: 6, dict_len: BLOCK_LEN });
+    assert_eq!(settings("lzma"), CodecSettings::LzmaAlone { preset: 5, dict_len: BLOCK_LEN });
     assert_eq!(settings("zstd"), CodecSettings::Zstd { level: 15 });
     assert_eq!("none".parse::<CodecSpec>().unwrap().resolve(BLOCK_LEN), Ok(None));
 }
@@ -72,6 +72,7 @@ fn dictionary_follows_the_block() {
     assert_eq!(dict_len("lzma", 4096), 4096);
     assert_eq!(dict_len("xz,dict=75%", 1 << 20), 768 << 10);
     assert_eq!(dict_len("lzma,dict=50%", 1 << 20), 512 << 10);
+    assert_eq!(dict_len("xz,dict=25%", 8192), 8192);
     assert_eq!(dict_len("xz,dict=1M", 1 << 20), 1 << 20);
 }
 
