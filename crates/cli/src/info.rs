@@ -1,0 +1,139 @@
+//! `packfs info`: what an image is, who owns its bytes, and the manifest that would make it again.
+
+use crate::json::{self, Object, Value, json};
+use crate::report::Out;
+use crate::shared::ImageInput;
+use crate::{Outcome, report, text};
+use owo_colors::OwoColorize;
+use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, source};
+use std::io::BufWriter;
+use std::process::ExitCode;
+
+/// Show what an image is: format, codec, options, counts, features, oldest kernel
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(flatten)]
+    input: ImageInput,
+
+    /// Account for every byte of the file: who owns it
+    #[arg(long)]
+    space: bool,
+
+    /// Print a manifest, one line per entry, that pack takes as its source
+    #[arg(long, conflicts_with_all = ["space", "json"])]
+    manifest: bool,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs info root.sqfs
+  packfs info --space root.sqfs            how large the inode table is, and all else
+  packfs info --json root.sqfs | jq -r .facts.codec
+  packfs info --manifest root.sqfs > root.manifest";
+
+impl Opts {
+    /// Shows.
+    pub fn run(self) -> Outcome {
+        let opened = self.input.open(0)?;
+        if self.manifest {
+            print_manifest(&opened)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let facts = opened.volume().facts()?;
+        let space = if self.space { opened.volume().space()? } else { Vec::new() };
+        if self.json {
+            json::print(&self.document(&opened, &facts, &space))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut out = Out::new();
+        print_facts(&opened, &facts, &mut out)?;
+        if self.space {
+            out.line("")?;
+            print_space(&space, &mut out)?;
+        }
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn document(&self, opened: &Opened, facts: &Facts, space: &[SpaceOwner]) -> Value {
+        let mut object = Object::new();
+        object.insert("image".into(), self.input.image.to_string_lossy().into());
+        object.insert("format".into(), opened.format().name().into());
+        object.insert("size".into(), opened.image().len().into());
+        let facts = facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value)));
+        object.insert("facts".into(), Value::Object(facts.collect()));
+        if self.space {
+            let rows = space.iter().map(|row| json!({"owner": row.owner, "offset": row.offset, "size": row.len}));
+            object.insert("space".into(), rows.collect());
+        }
+        Value::Object(object)
+    }
+}
+
+fn print_manifest(opened: &Opened) -> Result<()> {
+    let loaded = opened.load(&Silent)?;
+    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    source::write_manifest(&loaded.tree, &mut out)?;
+    std::io::Write::flush(&mut out).or_io(report::cannot_write)
+}
+
+fn print_facts(opened: &Opened, facts: &Facts, out: &mut Out) -> Result<()> {
+    let own = [("Format", opened.format().name().to_owned()), ("File size", bytes_text(opened.image().len()))];
+    let rows = own.into_iter().chain(facts.0.iter().map(|fact| (fact.label, value_text(&fact.value))));
+    let rows: Vec<(&str, String)> = rows.collect();
+    let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    for (label, value) in rows {
+        out.line(format_args!("{:width$}  {value}", label.bold()))?;
+    }
+    Ok(())
+}
+
+fn print_space(space: &[SpaceOwner], out: &mut Out) -> Result<()> {
+    let total: u64 = space.iter().map(|row| row.len).sum();
+    let width = space.iter().map(|row| row.owner.len()).max().unwrap_or(0).max("total".len());
+    out.line(format_args!("{:width$}  {:>12}  {:>15}   share", "owner".bold(), "offset".bold(), "bytes".bold()))?;
+    for row in space {
+        let share = text::percent(row.len, total);
+        out.line(format_args!(
+            "{:width$}  {:>12}  {:>15}  {share:>7}",
+            row.owner,
+            format!("{:#x}", row.offset),
+            text::count(row.len),
+        ))?;
+    }
+    out.line(format_args!("{:width$}  {:>12}  {:>15}", "total", "", text::count(total)))
+}
+
+fn bytes_text(bytes: u64) -> String {
+    match bytes {
+        0..1024 => text::size(bytes),
+        _ => format!("{} ({} bytes)", text::size(bytes), text::count(bytes)),
+    }
+}
+
+fn value_text(value: &FactValue) -> String {
+    match value {
+        FactValue::Text(words) => words.clone(),
+        FactValue::Count(number) => text::count(*number),
+        FactValue::Bytes(bytes) => bytes_text(*bytes),
+        FactValue::Time(seconds) => text::long_time(Timestamp::from_seconds(*seconds)),
+        FactValue::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
+        FactValue::List(words) if words.is_empty() => "none".into(),
+        FactValue::List(words) => words.join(", "),
+    }
+}
+
+fn value_json(value: &FactValue) -> Value {
+    match value {
+        FactValue::Text(words) => words.as_str().into(),
+        FactValue::Count(number) | FactValue::Bytes(number) => (*number).into(),
+        FactValue::Time(seconds) => (*seconds).into(),
+        FactValue::Flag(flag) => (*flag).into(),
+        FactValue::List(words) => words.clone().into(),
+    }
+}

@@ -1,0 +1,111 @@
+//! JSON documents: one schema a verb, described in `docs/cli.md`. Names are kept without loss.
+//!
+//! A name that is UTF-8 is a string. One that is not gets, besides a readable string with escapes, its bytes in
+//! hexadecimal under the same key with `_bytes` at its end.
+
+use crate::report::{Out, cannot_write};
+use packfs::{FileType, Result, ResultExt, Xattrs, escaped};
+pub use serde_json::{Value, json};
+use std::io;
+
+/// A JSON object whose keys stay in the order they were added.
+pub type Object = serde_json::Map<String, Value>;
+
+/// Adds a name, path or link target.
+pub fn put_bytes(object: &mut Object, key: &str, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            object.insert(key.into(), text.into());
+        }
+        Err(_) => {
+            object.insert(key.into(), escaped(bytes).to_string().into());
+            object.insert(format!("{key}_bytes"), hex(bytes).into());
+        }
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The word for a file type: `file`, `directory`, `symlink`, `block_device`, `char_device`, `fifo`, `socket`.
+pub fn type_word(file_type: FileType) -> &'static str {
+    match file_type {
+        FileType::Directory => "directory",
+        FileType::File => "file",
+        FileType::Symlink => "symlink",
+        FileType::BlockDevice => "block_device",
+        FileType::CharDevice => "char_device",
+        FileType::Fifo => "fifo",
+        FileType::Socket => "socket",
+    }
+}
+
+/// Extended attributes as a list of objects with `name` and `value`.
+pub fn xattrs(xattrs: &Xattrs) -> Value {
+    xattrs
+        .iter()
+        .map(|(name, value)| {
+            let mut object = Object::new();
+            put_bytes(&mut object, "name", name);
+            put_bytes(&mut object, "value", value);
+            Value::Object(object)
+        })
+        .collect()
+}
+
+/// Prints one document.
+pub fn print(value: &Value) -> Result<()> {
+    let mut out = Out::new();
+    serde_json::to_writer_pretty(out.writer(), value).map_err(io::Error::from).or_io(cannot_write)?;
+    out.line("")?;
+    out.finish()
+}
+
+/// Prints a JSON array element by element, so that it need not be held in memory.
+pub struct Array {
+    out: Out,
+    is_empty: bool,
+}
+
+impl Array {
+    /// Opens the array.
+    pub fn new() -> Self {
+        Array { out: Out::new(), is_empty: true }
+    }
+
+    /// Prints one element, on a line of its own.
+    pub fn push(&mut self, object: Object) -> Result<()> {
+        let start = if std::mem::take(&mut self.is_empty) { b"[\n" } else { b",\n" };
+        self.out.writer().write_all(start).or_io(cannot_write)?;
+        serde_json::to_writer(self.out.writer(), &object).map_err(io::Error::from).or_io(cannot_write)
+    }
+
+    /// Closes the array.
+    pub fn finish(mut self) -> Result<()> {
+        self.out.line(if self.is_empty { "[]" } else { "\n]" })?;
+        self.out.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_utf8_keep_their_bytes() {
+        let mut object = Object::new();
+        put_bytes(&mut object, "name", "käse\n".as_bytes());
+        put_bytes(&mut object, "target", b"a\xff");
+        assert_eq!(
+            Value::Object(object),
+            json!({"name": "käse\n", "target": "a\\xff", "target_bytes": "61ff"})
+        );
+    }
+}

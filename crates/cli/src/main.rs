@@ -1,0 +1,100 @@
+//! The `packfs` program: one file per verb, each with its `Opts` and `run`, thin over the library `packfs`.
+//!
+//! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one JSON document;
+//! progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed (or `diff` found differences),
+//! 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n stopped by signal n. It knows no format by name.
+#![forbid(unsafe_code)]
+
+mod cat;
+mod check;
+mod completions;
+mod diff;
+mod info;
+mod json;
+mod ls;
+mod man;
+mod pack;
+mod pack_help;
+mod pack_report;
+mod progress;
+mod report;
+mod shared;
+mod shaping;
+mod stat;
+mod tar;
+mod text;
+mod unpack;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Compressed read-only filesystem images: pack, read, check and compare them.
+#[derive(Parser)]
+#[command(name = "packfs", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt input, 4 unsupported input,
+130 and 143 stopped. NO_COLOR=1 turns colour off, CLICOLOR_FORCE=1 turns it on.";
+
+/// The table of contents: one row a verb, one file a row.
+#[derive(Subcommand)]
+enum Verb {
+    Pack(Box<pack::Opts>),
+    Unpack(unpack::Opts),
+    Tar(tar::Opts),
+    Ls(ls::Opts),
+    Cat(cat::Opts),
+    Stat(stat::Opts),
+    Info(info::Opts),
+    Check(check::Opts),
+    Diff(diff::Opts),
+    Completions(completions::Opts),
+    Man(man::Opts),
+}
+
+/// What a verb ends with when nothing went wrong on the way.
+type Outcome = packfs::Result<ExitCode>;
+
+fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let outcome = match cli.verb {
+        Verb::Pack(opts) => opts.run(),
+        Verb::Unpack(opts) => opts.run(),
+        Verb::Tar(opts) => opts.run(),
+        Verb::Ls(opts) => opts.run(),
+        Verb::Cat(opts) => opts.run(),
+        Verb::Stat(opts) => opts.run(),
+        Verb::Info(opts) => opts.run(),
+        Verb::Check(opts) => opts.run(),
+        Verb::Diff(opts) => opts.run(),
+        Verb::Completions(opts) => opts.run(),
+        Verb::Man(opts) => opts.run(),
+    };
+    outcome.unwrap_or_else(|error| report::failure(&error))
+}
+
+/// The whole command line, with the parts of the help that come from the library's tables.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommand("pack", |pack| pack.after_long_help(pack_help::after_long_help()))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_has_no_contradictions() {
+        super::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_examples() {
+        for verb in super::command().get_subcommands() {
+            let help = verb.clone().render_long_help().to_string();
+            assert!(help.contains("Examples:\n"), "{}", verb.get_name());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The end of `packfs pack --help`: examples, and what the library's tables say of formats, codecs and options.
+
+use packfs::codec::CODECS;
+use packfs::formats;
+use std::fmt::Write;
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs pack rootfs root.sqfs                          a directory
+  packfs pack rootfs root.sqfs --codec zstd:19 --block-size 1M
+  packfs pack rootfs.tar.xz root.sqfs                   a tar, compressed or not
+  docker export box | packfs pack - box.sqfs            a tar from a pipe
+  packfs pack old.sqfs new.sqfs --codec xz              another image
+  packfs pack root.manifest root.sqfs                   a list of files, owners, devices
+  packfs pack rootfs root.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
+  packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
+
+const SOURCES: &str = "\
+Sources are recognised by what they are, never by their names. `-` is a tar archive from standard input.
+
+The same source gives the same image, whatever the machine, the time or the number of threads: the time the image
+was made is that of its newest file, or SOURCE_DATE_EPOCH; see --made-at.";
+
+/// Examples, and the lists that are made from tables.
+pub fn after_long_help() -> String {
+    let mut help = format!("{EXAMPLES}\n\n{SOURCES}\n\nCodecs (--codec NAME[:LEVEL][,KEY=VALUE...]):\n");
+    // Writing to a string cannot fail.
+    for row in CODECS {
+        let levels = match (&row.levels, row.default_level) {
+            (Some(levels), Some(default)) => {
+                format!("levels {} to {}, {default} if none is named", levels.start(), levels.end())
+            }
+            _ => "no levels".to_owned(),
+        };
+        let _ = writeln!(help, "  {:8} {}", row.name, row.description);
+        let _ = writeln!(help, "  {:8} {levels}{}", "", options_text(row.options));
+    }
+    let _ = writeln!(help, "  {:8} stores everything as it is", "none");
+    for format in formats::all() {
+        let _ = writeln!(
+            help,
+            "\nFormat {} (also meant by the extensions {}); its options (-O NAME=VALUE):",
+            format.name(),
+            format.extensions().join(", ")
+        );
+        for row in format.options() {
+            let _ = writeln!(help, "  {} = {}  [default: {}]", row.name, row.values, row.default);
+            let _ = writeln!(help, "      {}", row.help);
+        }
+    }
+    help.trim_end().to_owned()
+}
+
+fn options_text(options: &str) -> String {
+    if options.is_empty() { String::new() } else { format!("; {options}") }
+}

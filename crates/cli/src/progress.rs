@@ -1,0 +1,210 @@
+//! Progress on a terminal: one bar a stage with files, bytes, ratio and time to go; and the wish to stop.
+//!
+//! Nothing is drawn unless standard error is a terminal and neither `--quiet` nor `--json` was given. Warnings are always
+//! printed, on standard error. The work asks [`Bars::cancelled`] and ends by itself, so that it can clean up; a second
+//! signal ends the program at once.
+
+use crate::text;
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use packfs::{Progress, Stage};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How often bars are drawn.
+const TICK: Duration = Duration::from_millis(120);
+/// How long work that may be waiting for its input gets to notice a signal.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the bar shows besides bytes.
+#[derive(Default)]
+struct Counters {
+    files: AtomicU64,
+    files_total: AtomicU64,
+    bytes_in: AtomicU64,
+    bytes_out: AtomicU64,
+}
+
+/// Whether and why to stop.
+#[derive(Default)]
+struct Stop {
+    /// The signal; 0: none came.
+    signal: AtomicI32,
+    /// Whether something may exist that has to be removed before the program ends.
+    leaves_traces: AtomicBool,
+}
+
+/// Draws bars and listens for signals.
+pub struct Bars {
+    bar: ProgressBar,
+    counters: Arc<Counters>,
+    stop: Arc<Stop>,
+    by_files: AtomicBool,
+}
+
+impl Bars {
+    /// Bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM only ask the work to stop.
+    pub fn new(wanted: bool) -> Self {
+        let shown = wanted && std::io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bars = Bars {
+            bar: ProgressBar::with_draw_target(None, target),
+            counters: Arc::default(),
+            stop: Arc::default(),
+            by_files: AtomicBool::new(false),
+        };
+        bars.listen();
+        bars
+    }
+
+    fn listen(&self) {
+        // Without handlers a signal ends the program as it would any other: nothing is lost but tidiness.
+        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+        let stop = Arc::clone(&self.stop);
+        let bar = self.bar.clone();
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let first = stop.signal.swap(signal, Ordering::SeqCst) == 0;
+                if first && !stop.leaves_traces.load(Ordering::SeqCst) {
+                    std::thread::sleep(PATIENCE);
+                }
+                if !first || !stop.leaves_traces.load(Ordering::SeqCst) {
+                    bar.finish_and_clear();
+                    std::process::exit(128 + signal);
+                }
+            }
+        });
+    }
+
+    /// Takes the bar off the terminal, before a result is printed.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// The exit code of a program that was asked to stop: 130 or 143.
+    pub fn stopped_exit_code(&self) -> Option<u8> {
+        match self.stop.signal.load(Ordering::SeqCst) {
+            0 => None,
+            signal => u8::try_from(128 + signal).ok(),
+        }
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Progress for Bars {
+    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
+        if stage != Stage::Scan {
+            self.stop.leaves_traces.store(true, Ordering::SeqCst);
+        }
+        if self.bar.is_hidden() {
+            return;
+        }
+        let counters = &self.counters;
+        for counter in [&counters.files, &counters.bytes_in, &counters.bytes_out] {
+            counter.store(0, Ordering::Relaxed);
+        }
+        counters.files_total.store(files_total, Ordering::Relaxed);
+        self.by_files.store(bytes_total == 0, Ordering::Relaxed);
+        let total = if bytes_total == 0 { files_total } else { bytes_total };
+        self.bar.reset();
+        self.bar.set_length(total);
+        self.bar.set_style(style(total > 0, counters));
+        self.bar.set_message(word(stage));
+        self.bar.enable_steady_tick(TICK);
+    }
+
+    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        self.counters.files.fetch_add(files, Ordering::Relaxed);
+        self.counters.bytes_in.fetch_add(bytes_in, Ordering::Relaxed);
+        self.counters.bytes_out.fetch_add(bytes_out, Ordering::Relaxed);
+        self.bar.inc(if self.by_files.load(Ordering::Relaxed) { files } else { bytes_in });
+    }
+
+    fn warn(&self, message: &str) {
+        self.bar.suspend(|| crate::report::warning(message));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.stop.signal.load(Ordering::Relaxed) != 0
+    }
+}
+
+fn word(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Scan => "scanning",
+        Stage::Dedupe => "comparing",
+        Stage::Data => "packing",
+        Stage::Metadata => "writing metadata",
+        Stage::Extract => "unpacking",
+        Stage::Verify => "checking",
+    }
+}
+
+fn style(total_known: bool, counters: &Arc<Counters>) -> ProgressStyle {
+    let template = if total_known {
+        "{msg:>9} [{bar:24.cyan}] {percent:>3}%  {facts}  {elapsed}, {eta} to go"
+    } else {
+        "{msg:>9} {spinner}  {facts}  {elapsed}"
+    };
+    let counters = Arc::clone(counters);
+    let facts = move |_: &ProgressState, out: &mut dyn Write| {
+        // A bar that cannot be drawn is no reason to stop.
+        let _ = out.write_str(&facts(&counters));
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    style.with_key("facts", facts).progress_chars("=> ")
+}
+
+/// `1,234/5,000 files  1.2 GiB > 400.0 MiB (33 %)`.
+fn facts(counters: &Counters) -> String {
+    let [files, files_total, bytes_in, bytes_out] =
+        [&counters.files, &counters.files_total, &counters.bytes_in, &counters.bytes_out]
+            .map(|counter| counter.load(Ordering::Relaxed));
+    let mut line = match files_total {
+        0 => format!("{} files", HumanCount(files)),
+        total => format!("{}/{} files", HumanCount(files), HumanCount(total)),
+    };
+    if bytes_in > 0 {
+        line += &format!("  {}", text::size(bytes_in));
+    }
+    if bytes_in > 0 && bytes_out > 0 {
+        line += &format!(" > {} ({})", text::size(bytes_out), text::percent(bytes_out, bytes_in));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_files_bytes_and_ratio() {
+        let counters = Counters::default();
+        counters.files.store(1234, Ordering::Relaxed);
+        assert_eq!(facts(&counters), "1,234 files");
+        counters.files_total.store(5000, Ordering::Relaxed);
+        counters.bytes_in.store(3 << 20, Ordering::Relaxed);
+        counters.bytes_out.store(1 << 20, Ordering::Relaxed);
+        assert_eq!(facts(&counters), "1,234/5,000 files  3.0 MiB > 1.0 MiB (33.3 %)");
+    }
+
+    #[test]
+    fn both_templates_are_valid() {
+        for known in [true, false] {
+            let bar = ProgressBar::hidden();
+            bar.set_style(style(known, &Arc::default()));
+            bar.inc(1);
+        }
+    }
+}

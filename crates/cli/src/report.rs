@@ -1,0 +1,70 @@
+//! What reaches people: errors with their hints, warnings, and standard output that may be closed at any time.
+
+use crate::Outcome;
+use owo_colors::OwoColorize;
+use packfs::{Error, ErrorKind, Result, ResultExt};
+use std::fmt;
+use std::io::{BufWriter, ErrorKind as IoErrorKind, Write};
+use std::process::ExitCode;
+
+/// What a shell reports of a program that wrote to a pipe nobody reads any more (128 + SIGPIPE).
+const CLOSED_OUTPUT: u8 = 141;
+
+/// Prints `error: ...` and `hint: ...` lines; returns the exit code that goes with them.
+pub fn failure(error: &Error) -> ExitCode {
+    if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {
+        return ExitCode::from(CLOSED_OUTPUT);
+    }
+    anstream::eprintln!("{} {error}", "error:".red().bold());
+    for hint in error.hints() {
+        anstream::eprintln!("{} {hint}", "hint:".cyan().bold());
+    }
+    ExitCode::from(error.kind().exit_code())
+}
+
+/// As [`failure`]; an error that came of a signal gets the exit code of that signal.
+pub fn or_stopped(outcome: Outcome, bars: &crate::progress::Bars) -> Outcome {
+    match (outcome, bars.stopped_exit_code()) {
+        (Err(error), Some(code)) if error.kind() == ErrorKind::Cancelled => {
+            bars.finish();
+            anstream::eprintln!("{} stopped", "error:".red().bold());
+            Ok(ExitCode::from(code))
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+/// Prints `warning: ...`.
+pub fn warning(message: &str) {
+    anstream::eprintln!("{} {message}", "warning:".yellow().bold());
+}
+
+/// Standard output for text: buffered, colours only on a terminal, errors as ours.
+pub struct Out(BufWriter<anstream::Stdout>);
+
+impl Out {
+    /// Standard output.
+    pub fn new() -> Self {
+        Out(BufWriter::with_capacity(64 << 10, anstream::stdout()))
+    }
+
+    /// Prints a line.
+    pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
+        writeln!(self.0, "{line}").or_io(cannot_write)
+    }
+
+    /// The writer, for those who write bytes.
+    pub fn writer(&mut self) -> &mut dyn Write {
+        &mut self.0
+    }
+
+    /// Writes out what is buffered. Without it an error would go unnoticed.
+    pub fn finish(mut self) -> Result<()> {
+        self.0.flush().or_io(cannot_write)
+    }
+}
+
+/// What went wrong when standard output fails.
+pub fn cannot_write() -> &'static str {
+    "cannot write to standard output"
+}
