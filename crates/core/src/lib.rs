@@ -28,7 +28,7 @@ pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
 pub use path::{ImagePath, Name, escaped};
 pub use plan::{Cut, FileJob, FilePlace, Loss, Placed, Plan, Section, StoredBlock, Tail, TailPlace};
 pub use progress::{Progress, Silent, Stage};
-pub use tree::{Entry, Node, NodeId, NodeKind, Tree, XattrsId};
+pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
 pub use volume::{
     DirCursor, DirEntry, Extent, ExtentFrom, Inode, InodeId, InodeKind, Volume, block_ref::BlockRef,
