@@ -1,0 +1,151 @@
+//! Lists an image directory by directory, without building a tree of the whole.
+//!
+//! What it holds in memory is the entries of the directories on the way down. A directory that is reached twice, which
+//! only a damaged or hostile image has, is an error: it could make the listing endless.
+
+use crate::rows::Row;
+use crate::select::{Pattern, Reached, Selection};
+use packfs_core::{
+    DirCursor, DirEntry, Error, ImagePath, InodeId, InodeKind, Name, Progress, Result, Volume,
+};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// What is listed.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Which paths; none mean the root.
+    pub paths: Vec<Pattern>,
+    /// Everything below directories that are listed, not only what is in them.
+    pub recursive: bool,
+    /// Directories that match as themselves, not what is in them (`ls -d`).
+    pub directory_itself: bool,
+}
+
+/// Calls `visit` for every row, parents before their children, names in the order the image stores them.
+///
+/// A path that is a directory lists what is in it (with `recursive` also itself, and all below); anything else lists
+/// itself. Errors: `Failed` for a path or pattern that matches nothing; whatever the volume and `visit` fail with.
+pub fn list(
+    volume: &dyn Volume,
+    options: &ListOptions,
+    progress: &dyn Progress,
+    visit: &mut dyn FnMut(Row) -> Result<()>,
+) -> Result<()> {
+    let root_only = [Pattern::exact(&ImagePath::root())];
+    let patterns = if options.paths.is_empty() { &root_only[..] } else { &options.paths };
+    let selection = Selection::new(patterns, |path| Ok(find(volume, path)?.is_some()))?;
+    let mut lister = Lister { volume, options, progress, selection, seen: HashSet::new(), visit };
+    lister.run()?;
+    lister.selection.finish()
+}
+
+/// Finds a path in a volume; symbolic links are not followed.
+pub fn find(volume: &dyn Volume, path: &ImagePath) -> Result<Option<InodeId>> {
+    let mut at = volume.root();
+    for name in path.names() {
+        if !matches!(volume.inode(at)?.kind, InodeKind::Directory) {
+            return Ok(None);
+        }
+        match volume.lookup(at, name.as_bytes())? {
+            Some(found) => at = found,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(at))
+}
+
+struct Lister<'a> {
+    volume: &'a dyn Volume,
+    options: &'a ListOptions,
+    progress: &'a dyn Progress,
+    selection: Selection,
+    /// Directories that were entered.
+    seen: HashSet<InodeId>,
+    visit: &'a mut dyn FnMut(Row) -> Result<()>,
+}
+
+/// A directory that is being listed.
+struct Open {
+    entries: std::vec::IntoIter<DirEntry>,
+    reached: Reached,
+    /// Whether its entries are listed because of the directory itself, whatever they match.
+    inside: bool,
+}
+
+impl Lister<'_> {
+    fn run(&mut self) -> Result<()> {
+        let mut path = ImagePath::root();
+        let start = self.selection.start();
+        let mut open = Vec::new();
+        self.meet(&path, self.volume.root(), start, false, &mut open)?;
+        while let Some(dir) = open.last_mut() {
+            let dir: &mut Open = dir;
+            let Some(entry) = dir.entries.next() else {
+                open.pop();
+                path.pop();
+                continue;
+            };
+            if self.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let name = Name::new(&entry.name).map_err(|fault| {
+                Error::corrupt(format!("{} image", self.volume.format_name()), format!("{path:?}: {fault}"))
+            })?;
+            let reached = self.selection.step(&dir.reached, name.as_bytes());
+            let inside = dir.inside;
+            if !inside && reached.is_dead() {
+                continue;
+            }
+            path.push(name);
+            let depth = open.len();
+            self.meet(&path, entry.id, reached, inside, &mut open)?;
+            if open.len() == depth {
+                path.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists one entry if it is meant, and opens it if anything below may be.
+    fn meet(
+        &mut self,
+        path: &ImagePath,
+        id: InodeId,
+        reached: Reached,
+        inside: bool,
+        open: &mut Vec<Open>,
+    ) -> Result<()> {
+        let accepted = self.selection.accepts(&reached);
+        let inode = self.volume.inode(id)?;
+        let is_dir = matches!(inode.kind, InodeKind::Directory);
+        let whole = self.options.recursive;
+        let shows_itself = inside || accepted && (!is_dir || whole || self.options.directory_itself);
+        if shows_itself {
+            let target = match inode.kind {
+                InodeKind::Symlink => Some(self.volume.read_link(id)?),
+                _ => None,
+            };
+            (self.visit)(Row::new(path.clone(), id, &inode, target))?;
+        }
+        let opens_itself = accepted && !self.options.directory_itself || (inside || accepted) && whole;
+        if is_dir && (opens_itself || !reached.is_dead()) {
+            let entries = self.entries(path, id)?;
+            open.push(Open { entries, reached, inside: opens_itself });
+        }
+        Ok(())
+    }
+
+    fn entries(&mut self, path: &ImagePath, dir: InodeId) -> Result<std::vec::IntoIter<DirEntry>> {
+        if !self.seen.insert(dir) {
+            let fault = format!("{path:?}: directory is reached by more than one path");
+            return Err(Error::corrupt(format!("{} image", self.volume.format_name()), fault));
+        }
+        let mut entries = Vec::new();
+        self.volume.read_dir(dir, DirCursor(0), &mut |entry, _| {
+            entries.push(entry);
+            if self.progress.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(entries.into_iter())
+    }
+}

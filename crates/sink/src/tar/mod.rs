@@ -1,0 +1,224 @@
+//! Writes an opened image as a PAX tar archive: one pass, in the order of the tree, byte for byte the same each time.
+//!
+//! Everything that a SquashFS inode holds comes through, so that an image made of the archive equals one made of the
+//! tree; only sockets do not, for which tar has no type, and which are counted. Owners are numbers without names.
+
+mod header;
+mod output;
+
+use crate::select::{Chosen, Pattern};
+use header::Member;
+use output::Output;
+use packfs_core::{
+    Error, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree, Volume, Walk, Xattrs,
+};
+use packfs_read::{LoadedVolume, Piece, ReadEngine, Wanted};
+use std::collections::HashMap;
+use std::io::Write;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// Files shorter than this are written with their holes as zeros: a map would take as much room.
+const SPARSE_LEN_MIN: u64 = 16 << 10;
+
+/// What goes into the archive.
+#[derive(Clone, Debug, Default)]
+pub struct TarOptions {
+    /// Which paths; none mean everything. Directories on the way to them come along.
+    pub paths: Vec<Pattern>,
+    /// Leaves out the root directory's own entry (`./`).
+    pub without_root: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TarReport {
+    /// Entries written, hard links included.
+    pub entries: u64,
+    /// Bytes of file contents, holes included.
+    pub bytes: u64,
+    /// Length of the archive.
+    pub archive_len: u64,
+    /// Sockets, which a tar archive cannot hold.
+    pub sockets: u64,
+    /// The first of them.
+    pub socket_example: Option<ImagePath>,
+}
+
+/// Writes `loaded` (what `engine` has loaded) as a tar archive to `out`.
+///
+/// Errors: `Failed` for a pattern that matches nothing; `Io` if `out` fails; `Corrupt` if contents cannot be read: the
+/// archive then ends in the middle.
+pub fn write_tar(
+    engine: &Arc<ReadEngine>,
+    loaded: &LoadedVolume,
+    out: &mut dyn Write,
+    options: &TarOptions,
+    progress: &dyn Progress,
+) -> Result<TarReport> {
+    let chosen = Chosen::new(&loaded.tree, &options.paths)?;
+    let wanted = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
+    let bytes = wanted.iter().map(|file| file.len).sum();
+    progress.begin(Stage::Extract, wanted.len() as u64, bytes);
+    let mut archive = Archive {
+        tree: &loaded.tree,
+        inodes: &loaded.inodes,
+        volume: engine.volume(),
+        walk: loaded.tree.walk(),
+        chosen,
+        position: 0,
+        first_paths: HashMap::new(),
+        output: Output::new(out),
+        current: None,
+        report: TarReport { bytes, ..TarReport::default() },
+        without_root: options.without_root,
+    };
+    engine.in_file_order(&wanted, progress, &mut |index, piece| archive.take(index, piece))?;
+    archive.write_headers()?;
+    let mut report = archive.report;
+    report.archive_len = archive.output.finish()?;
+    Ok(report)
+}
+
+/// Files with contents, each node once, in the order in which the archive first names them.
+fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> Vec<Wanted> {
+    let mut seen = vec![false; tree.node_count() as usize];
+    let mut wanted = Vec::new();
+    let mut position = 0;
+    crate::select::walk(tree, |_, met| {
+        position += 1;
+        let NodeKind::File { len, .. } = tree.node(met.node).kind else { return };
+        if len > 0 && chosen.has(position) && !std::mem::replace(&mut seen[met.node.index()], true) {
+            wanted.push(Wanted { id: inodes[met.node.index()], len });
+        }
+    });
+    wanted
+}
+
+/// The archive under way: entries up to and including the file whose contents come next.
+struct Archive<'a> {
+    tree: &'a Tree,
+    inodes: &'a [InodeId],
+    volume: &'a dyn Volume,
+    walk: Walk<'a>,
+    chosen: Chosen,
+    position: usize,
+    /// Paths of nodes with several names that were written already.
+    first_paths: HashMap<NodeId, ImagePath>,
+    output: Output<'a>,
+    current: Option<Current>,
+    report: TarReport,
+    without_root: bool,
+}
+
+/// A file whose header is written.
+struct Current {
+    index: usize,
+    sparse: bool,
+    /// Bytes of data written so far.
+    stored_len: u64,
+}
+
+impl Archive<'_> {
+    fn take(&mut self, index: usize, piece: Piece<'_>) -> Result<()> {
+        if self.current.as_ref().is_none_or(|current| current.index != index) {
+            self.write_headers()?;
+            let Some(current) = &mut self.current else {
+                return Err(Error::failed("contents came for a file that the archive has no entry for"));
+            };
+            current.index = index;
+        }
+        let Some(current) = &mut self.current else { return Ok(()) };
+        match piece {
+            Piece::Data { bytes, .. } => {
+                current.stored_len += bytes.len() as u64;
+                self.output.write(bytes)
+            }
+            Piece::Hole { .. } if current.sparse => Ok(()),
+            Piece::Hole { len, .. } => {
+                current.stored_len += len;
+                self.output.zeros(len)
+            }
+            Piece::End => {
+                let padding = header::padding(current.stored_len);
+                self.output.zeros(padding as u64)
+            }
+        }
+    }
+
+    /// Writes the headers of all entries up to the next file with contents, which becomes the current one, or the end.
+    fn write_headers(&mut self) -> Result<()> {
+        self.current = None;
+        while self.current.is_none() {
+            let Some((path, id)) = self.walk.next() else { return Ok(()) };
+            let position = self.position;
+            self.position += 1;
+            if !self.chosen.has(position) || path.is_root() && self.without_root {
+                continue;
+            }
+            let node = self.tree.node(id);
+            let mut name = path.as_bytes();
+            let directory;
+            if node.is_dir() {
+                directory = if path.is_root() { b"./".to_vec() } else { [name, b"/"].concat() };
+                name = &directory;
+            }
+            if let Some(first) = self.first_paths.get(&id) {
+                let member = Member::HardLink(first.as_bytes());
+                self.report.entries += 1;
+                self.output.gather(|out| header::append(out, name, member, &node.meta, &Xattrs::new()))?;
+                continue;
+            }
+            if matches!(node.kind, NodeKind::Socket) {
+                self.report.sockets += 1;
+                self.report.socket_example.get_or_insert_with(|| path.clone());
+                continue;
+            }
+            if node.links > 1 && !node.is_dir() {
+                self.first_paths.insert(id, path.clone());
+            }
+            let data;
+            let member = match &node.kind {
+                NodeKind::Directory => Member::Directory,
+                NodeKind::Symlink(target) => Member::Symlink(target),
+                NodeKind::BlockDevice(device) => Member::BlockDevice(*device),
+                NodeKind::CharDevice(device) => Member::CharDevice(*device),
+                NodeKind::Fifo | NodeKind::Socket => Member::Fifo,
+                NodeKind::File { len, .. } => {
+                    data = data_runs(self.volume, self.inodes[id.index()], *len)?;
+                    if *len > 0 {
+                        let sparse = data.is_some();
+                        self.current = Some(Current { index: usize::MAX, sparse, stored_len: 0 });
+                    }
+                    match &data {
+                        Some(data) => Member::Sparse { len: *len, data },
+                        None => Member::File { len: *len },
+                    }
+                }
+            };
+            self.report.entries += 1;
+            let xattrs = self.tree.xattrs(node.xattrs);
+            self.output.gather(|out| header::append(out, name, member, &node.meta, xattrs))?;
+        }
+        Ok(())
+    }
+}
+
+/// The runs of data of a file that has holes; `None` for one that has not, or is too short to care.
+fn data_runs(volume: &dyn Volume, id: InodeId, len: u64) -> Result<Option<Vec<Range<u64>>>> {
+    if len < SPARSE_LEN_MIN {
+        return Ok(None);
+    }
+    let mut has_holes = false;
+    let mut runs: Vec<Range<u64>> = Vec::new();
+    volume.extents(id, 0..len, &mut |extent| {
+        let end = extent.offset.saturating_add(extent.len);
+        match (extent.from, runs.last_mut()) {
+            (ExtentFrom::Hole, _) => has_holes = true,
+            (_, Some(last)) if last.end == extent.offset => last.end = end,
+            _ => runs.push(extent.offset..end),
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(has_holes.then_some(runs))
+}

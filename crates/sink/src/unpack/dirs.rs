@@ -1,0 +1,104 @@
+//! Open directories of the target, found by node and reached name by name from the target's own directory.
+//!
+//! Invariant: a descriptor handed out is a real directory that was reached from the target's root by `openat` with
+//! `O_NOFOLLOW` for every single name, so whatever links lie in the target, nothing outside it is ever opened. Depth is
+//! unlimited: no path string is built, nothing recurses, and only so many descriptors are open at a time.
+
+use packfs_core::{Error, NodeId, Result, Tree};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+
+/// How the directories of the target are opened.
+pub(super) const OPEN_DIR: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The directories that one worker has open, least recently used closed first.
+pub(super) struct Dirs<'a> {
+    tree: &'a Tree,
+    root: BorrowedFd<'a>,
+    capacity: usize,
+    nodes: Vec<NodeId>,
+    rows: Vec<Row>,
+    clock: u64,
+    last: usize,
+}
+
+struct Row {
+    fd: OwnedFd,
+    used: u64,
+}
+
+impl<'a> Dirs<'a> {
+    /// Starts with the target's own directory, which stays open; keeps at most `capacity` others (at least one).
+    pub(super) fn new(tree: &'a Tree, root: BorrowedFd<'a>, capacity: usize) -> Self {
+        Dirs { tree, root, capacity: capacity.max(1), nodes: Vec::new(), rows: Vec::new(), clock: 0, last: 0 }
+    }
+
+    /// The directory of a node. Errors: `Io`, naming the directory that cannot be opened.
+    pub(super) fn get(&mut self, dir: NodeId) -> Result<BorrowedFd<'_>> {
+        if dir == NodeId::ROOT {
+            return Ok(self.root);
+        }
+        if self.nodes.get(self.last) != Some(&dir) {
+            self.last = match self.nodes.iter().position(|&node| node == dir) {
+                Some(found) => found,
+                None => self.open_chain(dir)?,
+            };
+        }
+        self.clock += 1;
+        let row = &mut self.rows[self.last];
+        row.used = self.clock;
+        Ok(row.fd.as_fd())
+    }
+
+    /// Opens every directory between the nearest one that is open and `dir`.
+    fn open_chain(&mut self, dir: NodeId) -> Result<usize> {
+        let mut closed = vec![dir];
+        let mut at = self.tree.node(dir).parent();
+        let mut above = loop {
+            if at == NodeId::ROOT {
+                break None;
+            }
+            if let Some(found) = self.nodes.iter().position(|&node| node == at) {
+                break Some(found);
+            }
+            closed.push(at);
+            at = self.tree.node(at).parent();
+        };
+        for &node in closed.iter().rev() {
+            let parent = match above {
+                None => self.root,
+                Some(row) => self.rows[row].fd.as_fd(),
+            };
+            let fd = openat(parent, self.tree.first_name(node), OPEN_DIR, Mode::empty())
+                .map_err(|errno| self.cannot_open(node, errno))?;
+            above = Some(self.keep(node, fd));
+        }
+        Ok(above.unwrap_or(0))
+    }
+
+    fn cannot_open(&self, node: NodeId, errno: Errno) -> Error {
+        let error =
+            Error::io(format!("cannot open directory {:?} of the target", self.tree.path(node)), errno.into());
+        if matches!(errno, Errno::NOTDIR | Errno::LOOP) {
+            return error.hint("something else has put a file or link in its place; links are never followed");
+        }
+        error
+    }
+
+    /// Remembers a directory just opened or made.
+    pub(super) fn keep(&mut self, node: NodeId, fd: OwnedFd) -> usize {
+        self.clock += 1;
+        let row = Row { fd, used: self.clock };
+        if self.rows.len() < self.capacity {
+            self.nodes.push(node);
+            self.rows.push(row);
+            return self.rows.len() - 1;
+        }
+        let oldest = (0..self.rows.len()).min_by_key(|&index| self.rows[index].used).unwrap_or(0);
+        self.nodes[oldest] = node;
+        self.rows[oldest] = row;
+        oldest
+    }
+}

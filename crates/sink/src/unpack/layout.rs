@@ -1,0 +1,70 @@
+//! Which names are made of what: directories, files with contents, everything else, hard links.
+
+use super::target::Survey;
+use crate::select::{Chosen, Met, walk};
+use packfs_core::{NodeId, NodeKind, Result, Tree};
+use std::collections::HashMap;
+
+/// Everything that is to be made, each name once.
+pub(super) struct Layout<'t> {
+    /// Directories, parents before their children, without the root.
+    pub dirs: Vec<Met<'t>>,
+    /// Regular files of at least one byte, by node.
+    pub files: Vec<Met<'t>>,
+    /// Nodes without contents: empty files, symlinks, devices, fifos, sockets.
+    pub bare: Vec<Met<'t>>,
+    /// Further names: the new one and the first one.
+    pub links: Vec<(Met<'t>, Met<'t>)>,
+    /// Names left out because something in the target is kept.
+    pub skipped: u64,
+    /// Sum of the lengths of `files`.
+    pub bytes: u64,
+}
+
+impl<'t> Layout<'t> {
+    /// Sorts out the chosen entries; `survey` looks at a target that is not empty.
+    pub(super) fn new(tree: &'t Tree, chosen: &Chosen, mut survey: Option<&mut Survey<'_>>) -> Result<Self> {
+        let mut layout = Layout {
+            dirs: Vec::new(),
+            files: Vec::new(),
+            bare: Vec::new(),
+            links: Vec::new(),
+            skipped: 0,
+            bytes: 0,
+        };
+        let mut first_names: HashMap<NodeId, Met<'t>> = HashMap::new();
+        let mut position = 0;
+        let mut outcome = Ok(());
+        walk(tree, |_, met| {
+            position += 1;
+            if outcome.is_err() || !chosen.has(position) {
+                return;
+            }
+            match survey.as_deref_mut().map_or(Ok(true), |survey| survey.wants(&met)) {
+                Ok(true) => layout.place(tree, met, &mut first_names),
+                Ok(false) => layout.skipped += 1,
+                Err(error) => outcome = Err(error),
+            }
+        });
+        outcome.map(|()| layout)
+    }
+
+    fn place(&mut self, tree: &Tree, met: Met<'t>, first_names: &mut HashMap<NodeId, Met<'t>>) {
+        let node = tree.node(met.node);
+        if !node.is_dir() && node.links > 1 {
+            if let Some(&first) = first_names.get(&met.node) {
+                self.links.push((met, first));
+                return;
+            }
+            first_names.insert(met.node, met);
+        }
+        match node.kind {
+            NodeKind::Directory => self.dirs.push(met),
+            NodeKind::File { len, .. } if len > 0 => {
+                self.files.push(met);
+                self.bytes = self.bytes.saturating_add(len);
+            }
+            _ => self.bare.push(met),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What an extraction could not restore, counted by kind with a few examples.
+
+use packfs_core::{Error, ImagePath, Result};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// How many examples of each kind are kept.
+const EXAMPLES_MAX: usize = 3;
+
+/// What may be missing of a file that was unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LossKind {
+    /// Its owner or group.
+    Owner,
+    /// Its set-user-id or set-group-id bit, left out because its owner could not be restored.
+    SetId,
+    /// Its permissions.
+    Mode,
+    /// Its time of last modification.
+    Time,
+    /// An extended attribute.
+    Xattr,
+    /// The whole of it: a device node.
+    Device,
+    /// The whole of it: a fifo or socket that the target's filesystem does not take.
+    SpecialFile,
+}
+
+impl LossKind {
+    const ALL: [LossKind; 7] = [
+        LossKind::Owner,
+        LossKind::SetId,
+        LossKind::Mode,
+        LossKind::Time,
+        LossKind::Xattr,
+        LossKind::Device,
+        LossKind::SpecialFile,
+    ];
+
+    /// Words for messages, such as `owners`.
+    pub fn words(self) -> &'static str {
+        match self {
+            LossKind::Owner => "owners",
+            LossKind::SetId => "set-id bits",
+            LossKind::Mode => "permissions",
+            LossKind::Time => "times",
+            LossKind::Xattr => "extended attributes",
+            LossKind::Device => "device nodes",
+            LossKind::SpecialFile => "fifos and sockets",
+        }
+    }
+}
+
+/// How much of one kind was not restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRestored {
+    /// What is missing.
+    pub kind: LossKind,
+    /// How many times.
+    pub count: u64,
+    /// The first few: where, and why.
+    pub examples: Vec<(ImagePath, String)>,
+}
+
+impl fmt::Display for NotRestored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} not restored", self.count, self.kind.words())?;
+        if let Some((path, why)) = self.examples.first() {
+            write!(f, ", such as {path:?}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects from all threads.
+#[derive(Default)]
+pub(super) struct Losses {
+    rows: Mutex<Vec<NotRestored>>,
+}
+
+impl Losses {
+    /// Counts one; `path` and `why` are made only if it is among the first of its kind.
+    pub(super) fn add(&self, kind: LossKind, path: impl FnOnce() -> ImagePath, why: impl fmt::Display) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = match rows.iter().position(|row| row.kind == kind) {
+            Some(found) => &mut rows[found],
+            None => {
+                rows.push(NotRestored { kind, count: 0, examples: Vec::new() });
+                rows.last_mut().expect("just pushed")
+            }
+        };
+        row.count += 1;
+        if row.examples.len() < EXAMPLES_MAX {
+            row.examples.push((path(), why.to_string()));
+        }
+    }
+
+    /// All of them, in the order of [`LossKind`], examples by path.
+    pub(super) fn into_rows(self) -> Vec<NotRestored> {
+        let mut rows = self.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+        rows.sort_by_key(|row| LossKind::ALL.iter().position(|&kind| kind == row.kind));
+        for row in &mut rows {
+            row.examples.sort();
+        }
+        rows
+    }
+}
+
+/// Files whose contents could not be had: each is left out, told of, and counted.
+#[derive(Default)]
+pub(super) struct Failures {
+    found: Mutex<Option<(Error, u64)>>,
+}
+
+impl Failures {
+    /// Counts one more; the first is kept.
+    pub(super) fn add(&self, error: Error) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *found {
+            Some((_, count)) => *count += 1,
+            None => *found = Some((error, 1)),
+        }
+    }
+
+    /// The first error, saying how many there were.
+    pub(super) fn into_result(self) -> Result<()> {
+        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            None => Ok(()),
+            Some((error, 1)) => Err(error.hint("this file was left out; everything else is in place")),
+            Some((error, count)) => {
+                Err(error.hint(format!("{count} files were left out like this; everything else is in place")))
+            }
+        }
+    }
+}

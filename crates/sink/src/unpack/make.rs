@@ -1,0 +1,195 @@
+//! Makes single names in the target: directories, links, special files, and files to be filled.
+//!
+//! Nothing here ever opens or changes what was in the target before, except where the policy says that it goes away:
+//! then the name is removed, not written through.
+
+use super::dirs::Dirs;
+use super::losses::{LossKind, Losses};
+use super::options::Existing;
+use super::restore::{Made, Restore};
+use crate::select::Met;
+use packfs_core::{DeviceNumber, Error, ImagePath, Name, Node, NodeId, NodeKind, Result, Tree};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// How files are made: new ones only, and never through a link.
+const MAKE_FILE: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// What every worker makes names with.
+pub(super) struct Maker<'a> {
+    pub tree: &'a Tree,
+    pub restore: &'a Restore<'a>,
+    pub losses: &'a Losses,
+    pub existing: Existing,
+    pub devices: bool,
+}
+
+impl Maker<'_> {
+    /// The path of a name, for messages.
+    pub(super) fn path(&self, met: &Met<'_>) -> ImagePath {
+        let mut path = if met.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(met.dir) };
+        if let Ok(name) = Name::new(met.name) {
+            path.push(name);
+        }
+        path
+    }
+
+    pub(super) fn cannot(&self, what: &str, met: &Met<'_>, errno: Errno) -> Error {
+        let error = Error::io(format!("cannot {what} {:?}", self.path(met)), errno.into());
+        match errno {
+            Errno::EXIST => error.hint("something made it meanwhile, or two names are one to this filesystem"),
+            _ => error,
+        }
+    }
+
+    /// Makes a name; if it exists and the policy says so, removes what is there and tries once more.
+    fn make<T>(&self, dir: BorrowedFd<'_>, name: &[u8], make: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match make() {
+            Err(Errno::EXIST) if matches!(self.existing, Existing::Replace | Existing::KeepNewer) => {
+                rustix::fs::unlinkat(dir, name, AtFlags::empty())?;
+                make()
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Makes a directory that was not there.
+    pub(super) fn directory(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
+        let dir = dirs.get(met.dir)?;
+        let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(met.node)));
+        self.make(dir, met.name, || rustix::fs::mkdirat(dir, met.name, mode))
+            .map_err(|errno| self.cannot("make directory", met, errno))
+    }
+
+    /// Makes sure that a directory that was there can be worked in until it gets its final permissions.
+    pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
+        let dir = dirs.get(met.dir)?;
+        let stat = rustix::fs::statat(dir, met.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| self.cannot("look at directory", met, errno))?;
+        if self.restore.locks_out_mode(stat.st_mode) {
+            // Refused to anybody but its owner; then whatever is made in it says so.
+            let _ = super::restore::chmod_at(dir, met.name, (stat.st_mode & 0o7777) as u16 | 0o700);
+        }
+        Ok(())
+    }
+
+    /// Makes an empty file and leaves it open; `mode` is cut by the umask.
+    pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &Met<'_>, mode: u16) -> Result<OwnedFd> {
+        self.make(dir, met.name, || rustix::fs::openat(dir, met.name, MAKE_FILE, mode_bits(mode)))
+            .map_err(|errno| self.cannot("make file", met, errno))
+    }
+
+    /// Makes and finishes a node without contents. `false` if it could not be made, which is then counted.
+    pub(super) fn bare(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<bool> {
+        let node = self.tree.node(met.node);
+        let dir = dirs.get(met.dir)?;
+        match &node.kind {
+            NodeKind::Symlink(target) => {
+                self.make(dir, met.name, || rustix::fs::symlinkat(&target[..], dir, met.name))
+                    .map_err(|errno| self.cannot("make symlink", met, errno))?;
+                self.restore.finish_at(dir, met.name, met.node, Made { mode: None });
+                Ok(true)
+            }
+            NodeKind::BlockDevice(number) => self.special(dir, met, node, FileType::BlockDevice, *number),
+            NodeKind::CharDevice(number) => self.special(dir, met, node, FileType::CharacterDevice, *number),
+            NodeKind::Fifo => self.special(dir, met, node, FileType::Fifo, DeviceNumber::default()),
+            NodeKind::Socket => self.special(dir, met, node, FileType::Socket, DeviceNumber::default()),
+            NodeKind::File { len, .. } => {
+                let mode = self.restore.mode_to_make(node);
+                let fd = self.file(dir, met, mode)?;
+                if *len > 0 {
+                    self.set_len(&fd, met, *len)?;
+                }
+                self.restore.finish_fd(fd.as_fd(), met.node, Made { mode: Some(mode) });
+                Ok(true)
+            }
+            NodeKind::Directory => Ok(false),
+        }
+    }
+
+    fn special(
+        &self,
+        dir: BorrowedFd<'_>,
+        met: &Met<'_>,
+        node: &Node,
+        file_type: FileType,
+        number: DeviceNumber,
+    ) -> Result<bool> {
+        let is_device = matches!(file_type, FileType::BlockDevice | FileType::CharacterDevice);
+        let kind = if is_device { LossKind::Device } else { LossKind::SpecialFile };
+        if is_device && !self.devices {
+            return Ok(false);
+        }
+        let mode = self.restore.mode_to_make(node);
+        let device = rustix::fs::makedev(number.major, number.minor);
+        let made =
+            self.make(dir, met.name, || rustix::fs::mknodat(dir, met.name, file_type, mode_bits(mode), device));
+        match made {
+            Ok(()) => {
+                self.restore.finish_at(dir, met.name, met.node, Made { mode: Some(mode) });
+                Ok(true)
+            }
+            Err(errno @ (Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS)) => {
+                self.losses.add(kind, || self.path(met), errno);
+                Ok(false)
+            }
+            Err(errno) => Err(self.cannot("make", met, errno)),
+        }
+    }
+
+    /// Gives a node one more name. `false` if the first name could not be made.
+    pub(super) fn link(&self, from: &mut Dirs<'_>, to: &mut Dirs<'_>, met: &Met<'_>, first: &Met<'_>) -> Result<bool> {
+        let (old_dir, new_dir) = (from.get(first.dir)?, to.get(met.dir)?);
+        let made = self.make(new_dir, met.name, || {
+            rustix::fs::linkat(old_dir, first.name, new_dir, met.name, AtFlags::empty())
+        });
+        match made {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(self
+                .cannot("make hard link", met, errno)
+                .hint(format!("it is a further name of {:?}", self.path(first)))),
+        }
+    }
+
+    pub(super) fn set_len(&self, fd: &OwnedFd, met: &Met<'_>, len: u64) -> Result<()> {
+        rustix::fs::ftruncate(fd, len).map_err(|errno| self.cannot("set the length of", met, errno))
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    pub(super) fn write(&self, fd: BorrowedFd<'_>, met: &Met<'_>, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            match rustix::io::pwrite(fd, bytes, offset) {
+                Ok(0) => return Err(self.cannot("write", met, Errno::NOSPC)),
+                Ok(count) => {
+                    bytes = bytes.get(count..).unwrap_or_default();
+                    offset = offset.saturating_add(count as u64);
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(self.cannot("write", met, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a directory its final owner, attributes, permissions and time.
+    pub(super) fn finish_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>, made: Made) -> Result<()> {
+        if self.restore.needs_open_dir(met.node, made) {
+            let dir = dirs.get(met.node)?;
+            self.restore.finish_fd(dir, met.node, made);
+        } else {
+            let parent = dirs.get(met.dir)?;
+            self.restore.finish_at(parent, met.name, met.node, made);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn mode_bits(mode: u16) -> Mode {
+    Mode::from_bits_truncate(u32::from(mode))
+}

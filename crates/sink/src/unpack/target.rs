@@ -1,0 +1,115 @@
+//! The target's own directory, and what is in it already.
+
+use super::dirs::{Dirs, OPEN_DIR};
+use super::options::Existing;
+use crate::select::Met;
+use packfs_core::{Error, ImagePath, NodeId, Result, Timestamp, Tree};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat, mkdirat, openat, statat};
+use rustix::io::Errno;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// The directory that is unpacked into; everything else is reached from its descriptor.
+pub(super) struct Target {
+    pub fd: OwnedFd,
+    /// Whether there is nothing in it.
+    pub fresh: bool,
+}
+
+impl Target {
+    /// Makes or opens the directory. A symbolic link in its place is not followed.
+    ///
+    /// Errors: `Io`; `Failed` if it has contents that `existing` refuses.
+    pub(super) fn open(path: &Path, existing: Existing) -> Result<Self> {
+        let made = match mkdirat(CWD, path, Mode::RWXU) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(errno) => return Err(Error::io(format!("cannot make directory {path:?}"), errno.into())),
+        };
+        let fd = openat(CWD, path, OPEN_DIR, Mode::empty()).map_err(|errno| {
+            let error = Error::io(format!("cannot open directory {path:?}"), errno.into());
+            let is_link = matches!(errno, Errno::NOTDIR | Errno::LOOP);
+            if is_link { error.hint("it must be a directory itself, not a file or a link") } else { error }
+        })?;
+        let fresh = made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
+        if !fresh && existing == Existing::Refuse {
+            return Err(Error::failed(format!("directory {path:?} is not empty"))
+                .hint("unpack into a new directory, or say what to do with files that are there already"));
+        }
+        Ok(Target { fd, fresh })
+    }
+}
+
+fn is_empty(dir: &OwnedFd) -> Result<bool, Errno> {
+    for entry in Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Looks what is in the way in a target that is not empty, before anything is written.
+pub(super) struct Survey<'a> {
+    tree: &'a Tree,
+    existing: Existing,
+    dirs: Dirs<'a>,
+    /// Directories of the image that are there already.
+    pub found: HashSet<NodeId>,
+}
+
+impl<'a> Survey<'a> {
+    pub(super) fn new(tree: &'a Tree, target: &'a Target, existing: Existing) -> Self {
+        let found = HashSet::from([NodeId::ROOT]);
+        Survey { tree, existing, dirs: Dirs::new(tree, target.fd.as_fd(), 64), found }
+    }
+
+    /// Whether this entry of the image is to be unpacked. Parents must be asked for first.
+    ///
+    /// Errors: `Failed` if something is in the way that must stay, `Io`.
+    pub(super) fn wants(&mut self, met: &Met<'_>) -> Result<bool> {
+        if !self.found.contains(&met.dir) {
+            return Ok(true);
+        }
+        let place = || {
+            let mut path = if met.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(met.dir) };
+            if let Ok(name) = packfs_core::Name::new(met.name) {
+                path.push(name);
+            }
+            path
+        };
+        let there = match statat(self.dirs.get(met.dir)?, met.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(true),
+            Err(errno) => return Err(Error::io(format!("cannot look at {:?}", place()), errno.into())),
+        };
+        let node = self.tree.node(met.node);
+        let dir_there = FileType::from_raw_mode(there.st_mode) == FileType::Directory;
+        match (node.is_dir(), dir_there) {
+            (true, true) => {
+                self.found.insert(met.node);
+                Ok(true)
+            }
+            (false, true) => {
+                let word = node.kind.file_type().word();
+                Err(Error::failed(format!("{:?}: a directory is in the way of a {word}", place())))
+            }
+            (true, false) if !matches!(self.existing, Existing::Replace | Existing::KeepNewer) => {
+                Err(Error::failed(format!("{:?}: a file is in the way of a directory", place())))
+            }
+            (true, false) => Ok(true),
+            (false, false) => match self.existing {
+                Existing::Refuse | Existing::Merge => Err(Error::failed(format!("{:?} exists already", place()))
+                    .hint("say whether to replace or to skip files that exist")),
+                Existing::Replace => Ok(true),
+                Existing::Skip => Ok(false),
+                Existing::KeepNewer => Ok(mtime(&there) < node.meta.mtime),
+            },
+        }
+    }
+}
+
+fn mtime(stat: &Stat) -> Timestamp {
+    Timestamp { seconds: stat.st_mtime, nanos: u32::try_from(stat.st_mtime_nsec).unwrap_or(0) }
+}
