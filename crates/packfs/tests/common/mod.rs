@@ -1,0 +1,48 @@
+//! Packing trees of the testkit.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use packfs_core::{Contents, Format, PackSettings, Silent, Tree};
+use packfs_format_squashfs::Squashfs;
+use packfs_pack::{PackOptions, PackReport, pack};
+use std::path::{Path, PathBuf};
+
+/// How a test wants its image.
+#[derive(Clone, Copy)]
+pub struct Wish<'a> {
+    pub codec: &'a str,
+    pub block_len: u32,
+    pub options: &'a [(&'a str, &'a str)],
+    pub jobs: usize,
+}
+
+impl Default for Wish<'_> {
+    fn default() -> Self {
+        Wish { codec: "gzip", block_len: 4096, options: &[], jobs: 2 }
+    }
+}
+
+/// Packs a tree into `folder/name.sqfs`.
+#[track_caller]
+pub fn squash(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path, name: &str) -> PathBuf {
+    squash_report(tree, contents, wish, folder, name).0
+}
+
+/// The same, with the report.
+#[track_caller]
+pub fn squash_report(
+    tree: &Tree,
+    contents: &dyn Contents,
+    wish: Wish<'_>,
+    folder: &Path,
+    name: &str,
+) -> (PathBuf, PackReport) {
+    let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let settings =
+        PackSettings { codec: Some(wish.codec.into()), block_len: Some(wish.block_len), made_at: 1_700_000_000, options };
+    let format = Squashfs.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
+    let path = folder.join(format!("{name}.sqfs"));
+    let pack_options = PackOptions { jobs: wish.jobs, sync: false, ..PackOptions::default() };
+    let report = pack(tree, contents, &*format, &path, &pack_options, &Silent).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(report.image_len, std::fs::metadata(&path).unwrap().len());
+    (path, report)
+}

@@ -1,0 +1,20 @@
+//! What packfs's tests share: odd trees, the facts of a hierarchy wherever it lives, the kernel's mount, peers, damage.
+//!
+//! A dev-dependency only. It knows the words of `packfs-core` and no format, so it judges what formats do from outside.
+#![forbid(unsafe_code)]
+
+mod damage;
+mod host;
+mod kernel;
+mod odd;
+mod peers;
+mod random;
+mod snapshot;
+
+pub use damage::{Action, Damage, damages};
+pub use host::{snapshot_dir, write_dir};
+pub use kernel::Mount;
+pub use odd::{odd_tree, plain_tree};
+pub use peers::{Peer, is_root, peer, skip};
+pub use random::Random;
+pub use snapshot::{Compare, Row, Snapshot, snapshot_tree};
