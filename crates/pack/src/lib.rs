@@ -90,7 +90,8 @@ pub fn pack(
         return Err(Error::cancelled());
     }
     let image_len = out.finish(format.padding(), options.sync)?;
-    Ok(PackReport::new(tree, plan, &placed, &sections, skipped, image_len))
+    let report = PackReport::new(tree, plan, &placed, &sections, skipped, image_len);
+    Ok(PackReport { format: format.format_name(), codec: format.codec_name(), ..report })
 }
 
 /// Stops for what would be lost unless that is accepted; mentions the rest.

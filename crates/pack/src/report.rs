@@ -5,6 +5,10 @@ use packfs_core::{Loss, NodeKind, Placed, Plan, Section, Tree};
 /// What came of packing, in figures.
 #[derive(Clone, Debug, Default)]
 pub struct PackReport {
+    /// Name of the image's format.
+    pub format: &'static str,
+    /// How the image is compressed, as a user would type it.
+    pub codec: String,
     /// Length of the image, padding included, in bytes.
     pub image_len: u64,
     /// Nodes of every type.
@@ -44,6 +48,8 @@ impl PackReport {
     ) -> Self {
         let is_file = |kind: &NodeKind| matches!(kind, NodeKind::File { .. });
         PackReport {
+            format: "",
+            codec: String::new(),
             image_len,
             nodes: u64::from(tree.node_count()),
             files: tree.nodes().filter(|(_, node)| is_file(&node.kind)).count() as u64,
