@@ -5,12 +5,26 @@
 //! thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 
-#[allow(dead_code)] // The reader and the writer that use it follow.
+mod block_index;
+mod check;
+mod codec_words;
+mod corruption;
+mod data;
+mod dir;
 mod disk;
+mod facts;
+mod inode;
+mod metadata;
+mod open;
 mod options;
 mod pack;
+mod space;
+mod table;
+mod volume;
+mod walk;
+mod xattr;
 
-use packfs_core::{Error, Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
 
 /// The SquashFS 4.0 format.
@@ -33,7 +47,8 @@ impl Format for Squashfs {
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
-        Err(Error::unsupported("squashfs image", image.name()))
+        let name = image.name();
+        Ok(Box::new(volume::SquashfsVolume::open(image).map_err(|error| error.at(name))?))
     }
 
     fn options(&self) -> &'static [OptionRow] {

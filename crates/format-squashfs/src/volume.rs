@@ -1,0 +1,102 @@
+//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+
+use crate::block_index::BlockIndex;
+use crate::metadata::Metadata;
+use crate::open::Geometry;
+use packfs_core::{
+    DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume, Xattrs,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use zerocopy::little_endian::U32;
+
+/// An opened SquashFS image.
+pub(crate) struct SquashfsVolume {
+    pub(crate) geometry: Geometry,
+    pub(crate) metadata: Metadata,
+    pub(crate) block_index: BlockIndex,
+    /// The id table, whole: 65,535 rows at most.
+    pub(crate) ids: Vec<u32>,
+}
+
+impl SquashfsVolume {
+    /// Opens an image.
+    pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
+        let geometry = Geometry::read(&*image)?;
+        let metadata = Metadata::new(image, geometry.algorithm);
+        let mut ids = Vec::with_capacity(geometry.ids.count as usize);
+        geometry.ids.each_row(&metadata, |_, id: U32| {
+            ids.push(id.get());
+            Ok(())
+        })?;
+        Ok(SquashfsVolume { geometry, metadata, block_index: BlockIndex::default(), ids })
+    }
+}
+
+impl Volume for SquashfsVolume {
+    fn format_name(&self) -> &'static str {
+        "squashfs"
+    }
+
+    fn root(&self) -> InodeId {
+        InodeId(self.geometry.super_block.root_inode.get())
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        self.plain_inode(&self.raw_inode(id)?)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.find_entry(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.each_entry(dir, from, visit)
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.link_target(id)
+    }
+
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
+        let raw = self.raw_inode(id)?;
+        if raw.xattr == crate::disk::SQUASHFS_INVALID_XATTR {
+            return Ok(Xattrs::new());
+        }
+        Ok(self.xattr_set(raw.xattr, raw.place)?.0)
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.file_extents(id, range, visit)
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        u64::from(self.geometry.super_block.inodes.get())
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        Some(i64::from(self.geometry.super_block.mkfs_time.get()))
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        self.image_facts()
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.space_owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}

@@ -1,0 +1,88 @@
+//! The one table of all formats: the only place that knows them by name.
+//!
+//! Owns finding a format: by the name users type, by a file name's extension, by what an image starts with. A new format
+//! is one more row here.
+#![forbid(unsafe_code)]
+
+use packfs_core::{Format, Image, Result};
+use packfs_format_squashfs::Squashfs;
+
+static FORMATS: [&dyn Format; 1] = [&Squashfs];
+
+/// Every format, in the order in which help lists them.
+pub fn all() -> &'static [&'static dyn Format] {
+    &FORMATS
+}
+
+/// The format of that name.
+pub fn by_name(name: &str) -> Option<&'static dyn Format> {
+    all().iter().copied().find(|format| format.name() == name)
+}
+
+/// The format that a file name extension (without the dot, in any case) means.
+pub fn by_extension(extension: &str) -> Option<&'static dyn Format> {
+    let means =
+        |format: &&dyn Format| format.extensions().iter().any(|own| own.eq_ignore_ascii_case(extension));
+    all().iter().copied().find(means)
+}
+
+/// The format that an image starts like; `None` if no format knows it.
+///
+/// # Errors
+/// `Io`: the image cannot be read.
+pub fn probe(image: &dyn Image) -> Result<Option<&'static dyn Format>> {
+    for format in all().iter().copied() {
+        if format.probe(image)? {
+            return Ok(Some(format));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bytes(&'static [u8]);
+
+    impl Image for Bytes {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+            let rest = self.0.get(offset as usize..).unwrap_or_default();
+            let len = rest.len().min(buf.len());
+            buf[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        }
+
+        fn name(&self) -> String {
+            "bytes".into()
+        }
+    }
+
+    #[test]
+    fn names_and_extensions_lead_to_one_format_each() {
+        for (index, format) in all().iter().enumerate() {
+            assert_eq!(by_name(format.name()).unwrap().name(), format.name());
+            for extension in format.extensions() {
+                assert_eq!(by_extension(extension).unwrap().name(), format.name(), "{extension}");
+            }
+            assert!(all()[..index].iter().all(|other| other.name() != format.name()));
+        }
+        assert_eq!(by_extension("SQFS").unwrap().name(), "squashfs");
+        assert!(by_name("nosuchfs").is_none());
+        assert!(by_extension("txt").is_none());
+    }
+
+    #[test]
+    fn images_are_known_by_their_first_bytes() {
+        for magic in [b"hsqs", b"HSQS", b"sqsh"] {
+            assert_eq!(probe(&Bytes(magic)).unwrap().unwrap().name(), "squashfs");
+        }
+        for other in [&b""[..], b"hsq", b"hsqx", b"\x7fELF"] {
+            assert!(probe(&Bytes(other)).unwrap().is_none());
+        }
+    }
+}
