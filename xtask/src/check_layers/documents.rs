@@ -14,7 +14,8 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     for document in DOCUMENTS {
         let path = root.join(document);
         let text = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;
-        let missing = paths(&text).filter(|named| !root.join(named).exists());
+        let named: std::collections::BTreeSet<_> = paths(&text).collect();
+        let missing = named.into_iter().filter(|named| !root.join(named).exists());
         faults.extend(missing.map(|named| format!("{document} names {named}, which does not exist")));
     }
     Ok(faults)
