@@ -1,8 +1,7 @@
 //! Packing trees of the testkit.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use packfs_core::{Contents, Format, PackSettings, Silent, Tree};
-use packfs_format_squashfs::Squashfs;
+use packfs_core::{Contents, PackSettings, Silent, Tree};
 use packfs_pack::{PackOptions, PackReport, pack};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +38,8 @@ pub fn squash_report(
     let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let settings =
         PackSettings { codec: Some(wish.codec.into()), block_len: Some(wish.block_len), made_at: 1_700_000_000, options };
-    let format = Squashfs.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
+    let squashfs = packfs_formats::by_name("squashfs").unwrap();
+    let format = squashfs.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
     let path = folder.join(format!("{name}.sqfs"));
     let pack_options = PackOptions { jobs: wish.jobs, sync: false, ..PackOptions::default() };
     let report = pack(tree, contents, &*format, &path, &pack_options, &Silent).unwrap_or_else(|e| panic!("{e}"));

@@ -1,0 +1,151 @@
+//! `packfs pack`: makes an image.
+
+use crate::shaping::Shaping;
+use crate::shared::Work;
+use crate::{Outcome, pack_report, report, text};
+use packfs::{MadeAt, Pack, Result};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Make an image of a directory, a tar, another image or a manifest
+#[derive(clap::Args)]
+#[command(after_help = SHORT_EXAMPLES)]
+pub struct Opts {
+    /// What to pack: a directory, a tar (compressed or not), an image or a manifest; - is a tar from standard input
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+
+    /// The image to write; an existing one is replaced once the new one is complete
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// Format of the image; without it the extension of IMAGE tells, and else it is squashfs
+    #[arg(short, long, value_name = "NAME")]
+    format: Option<String>,
+
+    /// How to compress: gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as far as the format knows it, with a
+    /// level and options if need be
+    #[arg(short, long, value_name = "NAME[:LEVEL]")]
+    codec: Option<String>,
+
+    /// Block size: larger blocks make smaller images and slower random reads
+    #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
+    block_size: Option<u32>,
+
+    /// Option of the format; may be given several times (see the lists below in --help)
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
+    options: Vec<(String, String)>,
+
+    /// When the image says it was made: newest (the time of its newest file), now, or a time; without it
+    /// SOURCE_DATE_EPOCH, else newest
+    #[arg(long, value_name = "TIME", value_parser = parse_made_at)]
+    made_at: Option<MadeAt>,
+
+    /// Place the image so many bytes into the file, keeping what an existing file has before it
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    offset: u64,
+
+    /// Where the image begins in a SOURCE that is an image
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    source_offset: u64,
+
+    #[command(flatten)]
+    shaping: Shaping,
+
+    /// Place file contents in this order: a path (or glob) and a priority a line, higher priorities first
+    #[arg(long, value_name = "FILE")]
+    order: Option<PathBuf>,
+
+    /// Store files that cannot be read as empty ones and say so at the end, with exit code 1
+    #[arg(long)]
+    keep_going: bool,
+
+    /// Pack even if the format cannot hold everything in the source, and say what was lost
+    #[arg(long)]
+    lossy: bool,
+
+    /// Do not wait until the image is safely on the disk
+    #[arg(long)]
+    no_sync: bool,
+
+    /// Print the summary as a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const SHORT_EXAMPLES: &str = "\
+Examples:
+  packfs pack rootfs root.sqfs
+  packfs pack rootfs.tar.xz root.sqfs --codec zstd:19 --block-size 1M
+
+--help lists codecs, format options and more examples.";
+
+impl Opts {
+    /// Packs.
+    pub fn run(self) -> Outcome {
+        let bars = self.work.bars(self.json);
+        let start = Instant::now();
+        let outcome = self.packing().and_then(|packing| packing.run_with(&bars));
+        bars.finish();
+        let outcome = outcome.and_then(|report| {
+            let summary =
+                pack_report::Summary { report: &report, image: &self.image, offset: self.offset, took: start.elapsed() };
+            if self.json {
+                summary.print_json()?;
+            } else if !self.work.quiet {
+                summary.print()?;
+            }
+            for line in &report.skipped {
+                report::warning(&format!("stored empty: {line}"));
+            }
+            // Not all that was asked for was done.
+            Ok(if report.skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        });
+        report::or_stopped(outcome, &bars)
+    }
+
+    fn packing(&self) -> Result<Pack> {
+        let shaping = self.shaping.resolve()?;
+        let mut packing = packfs::pack(&self.source, &self.image)
+            .made_at(self.made_at.or(shaping.made_at).unwrap_or_default())
+            .shape(shaping.shape)
+            .jobs(self.work.jobs())
+            .offset(self.offset)
+            .source_offset(self.source_offset)
+            .keep_going(self.keep_going)
+            .lossy(self.lossy)
+            .sync(!self.no_sync);
+        if let Some(format) = &self.format {
+            packing = packing.format(format);
+        }
+        if let Some(codec) = &self.codec {
+            packing = packing.codec(codec);
+        }
+        if let Some(block_size) = self.block_size {
+            packing = packing.block_size(block_size);
+        }
+        if let Some(order) = &self.order {
+            packing = packing.order_file(order);
+        }
+        Ok(self.options.iter().fold(packing, |packing, (name, value)| packing.option(name, value)))
+    }
+}
+
+fn parse_option(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("write NAME=VALUE".into()),
+    }
+}
+
+fn parse_made_at(text: &str) -> Result<MadeAt, String> {
+    match text {
+        "newest" => Ok(MadeAt::Newest),
+        "now" => Ok(MadeAt::Now),
+        time => text::parse_time(time).map(|time| MadeAt::Seconds(time.seconds)),
+    }
+}

@@ -1,0 +1,119 @@
+//! What `packfs pack` prints at its end: what was saved, and how to mount the image.
+
+use crate::json::{self, Object, Value, json};
+use crate::report::Out;
+use crate::text;
+use owo_colors::OwoColorize;
+use packfs::{PackReport, Result, escaped};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// A pack that went well.
+pub struct Summary<'a> {
+    /// What the library says.
+    pub report: &'a PackReport,
+    /// Where the image is.
+    pub image: &'a Path,
+    /// Where it begins in that file.
+    pub offset: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Summary<'_> {
+    /// For people.
+    pub fn print(&self) -> Result<()> {
+        let report = self.report;
+        let mut out = Out::new();
+        let name = escaped(self.image.as_os_str().as_bytes()).to_string();
+        out.line(format_args!(
+            "{}: {} of {} became {} ({}) in {:.1} s",
+            name.bold(),
+            text::size(report.bytes_in),
+            text::counted(report.files, "file"),
+            text::size(report.image_len).green(),
+            text::percent(report.image_len, report.bytes_in),
+            self.took.as_secs_f64(),
+        ))?;
+        if report.duplicate_files > 0 {
+            let files = text::counted(report.duplicate_files, "duplicate file");
+            out.line(format_args!("  {files} stored once: {} less to store", text::size(report.duplicate_bytes)))?;
+        }
+        if report.hole_bytes > 0 {
+            out.line(format_args!("  {} of holes take no space", text::size(report.hole_bytes)))?;
+        }
+        out.line(format_args!("  mount it: {}", self.mount_command()))?;
+        out.finish()
+    }
+
+    fn mount_command(&self) -> String {
+        let offset = if self.offset > 0 { format!(",offset={}", self.offset) } else { String::new() };
+        format!("sudo mount -t {} -o loop,ro{offset} {} /mnt", self.report.format, quoted(self.image))
+    }
+
+    /// For scripts.
+    pub fn print_json(&self) -> Result<()> {
+        let report = self.report;
+        let mut object = Object::new();
+        json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
+        object.insert("format".into(), report.format.into());
+        object.insert("codec".into(), report.codec.as_str().into());
+        for (key, value) in [
+            ("image_size", report.image_len),
+            ("nodes", report.nodes),
+            ("files", report.files),
+            ("file_bytes", report.bytes_in),
+            ("data_bytes", report.data_len),
+            ("metadata_bytes", report.metadata_len),
+            ("duplicate_files", report.duplicate_files),
+            ("duplicate_bytes", report.duplicate_bytes),
+            ("hole_bytes", report.hole_bytes),
+            ("shared_blocks", report.shared_blocks),
+        ] {
+            object.insert(key.into(), value.into());
+        }
+        object.insert("seconds".into(), self.took.as_secs_f64().into());
+        let sections = report.sections.iter().map(|(owner, len)| json!({"owner": owner, "size": len}));
+        object.insert("sections".into(), sections.collect());
+        let losses = report.losses.iter().map(|loss| {
+            let mut object = Object::new();
+            object.insert("what".into(), loss.what.as_str().into());
+            object.insert("count".into(), loss.count.into());
+            json::put_bytes(&mut object, "example", loss.example.as_bytes());
+            Value::Object(object)
+        });
+        object.insert("losses".into(), losses.collect());
+        object.insert("skipped".into(), report.skipped.clone().into());
+        object.insert("mount".into(), self.mount_command().into());
+        json::print(&Value::Object(object))
+    }
+}
+
+/// A path as a POSIX shell takes it as one word.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
+        return text.into_owned();
+    }
+    let path = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_with_blanks_and_quotes_stay_one_word() {
+        for (path, word) in [
+            ("/tmp/share.sqfs", "/tmp/share.sqfs"),
+            ("a b", "'a b'"),
+            ("-x", "'./-x'"),
+            ("it's", r"'it'\''s'"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), word);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `packfs tar`: an image as a tar archive.
+
+use crate::report::{self, cannot_write};
+use crate::shared::{ImageInput, Work, patterns};
+use crate::Outcome;
+use packfs::sink::TarOptions;
+use packfs::{Error, Result, ResultExt};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write an image as a tar archive, to standard output or a file
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(flatten)]
+    input: ImageInput,
+
+    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number of directories
+    #[arg(value_name = "PATHS")]
+    paths: Vec<OsString>,
+
+    /// Write to this file; it gets its name once it is complete
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs tar root.sqfs | docker import - root
+  packfs tar root.sqfs -o root.tar
+  packfs tar root.sqfs usr/share/doc | zstd > doc.tar.zst
+  packfs tar root.sqfs | packfs pack - same.sqfs      the same image again";
+
+impl Opts {
+    /// Writes.
+    pub fn run(self) -> Outcome {
+        if self.output.is_none() && std::io::stdout().is_terminal() {
+            let error = Error::usage("a tar archive is no text for a terminal");
+            return Err(error.hint("write it to a file with -o FILE, or into a pipe"));
+        }
+        let opened = self.input.open(self.work.jobs())?;
+        let options = TarOptions { paths: patterns(&self.paths)?, ..TarOptions::default() };
+        let bars = self.work.bars(false);
+        let write = |out: &mut File| opened.write_tar_with(out, &options, &bars);
+        let outcome = match &self.output {
+            None => stdout().and_then(|mut out| write(&mut out)),
+            Some(path) => write_file(path, write),
+        };
+        bars.finish();
+        report::or_stopped(outcome.map(|()| ExitCode::SUCCESS), &bars)
+    }
+}
+
+/// Standard output without its line buffer.
+fn stdout() -> Result<File> {
+    Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?))
+}
+
+/// Writes beside `path` and renames at the end, so that there is never half an archive under its name. What is no
+/// regular file (a fifo, a device) is written in place.
+fn write_file(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    let cannot = || format!("cannot write to {path:?}");
+    if std::fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
+        return write(&mut File::options().write(true).open(path).or_io(cannot)?);
+    }
+    let beside = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let mut temporary = tempfile::Builder::new().permissions(mode).tempfile_in(beside).or_io(cannot)?;
+    write(temporary.as_file_mut())?;
+    temporary.as_file_mut().flush().or_io(cannot)?;
+    temporary.persist(path).map_err(|error| error.error).or_io(cannot)?;
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! An image that was opened: what is in it, and everything that can be done with it.
+
+use crate::resolve::{LastLink, resolve};
+use packfs_core::{
+    Error, Format, Image, ImagePath, InodeId, InodeKind, Progress, Result, ResultExt, Silent, Volume,
+};
+use packfs_image::{FileImage, SliceImage};
+use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
+use packfs_sink::{TarOptions, UnpackOptions, UnpackReport};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How much of a file is decoded at a time by [`Opened::copy_file`].
+const COPY_LEN: usize = 1 << 20;
+
+/// Opens an image, whatever its format. See [`OpenOptions`] for an image that does not begin at the start of its file.
+///
+/// Errors: `Io` if it cannot be read, `Unsupported` if no format knows it, `Corrupt` if what describes the whole is damaged.
+pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
+    OpenOptions::new().open(path)
+}
+
+/// How an image is opened.
+///
+/// ```no_run
+/// let firmware = packfs::OpenOptions::new().offset(0x20_0000).jobs(1).open("firmware.bin")?;
+/// # Ok::<(), packfs::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    offset: u64,
+    len: Option<u64>,
+    read: ReadOptions,
+}
+
+impl OpenOptions {
+    /// The image fills the file; one decoding thread for each processor.
+    pub fn new() -> Self {
+        OpenOptions::default()
+    }
+
+    /// Where the image begins, in bytes from the start of the file.
+    #[must_use]
+    pub fn offset(mut self, bytes: u64) -> Self {
+        self.offset = bytes;
+        self
+    }
+
+    /// How long the image is, in bytes; up to the end of the file if not given.
+    #[must_use]
+    pub fn len(mut self, bytes: u64) -> Self {
+        self.len = Some(bytes);
+        self
+    }
+
+    /// Decoding threads; 0: one for each processor.
+    #[must_use]
+    pub fn jobs(mut self, count: usize) -> Self {
+        self.read.jobs = count;
+        self
+    }
+
+    /// Opens a file or block device.
+    ///
+    /// Errors: as [`open`].
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Opened> {
+        self.open_image(Arc::new(FileImage::open(path.as_ref())?))
+    }
+
+    /// Opens an image that is already there as bytes at offsets, such as [`crate::image::MemoryImage`].
+    ///
+    /// Errors: as [`open`].
+    pub fn open_image(&self, image: Arc<dyn Image>) -> Result<Opened> {
+        let image: Arc<dyn Image> = match (self.offset, self.len) {
+            (0, None) => image,
+            (offset, len) => Arc::new(SliceImage::new(image, offset, len)?),
+        };
+        let Some(format) = packfs_formats::probe(&*image)? else {
+            let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
+            let error = Error::unsupported("image", format!("{} is of no format that packfs reads", image.name()));
+            return Err(error.hint(format!("packfs reads {}", known.join(", "))));
+        };
+        let volume: Arc<dyn Volume> = Arc::from(format.open(Arc::clone(&image))?);
+        let engine = ReadEngine::new(Arc::clone(&image), Arc::clone(&volume), self.read.clone());
+        Ok(Opened { image, format, volume, engine })
+    }
+}
+
+/// An opened image. May be shared between threads.
+pub struct Opened {
+    image: Arc<dyn Image>,
+    format: &'static dyn Format,
+    volume: Arc<dyn Volume>,
+    engine: Arc<ReadEngine>,
+}
+
+impl Opened {
+    /// Its format.
+    pub fn format(&self) -> &'static dyn Format {
+        self.format
+    }
+
+    /// Its bytes.
+    pub fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    /// What it says of its inodes, names and extents.
+    pub fn volume(&self) -> &Arc<dyn Volume> {
+        &self.volume
+    }
+
+    /// What decodes its files.
+    pub fn engine(&self) -> &Arc<ReadEngine> {
+        &self.engine
+    }
+
+    /// Reads all names and metadata into a tree.
+    ///
+    /// Errors: `Corrupt`, `Io`, `Cancelled`.
+    pub fn load(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
+        self.engine.load_tree(progress)
+    }
+
+    /// Finds a path, without following a symbolic link at its end.
+    ///
+    /// Errors: `Failed` if there is no such path.
+    pub fn find(&self, path: &ImagePath) -> Result<InodeId> {
+        resolve(&*self.volume, path, LastLink::Keep)
+    }
+
+    /// Finds a path, following symbolic links inside the image: absolute ones start at its root, and `..` never leads out.
+    ///
+    /// Errors: `Failed` if there is no such path, or it has more links than Linux follows.
+    pub fn resolve(&self, path: &ImagePath) -> Result<InodeId> {
+        resolve(&*self.volume, path, LastLink::Follow)
+    }
+
+    /// Reads a whole file into memory, following symbolic links inside the image.
+    ///
+    /// Errors: `Failed` if there is no such file, `Corrupt` if it cannot be decoded.
+    pub fn read(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.copy_file(&ImagePath::parse(path.as_ref())?, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes the contents of a file, following symbolic links inside the image; returns its length.
+    ///
+    /// Errors: as [`Opened::read`]; `Io` if `out` fails.
+    pub fn copy_file(&self, path: &ImagePath, out: &mut dyn Write) -> Result<u64> {
+        let id = self.resolve(path)?;
+        let InodeKind::File { len } = self.volume.inode(id)?.kind else {
+            let word = self.volume.inode(id)?.kind.file_type().word();
+            return Err(Error::failed(format!("{path:?} is a {word}, not a file")));
+        };
+        let reader = self.engine.open_file(id)?;
+        let mut buf = vec![0; usize::try_from(len).unwrap_or(COPY_LEN).min(COPY_LEN)];
+        let mut offset = 0;
+        while offset < len {
+            let part_len = buf.len().min(usize::try_from(len - offset).unwrap_or(COPY_LEN));
+            let part = &mut buf[..part_len];
+            reader.read_exact_at(offset, part).map_err(|error| error.at(format!("{path:?}")))?;
+            out.write_all(part).or_io(|| format!("cannot write the contents of {path:?}"))?;
+            offset += part_len as u64;
+        }
+        Ok(len)
+    }
+
+    /// Unpacks everything into a directory, with default options. See [`Opened::unpack_with`].
+    pub fn unpack(&self, target: impl AsRef<Path>) -> Result<UnpackReport> {
+        self.unpack_with(target, &UnpackOptions::default(), &Silent)
+    }
+
+    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it.
+    ///
+    /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
+    pub fn unpack_with(
+        &self,
+        target: impl AsRef<Path>,
+        options: &UnpackOptions,
+        progress: &dyn Progress,
+    ) -> Result<UnpackReport> {
+        let loaded = self.load(progress)?;
+        packfs_sink::unpack(&self.engine, &loaded, target.as_ref(), options, progress)
+    }
+
+    /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
+    pub fn write_tar(&self, out: &mut (dyn Write + Send)) -> Result<()> {
+        self.write_tar_with(out, &TarOptions::default(), &Silent)
+    }
+
+    /// Writes a tar archive that packs to the same image again.
+    ///
+    /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
+    pub fn write_tar_with(
+        &self,
+        out: &mut (dyn Write + Send),
+        options: &TarOptions,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let loaded = self.load(progress)?;
+        packfs_sink::write_tar(&self.engine, &loaded, out, options, progress)
+    }
+}

@@ -1,0 +1,193 @@
+//! Makes an image: a builder over sources, formats and the pack engine.
+
+use crate::{OpenOptions, Source};
+use packfs_core::{Contents, Error, Format, NodeId, PackSettings, Progress, Result, Silent, Tree, escaped};
+use packfs_pack::{PackOptions, PackReport};
+use packfs_source::{Loaded, OrderFile, Shape, TarInput};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The format when neither its name nor the output's extension says one.
+const FORMAT_DEFAULT: &str = "squashfs";
+
+/// When an image says that it was made. Never the time of packing unless that is asked for: the same source is to give the
+/// same bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MadeAt {
+    /// The time of the newest file in it, after shaping.
+    #[default]
+    Newest,
+    /// The time of packing.
+    Now,
+    /// Seconds since 1970.
+    Seconds(i64),
+}
+
+/// Packs `source` into a new image `output`, once [`Pack::run`] is called.
+///
+/// What the source is, is told by what it holds: see [`Source::detect`]. For another, see [`Pack::of`].
+pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
+    Pack::new(From::Path(source.as_ref().into()), output.as_ref())
+}
+
+/// What is packed, as it was given.
+#[derive(Clone, Debug)]
+enum From {
+    Path(PathBuf),
+    Known(Source),
+}
+
+/// An image that is to be made.
+#[derive(Clone, Debug)]
+pub struct Pack {
+    source: From,
+    source_offset: u64,
+    output: PathBuf,
+    format: Option<String>,
+    settings: PackSettings,
+    made_at: MadeAt,
+    shape: Shape,
+    order: Option<PathBuf>,
+    options: PackOptions,
+}
+
+impl Pack {
+    /// Packs a source that is already known.
+    pub fn of(source: Source, output: impl AsRef<Path>) -> Self {
+        Pack::new(From::Known(source), output.as_ref())
+    }
+
+    fn new(source: From, output: &Path) -> Self {
+        Pack {
+            source,
+            source_offset: 0,
+            output: output.into(),
+            format: None,
+            settings: PackSettings::default(),
+            made_at: MadeAt::default(),
+            shape: Shape::default(),
+            order: None,
+            options: PackOptions::default(),
+        }
+    }
+
+    /// The format by its name; without it the output's extension tells, and else it is SquashFS.
+    #[must_use]
+    pub fn format(mut self, name: impl Into<String>) -> Self {
+        self.format = Some(name.into());
+        self
+    }
+
+    /// The codec as `NAME[:LEVEL][,KEY=VALUE...]`; without it the format's default.
+    #[must_use]
+    pub fn codec(mut self, spec: impl Into<String>) -> Self {
+        self.settings.codec = Some(spec.into());
+        self
+    }
+
+    /// The block size in bytes; without it the format's default.
+    #[must_use]
+    pub fn block_size(mut self, bytes: u32) -> Self {
+        self.settings.block_len = Some(bytes);
+        self
+    }
+
+    /// An option that only the format knows; [`Format::options`] lists them.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.options.push((name.into(), value.into()));
+        self
+    }
+
+    /// When the image says that it was made.
+    #[must_use]
+    pub fn made_at(mut self, made_at: MadeAt) -> Self {
+        self.made_at = made_at;
+        self
+    }
+
+    /// What is left out, renamed or changed on the way from the source.
+    #[must_use]
+    pub fn shape(mut self, shape: Shape) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// A file that says in which order contents are placed: a path and a priority a line.
+    #[must_use]
+    pub fn order_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.order = Some(path.into());
+        self
+    }
+
+    /// Threads that compress; 0: one for each processor. The image is the same for any number.
+    #[must_use]
+    pub fn jobs(mut self, count: usize) -> Self {
+        self.options.jobs = count;
+        self
+    }
+
+    /// Where the image begins in the output, in bytes; what an existing file has before that is kept.
+    #[must_use]
+    pub fn offset(mut self, bytes: u64) -> Self {
+        self.options.image_offset = bytes;
+        self
+    }
+
+    /// Where the image begins in a source that is an image, in bytes.
+    #[must_use]
+    pub fn source_offset(mut self, bytes: u64) -> Self {
+        self.source_offset = bytes;
+        self
+    }
+
+    /// Whether files that cannot be read are stored empty and reported instead of ending the work.
+    #[must_use]
+    pub fn keep_going(mut self, yes: bool) -> Self {
+        self.options.keep_going = yes;
+        self
+    }
+
+    /// Whether what the format cannot hold may be lost.
+    #[must_use]
+    pub fn lossy(mut self, yes: bool) -> Self {
+        self.options.lossy = yes;
+        self
+    }
+
+    /// Whether the image is on the disk before it gets its name; it is unless this is turned off.
+    #[must_use]
+    pub fn sync(mut self, yes: bool) -> Self {
+        self.options.sync = yes;
+        self
+    }
+
+    /// Packs. A failure leaves what was under the output's name before.
+    ///
+    /// Errors: `Usage` for settings that contradict the format, `Io` and `Failed` for what cannot be read, written or held,
+    /// `Corrupt` for a damaged source.
+    pub fn run(&self) -> Result<PackReport> {
+        self.run_with(&Silent)
+    }
+
+    /// As [`Pack::run`], watched.
+    ///
+    /// Errors: as [`Pack::run`], and `Cancelled`.
+    pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
+        let format = self.choose_format()?;
+        // Settings are checked before the source is read, which may take long.
+        format.packer(&self.settings)?;
+        let order = self.order.as_deref().map(OrderFile::read).transpose()?;
+        let loaded = self.load(progress)?;
+        for note in &loaded.notes {
+            progress.warn(note);
+        }
+        let mut settings = self.settings.clone();
+        settings.made_at = self.made_at(&loaded.tree);
+        let mut options = self.options.clone();
+        options.priorities = order.map(|order| order.priorities(&loaded.tree));
+        let packer = format.packer(&settings)?;
+        packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)
+    }
+}
