@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 /// `Result` with packfs's own [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -40,15 +41,15 @@ impl ErrorKind {
 ///
 /// Messages are lower case without a full stop: `corrupt squashfs image: inode table block at 0x1a2c00: length 9000,
 /// at most 8192 allowed`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     kind: ErrorKind,
     message: String,
     hints: Vec<String>,
-    source: Option<io::Error>,
+    source: Option<Arc<io::Error>>,
 }
 
 impl Error {
@@ -62,7 +63,7 @@ impl Error {
         if source.kind() == io::ErrorKind::StorageFull {
             error = error.hint("the disk is full; free some space or write to another one");
         }
-        error.0.source = Some(source);
+        error.0.source = Some(Arc::new(source));
         error
     }
 
@@ -117,7 +118,7 @@ impl Error {
 
     /// The operating system's error, if that is where it came from.
     pub fn io_source(&self) -> Option<&io::Error> {
-        self.0.source.as_ref()
+        self.0.source.as_deref()
     }
 }
 
@@ -133,7 +134,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_ref().map(|e| e as _)
+        self.0.source.as_deref().map(|e| e as _)
     }
 }
 

@@ -11,6 +11,11 @@ pub struct BuildId(u32);
 impl BuildId {
     /// The root directory.
     pub const ROOT: BuildId = BuildId(0);
+
+    /// As an index into tables with one row for each call that made a node, the root first.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 enum Slot {
@@ -159,6 +164,11 @@ impl TreeBuilder {
         })
     }
 
+    /// Whether a directory has an entry of this name.
+    pub fn has_child(&self, parent: BuildId, name: &[u8]) -> bool {
+        self.get(parent).children.contains_key(name)
+    }
+
     /// The type and details of a node.
     pub fn kind(&self, id: BuildId) -> &NodeKind {
         &self.get(id).kind
@@ -167,7 +177,12 @@ impl TreeBuilder {
     /// Freezes the tree: resolves hard links, numbers nodes depth first in byte order, counts links.
     ///
     /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a circle of links.
-    pub fn finish(mut self) -> Result<Tree> {
+    pub fn finish(self) -> Result<Tree> {
+        self.finish_numbered().map(|(tree, _)| tree)
+    }
+
+    /// The same; also says for each node of the tree which one it was while building.
+    pub fn finish_numbered(mut self) -> Result<(Tree, Vec<BuildId>)> {
         self.resolve_links()?;
         Ok(self.freeze())
     }
@@ -215,9 +230,10 @@ impl TreeBuilder {
         }
     }
 
-    fn freeze(mut self) -> Tree {
+    fn freeze(mut self) -> (Tree, Vec<BuildId>) {
         const UNNUMBERED: u32 = u32::MAX;
         let mut numbers = vec![UNNUMBERED; self.nodes.len()];
+        let mut builds = vec![BuildId::ROOT];
         let mut tree = Tree {
             nodes: Vec::with_capacity(self.nodes.len()),
             entries: Vec::new(),
@@ -247,6 +263,7 @@ impl TreeBuilder {
             }
             let id = NodeId(tree.nodes.len() as u32);
             numbers[child.0 as usize] = id.0;
+            builds.push(child);
             tree.entries[entry as usize].node = id;
             tree.nodes.push(frozen(build, dir, entry));
             if is_dir {
@@ -255,7 +272,7 @@ impl TreeBuilder {
                 open.push((id, rows));
             }
         }
-        tree
+        (tree, builds)
     }
 }
 

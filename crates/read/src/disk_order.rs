@@ -1,0 +1,310 @@
+//! Everything in the order of the disk: each block read and decoded once, its pieces handed out by whoever decoded it.
+//!
+//! First the extents of all files become rows, sorted by where their bytes are stored; then workers take runs of rows
+//! that lie together, read each run at once, and decode block after block into the same buffer. Rows of very large
+//! sets of files are worked off in batches, so memory does not grow with the image.
+
+use crate::Wanted;
+use crate::block;
+use crate::engine::ReadEngine;
+use packfs_codec::Decoders;
+use packfs_core::{BlockRef, Error, Extent, ExtentFrom, Image, Progress, Result};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Rows held at a time.
+const ROWS_MAX: usize = 1 << 18;
+/// Stored bytes read at once, unless a block is longer.
+const RUN_LEN: u64 = 1 << 20;
+/// Unused bytes between blocks that are read rather than skipped.
+const GAP_LEN_MAX: u64 = 16 << 10;
+/// Stored bytes that are not encoded are handed out in pieces of this length.
+const STORED_PIECE_LEN: u64 = 1 << 20;
+
+/// Takes pieces of files, in any order; each worker thread has its own.
+pub trait PieceSink {
+    /// Says how many bytes of a file will come as pieces, holes left out. Called once for each file, on one worker, before
+    /// any piece of that file comes.
+    fn expect(&mut self, file_index: usize, data_len: u64) {
+        let _ = (file_index, data_len);
+    }
+
+    /// Takes one piece of a file. Pieces do not overlap, and come on any worker.
+    fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Hears that a part of a file cannot be had. An error, such as this one, ends the work.
+    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
+        let _ = file_index;
+        Err(error)
+    }
+}
+
+/// A part of a file and where it is stored.
+#[derive(Clone, Copy)]
+struct Row {
+    block: BlockRef,
+    /// First byte within the decoded block.
+    start: u32,
+    len: u32,
+    file: u32,
+    offset: u64,
+}
+
+impl Row {
+    fn stored(&self) -> Range<u64> {
+        self.block.offset..self.block.offset.saturating_add(u64::from(self.block.stored_len))
+    }
+}
+
+impl ReadEngine {
+    /// Delivers all data of `files`, in the order of the disk, to as many workers as there are jobs.
+    ///
+    /// Errors: what a sink returns, `Corrupt` and `Io` unless a sink takes them, `Cancelled`.
+    pub fn in_disk_order<W: PieceSink>(
+        &self,
+        files: &[Wanted],
+        progress: &dyn Progress,
+        new_worker: &(dyn Fn() -> Result<W> + Sync),
+    ) -> Result<()> {
+        let mut first = new_worker()?;
+        let mut rows = Vec::new();
+        for (file, wanted) in files.iter().enumerate() {
+            let mut from = 0;
+            while from < wanted.len {
+                from = self.add_rows(file, wanted, from, &mut rows, &mut first)?;
+                if rows.len() >= ROWS_MAX {
+                    self.work_off(&mut rows, progress, &mut first, new_worker)?;
+                }
+            }
+        }
+        self.work_off(&mut rows, progress, &mut first, new_worker)
+    }
+
+    /// Adds the rows of a file from `from` on, as many as there is room for; returns where to go on.
+    fn add_rows(
+        &self,
+        file: usize,
+        wanted: &Wanted,
+        from: u64,
+        rows: &mut Vec<Row>,
+        sink: &mut impl PieceSink,
+    ) -> Result<u64> {
+        let before = rows.len();
+        let (mut data_len, mut next) = (0_u64, wanted.len);
+        let outcome = self.volume.extents(wanted.id, from..wanted.len, &mut |extent| {
+            if !matches!(extent.from, ExtentFrom::Hole) {
+                data_len = data_len.saturating_add(extent.len);
+            }
+            if rows.len() < ROWS_MAX {
+                push_rows(file as u32, &extent, rows);
+            } else if next == wanted.len {
+                next = extent.offset;
+            }
+            // All of it is counted at first, however many rows there is room for.
+            if from > 0 && next < wanted.len { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Err(error) = outcome {
+            rows.truncate(before);
+            sink.failed(file, error)?;
+            return Ok(wanted.len);
+        }
+        if from == 0 {
+            sink.expect(file, data_len);
+        }
+        Ok(next)
+    }
+
+    fn work_off<W: PieceSink>(
+        &self,
+        rows: &mut Vec<Row>,
+        progress: &dyn Progress,
+        first: &mut W,
+        new_worker: &(dyn Fn() -> Result<W> + Sync),
+    ) -> Result<()> {
+        rows.sort_unstable_by_key(|row| {
+            (row.block.offset, row.block.stored_len, row.start, row.file, row.offset)
+        });
+        let runs = runs(rows);
+        let work = Work {
+            image: &*self.image,
+            progress,
+            rows,
+            runs: &runs,
+            next: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+            error: Mutex::new(None),
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.jobs().min(runs.len()) {
+                scope.spawn(|| work.until_done(|| Ok(Worker::new(new_worker()?))));
+            }
+            work.until_done(|| Ok(Worker::new(Borrowed(first))));
+        });
+        let error = work.error.into_inner().unwrap_or_else(PoisonError::into_inner);
+        rows.clear();
+        error.map_or(Ok(()), Err)
+    }
+}
+
+fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) {
+    match extent.from {
+        ExtentFrom::Hole => {}
+        ExtentFrom::Block { block, start } => {
+            // An extent is never longer than the block it lies in.
+            rows.push(Row {
+                block,
+                start,
+                len: extent.len.min(u64::from(u32::MAX)) as u32,
+                file,
+                offset: extent.offset,
+            });
+        }
+        ExtentFrom::Stored(at) => {
+            let mut done = 0;
+            while done < extent.len {
+                let len = (extent.len - done).min(STORED_PIECE_LEN) as u32;
+                let offset = at.saturating_add(done);
+                let block =
+                    BlockRef { offset, stored_len: len, decoded_len: len, exact: true, algorithm: None };
+                rows.push(Row { block, start: 0, len, file, offset: extent.offset.saturating_add(done) });
+                done += u64::from(len);
+            }
+        }
+    }
+}
+
+/// Cuts sorted rows into runs whose stored bytes are read at once. Rows of one block stay in one run.
+fn runs(rows: &[Row]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let (mut run_start, mut run_end) = (0, 0);
+    for (index, row) in rows.iter().enumerate() {
+        let stored = row.stored();
+        if let Some(run) = runs.last_mut() {
+            let same_block = rows[index - 1].block == row.block;
+            let near = stored.start <= run_end + GAP_LEN_MAX;
+            if same_block || near && stored.end.max(run_end) - run_start <= RUN_LEN {
+                run.end = index + 1;
+                run_end = run_end.max(stored.end);
+                continue;
+            }
+        }
+        runs.push(index..index + 1);
+        (run_start, run_end) = (stored.start, stored.end);
+    }
+    runs
+}
+
+struct Work<'a> {
+    image: &'a dyn Image,
+    progress: &'a dyn Progress,
+    rows: &'a [Row],
+    runs: &'a [Range<usize>],
+    next: AtomicUsize,
+    stopped: AtomicBool,
+    /// The first error of any worker.
+    error: Mutex<Option<Error>>,
+}
+
+impl Work<'_> {
+    fn until_done<W: PieceSink>(&self, worker: impl FnOnce() -> Result<Worker<W>>) {
+        let outcome = worker().and_then(|mut worker| {
+            while let Some(run) = self.runs.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+                if self.stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                if self.progress.cancelled() {
+                    return Err(Error::cancelled());
+                }
+                worker.run(self.image, &self.rows[run.clone()], self.progress)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            self.stopped.store(true, Ordering::Relaxed);
+            self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+}
+
+/// The first worker belongs to the caller: it also hears of the files before any work is done.
+struct Borrowed<'a, W>(&'a mut W);
+
+impl<W: PieceSink> PieceSink for Borrowed<'_, W> {
+    fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.0.piece(file_index, offset, bytes)
+    }
+
+    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
+        self.0.failed(file_index, error)
+    }
+}
+
+struct Worker<W> {
+    sink: W,
+    decoders: Decoders,
+    stored: Vec<u8>,
+    decoded: Vec<u8>,
+}
+
+impl<W: PieceSink> Worker<W> {
+    fn new(sink: W) -> Self {
+        Worker { sink, decoders: Decoders::new(), stored: Vec::new(), decoded: Vec::new() }
+    }
+
+    /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read one by one.
+    fn run(&mut self, image: &dyn Image, rows: &[Row], progress: &dyn Progress) -> Result<()> {
+        let start = rows[0].block.offset;
+        let end = rows.iter().map(|row| row.stored().end).max().unwrap_or(start);
+        let mut stored = std::mem::take(&mut self.stored);
+        let whole = read(image, start..end, &mut stored);
+        let outcome = rows.chunk_by(|a, b| a.block == b.block).try_for_each(|rows| {
+            let block = rows[0].block;
+            if whole.is_err() {
+                let range = rows[0].stored();
+                return match read(image, range, &mut stored) {
+                    Ok(()) => self.block(&block, &stored, rows),
+                    Err(error) => self.fail(rows, &error),
+                };
+            }
+            let at = (block.offset - start) as usize;
+            self.block(&block, &stored[at..at + block.stored_len as usize], rows)
+        });
+        self.stored = stored;
+        progress.advance(0, rows.iter().map(|row| u64::from(row.len)).sum(), 0);
+        outcome
+    }
+
+    fn block(&mut self, block: &BlockRef, stored: &[u8], rows: &[Row]) -> Result<()> {
+        let mut decoded = std::mem::take(&mut self.decoded);
+        let bytes = match block.algorithm {
+            None => Ok(stored),
+            Some(_) => block::decode(&mut self.decoders, block, stored, &mut decoded).map(|()| &decoded[..]),
+        };
+        let outcome = match bytes {
+            Ok(bytes) => rows.iter().try_for_each(|row| {
+                match block::slice(block, bytes, row.start, u64::from(row.len)) {
+                    Ok(piece) => self.sink.piece(row.file as usize, row.offset, piece),
+                    Err(error) => self.sink.failed(row.file as usize, error),
+                }
+            }),
+            Err(error) => self.fail(rows, &error),
+        };
+        self.decoded = decoded;
+        outcome
+    }
+
+    fn fail(&mut self, rows: &[Row], error: &Error) -> Result<()> {
+        rows.iter().try_for_each(|row| self.sink.failed(row.file as usize, error.clone()))
+    }
+}
+
+fn read(image: &dyn Image, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+    let inside = range.end.min(image.len()).saturating_sub(range.start);
+    if inside < range.end - range.start {
+        // Nothing is allocated for bytes that are not there.
+        image.read_exact_at(image.len(), &mut [0])?;
+    }
+    out.resize(inside as usize, 0);
+    image.read_exact_at(range.start, out)
+}

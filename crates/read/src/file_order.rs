@@ -1,0 +1,222 @@
+//! Files in a given order, their bytes in order: decoding runs ahead on worker threads, in bounded memory.
+
+use crate::cache::Slot;
+use crate::engine::ReadEngine;
+use crate::{Wanted, block};
+use packfs_codec::Decoders;
+use packfs_core::{Error, Extent, ExtentFrom, Progress, Result};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Decoded bytes that run ahead, unless the blocks of all workers are longer.
+const AHEAD_LEN: u64 = 8 << 20;
+/// Steps that run ahead: files and extents may be tiny.
+const AHEAD_STEPS: usize = 4096;
+/// Extents of one file that are looked at in one go.
+const EXTENTS_AT_ONCE: usize = 1024;
+/// Bytes read at once where they are stored as they are.
+const STORED_PIECE_LEN: u64 = 256 << 10;
+/// Less than this is not worth starting threads for.
+const THREADS_LEN_MIN: u64 = 256 << 10;
+
+/// A part of a file, in order.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// Bytes.
+    Data {
+        /// Where they stand in the file.
+        offset: u64,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// Zeros that are not stored.
+    Hole {
+        /// Where they start.
+        offset: u64,
+        /// How many.
+        len: u64,
+    },
+    /// The file is complete.
+    End,
+}
+
+impl ReadEngine {
+    /// Delivers the contents of `files`, one after the other, each from start to end and then [`Piece::End`], on the
+    /// calling thread.
+    ///
+    /// Errors: what `deliver` returns, `Corrupt`, `Io`, `Cancelled`.
+    pub fn in_file_order(
+        &self,
+        files: &[Wanted],
+        progress: &dyn Progress,
+        deliver: &mut dyn FnMut(usize, Piece<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let len: u64 = files.iter().fold(0, |len, file| len.saturating_add(file.len));
+        let worker_count = if len < THREADS_LEN_MIN { 0 } else { self.jobs() };
+        let (ahead, asked) = channel::<Arc<Slot>>();
+        let asked = Mutex::new(asked);
+        std::thread::scope(|scope| {
+            // Moved in, so that workers end when the delivery does, however it ends.
+            let ahead = ahead;
+            if worker_count > 1 {
+                for _ in 0..worker_count {
+                    scope.spawn(|| self.decode_ahead(&asked));
+                }
+            }
+            let ahead = (worker_count > 1).then_some(ahead);
+            let mut steps = Steps::new(self, files, ahead);
+            let mut decoders = Decoders::new();
+            let mut raw = Vec::new();
+            while let Some((file, step)) = steps.next()? {
+                if progress.cancelled() {
+                    return Err(Error::cancelled());
+                }
+                let piece_len = step.len();
+                match step {
+                    Step::End => deliver(file, Piece::End)?,
+                    Step::Hole { offset, len } => deliver(file, Piece::Hole { offset, len })?,
+                    Step::Stored { offset, len, at } => {
+                        raw.resize(len as usize, 0);
+                        self.image.read_exact_at(at, &mut raw)?;
+                        deliver(file, Piece::Data { offset, bytes: &raw })?;
+                    }
+                    Step::Block { offset, len, start, slot } => {
+                        let bytes = slot.get(&*self.image, &mut decoders, &self.buffers)?;
+                        let bytes = block::slice(slot.block(), &bytes, start, len)?;
+                        deliver(file, Piece::Data { offset, bytes })?;
+                    }
+                }
+                progress.advance(0, piece_len, 0);
+            }
+            Ok(())
+        })
+    }
+
+    fn decode_ahead(&self, asked: &Mutex<Receiver<Arc<Slot>>>) {
+        let mut decoders = Decoders::new();
+        loop {
+            let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(slot) = next else { return };
+            slot.prefetch(&*self.image, &mut decoders, &self.buffers);
+        }
+    }
+}
+
+enum Step {
+    Hole { offset: u64, len: u64 },
+    Stored { offset: u64, len: u64, at: u64 },
+    Block { offset: u64, len: u64, start: u32, slot: Arc<Slot> },
+    End,
+}
+
+impl Step {
+    fn len(&self) -> u64 {
+        match self {
+            Step::Hole { len, .. } | Step::Stored { len, .. } | Step::Block { len, .. } => *len,
+            Step::End => 0,
+        }
+    }
+}
+
+struct Queued {
+    file: usize,
+    step: Step,
+    /// Bytes that the step alone keeps in memory: those of a block that no earlier step needs.
+    memory_len: u64,
+}
+
+/// What is to be delivered, looked up some way ahead of the delivery.
+struct Steps<'a> {
+    engine: &'a ReadEngine,
+    files: &'a [Wanted],
+    /// Where workers hear of blocks; `None`: there are none.
+    ahead: Option<Sender<Arc<Slot>>>,
+    queue: VecDeque<Queued>,
+    queued_len: u64,
+    /// The file whose extents are looked up next, and from where.
+    file: usize,
+    offset: u64,
+    len_max: u64,
+}
+
+impl<'a> Steps<'a> {
+    fn new(engine: &'a ReadEngine, files: &'a [Wanted], ahead: Option<Sender<Arc<Slot>>>) -> Self {
+        // Without workers nothing is gained by looking far ahead.
+        let len_max = if ahead.is_some() { AHEAD_LEN } else { 1 };
+        Steps { engine, files, ahead, queue: VecDeque::new(), queued_len: 0, file: 0, offset: 0, len_max }
+    }
+
+    fn next(&mut self) -> Result<Option<(usize, Step)>> {
+        while self.file < self.files.len() && self.queued_len < self.len_max && self.queue.len() < AHEAD_STEPS
+        {
+            self.look_up()?;
+        }
+        Ok(self.queue.pop_front().map(|next| {
+            self.queued_len -= next.memory_len;
+            (next.file, next.step)
+        }))
+    }
+
+    /// Queues the next extents of the current file, or its end.
+    fn look_up(&mut self) -> Result<()> {
+        let wanted = self.files[self.file];
+        if self.offset >= wanted.len {
+            self.push(Step::End);
+            (self.file, self.offset) = (self.file + 1, 0);
+            return Ok(());
+        }
+        let engine = self.engine;
+        let mut extents = 0;
+        let from = self.offset;
+        engine.volume.extents(wanted.id, from..wanted.len, &mut |extent| {
+            extents += 1;
+            self.add(&extent);
+            let full = extents == EXTENTS_AT_ONCE || self.queued_len >= self.len_max;
+            if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if self.offset == from {
+            return Err(Error::failed(format!("internal: no extent covers byte {from} of a file")));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, extent: &Extent) {
+        let (offset, len) = (extent.offset, extent.len);
+        self.offset = offset.saturating_add(len);
+        match extent.from {
+            ExtentFrom::Hole => self.push(Step::Hole { offset, len }),
+            ExtentFrom::Stored(at) => {
+                let mut done = 0;
+                while done < len {
+                    let part = (len - done).min(STORED_PIECE_LEN);
+                    let at = at.saturating_add(done);
+                    self.push(Step::Stored { offset: offset.saturating_add(done), len: part, at });
+                    done += part;
+                }
+            }
+            ExtentFrom::Block { block, start } => {
+                // A block that one file has to itself is needed once; only shared ones are worth keeping.
+                let whole = start == 0 && len == u64::from(block.decoded_len);
+                let slot = if whole { Arc::new(Slot::new(block)) } else { self.engine.cache.slot(&block) };
+                let is_new = slot.announce();
+                if let Some(ahead) = self.ahead.as_ref().filter(|_| is_new) {
+                    // Fails only when all workers are gone; then the delivery decodes by itself.
+                    let _ = ahead.send(Arc::clone(&slot));
+                }
+                let memory_len = if is_new { u64::from(block.decoded_len) } else { 0 };
+                self.queue_step(Step::Block { offset, len, start, slot }, memory_len);
+            }
+        }
+    }
+
+    fn push(&mut self, step: Step) {
+        self.queue_step(step, 0);
+    }
+
+    fn queue_step(&mut self, step: Step, memory_len: u64) {
+        self.queued_len += memory_len;
+        self.queue.push_back(Queued { file: self.file, step, memory_len });
+    }
+}

@@ -1,0 +1,34 @@
+//! The read engine: turns the extents that a volume maps into bytes, on all cores.
+//!
+//! One engine serves every format, because formats only say which block of the image holds which bytes of which file. It
+//! offers three ways to read, each decoding a block as seldom as it can: at random ([`ReadEngine::open_file`], through a
+//! cache), files in a given order ([`ReadEngine::in_file_order`], decoding ahead), and everything in the order of the disk
+//! ([`ReadEngine::in_disk_order`], each block once). Memory is bounded in all of them. It writes nothing and knows no
+//! format.
+#![forbid(unsafe_code)]
+
+mod block;
+mod buffers;
+mod cache;
+mod disk_order;
+mod engine;
+mod file;
+mod file_order;
+mod load;
+
+pub use disk_order::PieceSink;
+pub use engine::{Limits, ReadEngine, ReadOptions};
+pub use file::FileReader;
+pub use file_order::Piece;
+pub use load::LoadedVolume;
+
+use packfs_core::InodeId;
+
+/// A file whose contents are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The file.
+    pub id: InodeId,
+    /// Its length in bytes.
+    pub len: u64,
+}

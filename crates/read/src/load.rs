@@ -1,0 +1,147 @@
+//! A whole volume as a tree.
+
+use crate::engine::ReadEngine;
+use packfs_core::{
+    BuildId, ContentId, DirCursor, DirEntry, Error, InodeId, InodeKind, Name, NodeKind, Progress, Result,
+    Stage, Tree, TreeBuilder, Xattrs, escaped,
+};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+/// How many entries pass between looks at the progress.
+const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
+
+/// A volume's hierarchy in memory.
+#[derive(Debug)]
+pub struct LoadedVolume {
+    /// The hierarchy; contents are named by inode id.
+    pub tree: Tree,
+    /// The inode of each node.
+    pub inodes: Vec<InodeId>,
+}
+
+impl ReadEngine {
+    /// Loads the whole hierarchy.
+    ///
+    /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a directory, and whatever
+    /// the volume finds; `Failed` where a [`crate::Limits`] is passed; `Cancelled`.
+    pub fn load_tree(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
+        progress.begin(Stage::Scan, self.volume.inode_count_hint(), 0);
+        let root = self.volume.root();
+        let inode = self.volume.inode(root)?;
+        let mut builder = TreeBuilder::new(inode.meta);
+        if inode.has_xattrs {
+            builder.describe(BuildId::ROOT, inode.meta, self.volume.xattrs(root)?);
+        }
+        let mut loader = Loader {
+            engine: self,
+            builder,
+            inodes: vec![root],
+            built: HashMap::new(),
+            seen_dirs: HashSet::from([root]),
+            open: vec![Open { dir: root, build: BuildId::ROOT, depth: 0 }],
+            entry_count: 0,
+        };
+        while let Some(open) = loader.open.pop() {
+            loader.load_dir(&open, progress)?;
+        }
+        let (tree, builds) = loader.builder.finish_numbered()?;
+        let inodes = builds.iter().map(|build| loader.inodes[build.index()]).collect();
+        Ok(LoadedVolume { tree, inodes })
+    }
+}
+
+struct Open {
+    dir: InodeId,
+    build: BuildId,
+    depth: u32,
+}
+
+struct Loader<'a> {
+    engine: &'a ReadEngine,
+    builder: TreeBuilder,
+    /// The inode of each node that was built.
+    inodes: Vec<InodeId>,
+    /// Inodes that are no directories, by id: a second name is a hard link.
+    built: HashMap<InodeId, BuildId>,
+    seen_dirs: HashSet<InodeId>,
+    /// Directories yet to be read: a list instead of recursion, whatever the depth.
+    open: Vec<Open>,
+    entry_count: u64,
+}
+
+impl Loader<'_> {
+    fn load_dir(&mut self, open: &Open, progress: &dyn Progress) -> Result<()> {
+        let engine = self.engine;
+        let mut outcome = Ok(());
+        engine.volume.read_dir(open.dir, DirCursor::default(), &mut |entry, _| {
+            outcome = self.take(open, &entry, progress);
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        outcome
+    }
+
+    fn take(&mut self, open: &Open, entry: &DirEntry, progress: &dyn Progress) -> Result<()> {
+        self.count(open.depth, progress)?;
+        let corrupt = |fault: &str| {
+            let subject = format!("{} image", self.engine.volume.format_name());
+            Error::corrupt(subject, format!("directory entry \"{}\": {fault}", escaped(&entry.name)))
+        };
+        let name = Name::new(&entry.name).map_err(corrupt)?;
+        if self.builder.has_child(open.build, &entry.name) {
+            return Err(corrupt("stands twice in its directory"));
+        }
+        if let Some(&build) = self.built.get(&entry.id) {
+            self.builder.link_child(open.build, name, build);
+            return Ok(());
+        }
+        let volume = &self.engine.volume;
+        let inode = volume.inode(entry.id)?;
+        let is_dir = matches!(inode.kind, InodeKind::Directory);
+        if is_dir && !self.seen_dirs.insert(entry.id) {
+            return Err(corrupt("leads to a directory that is reached twice"));
+        }
+        let kind = match inode.kind {
+            InodeKind::Directory => NodeKind::Directory,
+            InodeKind::File { len } => NodeKind::File { len, content: ContentId(entry.id.0) },
+            InodeKind::Symlink => NodeKind::Symlink(volume.read_link(entry.id)?.into()),
+            InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),
+            InodeKind::CharDevice(number) => NodeKind::CharDevice(number),
+            InodeKind::Fifo => NodeKind::Fifo,
+            InodeKind::Socket => NodeKind::Socket,
+        };
+        let xattrs = if inode.has_xattrs { volume.xattrs(entry.id)? } else { Xattrs::new() };
+        let build = self.builder.add_child(open.build, name, kind, inode.meta, xattrs);
+        self.inodes.push(entry.id);
+        if is_dir {
+            self.open.push(Open { dir: entry.id, build, depth: open.depth + 1 });
+        } else {
+            self.built.insert(entry.id, build);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, depth: u32, progress: &dyn Progress) -> Result<()> {
+        self.entry_count += 1;
+        let limits = &self.engine.options.limits;
+        if self.entry_count > limits.entries_max {
+            return Err(Error::failed(format!(
+                "the image has more than {} entries, the limit",
+                limits.entries_max
+            )));
+        }
+        if depth >= limits.depth_max {
+            return Err(Error::failed(format!(
+                "directories lie more than {} deep, the limit",
+                limits.depth_max
+            )));
+        }
+        if self.entry_count.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
+            progress.advance(ENTRIES_BETWEEN_LOOKS, 0, 0);
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+        }
+        Ok(())
+    }
+}
