@@ -5,7 +5,11 @@ mod glob;
 mod list;
 mod rows;
 mod select;
+mod tar;
+mod unpack;
 
 pub use list::{ListOptions, list};
 pub use rows::{Row, RowFormat};
 pub use select::Pattern;
+pub use tar::{TarOptions, TarReport, write_tar};
+pub use unpack::{Existing, LossKind, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport, unpack};

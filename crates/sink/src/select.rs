@@ -194,7 +194,8 @@ impl Chosen {
             }
             open.truncate(depth);
             let (_, reached, inside) = &open[depth - 1];
-            let reached = if reached.is_dead() { Reached::default() } else { selection.step(reached, entry.name) };
+            let reached =
+                if reached.is_dead() { Reached::default() } else { selection.step(reached, entry.name) };
             let taken = selection.accepts(&reached) || *inside;
             if taken {
                 chosen[position] = true;

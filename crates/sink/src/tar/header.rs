@@ -48,7 +48,9 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     };
     let stored_len = match member {
         Member::File { len } => len,
-        Member::Sparse { data, .. } => data.iter().fold(map.len() as u64, |sum, run| sum + (run.end - run.start)),
+        Member::Sparse { data, .. } => {
+            data.iter().fold(map.len() as u64, |sum, run| sum + (run.end - run.start))
+        }
         _ => 0,
     };
     let mut records = Vec::new();
@@ -89,7 +91,8 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     }
     if !records.is_empty() {
         let name = short_name(b"PaxHeaders/", path);
-        let fields = Fields { prefix: &[], name: &name, target: &[], len: records.len() as u64, letter: b'x' };
+        let fields =
+            Fields { prefix: &[], name: &name, target: &[], len: records.len() as u64, letter: b'x' };
         let own = Meta { mode: 0o644, mtime: meta.mtime, ..Meta::default() };
         out.extend_from_slice(&fields.block(&own, DeviceNumber::default()));
         out.extend_from_slice(&records);
@@ -268,7 +271,11 @@ mod tests {
         assert_eq!(&block[100..108], b"0000644\0");
         assert_eq!(&block[124..136], b"77777777777\0");
         assert_eq!(&block[257..265], b"ustar\x0000");
-        let sum: u64 = block.iter().enumerate().map(|(at, &b)| u64::from(if (148..156).contains(&at) { b' ' } else { b })).sum();
+        let sum: u64 = block
+            .iter()
+            .enumerate()
+            .map(|(at, &b)| u64::from(if (148..156).contains(&at) { b' ' } else { b }))
+            .sum();
         assert_eq!(&block[148..156], format!("{sum:06o}\0 ").as_bytes());
     }
 
@@ -313,7 +320,8 @@ mod tests {
         };
         let blocks = header(b"f", Member::File { len: 8_589_934_592 }, meta, &Xattrs::new());
         let records = String::from_utf8_lossy(&blocks[BLOCK_LEN..2 * BLOCK_LEN]).into_owned();
-        for expected in ["19 size=8589934592\n", "18 uid=4294967294\n", "15 gid=2097152\n", "14 mtime=-1.5\n"] {
+        for expected in ["19 size=8589934592\n", "18 uid=4294967294\n", "15 gid=2097152\n", "14 mtime=-1.5\n"]
+        {
             assert!(records.contains(expected), "{expected:?} in {records:?}");
         }
     }
@@ -334,6 +342,7 @@ mod tests {
     fn sparse_maps_end_with_an_empty_run_after_a_last_hole() {
         assert!(sparse_map(100, &[]).starts_with(b"1\n100\n0\n\0"));
         assert!(sparse_map(100, &[0..10, 90..100]).starts_with(b"2\n0\n10\n90\n10\n\0"));
-        assert!(sparse_map(100, &[5..10]).starts_with(b"2\n5\n5\n100\n0\n\0"));
+        let run = 5..10;
+        assert!(sparse_map(100, std::slice::from_ref(&run)).starts_with(b"2\n5\n5\n100\n0\n\0"));
     }
 }

@@ -10,7 +10,8 @@ use crate::select::{Chosen, Pattern};
 use header::Member;
 use output::Output;
 use packfs_core::{
-    Error, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree, Volume, Walk, Xattrs,
+    Error, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree, Volume, Walk,
+    Xattrs,
 };
 use packfs_read::{LoadedVolume, Piece, ReadEngine, Wanted};
 use std::collections::HashMap;

@@ -56,7 +56,7 @@ impl<'a> Output<'a> {
     /// Ends the archive: two blocks of zeros, then up to a whole record. Returns its length.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.zeros(2 * super::header::BLOCK_LEN as u64)?;
-        self.zeros(self.len.wrapping_neg() % RECORD_LEN)?;
+        self.zeros(self.len.next_multiple_of(RECORD_LEN) - self.len)?;
         self.flush_with(&[])?;
         self.out.flush().or_io(|| "cannot write the archive")?;
         Ok(self.len)

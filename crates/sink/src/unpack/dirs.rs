@@ -79,10 +79,13 @@ impl<'a> Dirs<'a> {
     }
 
     fn cannot_open(&self, node: NodeId, errno: Errno) -> Error {
-        let error =
-            Error::io(format!("cannot open directory {:?} of the target", self.tree.path(node)), errno.into());
+        let error = Error::io(
+            format!("cannot open directory {:?} of the target", self.tree.path(node)),
+            errno.into(),
+        );
         if matches!(errno, Errno::NOTDIR | Errno::LOOP) {
-            return error.hint("something else has put a file or link in its place; links are never followed");
+            return error
+                .hint("something else has put a file or link in its place; links are never followed");
         }
         error
     }

@@ -14,11 +14,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 /// How files are made: new ones only, and never through a link.
-const MAKE_FILE: OFlags = OFlags::WRONLY
-    .union(OFlags::CREATE)
-    .union(OFlags::EXCL)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const MAKE_FILE: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What every worker makes names with.
 pub(super) struct Maker<'a> {
@@ -42,13 +39,20 @@ impl Maker<'_> {
     pub(super) fn cannot(&self, what: &str, met: &Met<'_>, errno: Errno) -> Error {
         let error = Error::io(format!("cannot {what} {:?}", self.path(met)), errno.into());
         match errno {
-            Errno::EXIST => error.hint("something made it meanwhile, or two names are one to this filesystem"),
+            Errno::EXIST => {
+                error.hint("something made it meanwhile, or two names are one to this filesystem")
+            }
             _ => error,
         }
     }
 
     /// Makes a name; if it exists and the policy says so, removes what is there and tries once more.
-    fn make<T>(&self, dir: BorrowedFd<'_>, name: &[u8], make: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+    fn make<T>(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        make: impl Fn() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         match make() {
             Err(Errno::EXIST) if matches!(self.existing, Existing::Replace | Existing::KeepNewer) => {
                 rustix::fs::unlinkat(dir, name, AtFlags::empty())?;
@@ -127,8 +131,8 @@ impl Maker<'_> {
         }
         let mode = self.restore.mode_to_make(node);
         let device = rustix::fs::makedev(number.major, number.minor);
-        let made =
-            self.make(dir, met.name, || rustix::fs::mknodat(dir, met.name, file_type, mode_bits(mode), device));
+        let made = self
+            .make(dir, met.name, || rustix::fs::mknodat(dir, met.name, file_type, mode_bits(mode), device));
         match made {
             Ok(()) => {
                 self.restore.finish_at(dir, met.name, met.node, Made { mode: Some(mode) });
@@ -143,7 +147,13 @@ impl Maker<'_> {
     }
 
     /// Gives a node one more name. `false` if the first name could not be made.
-    pub(super) fn link(&self, from: &mut Dirs<'_>, to: &mut Dirs<'_>, met: &Met<'_>, first: &Met<'_>) -> Result<bool> {
+    pub(super) fn link(
+        &self,
+        from: &mut Dirs<'_>,
+        to: &mut Dirs<'_>,
+        met: &Met<'_>,
+        first: &Met<'_>,
+    ) -> Result<bool> {
         let (old_dir, new_dir) = (from.get(first.dir)?, to.get(met.dir)?);
         let made = self.make(new_dir, met.name, || {
             rustix::fs::linkat(old_dir, first.name, new_dir, met.name, AtFlags::empty())
@@ -162,7 +172,13 @@ impl Maker<'_> {
     }
 
     /// Writes all of `bytes` at `offset`.
-    pub(super) fn write(&self, fd: BorrowedFd<'_>, met: &Met<'_>, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(
+        &self,
+        fd: BorrowedFd<'_>,
+        met: &Met<'_>,
+        mut offset: u64,
+        mut bytes: &[u8],
+    ) -> Result<()> {
         while !bytes.is_empty() {
             match rustix::io::pwrite(fd, bytes, offset) {
                 Ok(0) => return Err(self.cannot("write", met, Errno::NOSPC)),

@@ -49,10 +49,8 @@ impl<'a> Restore<'a> {
         root: BorrowedFd<'_>,
         fresh: bool,
     ) -> Self {
-        let own = Owner {
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-        };
+        let own =
+            Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
         let hands_on_group = rustix::fs::fstat(root)
             .map_or(true, |stat| stat.st_gid != own.gid || stat.st_mode & u32::from(SET_GID) != 0);
         let mut no_value = [0_u8; 0];
@@ -115,6 +113,11 @@ impl<'a> Restore<'a> {
         !self.is_root && node.meta.mode & 0o700 != 0o700
     }
 
+    /// Whether permissions found on a directory keep this process from working in it.
+    pub(super) fn locks_out_mode(&self, st_mode: u32) -> bool {
+        !self.is_root && st_mode & 0o700 != 0o700
+    }
+
     /// Restores everything through an open file or directory.
     pub(super) fn finish_fd(&self, fd: BorrowedFd<'_>, id: NodeId, made: Made) {
         let node = self.tree.node(id);
@@ -140,8 +143,9 @@ impl<'a> Restore<'a> {
     pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: Made) {
         let node = self.tree.node(id);
         let is_symlink = matches!(node.kind, NodeKind::Symlink(_));
-        let owner = self
-            .set_owner(id, node, |uid, gid| rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW));
+        let owner = self.set_owner(id, node, |uid, gid| {
+            rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
+        });
         if self.xattrs && node.xattrs != XattrsId::NONE {
             // The kernel has no call relative to a directory for this; only the last name is looked up, unfollowed.
             let path = magic_path(dir, name);
@@ -215,7 +219,12 @@ impl<'a> Restore<'a> {
         }
     }
 
-    fn set_xattrs(&self, id: NodeId, set: XattrsId, mut set_one: impl FnMut(&[u8], &[u8]) -> Result<(), Errno>) {
+    fn set_xattrs(
+        &self,
+        id: NodeId,
+        set: XattrsId,
+        mut set_one: impl FnMut(&[u8], &[u8]) -> Result<(), Errno>,
+    ) {
         for (name, value) in self.tree.xattrs(set) {
             if let Err(errno) = set_one(name, value) {
                 let why = format!("{}: {errno}", packfs_core::escaped(name));
@@ -239,7 +248,7 @@ fn magic_path(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
 }
 
 /// Changes permissions of something that is no symlink, without following one that may have taken its place.
-fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Errno> {
+pub(super) fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(dir, name, flags, Mode::empty())?;
     let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());

@@ -32,7 +32,8 @@ impl Target {
             let is_link = matches!(errno, Errno::NOTDIR | Errno::LOOP);
             if is_link { error.hint("it must be a directory itself, not a file or a link") } else { error }
         })?;
-        let fresh = made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
+        let fresh =
+            made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
         if !fresh && existing == Existing::Refuse {
             return Err(Error::failed(format!("directory {path:?} is not empty"))
                 .hint("unpack into a new directory, or say what to do with files that are there already"));
@@ -100,8 +101,10 @@ impl<'a> Survey<'a> {
             }
             (true, false) => Ok(true),
             (false, false) => match self.existing {
-                Existing::Refuse | Existing::Merge => Err(Error::failed(format!("{:?} exists already", place()))
-                    .hint("say whether to replace or to skip files that exist")),
+                Existing::Refuse | Existing::Merge => {
+                    Err(Error::failed(format!("{:?} exists already", place()))
+                        .hint("say whether to replace or to skip files that exist"))
+                }
                 Existing::Replace => Ok(true),
                 Existing::Skip => Ok(false),
                 Existing::KeepNewer => Ok(mtime(&there) < node.meta.mtime),

@@ -1,0 +1,256 @@
+//! Unpacks an opened image into a directory.
+//!
+//! Invariant: whatever names, links and figures the image holds, and whatever is planted in the target meanwhile,
+//! nothing outside the target is made, changed or removed. The target is opened once; every name is reached from there,
+//! one at a time and never through a link; files are new or they are not touched.
+//!
+//! Directories come first, usable by this process alone where the image lets others write; then everything without
+//! contents; then files, in the order in which their data lies in the image; then further names; and at last the
+//! directories' own metadata, from the bottom up.
+
+mod dirs;
+mod fill;
+mod layout;
+mod losses;
+mod make;
+mod options;
+mod parallel;
+mod report;
+mod restore;
+mod target;
+
+pub use losses::{LossKind, NotRestored};
+pub use options::{Existing, OwnerPolicy, UnpackOptions};
+pub use report::UnpackReport;
+
+use crate::select::{Chosen, Met};
+use dirs::Dirs;
+use fill::Filling;
+use layout::Layout;
+use losses::{Failures, Losses};
+use make::Maker;
+use packfs_core::{Error, NodeId, NodeKind, Progress, Result, Stage, Tree};
+use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
+use restore::{Made, Restore};
+use rustix::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use target::{Survey, Target};
+
+/// Unpacks what `options` choose of `loaded` (which `engine` has loaded) into the directory `target`, which is made if
+/// it does not exist (but not the directories above it).
+///
+/// Files whose contents cannot be read are left out and told of through `progress`; the others are unpacked, and the
+/// first such error is returned at the end. Errors: `Failed` for a pattern that matches nothing, for something in the
+/// way, and with [`UnpackOptions::strict`] for what could not be restored; `Corrupt`; `Io`; `Cancelled`.
+pub fn unpack(
+    engine: &Arc<ReadEngine>,
+    loaded: &LoadedVolume,
+    target: &Path,
+    options: &UnpackOptions,
+    progress: &dyn Progress,
+) -> Result<UnpackReport> {
+    let tree = &loaded.tree;
+    let chosen = Chosen::new(tree, &options.paths)?;
+    let target = Target::open(target, options.existing)?;
+    let mut survey = (!target.fresh).then(|| Survey::new(tree, &target, options.existing));
+    let layout = Layout::new(tree, &chosen, survey.as_mut())?;
+    let losses = Losses::default();
+    let restore = Restore::new(tree, &losses, options, target.fd.as_fd(), target.fresh);
+    let maker = Maker {
+        tree,
+        restore: &restore,
+        losses: &losses,
+        existing: options.existing,
+        devices: options.devices,
+    };
+    let unpacking = Unpacking {
+        engine,
+        loaded,
+        tree,
+        target: &target,
+        layout: &layout,
+        found: survey.map(|survey| survey.found).unwrap_or_default(),
+        maker: &maker,
+        options,
+        progress,
+        descriptors: parallel::descriptors_a_worker(engine.jobs()),
+        failures: Failures::default(),
+    };
+    let report = unpacking.run()?;
+    if options.sync {
+        rustix::fs::syncfs(&target.fd).map_err(|errno| Error::io("cannot sync the target", errno.into()))?;
+    }
+    report.finish(losses.into_rows(), options.strict)
+}
+
+/// One extraction under way.
+struct Unpacking<'a> {
+    engine: &'a Arc<ReadEngine>,
+    loaded: &'a LoadedVolume,
+    tree: &'a Tree,
+    target: &'a Target,
+    layout: &'a Layout<'a>,
+    /// Directories that were there before.
+    found: std::collections::HashSet<NodeId>,
+    maker: &'a Maker<'a>,
+    options: &'a UnpackOptions,
+    progress: &'a dyn Progress,
+    descriptors: usize,
+    failures: Failures,
+}
+
+impl Unpacking<'_> {
+    fn run(self) -> Result<UnpackReport> {
+        let layout = self.layout;
+        self.progress.begin(Stage::Extract, (layout.files.len() + layout.bare.len()) as u64, layout.bytes);
+        let mut report = UnpackReport::of(self.tree, layout);
+        self.make_directories()?;
+        report.not_made += self.make_bare()?;
+        report.failed = self.fill_files()?;
+        report.not_made += self.make_links()?;
+        self.finish_directories()?;
+        self.failures.into_result().map(|()| report)
+    }
+
+    fn dirs(&self) -> Dirs<'_> {
+        Dirs::new(self.tree, self.target.fd.as_fd(), self.descriptors)
+    }
+
+    fn go_on(&self) -> Result<()> {
+        if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+    }
+
+    fn make_directories(&self) -> Result<()> {
+        let mut dirs = self.dirs();
+        for met in &self.layout.dirs {
+            self.go_on()?;
+            if self.found.contains(&met.node) {
+                self.maker.enter_found_dir(&mut dirs, met)?;
+            } else {
+                self.maker.directory(&mut dirs, met)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything without contents; returns how many could not be made.
+    fn make_bare(&self) -> Result<u64> {
+        parallel::count(&self.layout.bare, self.engine.jobs(), |share| {
+            let mut dirs = self.dirs();
+            let mut not_made = 0;
+            while let Some(met) = share.next() {
+                self.go_on()?;
+                if !self.maker.bare(&mut dirs, met)? {
+                    not_made += 1;
+                }
+                self.progress.advance(1, 0, 0);
+            }
+            Ok(not_made)
+        })
+    }
+
+    /// Fills all files with contents; returns how many could not be read. Nothing half-written stays, however it ends.
+    fn fill_files(&self) -> Result<u64> {
+        let files = &self.layout.files;
+        let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
+        let wanted: Vec<Wanted> = files.iter().map(|met| self.wanted(met)).collect();
+        let filled = self.engine.in_disk_order(&wanted, self.progress, &|| {
+            Ok(Worker { filling: &filling, dirs: self.dirs(), fail_fast: self.options.fail_fast })
+        });
+        let outcome = filled.and_then(|()| self.make_holes(&filling));
+        filling.discard_partial(&mut self.dirs()).and(outcome)?;
+        Ok(filling.failed_count())
+    }
+
+    /// Makes the files of which no piece has come, because each is one hole.
+    fn make_holes(&self, filling: &Filling<'_>) -> Result<()> {
+        let holes = filling.missing();
+        parallel::count(&holes, self.engine.jobs(), |share| {
+            let mut dirs = self.dirs();
+            while let Some(&file) = share.next() {
+                self.go_on()?;
+                filling.hole(&mut dirs, file)?;
+            }
+            Ok(0)
+        })?;
+        Ok(())
+    }
+
+    fn wanted(&self, met: &Met<'_>) -> Wanted {
+        let len = match self.tree.node(met.node).kind {
+            NodeKind::File { len, .. } => len,
+            _ => 0,
+        };
+        Wanted { id: self.loaded.inodes[met.node.index()], len }
+    }
+
+    /// Makes further names; returns how many could not be made because the first one was not.
+    fn make_links(&self) -> Result<u64> {
+        let (mut from, mut to) = (self.dirs(), self.dirs());
+        let mut not_made = 0;
+        for (met, first) in &self.layout.links {
+            self.go_on()?;
+            if !self.maker.link(&mut from, &mut to, met, first)? {
+                not_made += 1;
+            }
+        }
+        Ok(not_made)
+    }
+
+    /// Gives directories their final metadata: children before parents where that could lock this process out.
+    fn finish_directories(&self) -> Result<()> {
+        let kept =
+            |met: &&Met<'_>| self.options.existing != Existing::Skip || !self.found.contains(&met.node);
+        let (locking, others): (Vec<&Met<'_>>, Vec<&Met<'_>>) = self
+            .layout
+            .dirs
+            .iter()
+            .filter(kept)
+            .partition(|met| self.maker.restore.locks_out(self.tree.node(met.node)));
+        parallel::count(&others, self.engine.jobs(), |share| {
+            let mut dirs = self.dirs();
+            while let Some(met) = share.next() {
+                self.go_on()?;
+                self.finish_directory(&mut dirs, met)?;
+            }
+            Ok(0)
+        })?;
+        let mut dirs = self.dirs();
+        for met in locking.iter().rev() {
+            self.finish_directory(&mut dirs, met)?;
+        }
+        if self.target.fresh || self.options.existing != Existing::Skip {
+            self.maker.restore.finish_fd(self.target.fd.as_fd(), NodeId::ROOT, Made { mode: None });
+        }
+        Ok(())
+    }
+
+    fn finish_directory(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
+        let found = self.found.contains(&met.node);
+        let mode = self.maker.restore.mode_to_make_dir(self.tree.node(met.node));
+        self.maker.finish_dir(dirs, met, Made { mode: (!found).then_some(mode) })
+    }
+}
+
+/// What one decoding thread hands its pieces to.
+struct Worker<'a> {
+    filling: &'a Filling<'a>,
+    dirs: Dirs<'a>,
+    fail_fast: bool,
+}
+
+impl PieceSink for Worker<'_> {
+    fn expect(&mut self, file_index: usize, data_len: u64) {
+        self.filling.expect(file_index, data_len);
+    }
+
+    fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.filling.piece(&mut self.dirs, file_index, offset, bytes)
+    }
+
+    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
+        let error = self.filling.name(file_index, error);
+        if self.fail_fast { Err(error) } else { self.filling.fail(&mut self.dirs, file_index, error) }
+    }
+}
