@@ -51,7 +51,7 @@ impl Opts {
             return Ok(ExitCode::SUCCESS);
         }
         let mut out = Out::new();
-        print_facts(&opened, &facts, &mut out)?;
+        print_facts(&facts, &mut out)?;
         if self.space {
             out.line("")?;
             print_space(&space, &mut out)?;
@@ -82,13 +82,10 @@ fn print_manifest(opened: &Opened) -> Result<()> {
     std::io::Write::flush(&mut out).or_io(report::cannot_write)
 }
 
-fn print_facts(opened: &Opened, facts: &Facts, out: &mut Out) -> Result<()> {
-    let own = [("Format", opened.format().name().to_owned()), ("File size", bytes_text(opened.image().len()))];
-    let rows = own.into_iter().chain(facts.0.iter().map(|fact| (fact.label, value_text(&fact.value))));
-    let rows: Vec<(&str, String)> = rows.collect();
-    let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
-    for (label, value) in rows {
-        out.line(format_args!("{:width$}  {value}", label.bold()))?;
+fn print_facts(facts: &Facts, out: &mut Out) -> Result<()> {
+    let width = facts.0.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
+    for fact in &facts.0 {
+        out.line(format_args!("{:width$}  {}", fact.label.bold(), value_text(&fact.value)))?;
     }
     Ok(())
 }

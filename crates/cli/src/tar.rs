@@ -2,8 +2,8 @@
 
 use crate::report::{self, cannot_write};
 use crate::shared::{ImageInput, Work, patterns};
-use crate::Outcome;
-use packfs::sink::TarOptions;
+use crate::{Outcome, text};
+use packfs::sink::{TarOptions, TarReport};
 use packfs::{Error, Result, ResultExt};
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,6 +27,10 @@ pub struct Opts {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Leave out the entry of the root directory itself (./)
+    #[arg(long)]
+    no_root: bool,
+
     #[command(flatten)]
     work: Work,
 }
@@ -46,7 +50,7 @@ impl Opts {
             return Err(error.hint("write it to a file with -o FILE, or into a pipe"));
         }
         let opened = self.input.open(self.work.jobs())?;
-        let options = TarOptions { paths: patterns(&self.paths)?, ..TarOptions::default() };
+        let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
         let bars = self.work.bars(false);
         let write = |out: &mut File| opened.write_tar_with(out, &options, &bars);
         let outcome = match &self.output {
@@ -54,7 +58,18 @@ impl Opts {
             Some(path) => write_file(path, write),
         };
         bars.finish();
-        report::or_stopped(outcome.map(|()| ExitCode::SUCCESS), &bars)
+        let outcome = outcome.map(|report| {
+            warn_of_sockets(&report);
+            ExitCode::SUCCESS
+        });
+        report::or_stopped(outcome, &bars)
+    }
+}
+
+fn warn_of_sockets(report: &TarReport) {
+    if let Some(example) = &report.socket_example {
+        let sockets = text::counted(report.sockets, "socket");
+        report::warning(&format!("left out {sockets}, such as {example:?}: a tar archive cannot hold them"));
     }
 }
 
@@ -65,7 +80,7 @@ fn stdout() -> Result<File> {
 
 /// Writes beside `path` and renames at the end, so that there is never half an archive under its name. What is no
 /// regular file (a fifo, a device) is written in place.
-fn write_file(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+fn write_file(path: &Path, write: impl FnOnce(&mut File) -> Result<TarReport>) -> Result<TarReport> {
     let cannot = || format!("cannot write to {path:?}");
     if std::fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
         return write(&mut File::options().write(true).open(path).or_io(cannot)?);
@@ -76,8 +91,8 @@ fn write_file(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Resul
     };
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let mut temporary = tempfile::Builder::new().permissions(mode).tempfile_in(beside).or_io(cannot)?;
-    write(temporary.as_file_mut())?;
+    let report = write(temporary.as_file_mut())?;
     temporary.as_file_mut().flush().or_io(cannot)?;
     temporary.persist(path).map_err(|error| error.error).or_io(cannot)?;
-    Ok(())
+    Ok(report)
 }

@@ -1,6 +1,10 @@
 //! Compressed read-only filesystem images; grows with the crates below it.
 #![forbid(unsafe_code)]
 
+mod opened;
+mod resolve;
+
+pub use opened::{OpenOptions, Opened, open};
 pub use packfs_core::{
     BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind, Extent,
     ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Image, ImagePath, Inode, InodeId, InodeKind, Loss,
@@ -15,3 +19,6 @@ pub mod codec {
 }
 
 pub use packfs_formats as formats;
+pub use packfs_image as image;
+pub use packfs_read as read;
+pub use packfs_sink as sink;

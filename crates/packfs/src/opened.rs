@@ -5,14 +5,14 @@ use packfs_core::{
     Error, Format, Image, ImagePath, InodeId, InodeKind, Progress, Result, ResultExt, Silent, Volume,
 };
 use packfs_image::{FileImage, SliceImage};
-use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
-use packfs_sink::{TarOptions, UnpackOptions, UnpackReport};
+use packfs_read::{LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
+use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much of a file is decoded at a time by [`Opened::copy_file`].
-const COPY_LEN: usize = 1 << 20;
+/// How much of a hole is written at a time.
+const ZEROS_LEN: usize = 64 << 10;
 
 /// Opens an image, whatever its format. See [`OpenOptions`] for an image that does not begin at the start of its file.
 ///
@@ -155,16 +155,22 @@ impl Opened {
             let word = self.volume.inode(id)?.kind.file_type().word();
             return Err(Error::failed(format!("{path:?} is a {word}, not a file")));
         };
-        let reader = self.engine.open_file(id)?;
-        let mut buf = vec![0; usize::try_from(len).unwrap_or(COPY_LEN).min(COPY_LEN)];
-        let mut offset = 0;
-        while offset < len {
-            let part_len = buf.len().min(usize::try_from(len - offset).unwrap_or(COPY_LEN));
-            let part = &mut buf[..part_len];
-            reader.read_exact_at(offset, part).map_err(|error| error.at(format!("{path:?}")))?;
-            out.write_all(part).or_io(|| format!("cannot write the contents of {path:?}"))?;
-            offset += part_len as u64;
-        }
+        let cannot = || format!("cannot write the contents of {path:?}");
+        let zeros = vec![0; ZEROS_LEN];
+        self.engine.in_file_order(&[Wanted { id, len }], &Silent, &mut |_, piece| {
+            match piece {
+                Piece::Data { bytes, .. } => out.write_all(bytes).or_io(cannot)?,
+                Piece::Hole { mut len, .. } => {
+                    while len > 0 {
+                        let part_len = zeros.len().min(usize::try_from(len).unwrap_or(ZEROS_LEN));
+                        out.write_all(&zeros[..part_len]).or_io(cannot)?;
+                        len -= part_len as u64;
+                    }
+                }
+                Piece::End => {}
+            }
+            Ok(())
+        })?;
         Ok(len)
     }
 
@@ -187,7 +193,7 @@ impl Opened {
     }
 
     /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
-    pub fn write_tar(&self, out: &mut (dyn Write + Send)) -> Result<()> {
+    pub fn write_tar(&self, out: &mut dyn Write) -> Result<TarReport> {
         self.write_tar_with(out, &TarOptions::default(), &Silent)
     }
 
@@ -196,10 +202,10 @@ impl Opened {
     /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
     pub fn write_tar_with(
         &self,
-        out: &mut (dyn Write + Send),
+        out: &mut dyn Write,
         options: &TarOptions,
         progress: &dyn Progress,
-    ) -> Result<()> {
+    ) -> Result<TarReport> {
         let loaded = self.load(progress)?;
         packfs_sink::write_tar(&self.engine, &loaded, out, options, progress)
     }

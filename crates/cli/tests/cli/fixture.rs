@@ -1,0 +1,157 @@
+//! A small tree, an image of it, and a way to run the program.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder of its own for one test, removed at its end.
+pub struct Fixture {
+    folder: TempDir,
+}
+
+/// What a run of the program did.
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Run {
+    fn new(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        Run { code: output.status.code(), stdout: output.stdout, stderr }
+    }
+
+    /// Standard output as text.
+    #[track_caller]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        self.done();
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+
+    /// It ended well, and said nothing of errors or warnings.
+    #[track_caller]
+    pub fn done(&self) -> &Self {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", String::from_utf8_lossy(&self.stdout));
+        self
+    }
+
+    /// It failed with this exit code and an error that holds all of these words.
+    #[track_caller]
+    pub fn failed(&self, code: i32, words: &[&str]) -> &Self {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in: {}", self.stderr);
+        }
+        self
+    }
+}
+
+impl Fixture {
+    /// An empty folder.
+    pub fn new() -> Self {
+        Fixture { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A folder with the tree `rootfs` and its image `root.sqfs`.
+    pub fn with_image() -> Self {
+        let fixture = Fixture::with_tree();
+        fixture.run(["pack", "rootfs", "root.sqfs", "-q"]).done();
+        fixture
+    }
+
+    /// A folder with the tree `rootfs`.
+    pub fn with_tree() -> Self {
+        let fixture = Fixture::new();
+        let root = fixture.path("rootfs");
+        for dir in ["etc", "usr/bin", "usr/share/doc", "empty"] {
+            std::fs::create_dir_all(root.join(dir)).unwrap();
+        }
+        std::fs::write(root.join("etc/os-release"), "NAME=example\n").unwrap();
+        std::fs::write(root.join("usr/bin/tool"), words(300_000)).unwrap();
+        std::fs::write(root.join("usr/bin/same"), words(300_000)).unwrap();
+        std::fs::write(root.join("usr/share/doc/README"), words(5_000)).unwrap();
+        std::fs::hard_link(root.join("usr/bin/tool"), root.join("usr/bin/hard")).unwrap();
+        std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
+        std::os::unix::fs::symlink("/etc/os-release", root.join("usr/release")).unwrap();
+        fixture
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Names in the folder, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program, to be run in the folder, with nothing on standard input.
+    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_packfs"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("SOURCE_DATE_EPOCH").env("TZ", "UTC");
+        command
+    }
+
+    /// Runs the program.
+    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        Run::new(self.command(args).output().unwrap())
+    }
+
+    /// Runs the program with these bytes on standard input.
+    pub fn run_with_input<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: &[u8]) -> Run {
+        let path = self.path(".input");
+        std::fs::write(&path, input).unwrap();
+        let output = self.command(args).stdin(std::fs::File::open(&path).unwrap()).output().unwrap();
+        std::fs::remove_file(path).unwrap();
+        Run::new(output)
+    }
+
+    /// The bytes of a file in the folder.
+    #[track_caller]
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+}
+
+/// So many bytes of text that compresses well.
+pub fn words(len: usize) -> Vec<u8> {
+    (0..).flat_map(|n: u32| format!("line {} of a file\n", n * 7919 % 1000).into_bytes()).take(len).collect()
+}
+
+/// Whether two directories hold the same names and contents.
+#[track_caller]
+pub fn assert_same_files(a: &Path, b: &Path) {
+    let names = |dir: &Path| {
+        let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(a), names(b), "{a:?} and {b:?}");
+    for name in names(a) {
+        let (a, b) = (a.join(&name), b.join(&name));
+        let file_type = a.symlink_metadata().unwrap().file_type();
+        assert_eq!(file_type, b.symlink_metadata().unwrap().file_type(), "{b:?}");
+        if file_type.is_dir() {
+            assert_same_files(&a, &b);
+        } else if file_type.is_symlink() {
+            assert_eq!(std::fs::read_link(&a).unwrap(), std::fs::read_link(&b).unwrap(), "{b:?}");
+        } else {
+            assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap(), "{b:?}");
+        }
+    }
+}

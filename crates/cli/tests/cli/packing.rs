@@ -1,0 +1,192 @@
+//! `pack`, and what goes wrong with it.
+
+use crate::fixture::{Fixture, assert_same_files, words};
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn packs_says_what_it_saved_and_how_to_mount() {
+    let fixture = Fixture::with_tree();
+    let run = fixture.run(["pack", "rootfs", "root.sqfs"]);
+    let text = run.done().text();
+    assert!(text.contains("4 files became"), "{text}");
+    assert!(text.contains("duplicate file stored once"), "{text}");
+    assert!(text.contains("sudo mount -t squashfs -o loop,ro root.sqfs /mnt"), "{text}");
+    assert_eq!(fixture.names(), ["root.sqfs", "rootfs"]);
+}
+
+#[test]
+fn is_silent_when_quiet_and_draws_no_bars_when_piped() {
+    let fixture = Fixture::with_tree();
+    assert_eq!(fixture.run(["pack", "rootfs", "a.sqfs", "--quiet"]).done().text(), "");
+    let text = fixture.run(["pack", "rootfs", "b.sqfs"]).done().text().to_owned();
+    assert!(!text.contains('\x1b') && !text.contains('\r'), "{text}");
+}
+
+#[test]
+fn the_summary_is_a_json_object_with_the_documented_keys() {
+    let fixture = Fixture::with_tree();
+    let json = fixture.run(["pack", "rootfs", "root.sqfs", "--codec", "zstd:3", "--json"]).json();
+    for key in [
+        "image", "format", "codec", "image_size", "nodes", "files", "file_bytes", "data_bytes", "metadata_bytes",
+        "duplicate_files", "duplicate_bytes", "hole_bytes", "shared_blocks", "seconds", "sections", "losses", "skipped",
+        "mount",
+    ] {
+        assert!(!json[key].is_null(), "{key}: {json}");
+    }
+    assert_eq!(json["format"], "squashfs");
+    assert_eq!(json["codec"], "zstd:3");
+    assert_eq!(json["image_size"], fixture.bytes("root.sqfs").len());
+    assert_eq!(json["duplicate_files"], 1);
+}
+
+#[test]
+fn the_format_comes_from_its_name_then_the_extension_then_is_squashfs() {
+    let fixture = Fixture::with_tree();
+    for args in [
+        &["pack", "rootfs", "x.img", "-q"][..],
+        &["pack", "rootfs", "x.img", "-q", "--format", "squashfs"],
+        &["pack", "rootfs", "x.squashfs", "-q"],
+    ] {
+        fixture.run(args).done();
+        assert_eq!(&fixture.bytes(args[2])[..4], b"hsqs");
+    }
+}
+
+#[test]
+fn a_tar_an_image_and_a_manifest_pack_to_the_same_image() {
+    let fixture = Fixture::with_image();
+    let image = fixture.bytes("root.sqfs");
+    // None of the names says what is in the file.
+    fixture.run(["tar", "root.sqfs", "-o", "t.bin", "-q"]).done();
+    fixture.run(["pack", "t.bin", "from-tar.sqfs", "-q"]).done();
+    assert!(fixture.bytes("from-tar.sqfs") == image, "tar");
+
+    let tar = fixture.bytes("t.bin");
+    fixture.run_with_input(["pack", "-", "from-stdin.sqfs", "-q"], &tar).done();
+    assert!(fixture.bytes("from-stdin.sqfs") == image, "standard input");
+
+    std::fs::copy(fixture.path("root.sqfs"), fixture.path("i.bin")).unwrap();
+    fixture.run(["pack", "i.bin", "from-image.sqfs", "-q"]).done();
+    assert!(fixture.bytes("from-image.sqfs") == image, "image");
+}
+
+#[test]
+fn a_manifest_of_an_image_describes_the_same_tree() {
+    let fixture = Fixture::with_image();
+    let manifest = fixture.run(["info", "--manifest", "root.sqfs"]);
+    std::fs::write(fixture.path("rootfs/manifest"), manifest.done().text()).unwrap();
+    let run = fixture.run(["pack", "rootfs/manifest", "m.sqfs", "-q"]);
+    run.done();
+    std::fs::remove_file(fixture.path("rootfs/manifest")).unwrap();
+    let list = |image| fixture.run(["ls", "-lR", image]).done().text().to_owned();
+    assert_eq!(list("m.sqfs"), list("root.sqfs"));
+}
+
+#[test]
+fn the_same_source_gives_the_same_bytes_with_any_number_of_threads() {
+    let fixture = Fixture::with_tree();
+    for jobs in ["1", "2", "16"] {
+        fixture.run(["pack", "rootfs", &format!("{jobs}.sqfs"), "--jobs", jobs, "-q"]).done();
+    }
+    assert!(fixture.bytes("1.sqfs") == fixture.bytes("2.sqfs"));
+    assert!(fixture.bytes("1.sqfs") == fixture.bytes("16.sqfs"));
+}
+
+#[test]
+fn source_date_epoch_clamps_times_and_dates_the_image() {
+    let fixture = Fixture::with_tree();
+    let output = fixture.command(["pack", "rootfs", "x.sqfs", "-q"]).env("SOURCE_DATE_EPOCH", "86400").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = fixture.run(["ls", "-R", "--json", "x.sqfs"]).json();
+    assert!(rows.as_array().unwrap().iter().all(|row| row["mtime"] == 86400), "{rows}");
+    let dated = fixture.bytes("x.sqfs")[8..12].to_vec();
+    assert_eq!(dated, 86400u32.to_le_bytes());
+    fixture.run(["pack", "rootfs", "y.sqfs", "-q", "--made-at", "7"]).done();
+    assert_eq!(fixture.bytes("y.sqfs")[8..12], 7u32.to_le_bytes());
+
+    let bad = fixture.command(["pack", "rootfs", "z.sqfs"]).env("SOURCE_DATE_EPOCH", "soon").output().unwrap();
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("SOURCE_DATE_EPOCH"));
+}
+
+#[test]
+fn shapes_what_it_packs() {
+    let fixture = Fixture::with_tree();
+    fixture
+        .run([
+            "pack", "rootfs", "x.sqfs", "-q", "--exclude", "usr/share/**", "--root-owned", "--file-mode", "0600", "--dir-mode",
+            "0700", "--mtime", "@5", "--prefix", "top",
+        ])
+        .done();
+    let rows = fixture.run(["ls", "-R", "--json", "x.sqfs"]).json();
+    let row = |path: &str| rows.as_array().unwrap().iter().find(|row| row["path"] == path).cloned();
+    let tool = row("top/usr/bin/tool").expect("packed below the prefix");
+    assert_eq!((&tool["uid"], &tool["gid"], &tool["mtime"]), (&0.into(), &0.into(), &5.into()));
+    assert_eq!(tool["mode"], "0600");
+    assert_eq!(row("top/usr").unwrap()["mode"], "0700");
+    assert!(row("top/usr/share/doc/README").is_none());
+}
+
+#[test]
+fn replaces_an_image_only_when_the_new_one_is_complete() {
+    let fixture = Fixture::with_image();
+    let before = fixture.bytes("root.sqfs");
+    std::fs::write(fixture.path("bad.tar"), vec![b'x'; 3000]).unwrap();
+    assert_ne!(fixture.run(["pack", "bad.tar", "root.sqfs"]).code, Some(0));
+    assert!(fixture.bytes("root.sqfs") == before);
+    assert_eq!(fixture.names(), ["bad.tar", "root.sqfs", "rootfs"]);
+    fixture.run(["pack", "rootfs", "root.sqfs", "-q", "--codec", "none"]).done();
+    assert!(fixture.bytes("root.sqfs") != before);
+}
+
+#[test]
+fn a_source_that_is_missing_or_unknown_fails() {
+    let fixture = Fixture::new();
+    fixture.run(["pack", "nowhere", "x.sqfs"]).failed(1, &["nowhere", "No such file"]);
+    std::fs::write(fixture.path("noise"), words(5000)).unwrap();
+    let run = fixture.run(["pack", "noise", "x.sqfs"]);
+    assert!(matches!(run.code, Some(3 | 4)), "{:?}: {}", run.code, run.stderr);
+    assert!(run.stderr.contains("noise"), "{}", run.stderr);
+    assert_eq!(fixture.names(), ["noise"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_fails_and_is_named() {
+    let fixture = Fixture::with_tree();
+    fixture.run(["pack", "rootfs", "no/such/dir/x.sqfs"]).failed(1, &["no/such/dir"]);
+    fixture.run(["pack", "rootfs", "rootfs"]).failed(2, &["rootfs"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_fails_unless_told_to_keep_going() {
+    let fixture = Fixture::with_tree();
+    // Root may read everything, so the file is one that changes its length instead: it is gone when it is read.
+    let manifest = "file /gone 0644 0 0\nfile /there 0644 0 0\n";
+    std::fs::write(fixture.path("m"), manifest).unwrap();
+    let secret = fixture.path("rootfs/etc/secret");
+    std::fs::write(&secret, "x").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0)).unwrap();
+    if std::fs::read(&secret).is_ok() {
+        eprintln!("SKIPPED: root may read every file");
+        return;
+    }
+    fixture.run(["pack", "rootfs", "x.sqfs"]).failed(1, &["etc/secret"]);
+    assert!(!fixture.path("x.sqfs").exists());
+    let run = fixture.run(["pack", "rootfs", "x.sqfs", "-q", "--keep-going"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("etc/secret"), "{}", run.stderr);
+    assert!(fixture.path("x.sqfs").exists());
+}
+
+#[test]
+fn an_image_inside_a_file_is_found_at_its_offset() {
+    let fixture = Fixture::with_tree();
+    std::fs::write(fixture.path("firmware"), vec![0xa5; 5000]).unwrap();
+    let run = fixture.run(["pack", "rootfs", "firmware", "--offset", "8K"]);
+    assert!(run.done().text().contains("offset=8192"), "{}", run.text());
+    assert!(fixture.bytes("firmware").starts_with(&[0xa5; 5000]));
+    fixture.run(["unpack", "--offset", "0x2000", "firmware", "out", "-q"]).done();
+    assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
+    fixture.run(["pack", "firmware", "again.sqfs", "--source-offset", "8K", "-q"]).done();
+    fixture.run(["diff", "again.sqfs", "rootfs"]).done();
+}

@@ -1,0 +1,207 @@
+//! The verbs that read images.
+
+use crate::fixture::{Fixture, assert_same_files, words};
+use std::process::Stdio;
+
+#[test]
+fn unpacks_what_was_packed() {
+    let fixture = Fixture::with_image();
+    let run = fixture.run(["unpack", "root.sqfs", "out"]);
+    assert!(run.done().text().starts_with("unpacked 4 files ("), "{}", run.text());
+    assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
+    let json = fixture.run(["unpack", "root.sqfs", "again", "--json"]).json();
+    for key in ["files", "file_bytes", "directories", "symlinks", "special_files", "hard_links", "not_made"] {
+        assert!(json[key].is_u64(), "{key}: {json}");
+    }
+    assert_eq!(json["not_restored"].as_array().map(Vec::len), Some(0));
+    assert_eq!(json["hard_links"], 1);
+}
+
+#[test]
+fn unpacks_parts_of_an_image() {
+    let fixture = Fixture::with_image();
+    fixture.run(["unpack", "root.sqfs", "out", "etc", "usr/**/READ*", "-q"]).done();
+    assert_eq!(std::fs::read(fixture.path("out/etc/os-release")).unwrap(), b"NAME=example\n");
+    assert_eq!(std::fs::read(fixture.path("out/usr/share/doc/README")).unwrap(), words(5000));
+    assert!(!fixture.path("out/usr/bin").exists());
+    fixture.run(["unpack", "root.sqfs", "other", "no/such"]).failed(1, &["no/such"]);
+}
+
+#[test]
+fn does_not_unpack_over_files_unless_told_to() {
+    let fixture = Fixture::with_image();
+    std::fs::create_dir_all(fixture.path("out/etc")).unwrap();
+    std::fs::write(fixture.path("out/etc/os-release"), "mine").unwrap();
+    fixture.run(["unpack", "root.sqfs", "out"]).failed(1, &["out"]);
+    fixture.run(["unpack", "root.sqfs", "out", "--existing", "skip", "-q"]).done();
+    assert_eq!(fixture.bytes("out/etc/os-release"), b"mine");
+    fixture.run(["unpack", "root.sqfs", "out", "--force", "-q"]).done();
+    assert_eq!(fixture.bytes("out/etc/os-release"), b"NAME=example\n");
+}
+
+#[test]
+fn writes_tars_to_standard_output_and_to_files() {
+    let fixture = Fixture::with_image();
+    let tar = fixture.run(["tar", "root.sqfs"]);
+    assert_eq!(&tar.done().stdout[257..262], b"ustar");
+    fixture.run(["tar", "root.sqfs", "-o", "root.tar", "-q"]).done();
+    assert!(fixture.bytes("root.tar") == tar.stdout);
+    let part = fixture.run(["tar", "root.sqfs", "etc"]);
+    assert!(part.done().stdout.len() < tar.stdout.len() / 2);
+    fixture.run(["tar", "root.sqfs", "-o", "no/such/dir/x.tar"]).failed(1, &["no/such/dir"]);
+}
+
+#[test]
+fn lists_short_long_recursive_and_by_pattern() {
+    let fixture = Fixture::with_image();
+    assert_eq!(fixture.run(["ls", "root.sqfs"]).done().text(), "bin\nempty\netc\nusr\n");
+    assert_eq!(fixture.run(["ls", "root.sqfs", "etc"]).done().text(), "etc/os-release\n");
+    assert_eq!(fixture.run(["ls", "root.sqfs", "**/os-*"]).done().text(), "etc/os-release\n");
+    let long = fixture.run(["ls", "-lR", "root.sqfs"]);
+    assert!(long.done().text().contains("bin -> usr/bin\n"), "{}", long.text());
+    assert!(long.text().contains(" usr/share/doc/README\n"), "{}", long.text());
+    assert!(long.text().lines().all(|line| "dl-".contains(&line[..1])), "{}", long.text());
+    let null = fixture.run(["ls", "-0", "root.sqfs"]);
+    assert_eq!(null.done().stdout, b"bin\0empty\0etc\0usr\0");
+    fixture.run(["ls", "root.sqfs", "no/such"]).failed(1, &["no/such"]);
+}
+
+#[test]
+fn lists_as_json_without_losing_a_byte_of_a_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let fixture = Fixture::with_tree();
+    let name = std::ffi::OsStr::from_bytes(b"odd\xff\x1b");
+    std::fs::write(fixture.path("rootfs").join(name), "x").unwrap();
+    fixture.run(["pack", "rootfs", "root.sqfs", "-q"]).done();
+    let rows = fixture.run(["ls", "--json", "root.sqfs"]).json();
+    let odd = rows.as_array().unwrap().iter().find(|row| row["path_bytes"].is_string()).unwrap();
+    assert_eq!(odd["path_bytes"], "6f6464ff1b");
+    assert_eq!(odd["size"], 1);
+    let text = fixture.run(["ls", "root.sqfs"]);
+    assert!(text.text().contains("odd\\xff\\x1b\n"), "{}", text.text());
+    let raw = fixture.run(["ls", "--raw", "root.sqfs"]);
+    assert!(raw.done().stdout.windows(6).any(|part| part == b"odd\xff\x1b\n"));
+}
+
+#[test]
+fn prints_contents_and_follows_links_inside_the_image() {
+    let fixture = Fixture::with_image();
+    assert_eq!(fixture.run(["cat", "root.sqfs", "etc/os-release"]).done().text(), "NAME=example\n");
+    assert_eq!(fixture.run(["cat", "root.sqfs", "/usr/release"]).done().text(), "NAME=example\n");
+    assert_eq!(fixture.run(["cat", "root.sqfs", "bin/tool"]).done().stdout, words(300_000));
+    let both = fixture.run(["cat", "root.sqfs", "etc/os-release", "etc/os-release"]);
+    assert_eq!(both.done().text(), "NAME=example\nNAME=example\n");
+    fixture.run(["cat", "root.sqfs", "etc"]).failed(1, &["etc", "directory"]);
+    fixture.run(["cat", "root.sqfs", "etc/none"]).failed(1, &["etc/none", "no such path"]);
+    fixture.run(["cat", "root.sqfs", "../etc"]).failed(2, &[".."]);
+}
+
+#[test]
+fn shows_all_of_single_files() {
+    let fixture = Fixture::with_image();
+    let text = fixture.run(["stat", "root.sqfs", "usr/bin/tool", "bin"]).done().text().to_owned();
+    for line in ["path:    usr/bin/tool\n", "size:    300,000 bytes\n", "links:   2\n", "target:  usr/bin\n"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let json = fixture.run(["stat", "--json", "root.sqfs", "usr/bin/tool", "/", "bin"]).json();
+    assert_eq!(json[0]["size"], 300_000);
+    assert_eq!(json[0]["blocks"], 3);
+    assert_eq!(json[1]["type"], "directory");
+    assert_eq!(json[2]["target"], "usr/bin");
+    let followed = fixture.run(["stat", "-L", "--json", "root.sqfs", "bin"]).json();
+    assert_eq!(followed[0]["type"], "directory");
+}
+
+#[test]
+fn tells_facts_of_an_image_and_accounts_for_every_byte() {
+    let fixture = Fixture::with_image();
+    let text = fixture.run(["info", "root.sqfs"]).done().text().to_owned();
+    assert!(text.starts_with("Format") && text.contains("squashfs") && text.contains("gzip"), "{text}");
+    let json = fixture.run(["info", "--json", "--space", "root.sqfs"]).json();
+    assert_eq!(json["format"], "squashfs");
+    assert!(json["facts"].as_object().is_some_and(|facts| facts.len() > 5), "{json}");
+    let mut end = 0;
+    for row in json["space"].as_array().unwrap() {
+        assert_eq!(row["offset"], end, "{row}");
+        end += row["size"].as_u64().unwrap();
+    }
+    assert_eq!(end, fixture.bytes("root.sqfs").len() as u64);
+    let text = fixture.run(["info", "--space", "root.sqfs"]).done().text().to_owned();
+    assert!(text.contains("inode table") && text.contains("total"), "{text}");
+}
+
+#[test]
+fn checks_structure_and_data() {
+    let fixture = Fixture::with_image();
+    fixture.run(["check", "root.sqfs"]).done();
+    fixture.run(["check", "--data", "root.sqfs"]).done();
+    let json = fixture.run(["check", "--data", "--json", "root.sqfs"]).json();
+    assert_eq!(json["sound"], true);
+    assert_eq!(json["findings"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn damaged_data_is_found_and_ends_with_code_3() {
+    let fixture = Fixture::with_image();
+    let mut image = fixture.bytes("root.sqfs");
+    image[96..400].fill(0x5a);
+    std::fs::write(fixture.path("bad.sqfs"), image).unwrap();
+    assert_eq!(fixture.run(["check", "--data", "bad.sqfs"]).code, Some(3));
+    let run = fixture.run(["check", "--data", "--json", "bad.sqfs"]);
+    assert_eq!(run.code, Some(3));
+    let json: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(json["sound"], false);
+    assert!(json["findings"][0]["fault"].is_string(), "{json}");
+    assert_eq!(fixture.run(["unpack", "bad.sqfs", "out", "-q"]).code, Some(3));
+}
+
+#[test]
+fn compares_images_directories_and_tars() {
+    let fixture = Fixture::with_image();
+    fixture.run(["tar", "root.sqfs", "-o", "root.tar", "-q"]).done();
+    for (a, b) in [("root.sqfs", "rootfs"), ("rootfs", "root.sqfs"), ("root.sqfs", "root.tar"), ("rootfs", "rootfs")] {
+        fixture.run(["diff", a, b]).done();
+    }
+    std::fs::write(fixture.path("rootfs/etc/os-release"), "NAME=changed\n").unwrap();
+    std::fs::remove_dir(fixture.path("rootfs/empty")).unwrap();
+    let run = fixture.run(["diff", "root.sqfs", "rootfs"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.text().contains("etc/os-release") && run.text().contains("empty"), "{}", run.text());
+    let run = fixture.run(["diff", "--json", "root.sqfs", "rootfs"]);
+    assert_eq!(run.code, Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(json["same"], false);
+    assert!(json["differences"].as_array().unwrap().iter().any(|row| row["path"] == "empty"), "{json}");
+    assert_eq!(fixture.run(["diff", "--json", "root.tar", "root.sqfs"]).json()["same"], true);
+}
+
+#[test]
+fn a_missing_image_is_code_1_a_damaged_one_3_an_unknown_one_4() {
+    let fixture = Fixture::with_image();
+    std::fs::write(fixture.path("noise"), words(5000)).unwrap();
+    std::fs::write(fixture.path("empty"), "").unwrap();
+    let cut = fixture.bytes("root.sqfs")[..200].to_vec();
+    std::fs::write(fixture.path("cut"), cut).unwrap();
+    for verb in ["ls", "info", "check", "tar"] {
+        fixture.run([verb, "nowhere.sqfs"]).failed(1, &["nowhere.sqfs"]);
+        fixture.run([verb, "noise"]).failed(4, &["noise"]);
+        fixture.run([verb, "empty"]).failed(4, &["empty"]);
+        let code = fixture.run([verb, "cut"]).code;
+        assert_eq!(code, Some(3), "{verb}");
+    }
+    fixture.run(["ls", "rootfs"]).failed(2, &["rootfs"]);
+}
+
+#[test]
+fn ends_quietly_when_nobody_reads_its_output_any_more() {
+    let fixture = Fixture::with_tree();
+    for number in 0..20_000 {
+        std::fs::write(fixture.path(&format!("rootfs/empty/{number}-{}", "x".repeat(100))), "").unwrap();
+    }
+    fixture.run(["pack", "rootfs", "root.sqfs", "-q"]).done();
+    let mut child =
+        fixture.command(["ls", "-lR", "root.sqfs"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(141), 0));
+}

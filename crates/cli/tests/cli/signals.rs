@@ -1,0 +1,59 @@
+//! Signals: the program stops, tidies up and says so by its exit code.
+
+use crate::fixture::Fixture;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+/// A stopped pack leaves nothing, whenever the signal comes: here while file data is being written.
+#[test]
+fn a_stopped_pack_leaves_nothing_behind() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let fixture = Fixture::new();
+        std::fs::create_dir(fixture.path("big")).unwrap();
+        for number in 0..8 {
+            let noise: Vec<u8> = (0..4_000_000u32).flat_map(|n| n.wrapping_mul(n ^ number).to_le_bytes()).collect();
+            std::fs::write(fixture.path(&format!("big/{number}")), noise).unwrap();
+        }
+        let args = ["pack", "big", "big.sqfs", "--codec", "xz:9,extreme", "--jobs", "1"];
+        let mut child = fixture.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // Its source is open once it is past scanning; from then on it works for many seconds.
+        let opens = |name: &str| {
+            let fds = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
+            fds.flatten().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains(name)))
+        };
+        while !opens("big/") {
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let status = child.wait().unwrap();
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(status.code(), Some(code), "{stderr}");
+        assert_eq!(stderr, "error: stopped\n");
+        assert_eq!(fixture.names(), ["big"]);
+    }
+}
+
+#[test]
+fn a_pack_that_waits_for_its_input_can_be_stopped() {
+    let fixture = Fixture::new();
+    let mut child = fixture.command(["pack", "-", "x.sqfs"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Once it has taken more than a pipe holds, it is reading.
+    let mut header = vec![0; 512];
+    header[..4].copy_from_slice(b"file");
+    input.write_all(&header).unwrap();
+    let handled = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+        u64::from_str_radix(&caught, 16).unwrap() & 0b10 != 0
+    };
+    while !handled() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(input);
+    assert_eq!(fixture.names(), [""; 0]);
+}
