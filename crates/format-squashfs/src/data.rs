@@ -95,7 +95,7 @@ impl SquashfsVolume {
             return Ok(());
         }
         if range.end > blocks_len {
-            let tail = self.tail_extent(&raw, &file, blocks_len)?;
+            let tail = self.tail_extent(&raw, &file)?;
             if extents.push(tail).is_break() {
                 return Ok(());
             }
@@ -163,12 +163,12 @@ impl SquashfsVolume {
         Ok((from, u64::from(stored.len)))
     }
 
-    /// Calls `visit` for each of a file's blocks that are no holes, with its place in the image and stored length.
+    /// Calls `visit` for each of a file's blocks that are no holes, in file order.
     pub(crate) fn each_stored_block(
         &self,
         raw: &RawInode,
         file: &RawFile,
-        mut visit: impl FnMut(u64, u32),
+        mut visit: impl FnMut(StoredData),
     ) -> Result<()> {
         let words = self.word_count(file);
         if words == 0 {
@@ -181,9 +181,10 @@ impl SquashfsVolume {
             let place = cursor.place();
             let word = cursor.read::<U32>()?.get();
             let len = block_len.min(file.file_size - index * block_len);
-            let (_, stored_len) = self.block_source(word, len as u32, data_at, place)?;
+            let (from, stored_len) = self.block_source(word, len as u32, data_at, place)?;
             if stored_len > 0 {
-                visit(data_at, stored_len as u32);
+                let compressed = matches!(from, ExtentFrom::Block { .. });
+                visit(StoredData { len: stored_len as u32, compressed });
             }
             data_at += stored_len;
         }
@@ -224,8 +225,9 @@ impl SquashfsVolume {
         Ok((start, stored))
     }
 
-    /// The extent of a file's tail, which starts `offset` bytes into the file.
-    fn tail_extent(&self, raw: &RawInode, file: &RawFile, offset: u64) -> Result<Extent> {
+    /// The extent of a file's tail in its fragment.
+    pub(crate) fn tail_extent(&self, raw: &RawInode, file: &RawFile) -> Result<Extent> {
+        let offset = file.file_size / u64::from(self.geometry.block_len) * u64::from(self.geometry.block_len);
         let (at, stored) = self.fragment(file.fragment, raw.place)?;
         let len = (file.file_size - offset) as u32;
         let start = file.offset;

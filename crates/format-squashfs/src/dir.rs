@@ -7,9 +7,9 @@
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::inode::{RawDir, RawInode, RawKind, file_type, not_a};
-use crate::metadata::{Cursor, Position};
+use crate::metadata::Cursor;
 use crate::volume::SquashfsVolume;
-use packfs_core::{DirCursor, FileType, InodeId, Name, Result};
+use packfs_core::{DirCursor, Error, FileType, InodeId, Name, Result};
 use std::mem::size_of;
 
 const HEADER_LEN: u32 = size_of::<DirHeader>() as u32;
@@ -25,7 +25,7 @@ pub(crate) struct RawEntry {
 }
 
 /// A run of entries behind one header.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// Offset of the header in the listing.
     pub(crate) at: u32,
@@ -35,6 +35,20 @@ pub(crate) struct Run {
     /// Metadata block of the inodes, relative to the inode table.
     pub(crate) start_block: u32,
     inode_number: u32,
+    /// Where the header lies.
+    pub(crate) place: Place,
+}
+
+impl Run {
+    /// What stands before the first header.
+    const NONE: Run = Run {
+        at: 0,
+        count: 0,
+        done: 0,
+        start_block: 0,
+        inode_number: 0,
+        place: Place { what: "directory header", at: 0, within: None },
+    };
 }
 
 /// A listing being read.
@@ -51,16 +65,6 @@ pub(crate) struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Where the listing goes on, for messages; `None` for an empty one.
-    pub(crate) fn place(&self) -> Option<Place> {
-        self.cursor.as_ref().map(|cursor| Place { what: "directory entry", ..cursor.place() })
-    }
-
-    /// Where the listing goes on; `None` for an empty one.
-    pub(crate) fn position(&self) -> Option<Position> {
-        self.cursor.as_ref().map(Cursor::position)
-    }
-
     /// Where to go on after the entry read last.
     fn cursor_after(&self) -> DirCursor {
         if self.run.done == self.run.count {
@@ -72,10 +76,10 @@ impl Listing<'_> {
 
     /// Reads the next entry, and the header before it if a run ends.
     pub(crate) fn next(&mut self) -> Result<Option<RawEntry>> {
-        if self.at >= self.len {
-            return Ok(None);
-        }
         if self.run.done == self.run.count {
+            if self.at >= self.len {
+                return Ok(None);
+            }
             self.read_header()?;
         }
         self.read_entry().map(Some)
@@ -94,6 +98,7 @@ impl Listing<'_> {
     fn read_header(&mut self) -> Result<()> {
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         cursor.reading("directory header");
+        cursor.settle()?;
         let place = cursor.place();
         let at = self.at;
         Self::take(cursor, &mut self.at, self.len, HEADER_LEN)?;
@@ -108,12 +113,14 @@ impl Listing<'_> {
             done: 0,
             start_block: raw.start_block.get(),
             inode_number: raw.inode_number.get(),
+            place,
         };
         Ok(())
     }
 
     fn read_entry(&mut self) -> Result<RawEntry> {
-        let Some(cursor) = &mut self.cursor else { unreachable!("a listing with bytes left has a cursor") };
+        // A listing without a cursor is empty, and its run is done.
+        let Some(cursor) = &mut self.cursor else { return Err(Error::failed("empty directory listing")) };
         cursor.reading("directory entry");
         let place = cursor.place();
         Self::take(cursor, &mut self.at, self.len, ENTRY_LEN)?;
@@ -186,7 +193,7 @@ impl SquashfsVolume {
                 u32::from(dir.offset),
             )?),
         };
-        Ok(Listing { cursor, len, at: 0, run: Run::default(), name: Vec::new() })
+        Ok(Listing { cursor, len, at: 0, run: Run::NONE, name: Vec::new() })
     }
 
     /// A listing from the header at `target` bytes on, `near` being an index entry at or before it.

@@ -20,6 +20,8 @@ mod options;
 mod pack;
 mod space;
 mod table;
+#[cfg(test)]
+mod tests;
 mod volume;
 mod walk;
 mod xattr;

@@ -37,8 +37,6 @@ pub(crate) struct Block {
     pub(crate) bytes: Vec<u8>,
     /// Where the next block starts in the image.
     pub(crate) next: u64,
-    /// Whether it was stored compressed.
-    pub(crate) compressed: bool,
 }
 
 const SHARDS: usize = 16;
@@ -122,7 +120,7 @@ impl Metadata {
         let body = stored[..readable].get(METADATA_HEADER_LEN..METADATA_HEADER_LEN + usize::from(stored_len));
         let body = body.ok_or(Corruption::MetadataOverrun { place, end: next, limit: region.end })?;
         let bytes = if compressed { self.decompress(place, body)? } else { body.to_vec() };
-        Ok(Block { bytes, next, compressed })
+        Ok(Block { bytes, next })
     }
 
     fn decompress(&self, place: Place, stored: &[u8]) -> Result<Vec<u8>> {
@@ -229,6 +227,11 @@ impl<'a> Cursor<'a> {
     /// Where the cursor is: inside a block or at its end.
     pub(crate) fn position(&self) -> Position {
         Position { at: self.at, offset: self.offset as u32 }
+    }
+
+    /// Goes on to the next block if this one is at its end, so that the position is that of the next byte.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        if self.rest().is_empty() && self.block.next < self.region.end { self.step() } else { Ok(()) }
     }
 
     /// What is left of the current block.

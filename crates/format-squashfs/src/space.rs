@@ -58,7 +58,9 @@ impl SquashfsVolume {
             fixed.add_table(&xattrs.sets, xattrs.head, "xattr table");
             fixed.add(xattrs.head..xattrs.sets.list_start, "xattr table");
         }
-        fixed.add(geometry.bytes_used..geometry.image_len, "padding");
+        // The superblock of a streamed image stands behind the padding.
+        let padding_end = if at < geometry.bytes_used { geometry.image_len } else { at };
+        fixed.add(geometry.bytes_used..padding_end, "padding");
         let mut map = owners_of(fixed.rows, 0..geometry.image_len);
         map = fill(map, self.fragment_claims()?, "fragments");
         map = fill(map, self.file_claims()?, "file data");

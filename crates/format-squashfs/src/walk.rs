@@ -55,7 +55,7 @@ impl SquashfsVolume {
     pub(crate) fn data_range(&self, raw: &RawInode) -> Result<std::ops::Range<u64>> {
         let RawKind::File(file) = raw.kind else { return Ok(0..0) };
         let mut end = file.start_block;
-        self.each_stored_block(raw, &file, |_, stored_len| end += u64::from(stored_len))?;
+        self.each_stored_block(raw, &file, |stored| end += u64::from(stored.len))?;
         Ok(file.start_block..end)
     }
 }
