@@ -1,0 +1,291 @@
+//! The directory source: looks through a directory of the host without following what it should not.
+
+use crate::Loaded;
+use crate::dir_contents::{DirContents, DirIndex, open_below, open_dir_below};
+use crate::rules::IgnoreFiles;
+use crate::shape::Shape;
+use crate::shaper::Shaper;
+use packfs_core::{
+    DeviceNumber, Error, FileType, ImagePath, Meta, Name, NodeKind, Owner, Progress, Result, ResultExt,
+    Stage, Timestamp, Xattrs,
+};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use std::collections::HashMap;
+use std::ffi::{CStr, OsStr};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Longest list of attribute names, and longest value, that Linux has.
+const XATTR_LEN_MAX: usize = 1 << 16;
+/// Longest target that Linux has.
+const TARGET_LEN_MAX: usize = 4096;
+
+/// Looks through a directory. Contents are read when they are packed, and must then be as they were.
+///
+/// Errors: `Io` and `Failed` for what cannot be read, unless [`Shape::keep_going`]; `Usage` for bad globs; `Cancelled`.
+pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    progress.begin(Stage::Scan, 0, 0);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(path, flags, Mode::empty()).or_io(|| format!("cannot open {path:?}"))?;
+    let stat = rustix::fs::fstat(&root).or_io(|| format!("cannot read {path:?}"))?;
+    let mut scan = Scan {
+        path,
+        shape,
+        progress,
+        device: stat.st_dev,
+        shaper: Shaper::new(shape)?,
+        index: DirIndex::default(),
+        ignored: IgnoreFiles::default(),
+        first_names: HashMap::new(),
+        open: vec![Open { place: ImagePath::root(), index: DirIndex::ROOT, ancestors: None }],
+        buffer: vec![0; XATTR_LEN_MAX],
+        root,
+    };
+    let xattrs = scan.xattrs_of(&scan.root.as_raw_fd().to_string(), b"", &ImagePath::root())?;
+    scan.shaper.add(&ImagePath::root(), NodeKind::Directory, meta(&stat), xattrs)?;
+    while let Some(open) = scan.open.pop() {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        if let Err(error) = scan.dir(&open) {
+            scan.left_out(error)?;
+        }
+    }
+    let contents = DirContents::new(path.into(), scan.root, scan.index, shape.follow_symlinks);
+    let (tree, notes) = scan.shaper.finish()?;
+    Ok(Loaded { tree, contents: Arc::new(contents), notes })
+}
+
+/// A directory yet to be read.
+struct Open {
+    place: ImagePath,
+    index: u32,
+    /// Device and inode of the directories above, where symlinks are followed and could lead back.
+    ancestors: Option<Arc<Ancestor>>,
+}
+
+struct Ancestor {
+    identity: (u64, u64),
+    above: Option<Arc<Ancestor>>,
+}
+
+struct Scan<'a> {
+    path: &'a Path,
+    shape: &'a Shape,
+    progress: &'a dyn Progress,
+    root: OwnedFd,
+    device: u64,
+    shaper: Shaper<'a>,
+    index: DirIndex,
+    ignored: IgnoreFiles,
+    /// Where each file with several names was met first, by device and inode.
+    first_names: HashMap<(u64, u64), ImagePath>,
+    /// A list instead of recursion, whatever the depth.
+    open: Vec<Open>,
+    buffer: Vec<u8>,
+}
+
+impl Scan<'_> {
+    /// Names a place of the source in messages.
+    fn name(&self, place: &ImagePath) -> String {
+        format!("{:?}", self.path.join(OsStr::from_bytes(place.as_bytes())))
+    }
+
+    /// Notes what could not be read, or ends the work.
+    fn left_out(&mut self, error: Error) -> Result<()> {
+        if !self.shape.keep_going || error.kind() == packfs_core::ErrorKind::Cancelled {
+            return Err(error);
+        }
+        self.progress.warn(&format!("left out: {error}"));
+        self.shaper.notes().unreadable.push(error.to_string());
+        Ok(())
+    }
+
+    fn dir(&mut self, open: &Open) -> Result<()> {
+        let fd = open_dir_below(&self.root, open.place.as_bytes(), self.shape.follow_symlinks)
+            .or_io(|| format!("cannot open {}", self.name(&open.place)))?;
+        self.read_ignore_files(&fd, &open.place)?;
+        let mut names = Vec::new();
+        let entries = Dir::read_from(&fd).or_io(|| format!("cannot read {}", self.name(&open.place)))?;
+        for entry in entries {
+            let entry = entry.or_io(|| format!("cannot read {}", self.name(&open.place)))?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                names.push(name.to_owned());
+            }
+        }
+        // The order of errors and warnings should not depend on the file system.
+        names.sort_unstable();
+        let number = fd.as_raw_fd().to_string();
+        for name in &names {
+            if let Err(error) = self.entry(&fd, &number, open, name) {
+                self.left_out(error)?;
+            }
+        }
+        self.progress.advance(names.len() as u64, 0, 0);
+        Ok(())
+    }
+
+    fn read_ignore_files(&mut self, fd: &OwnedFd, place: &ImagePath) -> Result<()> {
+        for name in &self.shape.ignore_files {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let Ok(file) = rustix::fs::openat(fd, name.as_str(), flags, Mode::empty()) else { continue };
+            let mut text = Vec::new();
+            let read = std::fs::File::from(file).take(1 << 20).read_to_end(&mut text);
+            read.or_io(|| format!("cannot read {name:?} in {}", self.name(place)))?;
+            self.ignored.add(place, &text)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, fd: &OwnedFd, fd_number: &str, open: &Open, c_name: &CStr) -> Result<()> {
+        let name = Name::new(c_name.to_bytes())
+            .map_err(|fault| Error::failed(format!("{}: {fault}", self.name(&open.place))))?;
+        let place = open.place.join(name);
+        let follow = self.shape.follow_symlinks;
+        let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+        let stat = rustix::fs::statat(fd, c_name, flags)
+            // A symlink that leads nowhere is kept as it is.
+            .or_else(|error| {
+                if follow { rustix::fs::statat(fd, c_name, AtFlags::SYMLINK_NOFOLLOW) } else { Err(error) }
+            })
+            .or_io(|| format!("cannot read {}", self.name(&place)))?;
+        let identity = (stat.st_dev, stat.st_ino);
+        let file_type = FileType::from_mode_bits(stat.st_mode).ok_or_else(|| {
+            Error::failed(format!("{}: unknown type {:o}", self.name(&place), stat.st_mode))
+        })?;
+        let is_dir = file_type == FileType::Directory;
+        let elsewhere = self.shape.one_file_system && stat.st_dev != self.device;
+        if self.shape.skip.contains(&identity)
+            || self.ignored.leave_out(&place, is_dir)
+            || is_dir && self.shaper.leaves_out_dir(&place)
+            || elsewhere && !is_dir
+        {
+            self.shaper.notes().left_out += 1;
+            return Ok(());
+        }
+        let several_names = stat.st_nlink > 1 && !is_dir;
+        if several_names && let Some(first) = self.first_names.get(&identity) {
+            return self.shaper.link(&place, first);
+        }
+        let kind = self.kind(fd, c_name, open, &place, file_type, &stat)?;
+        let xattrs = self.xattrs_of(fd_number, c_name.to_bytes(), &place)?;
+        self.shaper.add(&place, kind, meta(&stat), xattrs)?;
+        if is_dir && !elsewhere {
+            self.open_later(open, &place, identity, name)?;
+        }
+        if several_names {
+            self.first_names.insert(identity, place);
+        }
+        Ok(())
+    }
+
+    fn open_later(
+        &mut self,
+        above: &Open,
+        place: &ImagePath,
+        identity: (u64, u64),
+        name: Name<'_>,
+    ) -> Result<()> {
+        let mut ancestors = None;
+        if self.shape.follow_symlinks {
+            let mut at = &above.ancestors;
+            while let Some(ancestor) = at {
+                if ancestor.identity == identity {
+                    return Err(Error::failed(format!(
+                        "{}: symbolic links lead in a circle",
+                        self.name(place)
+                    )));
+                }
+                at = &ancestor.above;
+            }
+            ancestors = Some(Arc::new(Ancestor { identity, above: above.ancestors.clone() }));
+        }
+        let index = self.index.add_dir(above.index, name);
+        self.open.push(Open { place: place.clone(), index, ancestors });
+        Ok(())
+    }
+
+    fn kind(
+        &mut self,
+        fd: &OwnedFd,
+        name: &CStr,
+        open: &Open,
+        place: &ImagePath,
+        file_type: FileType,
+        stat: &Stat,
+    ) -> Result<NodeKind> {
+        let number =
+            DeviceNumber { major: rustix::fs::major(stat.st_rdev), minor: rustix::fs::minor(stat.st_rdev) };
+        Ok(match file_type {
+            FileType::Directory => NodeKind::Directory,
+            FileType::File => {
+                if self.shape.keep_going {
+                    open_below(&self.root, place.as_bytes(), self.shape.follow_symlinks)
+                        .or_io(|| format!("cannot open {}", self.name(place)))?;
+                }
+                let len = stat.st_size as u64;
+                NodeKind::File {
+                    len,
+                    content: self.index.add_file(open.index, name.to_bytes(), len, meta(stat).mtime),
+                }
+            }
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(fd, name, Vec::with_capacity(TARGET_LEN_MAX))
+                    .or_io(|| format!("cannot read {}", self.name(place)))?;
+                NodeKind::Symlink(target.into_bytes().into())
+            }
+            FileType::BlockDevice => NodeKind::BlockDevice(number),
+            FileType::CharDevice => NodeKind::CharDevice(number),
+            FileType::Fifo => NodeKind::Fifo,
+            FileType::Socket => NodeKind::Socket,
+        })
+    }
+
+    /// Attributes of an entry, reached through its directory's descriptor: its whole path may be longer than Linux takes.
+    fn xattrs_of(&mut self, fd_number: &str, name: &[u8], place: &ImagePath) -> Result<Xattrs> {
+        let path = [b"/proc/self/fd/", fd_number.as_bytes(), b"/", name].concat();
+        let path = Path::new(OsStr::from_bytes(&path));
+        let follow = self.shape.follow_symlinks || name.is_empty();
+        let names = &mut self.buffer[..];
+        let listed =
+            if follow { rustix::fs::listxattr(path, names) } else { rustix::fs::llistxattr(path, names) };
+        let len = match listed {
+            Ok(0) | Err(rustix::io::Errno::NOTSUP) => return Ok(Xattrs::new()),
+            Err(rustix::io::Errno::NOENT) if follow => return Ok(Xattrs::new()),
+            listed => listed.or_io(|| format!("cannot list extended attributes of {}", self.name(place)))?,
+        };
+        let names = self.buffer[..len].to_vec();
+        let mut xattrs = Xattrs::new();
+        for name in names.split(|&b| b == 0).filter(|name| !name.is_empty()) {
+            let attribute = OsStr::from_bytes(name);
+            let value = &mut self.buffer[..];
+            let read = if follow {
+                rustix::fs::getxattr(path, attribute, value)
+            } else {
+                rustix::fs::lgetxattr(path, attribute, value)
+            };
+            let len = read.or_io(|| {
+                format!(
+                    "cannot read extended attribute {} of {}",
+                    packfs_core::escaped(name),
+                    self.name(place)
+                )
+            })?;
+            xattrs.insert(name.to_vec(), self.buffer[..len].to_vec());
+        }
+        Ok(xattrs)
+    }
+}
+
+fn meta(stat: &Stat) -> Meta {
+    Meta {
+        mode: (stat.st_mode & 0o7777) as u16,
+        owner: Owner { uid: stat.st_uid, gid: stat.st_gid },
+        mtime: Timestamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 },
+    }
+}

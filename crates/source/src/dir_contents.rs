@@ -1,0 +1,202 @@
+//! Contents of files in a source directory, found again by name when they are packed.
+
+use packfs_core::{ContentId, ContentReader, Contents, Error, Name, Result, ResultExt, Timestamp};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Longest path that Linux takes in one call, with its NUL.
+const PATH_LEN_MAX: usize = 4096;
+
+/// Where each file lies: as many bytes as it takes and no paths, since there may be millions.
+#[derive(Default)]
+pub(crate) struct DirIndex {
+    dirs: Vec<DirRow>,
+    files: Vec<FileRow>,
+    /// Names of all rows, one behind the other.
+    names: Vec<u8>,
+}
+
+struct DirRow {
+    parent: u32,
+    name: Stretch,
+}
+
+struct FileRow {
+    dir: u32,
+    name: Stretch,
+    len: u64,
+    mtime: Timestamp,
+}
+
+/// A name within `names`.
+#[derive(Clone, Copy)]
+struct Stretch {
+    start: u64,
+    len: u8,
+}
+
+impl DirIndex {
+    /// The source directory itself.
+    pub(crate) const ROOT: u32 = 0;
+
+    fn add_name(&mut self, name: &[u8]) -> Stretch {
+        let start = self.names.len() as u64;
+        self.names.extend_from_slice(name);
+        Stretch { start, len: name.len() as u8 }
+    }
+
+    /// Adds a directory; the root, which is not added, is row 0.
+    pub(crate) fn add_dir(&mut self, parent: u32, name: Name<'_>) -> u32 {
+        let name = self.add_name(name.as_bytes());
+        self.dirs.push(DirRow { parent, name });
+        self.dirs.len() as u32
+    }
+
+    /// Adds a file as it was when it was looked at.
+    pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], len: u64, mtime: Timestamp) -> ContentId {
+        let name = self.add_name(name);
+        self.files.push(FileRow { dir, name, len, mtime });
+        ContentId(self.files.len() as u64 - 1)
+    }
+
+    fn name(&self, name: Stretch) -> &[u8] {
+        &self.names[name.start as usize..][..usize::from(name.len)]
+    }
+
+    fn path(&self, file: &FileRow) -> Vec<u8> {
+        let mut names = vec![self.name(file.name)];
+        let mut at = file.dir;
+        while at != DirIndex::ROOT {
+            let dir = &self.dirs[at as usize - 1];
+            names.push(self.name(dir.name));
+            at = dir.parent;
+        }
+        names.reverse();
+        names.join(&b'/')
+    }
+}
+
+/// See the module.
+pub(crate) struct DirContents {
+    path: PathBuf,
+    root: OwnedFd,
+    index: DirIndex,
+    follow_symlinks: bool,
+}
+
+impl DirContents {
+    pub(crate) fn new(path: PathBuf, root: OwnedFd, index: DirIndex, follow_symlinks: bool) -> Self {
+        DirContents { path, root, index, follow_symlinks }
+    }
+}
+
+impl Contents for DirContents {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let row = usize::try_from(id.0).ok().and_then(|index| self.index.files.get(index));
+        let row = row.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))?;
+        let path = self.index.path(row);
+        let file = open_below(&self.root, &path, self.follow_symlinks).or_io(|| {
+            format!("cannot open {}", DirReader { contents: self, row, file: None, dense: true }.name())
+        })?;
+        let mut reader = DirReader { contents: self, row, file: None, dense: true };
+        let stat = rustix::fs::fstat(&file).or_io(|| format!("cannot read {}", reader.name()))?;
+        let mtime = Timestamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 };
+        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+        if !is_file || stat.st_size as u64 != row.len || mtime != row.mtime {
+            return Err(reader.changed());
+        }
+        reader.dense = stat.st_blocks as u64 * 512 >= row.len;
+        reader.file = Some(file);
+        Ok(Box::new(reader))
+    }
+}
+
+struct DirReader<'a> {
+    contents: &'a DirContents,
+    row: &'a FileRow,
+    file: Option<OwnedFd>,
+    /// Whether as many bytes are stored as the file is long, so that it has no holes.
+    dense: bool,
+}
+
+impl DirReader<'_> {
+    fn name(&self) -> String {
+        use std::os::unix::ffi::OsStringExt;
+        let below = std::ffi::OsString::from_vec(self.contents.index.path(self.row));
+        format!("{:?}", self.contents.path.join(below))
+    }
+
+    fn changed(&self) -> Error {
+        Error::failed(format!("{} changed while it was being packed", self.name()))
+            .hint("pack a snapshot, or stop what writes to it")
+    }
+
+    fn file(&self) -> Result<&OwnedFd> {
+        self.file.as_ref().ok_or_else(|| self.changed())
+    }
+}
+
+impl ContentReader for DirReader<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let mut filled = 0;
+        while filled < buf.len() {
+            match rustix::io::pread(self.file()?, &mut buf[filled..], offset + filled as u64) {
+                Ok(0) => return Err(self.changed()),
+                Ok(len) => filled += len,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Error::io(format!("cannot read {}", self.name()), error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        let len = self.row.len;
+        if offset >= len {
+            return Ok(None);
+        }
+        if self.dense {
+            return Ok(Some(offset..len));
+        }
+        let seek =
+            |to| rustix::fs::seek(self.file()?, to).or_io(|| format!("cannot seek in {}", self.name()));
+        let start = match rustix::fs::seek(self.file()?, SeekFrom::Data(offset)) {
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => return Ok(None),
+            // The file system does not know.
+            Err(Errno::INVAL) => offset,
+            start => start.or_io(|| format!("cannot seek in {}", self.name()))?,
+        };
+        let end = if start < len { seek(SeekFrom::Hole(start)).unwrap_or(len) } else { len };
+        Ok((start < len).then_some(start..end.clamp(start + 1, len)))
+    }
+}
+
+/// Opens a file below a directory, however long the path is.
+pub(crate) fn open_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
+    // A pipe that took a file's place must not make us wait.
+    open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, follow)
+}
+
+/// Opens a directory below another, however long the path is; an empty path is the directory itself.
+pub(crate) fn open_dir_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { b"." } else { path };
+    open(root, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, follow)
+}
+
+fn open(root: &OwnedFd, path: &[u8], flags: OFlags, follow: bool) -> Result<OwnedFd, Errno> {
+    let follow = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let mut at: Option<OwnedFd> = None;
+    let mut rest = path;
+    while rest.len() >= PATH_LEN_MAX {
+        let cut = rest[..PATH_LEN_MAX - 1].iter().rposition(|&b| b == b'/').ok_or(Errno::NAMETOOLONG)?;
+        let from = at.as_ref().map_or(root.as_fd(), OwnedFd::as_fd);
+        let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | follow;
+        at = Some(rustix::fs::openat(from, &rest[..cut], through, Mode::empty())?);
+        rest = &rest[cut + 1..];
+    }
+    rustix::fs::openat(at.as_ref().map_or(root.as_fd(), OwnedFd::as_fd), rest, flags | follow, Mode::empty())
+}

@@ -1,0 +1,41 @@
+//! Whatever yields a tree to pack: a directory, a tar archive, a manifest, another tree; and how it is shaped on the way.
+//!
+//! Every source feeds one [`Shaper`], so that filters, prefixes, owners, modes and times mean the same for all of them.
+//! A source yields names and metadata at once, and contents when they are asked for.
+#![forbid(unsafe_code)]
+
+mod dir;
+mod dir_contents;
+mod mode;
+mod order;
+mod rules;
+mod shape;
+mod shaper;
+
+pub use dir::load_dir;
+pub use mode::ModeChange;
+pub use order::OrderFile;
+pub use shape::{IdMap, Shape};
+pub use shaper::{Shaper, shape_tree};
+
+use packfs_core::{Contents, Tree};
+use std::sync::Arc;
+
+/// A source that was looked through.
+pub struct Loaded {
+    /// Names and metadata, shaped.
+    pub tree: Tree,
+    /// Where the tree's contents come from.
+    pub contents: Arc<dyn Contents>,
+    /// What the user should know.
+    pub notes: Notes,
+}
+
+/// What came up while a source was looked through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Names that filters left out; of a directory that was left out only itself.
+    pub left_out: u64,
+    /// What could not be read and was left out, with [`Shape::keep_going`]: why.
+    pub unreadable: Vec<String>,
+}

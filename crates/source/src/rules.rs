@@ -1,0 +1,119 @@
+//! Decides by globs what is kept.
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use packfs_core::{Error, ImagePath, Result};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Globs of one shape, compiled.
+pub(crate) struct Rules {
+    exclude: Gitignore,
+    include: Option<Gitignore>,
+}
+
+/// What the rules say of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is kept.
+    Keep,
+    /// It is a directory that is kept if something below it is.
+    OnlyIfNeeded,
+    /// It is left out, with all below it.
+    LeaveOut,
+}
+
+impl Rules {
+    /// Errors: `Usage` for a glob that is none.
+    pub(crate) fn new(exclude: &[String], include: &[String]) -> Result<Self> {
+        let include = (!include.is_empty()).then(|| compile(include)).transpose()?;
+        Ok(Rules { exclude: compile(exclude)?, include })
+    }
+
+    /// Judges a path of the source.
+    pub(crate) fn judge(&self, path: &ImagePath, is_dir: bool) -> Verdict {
+        if path.is_root() {
+            return Verdict::Keep;
+        }
+        if self.exclude.matched_path_or_any_parents(as_path(path), is_dir).is_ignore() {
+            return Verdict::LeaveOut;
+        }
+        match &self.include {
+            Some(include) if !include.matched_path_or_any_parents(as_path(path), is_dir).is_ignore() => {
+                if is_dir {
+                    Verdict::OnlyIfNeeded
+                } else {
+                    Verdict::LeaveOut
+                }
+            }
+            _ => Verdict::Keep,
+        }
+    }
+}
+
+fn as_path(path: &ImagePath) -> &Path {
+    Path::new(OsStr::from_bytes(path.as_bytes()))
+}
+
+fn compile(globs: &[String]) -> Result<Gitignore> {
+    let mut builder = GitignoreBuilder::new("");
+    for glob in globs {
+        builder.add_line(None, glob).map_err(|fault| wrong(glob, &fault))?;
+    }
+    builder.build().map_err(|fault| Error::usage(format!("globs: {fault}")))
+}
+
+fn wrong(glob: &str, fault: &ignore::Error) -> Error {
+    Error::usage(format!("glob {glob:?}: {fault}"))
+}
+
+/// Globs that ignore files of a source's directories hold, each for its directory.
+#[derive(Default)]
+pub(crate) struct IgnoreFiles(Vec<(ImagePath, Gitignore)>);
+
+impl IgnoreFiles {
+    /// Adds the globs that a directory's ignore file holds. Directories come parents first.
+    pub(crate) fn add(&mut self, dir: &ImagePath, text: &[u8]) -> Result<()> {
+        let mut builder = GitignoreBuilder::new("");
+        for line in String::from_utf8_lossy(text).lines() {
+            builder.add_line(None, line).map_err(|fault| wrong(line, &fault))?;
+        }
+        let globs = builder.build().map_err(|fault| Error::usage(format!("globs in {dir:?}: {fault}")))?;
+        self.0.push((dir.clone(), globs));
+        Ok(())
+    }
+
+    /// Whether the nearest ignore file with something to say leaves a path out.
+    pub(crate) fn leave_out(&self, path: &ImagePath, is_dir: bool) -> bool {
+        for (dir, globs) in self.0.iter().rev() {
+            if path.starts_with(dir) {
+                let below = path.as_bytes()[dir.as_bytes().len()..].strip_prefix(b"/");
+                let below = below.unwrap_or_else(|| &path.as_bytes()[dir.as_bytes().len()..]);
+                let found = globs.matched(Path::new(OsStr::from_bytes(below)), is_dir);
+                if !found.is_none() {
+                    return found.is_ignore();
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Which extended attributes are kept.
+pub(crate) struct XattrRules {
+    exclude: Gitignore,
+    include: Option<Gitignore>,
+}
+
+impl XattrRules {
+    pub(crate) fn new(exclude: &[String], include: &[String]) -> Result<Self> {
+        let include = (!include.is_empty()).then(|| compile(include)).transpose()?;
+        Ok(XattrRules { exclude: compile(exclude)?, include })
+    }
+
+    pub(crate) fn keeps(&self, name: &[u8]) -> bool {
+        let name = Path::new(OsStr::from_bytes(name));
+        !self.exclude.matched(name, false).is_ignore()
+            && self.include.as_ref().is_none_or(|include| include.matched(name, false).is_ignore())
+    }
+}

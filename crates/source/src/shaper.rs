@@ -1,0 +1,298 @@
+//! The one place where entries of a source become nodes of a tree.
+
+use crate::rules::{Rules, Verdict, XattrRules};
+use crate::shape::{Shape, mapped};
+use crate::{Loaded, Notes};
+use packfs_core::{
+    Contents, ImagePath, Meta, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder, Xattrs,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a directory is that no entry describes: root's, readable by all, from 1970 (or as late as the shape says).
+const IMPLIED: Meta =
+    Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
+
+/// Takes the entries of a source, by their path there, and builds the shaped tree.
+pub struct Shaper<'a> {
+    shape: &'a Shape,
+    rules: Rules,
+    xattr_rules: XattrRules,
+    builder: TreeBuilder,
+    /// Directories that are kept only if something below them is.
+    pending: HashMap<ImagePath, (Meta, Xattrs)>,
+    /// Files that rules left out, which a hard link may still bring in.
+    left_out: HashMap<ImagePath, LeftOut>,
+    notes: Notes,
+}
+
+enum LeftOut {
+    Node(NodeKind, Meta, Xattrs),
+    /// A hard link was kept, and stands for it now.
+    Kept(ImagePath),
+}
+
+impl<'a> Shaper<'a> {
+    /// Starts an empty tree.
+    ///
+    /// Errors: `Usage` for a glob that is none.
+    pub fn new(shape: &'a Shape) -> Result<Self> {
+        Ok(Shaper {
+            shape,
+            rules: Rules::new(&shape.exclude, &shape.include)?,
+            xattr_rules: XattrRules::new(&shape.xattr_exclude, &shape.xattr_include)?,
+            builder: TreeBuilder::new(shaped_meta(shape, IMPLIED, true, false)),
+            pending: HashMap::new(),
+            left_out: HashMap::new(),
+            notes: Notes::default(),
+        })
+    }
+
+    /// Whether a directory and all below it is left out, so that a source need not look into it.
+    pub fn leaves_out_dir(&self, path: &ImagePath) -> bool {
+        self.rules.judge(path, true) == Verdict::LeaveOut
+    }
+
+    /// What came up so far, to be added to.
+    pub fn notes(&mut self) -> &mut Notes {
+        &mut self.notes
+    }
+
+    /// Adds or replaces an entry.
+    ///
+    /// Errors: as [`TreeBuilder::add`].
+    pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<()> {
+        let is_dir = matches!(kind, NodeKind::Directory);
+        let is_symlink = matches!(kind, NodeKind::Symlink(_));
+        let verdict = self.rules.judge(path, is_dir);
+        let meta = shaped_meta(self.shape, meta, is_dir, is_symlink);
+        let xattrs: Xattrs = xattrs.into_iter().filter(|(name, _)| self.xattr_rules.keeps(name)).collect();
+        match (verdict, self.place(path)) {
+            (Verdict::Keep, Some(place)) => {
+                self.add_pending_parents(&place)?;
+                self.builder.add(&place, kind, meta, xattrs)?;
+            }
+            (Verdict::OnlyIfNeeded, Some(place)) => {
+                self.pending.insert(place, (meta, xattrs));
+            }
+            _ => {
+                self.notes.left_out += 1;
+                if !is_dir {
+                    self.left_out.insert(path.clone(), LeftOut::Node(kind, meta, xattrs));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds or replaces an entry that is a hard link to another one, which may come later.
+    pub fn link(&mut self, path: &ImagePath, target: &ImagePath) -> Result<()> {
+        let kept = self.rules.judge(path, false) == Verdict::Keep;
+        let Some(place) = self.place(path).filter(|_| kept) else {
+            self.notes.left_out += 1;
+            return Ok(());
+        };
+        self.add_pending_parents(&place)?;
+        match self.left_out.get_mut(target) {
+            Some(LeftOut::Kept(first)) => self.builder.link(&place, first.clone()),
+            Some(left_out @ LeftOut::Node(..)) => {
+                let LeftOut::Node(kind, meta, xattrs) =
+                    std::mem::replace(left_out, LeftOut::Kept(place.clone()))
+                else {
+                    return Ok(());
+                };
+                self.builder.add(&place, kind, meta, xattrs).map(|_| ())
+            }
+            None => {
+                let target = self.place(target).unwrap_or_else(|| target.clone());
+                self.builder.link(&place, target)
+            }
+        }
+    }
+
+    /// Where a path of the source comes to stand in the tree; `None`: nowhere.
+    fn place(&self, path: &ImagePath) -> Option<ImagePath> {
+        let shape = self.shape;
+        if !path.starts_with(&shape.strip_prefix) {
+            return None;
+        }
+        let stripped = shape.strip_prefix.names().count() + shape.strip_components;
+        let depth = path.names().count();
+        // The directory that everything is stripped down to becomes the root.
+        if depth < stripped || depth == stripped && shape.strip_components > 0 && depth > 0 {
+            return None;
+        }
+        let mut place = shape.prefix.clone();
+        for name in path.names().skip(stripped) {
+            place.push(name);
+        }
+        Some(place)
+    }
+
+    fn add_pending_parents(&mut self, place: &ImagePath) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let mut parent = place.clone();
+        while parent.pop() {
+            if let Some((meta, xattrs)) = self.pending.remove(&parent) {
+                self.builder.add(&parent, NodeKind::Directory, meta, xattrs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Freezes the tree.
+    ///
+    /// Errors: as [`TreeBuilder::finish`].
+    pub fn finish(self) -> Result<(Tree, Notes)> {
+        Ok((self.builder.finish()?, self.notes))
+    }
+}
+
+fn shaped_meta(shape: &Shape, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
+    let change = if is_dir { &shape.dir_mode } else { &shape.file_mode };
+    let mode = match change {
+        Some(change) if !is_symlink => change.apply(meta.mode, is_dir),
+        _ => meta.mode,
+    };
+    let owner = Owner {
+        uid: shape.uid.unwrap_or_else(|| mapped(&shape.uid_map, meta.owner.uid)),
+        gid: shape.gid.unwrap_or_else(|| mapped(&shape.gid_map, meta.owner.gid)),
+    };
+    let mtime = shape.mtime.unwrap_or(meta.mtime);
+    Meta { mode, owner, mtime: shape.mtime_max.map_or(mtime, |max| mtime.min(max)) }
+}
+
+/// Shapes a tree that is already there, such as an image's. Contents stay where they are.
+pub fn shape_tree(tree: &Tree, contents: Arc<dyn Contents>, shape: &Shape) -> Result<Loaded> {
+    let mut shaper = Shaper::new(shape)?;
+    let mut first_paths: HashMap<NodeId, ImagePath> = HashMap::new();
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        let node = tree.node(id);
+        if let Some(first) = first_paths.get(&id) {
+            shaper.link(path, first)?;
+            continue;
+        }
+        if node.links > 1 && !node.is_dir() {
+            first_paths.insert(id, path.clone());
+        }
+        shaper.add(path, node.kind.clone(), node.meta, tree.xattrs(node.xattrs).clone())?;
+    }
+    let (tree, notes) = shaper.finish()?;
+    Ok(Loaded { tree, contents, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::Held;
+
+    fn path(text: &str) -> ImagePath {
+        ImagePath::parse(text.as_bytes()).unwrap()
+    }
+
+    fn shaped(shape: &Shape) -> Tree {
+        let mut shaper = Shaper::new(shape).unwrap();
+        let mut contents = Held::default();
+        let meta = Meta { mode: 0o666, owner: Owner { uid: 1, gid: 2 }, mtime: Timestamp::from_seconds(50) };
+        for dir in ["", "usr", "usr/bin", "usr/share", "usr/share/doc", "var"] {
+            shaper.add(&path(dir), NodeKind::Directory, Meta { mode: 0o700, ..meta }, Xattrs::new()).unwrap();
+        }
+        for file in ["usr/bin/sh", "usr/share/doc/README", "usr/share/a.txt", "var/log.txt"] {
+            let kind = NodeKind::File { len: 1, content: contents.push(*b"x") };
+            let xattrs = Xattrs::from([(b"user.a".to_vec(), vec![]), (b"security.b".to_vec(), vec![])]);
+            shaper.add(&path(file), kind, meta, xattrs).unwrap();
+        }
+        shaper.link(&path("usr/bin/dash"), &path("usr/bin/sh")).unwrap();
+        shaper.finish().unwrap().0
+    }
+
+    fn names(shape: &Shape) -> Vec<String> {
+        let tree = shaped(shape);
+        let mut walk = tree.walk();
+        let mut names = Vec::new();
+        while let Some((path, _)) = walk.next() {
+            names.push(path.to_string());
+        }
+        names
+    }
+
+    fn globs(globs: &[&str]) -> Vec<String> {
+        globs.iter().map(|glob| glob.to_string()).collect()
+    }
+
+    #[test]
+    fn leaves_out_what_is_excluded_with_all_below_it() {
+        let shape = Shape { exclude: globs(&["usr/share", "*.txt"]), ..Shape::default() };
+        assert_eq!(names(&shape), ["/", "usr", "usr/bin", "usr/bin/dash", "usr/bin/sh", "var"]);
+    }
+
+    #[test]
+    fn keeps_only_what_is_included_and_the_way_there() {
+        let shape = Shape { include: globs(&["*.txt", "doc/"]), ..Shape::default() };
+        let kept = [
+            "/",
+            "usr",
+            "usr/share",
+            "usr/share/a.txt",
+            "usr/share/doc",
+            "usr/share/doc/README",
+            "var",
+            "var/log.txt",
+        ];
+        assert_eq!(names(&shape), kept);
+        let tree = shaped(&shape);
+        assert_eq!(
+            tree.node(tree.find(&path("usr")).unwrap()).meta.mode,
+            0o700,
+            "the way keeps its metadata"
+        );
+    }
+
+    #[test]
+    fn a_hard_link_outlives_its_excluded_target() {
+        let shape = Shape { exclude: globs(&["usr/bin/sh"]), include: globs(&["bin"]), ..Shape::default() };
+        assert_eq!(names(&shape), ["/", "usr", "usr/bin", "usr/bin/dash"]);
+        let tree = shaped(&shape);
+        assert!(matches!(
+            tree.node(tree.find(&path("usr/bin/dash")).unwrap()).kind,
+            NodeKind::File { len: 1, .. }
+        ));
+    }
+
+    #[test]
+    fn strips_and_prefixes_paths() {
+        let shape = Shape { strip_prefix: path("usr"), prefix: path("opt/x"), ..Shape::default() };
+        assert!(names(&shape).contains(&"opt/x/bin/sh".to_string()));
+        assert!(!names(&shape).iter().any(|name| name.contains("var")));
+        let shape = Shape { strip_components: 2, ..Shape::default() };
+        assert_eq!(names(&shape), ["/", "a.txt", "dash", "doc", "doc/README", "sh"]);
+    }
+
+    #[test]
+    fn sets_owners_modes_times_and_attributes() {
+        let shape = Shape {
+            uid: Some(0),
+            gid_map: vec!["2:7".parse().unwrap()],
+            file_mode: Some("go-w".parse().unwrap()),
+            mtime_max: Some(Timestamp::from_seconds(10)),
+            xattr_exclude: globs(&["user.*"]),
+            ..Shape::default()
+        };
+        let tree = shaped(&shape);
+        let node = tree.node(tree.find(&path("usr/bin/sh")).unwrap());
+        assert_eq!(
+            node.meta,
+            Meta { mode: 0o644, owner: Owner { uid: 0, gid: 7 }, mtime: Timestamp::from_seconds(10) }
+        );
+        assert_eq!(tree.xattrs(node.xattrs).keys().collect::<Vec<_>>(), [b"security.b"]);
+    }
+
+    #[test]
+    fn refuses_globs_that_are_none() {
+        let shape = Shape { exclude: globs(&["[z-a]"]), ..Shape::default() };
+        assert!(Shaper::new(&shape).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! The directory source, against real directories.
+
+use packfs_core::{ImagePath, NodeKind, Silent, Timestamp, Tree};
+use packfs_source::{Shape, load_dir};
+use packfs_testkit::{Compare, is_root, odd_tree, snapshot_dir, snapshot_tree, write_dir};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+
+fn names(tree: &Tree) -> Vec<String> {
+    let mut walk = tree.walk();
+    let mut names = Vec::new();
+    while let Some((path, _)) = walk.next() {
+        names.push(path.to_string());
+    }
+    names
+}
+
+fn path(text: &str) -> ImagePath {
+    ImagePath::parse(text.as_bytes()).unwrap()
+}
+
+fn load_error(folder: &Path, shape: &Shape) -> String {
+    load_dir(folder, shape, &Silent).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn finds_everything_that_a_directory_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = odd_tree(4096, is_root());
+    write_dir(&tree, &contents, folder.path());
+    let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    let compare = Compare { nanos: true, ..Compare::default() };
+    let host = snapshot_dir(folder.path());
+    snapshot_tree(&loaded.tree, &*loaded.contents).assert_same(&host, compare, "directory and loaded tree");
+}
+
+#[test]
+fn knows_the_holes_of_a_sparse_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::File::create(folder.path().join("sparse")).unwrap();
+    file.set_len(64 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"x", 32 << 20).unwrap();
+    let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    let NodeKind::File { content, len } = loaded.tree.node(loaded.tree.find(&path("sparse")).unwrap()).kind
+    else {
+        panic!("a file")
+    };
+    let mut reader = loaded.contents.open(content).unwrap();
+    let data = reader.next_data(0).unwrap().unwrap();
+    assert!(data.start > 16 << 20 && data.start <= 32 << 20 && data.end < 48 << 20, "{data:?}");
+    assert_eq!(reader.next_data(data.end).unwrap(), None);
+    assert_eq!(reader.next_data(len).unwrap(), None);
+}
+
+#[test]
+fn a_file_that_changes_after_the_scan_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["grows", "vanishes", "becomes-a-link"] {
+        fs::write(folder.path().join(name), "before").unwrap();
+    }
+    let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    fs::write(folder.path().join("grows"), "before and after").unwrap();
+    fs::remove_file(folder.path().join("vanishes")).unwrap();
+    fs::remove_file(folder.path().join("becomes-a-link")).unwrap();
+    symlink("/etc/passwd", folder.path().join("becomes-a-link")).unwrap();
+    for (name, fault) in
+        [("grows", "changed"), ("vanishes", "No such file"), ("becomes-a-link", "cannot open")]
+    {
+        let NodeKind::File { content, .. } = loaded.tree.node(loaded.tree.find(&path(name)).unwrap()).kind
+        else {
+            panic!("a file")
+        };
+        let error = loaded.contents.open(content).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains(fault), "{error}");
+    }
+}
+
+#[test]
+fn leaves_out_what_shape_says_and_does_not_look_into_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("keep/cache")).unwrap();
+    fs::write(folder.path().join("keep/cache/x"), "").unwrap();
+    fs::write(folder.path().join("keep/a.o"), "").unwrap();
+    fs::write(folder.path().join("keep/b.c"), "").unwrap();
+    fs::write(folder.path().join("keep/.ignored"), "*.c\n!b.c\n").unwrap();
+    fs::write(folder.path().join("keep/d.c"), "").unwrap();
+    let image = fs::metadata(folder.path().join("keep/a.o")).unwrap();
+    let shape = Shape {
+        exclude: vec!["cache/".into()],
+        ignore_files: vec![".ignored".into()],
+        skip: vec![(image.dev(), image.ino())],
+        ..Shape::default()
+    };
+    let loaded = load_dir(folder.path(), &shape, &Silent).unwrap();
+    assert_eq!(names(&loaded.tree), ["/", "keep", "keep/.ignored", "keep/b.c"]);
+    assert_eq!(loaded.notes.left_out, 3);
+}
+
+#[test]
+fn follows_symlinks_only_when_asked_and_never_in_circles() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("dir")).unwrap();
+    fs::write(folder.path().join("dir/file"), "content").unwrap();
+    symlink("dir", folder.path().join("link")).unwrap();
+    symlink("nowhere", folder.path().join("dangling")).unwrap();
+    let kept = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    assert_eq!(names(&kept.tree), ["/", "dangling", "dir", "dir/file", "link"]);
+    let follow = Shape { follow_symlinks: true, ..Shape::default() };
+    let followed = load_dir(folder.path(), &follow, &Silent).unwrap();
+    assert_eq!(names(&followed.tree), ["/", "dangling", "dir", "dir/file", "link", "link/file"]);
+    symlink("..", folder.path().join("dir/up")).unwrap();
+    let error = load_error(folder.path(), &follow);
+    assert!(error.contains("circle"), "{error}");
+}
+
+#[test]
+fn reads_directories_deeper_than_a_path_can_be_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "n".repeat(200);
+    let mut at: rustix::fd::OwnedFd = fs::File::open(folder.path()).unwrap().into();
+    for _ in 0..30 {
+        rustix::fs::mkdirat(&at, name.as_str(), rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY;
+        at = rustix::fs::openat(&at, name.as_str(), flags, rustix::fs::Mode::empty()).unwrap();
+    }
+    let flags = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY;
+    let file = rustix::fs::openat(&at, "file", flags, rustix::fs::Mode::from_raw_mode(0o644)).unwrap();
+    rustix::io::write(&file, b"deep").unwrap();
+    let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    let (id, _) = loaded.tree.nodes().last().unwrap();
+    assert_eq!(loaded.tree.path(id).as_bytes().len(), 30 * 201 + 4);
+    let NodeKind::File { content, .. } = loaded.tree.node(id).kind else { panic!("a file") };
+    let mut bytes = [0; 4];
+    loaded.contents.open(content).unwrap().read_exact_at(0, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"deep");
+}
+
+#[test]
+fn clamps_times_and_keeps_names_that_are_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"\xff\n");
+    fs::write(folder.path().join(name), "").unwrap();
+    let shape = Shape { mtime_max: Some(Timestamp::from_seconds(1000)), ..Shape::default() };
+    let loaded = load_dir(folder.path(), &shape, &Silent).unwrap();
+    let id = loaded.tree.find(&ImagePath::parse(b"\xff\n").unwrap()).unwrap();
+    assert_eq!(loaded.tree.node(id).meta.mtime, Timestamp::from_seconds(1000));
+}
+
+#[test]
+fn says_what_it_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    assert!(load_error(&missing, &Shape::default()).contains("missing"));
+    fs::write(&missing, "").unwrap();
+    assert!(load_error(&missing, &Shape::default()).contains("Not a directory"));
+}
