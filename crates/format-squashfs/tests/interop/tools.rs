@@ -1,13 +1,11 @@
 //! Images of everybody's tools, read by packfs: the same names, facts and bytes as the source and the kernel's mount.
 
-mod support;
-
+use crate::support::{contents, entries, open_file, snapshot_volume};
 use packfs_core::{DirCursor, Severity, Volume};
 use packfs_testkit::{Compare, Mount, Peer, is_root, odd_tree, peer, skip, snapshot_dir, write_dir};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{contents, entries, open_file, snapshot_volume};
 
 const CODECS: [&str; 5] = ["gzip", "xz", "lz4", "zstd", "lzo"];
 const BLOCK_SIZES: [&str; 3] = ["4096", "131072", "1048576"];

@@ -148,3 +148,8 @@ fn row(volume: &dyn Volume, image: &[u8], id: InodeId) -> Row {
         stored_len: None,
     }
 }
+
+thread_local! {
+    /// Length of the image under test.
+    pub static IMAGE_LEN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
