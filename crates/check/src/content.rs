@@ -1,0 +1,69 @@
+//! Decodes all file data of an image, on all cores, and says what cannot be.
+
+use packfs_core::{Error, ErrorKind, Finding, NodeId, NodeKind, Progress, Result, Severity, Stage, escaped};
+use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What was decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContentReport {
+    /// Regular files, each once.
+    pub files: u64,
+    /// Their length in bytes, holes included.
+    pub bytes: u64,
+    /// Files of which a part cannot be had.
+    pub damaged: u64,
+}
+
+/// Decodes everything. Every file with damage is found once, with its first fault; the work goes on after it.
+///
+/// Errors: `Io` where the image cannot be read at all, `Cancelled`.
+pub fn content(
+    engine: &Arc<ReadEngine>,
+    loaded: &LoadedVolume,
+    progress: &dyn Progress,
+    found: &mut dyn FnMut(Finding),
+) -> Result<ContentReport> {
+    let tree = &loaded.tree;
+    let (nodes, wanted): (Vec<NodeId>, Vec<Wanted>) = tree
+        .nodes()
+        .filter_map(|(id, node)| match node.kind {
+            NodeKind::File { len, .. } => Some((id, Wanted { id: loaded.inodes[id.index()], len })),
+            _ => None,
+        })
+        .unzip();
+    let bytes = wanted.iter().fold(0_u64, |bytes, file| bytes.saturating_add(file.len));
+    progress.begin(Stage::Verify, wanted.len() as u64, bytes);
+    let faults = Mutex::new(BTreeMap::new());
+    engine.in_disk_order(&wanted, progress, &|| Ok(Faults(&faults)))?;
+    let faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let report = ContentReport { files: wanted.len() as u64, bytes, damaged: faults.len() as u64 };
+    for (file, fault) in faults {
+        let place = format!("\"{}\"", escaped(tree.path(nodes[file]).as_bytes()));
+        found(Finding { severity: Severity::Error, place, fault });
+    }
+    Ok(report)
+}
+
+/// The fault of each damaged file: the first in the order of words, so that it does not depend on the order of work.
+struct Faults<'a>(&'a Mutex<BTreeMap<usize, String>>);
+
+impl PieceSink for Faults<'_> {
+    fn piece(&mut self, _: usize, _: u64, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
+        if error.kind() != ErrorKind::Corrupt {
+            return Err(error);
+        }
+        let fault = error.to_string();
+        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = faults.entry(file_index).or_insert_with(|| fault.clone());
+        if fault < *known {
+            *known = fault;
+        }
+        Ok(())
+    }
+}
