@@ -260,6 +260,10 @@ pub(crate) enum Corruption {
     XattrTotal {
         place: Place,
     },
+    /// Structures overlap so often that all together they are longer than their table can be.
+    Overlap {
+        place: Place,
+    },
     OptionsLength {
         place: Place,
         found: u16,
@@ -399,6 +403,12 @@ impl fmt::Display for Corruption {
             }
             C::XattrTotal { place } => {
                 write!(f, "{place}: values of more than {XATTR_TOTAL_LEN_MAX} bytes on one inode")
+            }
+            C::Overlap { place } => {
+                write!(
+                    f,
+                    "{place}: with all read before, it is longer than its table can be; they must overlap"
+                )
             }
             C::OptionsLength { place, found, limit } => {
                 write!(f, "{place}: {found} bytes, which have to end by {limit:#x}")

@@ -90,7 +90,8 @@ impl Options {
             let message = format!("squashfs block size {block_len}: a power of two from 4K to 1M is allowed");
             return Err(Error::usage(message));
         }
-        let spec: CodecSpec = settings.codec.as_deref().unwrap_or("gzip").parse().map_err(Error::usage)?;
+        let typed = settings.codec.as_deref().unwrap_or("gzip");
+        let spec: CodecSpec = typed.parse().map_err(|fault| unknown_codec(typed, fault))?;
         let resolved = spec.resolve(block_len).map_err(Error::usage)?;
         let everything = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true };
         let mut options = Options {
@@ -180,6 +181,14 @@ impl Options {
             }
             codec => codec,
         }
+    }
+}
+
+fn unknown_codec(typed: &str, fault: packfs_codec::SettingsError) -> Error {
+    let error = Error::usage(fault);
+    match typed.starts_with("deflate") {
+        true => error.hint("squashfs knows deflate in zlib streams, and calls it gzip"),
+        false => error,
     }
 }
 

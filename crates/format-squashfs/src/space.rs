@@ -4,8 +4,10 @@
 //! length, for every image that can be walked; where structures share bytes, the first that claims them has them.
 
 use crate::disk::*;
+use crate::inode::RawKind;
 use crate::table::Table;
 use crate::volume::SquashfsVolume;
+use crate::walk::Budget;
 use packfs_core::{Result, SpaceOwner};
 use std::mem::size_of;
 use std::ops::Range;
@@ -81,7 +83,11 @@ impl SquashfsVolume {
 
     fn file_claims(&self) -> Result<Vec<Range<u64>>> {
         let mut claims = Vec::new();
+        let mut budget = Budget::of(&self.geometry.inodes);
         self.each_inode(|_, raw| {
+            if let RawKind::File(file) = &raw.kind {
+                budget.spend(raw.place, self.word_count(file) * 4)?;
+            }
             let range = self.data_range(raw)?;
             if !range.is_empty() {
                 claims.push(range);

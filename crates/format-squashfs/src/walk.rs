@@ -3,13 +3,32 @@
 //! Owns the walk that the space map and the check share. Invariant: ends for every image. A directory is entered once,
 //! and no more inodes are seen than the inode table can hold.
 
+use crate::corruption::{Corruption, Place};
 use crate::inode::{RawInode, RawKind};
+use crate::metadata::Region;
 use crate::volume::SquashfsVolume;
 use packfs_core::{Error, InodeId, Result};
 use std::collections::HashSet;
 
 /// Fewest bytes that an inode takes: a base and a link count.
 const INODE_LEN_MIN: u64 = 20;
+
+/// What may still be read of a table. Structures of a true image do not overlap, so that all of them together are no
+/// longer than their table; an image that leads to the same bytes over and over runs out.
+pub(crate) struct Budget(u64);
+
+impl Budget {
+    /// As much as a table can hold.
+    pub(crate) fn of(region: &Region) -> Self {
+        Budget(region.decoded_len_max())
+    }
+
+    /// Takes `len` bytes, if there are so many left.
+    pub(crate) fn spend(&mut self, place: Place, len: u64) -> Result<()> {
+        self.0 = self.0.checked_sub(len).ok_or(Corruption::Overlap { place })?;
+        Ok(())
+    }
+}
 
 impl SquashfsVolume {
     /// Most inodes that the image can hold: what its superblock counts, and what its inode table has room for.
@@ -26,16 +45,18 @@ impl SquashfsVolume {
         let max = self.inode_count_max();
         let mut seen = HashSet::from([root]);
         let mut dirs = Vec::new();
+        let mut budget = Budget::of(&self.geometry.directories);
         let mut see = |id: InodeId, dirs: &mut Vec<_>| -> Result<()> {
             let raw = self.raw_inode(id)?;
             if let RawKind::Dir(dir) = raw.kind {
-                dirs.push(dir);
+                dirs.push((raw.place, dir));
             }
             visit(id, &raw)
         };
         see(root, &mut dirs)?;
-        while let Some(dir) = dirs.pop() {
+        while let Some((place, dir)) = dirs.pop() {
             let mut listing = self.listing(&dir)?;
+            budget.spend(place, u64::from(listing.len))?;
             while let Some(entry) = listing.next()? {
                 if !seen.insert(entry.id) {
                     continue;
@@ -57,5 +78,21 @@ impl SquashfsVolume {
         let mut end = file.start_block;
         self.each_stored_block(raw, &file, |stored| end += u64::from(stored.len))?;
         Ok(file.start_block..end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_lasts_for_a_table_and_no_longer() {
+        let region = Region { block_name: "inode table block", start: 1000, end: 1300 };
+        let mut budget = Budget::of(&region);
+        let place = Place::at("inode", 1000);
+        // Blocks of three bytes each, as dense as metadata can be.
+        assert!(budget.spend(place, 100 * 8192).is_ok());
+        let error = budget.spend(place, 2 * 8192).unwrap_err().to_string();
+        assert!(error.contains("overlap"), "{error}");
     }
 }

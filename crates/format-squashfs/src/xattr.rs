@@ -36,6 +36,8 @@ pub(crate) struct SetFigures {
     pub(crate) size: u64,
     /// Attributes with an unknown prefix.
     pub(crate) unknown: u32,
+    /// Bytes passed over with them.
+    pub(crate) unknown_len: u64,
 }
 
 impl SquashfsVolume {
@@ -69,6 +71,7 @@ impl SquashfsVolume {
                 let len = cursor.read::<XattrVal>()?.vsize.get();
                 cursor.skip(u64::from(len))?;
                 figures.unknown += 1;
+                figures.unknown_len += u64::from(len);
                 continue;
             };
             let name = full_name(prefix, &suffix, place)?;

@@ -2,7 +2,7 @@
 
 use super::tree::Seen;
 use super::{Report, Tally};
-use crate::corruption::Place;
+use crate::corruption::{Place, XATTR_TOTAL_LEN_MAX};
 use crate::disk::*;
 use crate::volume::SquashfsVolume;
 use packfs_core::{InodeId, Result};
@@ -10,7 +10,7 @@ use std::ops::Range;
 use zerocopy::little_endian::U64;
 
 /// Bytes of attributes after which the check looks at no more sets: values may be shared without end.
-const XATTR_BYTES_MAX: u64 = 1 << 30;
+const XATTR_BYTES_MAX: u64 = 4 << 30;
 
 /// Checks every table.
 pub(super) fn check(volume: &SquashfsVolume, seen: &Seen, report: &mut Report<'_>) -> Result<()> {
@@ -128,11 +128,11 @@ fn check_xattrs(volume: &SquashfsVolume, seen: &Seen, report: &mut Report<'_>) -
         let place = Place::at("xattr set", tables.sets.start());
         let read = volume.xattr_set(index, place);
         let Some((_, figures)) = report.refused(format_args!("xattr set {index}"), read)? else {
-            // What was refused has been read, too.
-            bytes += SQUASHFS_METADATA_SIZE as u64;
+            // What was refused has been read, too, nobody knows how far.
+            bytes += XATTR_TOTAL_LEN_MAX as u64;
             continue;
         };
-        bytes += figures.size;
+        bytes += figures.size + figures.unknown_len;
         if figures.size != figures.size_found && figures.unknown == 0 {
             sizes.add(|| format!("set {index} with {} instead of {}", figures.size_found, figures.size));
         }

@@ -6,9 +6,13 @@ use crate::dir::{Listing, RawEntry};
 use crate::disk::*;
 use crate::inode::{RawDir, RawFile, RawInode, RawKind};
 use crate::volume::SquashfsVolume;
+use crate::walk::Budget;
 use packfs_core::{FileType, ImagePath, InodeId, Name, Result, escaped};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+
+/// Longest index entry of a directory.
+const INDEX_ENTRY_LEN_MAX: u64 = (size_of::<DirIndex>() + SQUASHFS_NAME_LEN) as u64;
 
 /// What the walk learnt, for the checks of tables.
 #[derive(Default)]
@@ -51,6 +55,9 @@ struct Walk<'a, 'r> {
     dirs: Vec<Dir>,
     met: HashMap<InodeId, Met>,
     seen: Seen,
+    /// What may still be read of listings, and of what follows inodes.
+    listings: Budget,
+    tails: Budget,
     /// Directories that count every entry as a link to them.
     counts_entries: Tally,
     type_bits: Tally,
@@ -65,6 +72,8 @@ pub(super) fn check(volume: &SquashfsVolume, report: &mut Report<'_>) -> Result<
         dirs: Vec::new(),
         met: HashMap::new(),
         seen: Seen { whole: true, ..Seen::default() },
+        listings: Budget::of(&volume.geometry.directories),
+        tails: Budget::of(&volume.geometry.inodes),
         counts_entries: Tally::default(),
         type_bits: Tally::default(),
         whole_tails: Tally::default(),
@@ -129,6 +138,13 @@ impl Walk<'_, '_> {
         if dir.file_size < DIR_SIZE_EXTRA {
             let path = self.path(index);
             self.report.note(path, format_args!("directory size {}, at least 3 allowed", dir.file_size));
+        }
+        let len = u64::from(dir.file_size.saturating_sub(DIR_SIZE_EXTRA));
+        let room = self.listings.spend(raw.place, len);
+        let room =
+            room.and_then(|()| self.tails.spend(raw.place, u64::from(dir.i_count) * INDEX_ENTRY_LEN_MAX));
+        if self.listing_refused(index, room)?.is_none() {
+            return Ok(());
         }
         let listing = volume.listing(&dir);
         let Some(mut listing) = self.listing_refused(index, listing)? else { return Ok(()) };
@@ -262,7 +278,7 @@ impl Walk<'_, '_> {
         self.xattr_index(path, raw);
         match raw.kind {
             RawKind::File(file) => self.file(path, raw, &file),
-            RawKind::Symlink(len) => self.symlink(path, id, len),
+            RawKind::Symlink(len) => self.symlink(path, id, raw, len),
             _ => Ok(()),
         }
     }
@@ -298,6 +314,10 @@ impl Walk<'_, '_> {
     }
 
     fn file(&mut self, path: &ImagePath, raw: &RawInode, file: &RawFile) -> Result<()> {
+        let room = self.tails.spend(raw.place, self.volume.word_count(file) * 4);
+        if self.refused(path, room)?.is_none() {
+            return Ok(());
+        }
         let mut end = file.start_block;
         let mut compressed = false;
         let walked = self.volume.each_stored_block(raw, file, |stored| {
@@ -326,8 +346,9 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn symlink(&mut self, path: &ImagePath, id: InodeId, len: u32) -> Result<()> {
-        let target = self.volume.link_target(id);
+    fn symlink(&mut self, path: &ImagePath, id: InodeId, raw: &RawInode, len: u32) -> Result<()> {
+        let room = self.tails.spend(raw.place, u64::from(len));
+        let target = room.and_then(|()| self.volume.link_target(id));
         self.refused(path, target)?;
         if len > 4096 {
             self.report.warn(path, format_args!("link target of {len} bytes, kernels read 4096 at most"));

@@ -114,6 +114,15 @@ fn notices_loops_of_directories_and_ends() {
 }
 
 #[test]
+fn notices_directories_that_share_their_listing_and_ends() {
+    // The directory "sub" lists what the root lists.
+    let image = made();
+    let len = image.labels["fragment block"] - image.labels["directory table"] - 2 + 3;
+    let image = image.patch("sub body", 8, &(len as u16).to_le_bytes());
+    found(&image, Severity::Error, "sub/sub: a second name of a directory");
+}
+
+#[test]
 fn notices_more_inodes_than_are_counted() {
     let image = made().patch("super", 4, &[3, 0, 0, 0]);
     found(&image, Severity::Error, "counts 3 inodes, but more are named");
