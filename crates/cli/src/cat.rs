@@ -32,7 +32,8 @@ impl Opts {
     /// Prints.
     pub fn run(self) -> Outcome {
         let opened = self.input.open(0)?;
-        let paths: Vec<_> = self.paths.iter().map(|p| ImagePath::parse(p.as_bytes())).collect::<Result<_, _>>()?;
+        let paths: Vec<_> =
+            self.paths.iter().map(|p| ImagePath::parse(p.as_bytes())).collect::<Result<_, _>>()?;
         // Contents are bytes: they go past the line buffer and the colour filter of the standard stream.
         let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?);
         for path in &paths {

@@ -1,11 +1,12 @@
 //! `packfs check`: whether an image keeps the rules of its format, and can be decoded.
 
-use crate::json::{self, Object, Value, json};
+use crate::json::{self, Object, Value};
 use crate::report::{self, Out};
 use crate::shared::{ImageInput, Work};
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
-use packfs::{ErrorKind, Finding, Opened, Progress, Result, Severity, Stage};
+use packfs::check::{self, ContentReport};
+use packfs::{Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage};
 use std::process::ExitCode;
 
 /// Check an image: every structure, and with --data that everything can be decoded
@@ -33,7 +34,144 @@ Examples:
   packfs check --data root.sqfs && echo sound
   packfs check --json root.sqfs | jq '.findings[] | .fault'
 
-Exit code 3 if the image breaks the rules of its format; warnings and notes alone are no failure.";
+Exit code 3 if the image breaks the rules of its format; warnings and notes alone are
+no failure.";
 
-/// Printed at most; an image that is damaged all over has nothing more to say.
+/// As many findings are kept; an image that is damaged all over has nothing more to say.
 const FINDINGS_MAX: usize = 1000;
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    findings: Vec<Finding>,
+    /// Errors, kept or not.
+    errors: u64,
+    /// Findings that were not kept.
+    left_out: u64,
+}
+
+impl Found {
+    fn add(&mut self, finding: Finding) {
+        if finding.severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// An image so damaged that the check could not go on is a finding like others; everything else is an error.
+    fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                self.add(Finding {
+                    severity: Severity::Error,
+                    place: "image".into(),
+                    fault: error.to_string(),
+                });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Opts {
+    /// Checks.
+    pub fn run(self) -> Outcome {
+        let opened = self.input.open(self.work.jobs())?;
+        let bars = self.work.bars(self.json);
+        let mut found = Found::default();
+        let outcome = self.check(&opened, &bars, &mut found);
+        bars.finish();
+        let outcome = outcome.and_then(|content| {
+            if self.json {
+                json::print(&document(&found, content))?
+            } else {
+                self.print(&found, content)?
+            }
+            Ok(if found.errors == 0 {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(ErrorKind::Corrupt.exit_code())
+            })
+        });
+        report::or_stopped(outcome, &bars)
+    }
+
+    fn check(
+        &self,
+        opened: &Opened,
+        bars: &dyn Progress,
+        found: &mut Found,
+    ) -> Result<Option<ContentReport>> {
+        bars.begin(Stage::Verify, 0, 0);
+        let structure = opened.volume().check(&mut |finding| found.add(finding));
+        found.or_finding(structure)?;
+        if bars.cancelled() {
+            return Err(Error::cancelled());
+        }
+        if !self.data {
+            return Ok(None);
+        }
+        let Some(loaded) = found.or_finding(opened.load(bars))? else { return Ok(None) };
+        let content = check::content(opened.engine(), &loaded, bars, &mut |finding| found.add(finding));
+        found.or_finding(content)
+    }
+
+    fn print(&self, found: &Found, content: Option<ContentReport>) -> Result<()> {
+        let mut out = Out::new();
+        for finding in &found.findings {
+            let severity = match finding.severity {
+                Severity::Error => "error".red().to_string(),
+                Severity::Warning => "warning".yellow().to_string(),
+                Severity::Note => "note".cyan().to_string(),
+            };
+            out.line(format_args!("{severity}: {}: {}", finding.place, finding.fault))?;
+        }
+        if found.left_out > 0 {
+            out.line(format_args!("and {} more", text::count(found.left_out)))?;
+        }
+        if found.errors > 0 {
+            out.line(format_args!("{}: {}", "not sound".red().bold(), text::counted(found.errors, "error")))?;
+        } else if !self.work.quiet {
+            let what = match content {
+                Some(report) => {
+                    format!(
+                        "structure, and data of {} ({})",
+                        text::counted(report.files, "file"),
+                        text::size(report.bytes)
+                    )
+                }
+                None => "structure (file data was not decoded; --data does that)".into(),
+            };
+            out.line(format_args!("{}: {what}", "sound".green().bold()))?;
+        }
+        out.finish()
+    }
+}
+
+fn document(found: &Found, content: Option<ContentReport>) -> Value {
+    let mut object = Object::new();
+    object.insert("sound".into(), (found.errors == 0).into());
+    object.insert("errors".into(), found.errors.into());
+    let findings = found.findings.iter().map(|finding| {
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        json::json!({"severity": severity, "place": finding.place, "fault": finding.fault})
+    });
+    object.insert("findings".into(), findings.collect());
+    object.insert("findings_left_out".into(), found.left_out.into());
+    if let Some(report) = content {
+        object.insert("files".into(), report.files.into());
+        object.insert("file_bytes".into(), report.bytes.into());
+        object.insert("damaged_files".into(), report.damaged.into());
+    }
+    Value::Object(object)
+}

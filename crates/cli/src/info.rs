@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, text};
 use owo_colors::OwoColorize;
-use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, source};
+use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp};
 use std::io::BufWriter;
 use std::process::ExitCode;
 
@@ -68,7 +68,8 @@ impl Opts {
         let facts = facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value)));
         object.insert("facts".into(), Value::Object(facts.collect()));
         if self.space {
-            let rows = space.iter().map(|row| json!({"owner": row.owner, "offset": row.offset, "size": row.len}));
+            let rows =
+                space.iter().map(|row| json!({"owner": row.owner, "offset": row.offset, "size": row.len}));
             object.insert("space".into(), rows.collect());
         }
         Value::Object(object)
@@ -78,7 +79,7 @@ impl Opts {
 fn print_manifest(opened: &Opened) -> Result<()> {
     let loaded = opened.load(&Silent)?;
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    source::write_manifest(&loaded.tree, &mut out)?;
+
     std::io::Write::flush(&mut out).or_io(report::cannot_write)
 }
 
@@ -93,7 +94,12 @@ fn print_facts(facts: &Facts, out: &mut Out) -> Result<()> {
 fn print_space(space: &[SpaceOwner], out: &mut Out) -> Result<()> {
     let total: u64 = space.iter().map(|row| row.len).sum();
     let width = space.iter().map(|row| row.owner.len()).max().unwrap_or(0).max("total".len());
-    out.line(format_args!("{:width$}  {:>12}  {:>15}   share", "owner".bold(), "offset".bold(), "bytes".bold()))?;
+    out.line(format_args!(
+        "{:width$}  {:>12}  {:>15}   share",
+        "owner".bold(),
+        "offset".bold(),
+        "bytes".bold()
+    ))?;
     for row in space {
         let share = text::percent(row.len, total);
         out.line(format_args!(

@@ -26,7 +26,7 @@ pub fn put_bytes(object: &mut Object, key: &str, bytes: &[u8]) {
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
+    use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -71,26 +71,55 @@ pub fn print(value: &Value) -> Result<()> {
 /// Prints a JSON array element by element, so that it need not be held in memory.
 pub struct Array {
     out: Out,
+    /// What stands before the first element.
+    opening: String,
     is_empty: bool,
 }
 
 impl Array {
-    /// Opens the array.
+    /// An array that is the whole document.
     pub fn new() -> Self {
-        Array { out: Out::new(), is_empty: true }
+        Array { out: Out::new(), opening: "[".into(), is_empty: true }
+    }
+
+    /// An array that is the first value of an object, under this key.
+    pub fn within(key: &str) -> Self {
+        Array { opening: format!("{{\"{key}\":["), ..Array::new() }
     }
 
     /// Prints one element, on a line of its own.
     pub fn push(&mut self, object: Object) -> Result<()> {
-        let start = if std::mem::take(&mut self.is_empty) { b"[\n" } else { b",\n" };
-        self.out.writer().write_all(start).or_io(cannot_write)?;
+        self.separate()?;
         serde_json::to_writer(self.out.writer(), &object).map_err(io::Error::from).or_io(cannot_write)
+    }
+
+    fn separate(&mut self) -> Result<()> {
+        let start = if std::mem::take(&mut self.is_empty) { &self.opening } else { "," };
+        writeln!(self.out.writer(), "{start}").or_io(cannot_write)
     }
 
     /// Closes the array.
     pub fn finish(mut self) -> Result<()> {
-        self.out.line(if self.is_empty { "[]" } else { "\n]" })?;
+        self.close()?;
+        self.out.line("")?;
         self.out.finish()
+    }
+
+    /// Closes the array, adds the rest of the object it is in, and closes that.
+    pub fn finish_with(mut self, rest: Object) -> Result<()> {
+        self.close()?;
+        for (key, value) in rest {
+            write!(self.out.writer(), ",\n{}:{value}", Value::String(key)).or_io(cannot_write)?;
+        }
+        self.out.line("}")?;
+        self.out.finish()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if self.is_empty {
+            write!(self.out.writer(), "{}", self.opening).or_io(cannot_write)?;
+        }
+        write!(self.out.writer(), "\n]").or_io(cannot_write)
     }
 }
 

@@ -50,10 +50,7 @@ pub struct Opts {
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     source_offset: u64,
 
-    #[command(flatten)]
-    shaping: Shaping,
-
-    /// Place file contents in this order: a path (or glob) and a priority a line, higher priorities first
+    /// Place file contents in this order: PATH PRIORITY a line, from -32768 to 32767, higher ones first; a directory counts for all below it
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
 
@@ -75,6 +72,10 @@ pub struct Opts {
 
     #[command(flatten)]
     work: Work,
+
+    // Last, since its heading would hold for all that comes after.
+    #[command(flatten)]
+    shaping: Shaping,
 }
 
 const SHORT_EXAMPLES: &str = "\
@@ -92,8 +93,12 @@ impl Opts {
         let outcome = self.packing().and_then(|packing| packing.run_with(&bars));
         bars.finish();
         let outcome = outcome.and_then(|report| {
-            let summary =
-                pack_report::Summary { report: &report, image: &self.image, offset: self.offset, took: start.elapsed() };
+            let summary = pack_report::Summary {
+                report: &report,
+                image: &self.image,
+                offset: self.offset,
+                took: start.elapsed(),
+            };
             if self.json {
                 summary.print_json()?;
             } else if !self.work.quiet {

@@ -38,7 +38,10 @@ impl Summary<'_> {
         ))?;
         if report.duplicate_files > 0 {
             let files = text::counted(report.duplicate_files, "duplicate file");
-            out.line(format_args!("  {files} stored once: {} less to store", text::size(report.duplicate_bytes)))?;
+            out.line(format_args!(
+                "  {files} stored once: {} less to store",
+                text::size(report.duplicate_bytes)
+            ))?;
         }
         if report.hole_bytes > 0 {
             out.line(format_args!("  {} of holes take no space", text::size(report.hole_bytes)))?;

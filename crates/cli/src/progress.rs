@@ -79,6 +79,11 @@ impl Bars {
         });
     }
 
+    /// Prints something without the bar getting in its way.
+    pub fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
     /// Takes the bar off the terminal, before a result is printed.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
@@ -172,6 +177,7 @@ fn facts(counters: &Counters) -> String {
         [&counters.files, &counters.files_total, &counters.bytes_in, &counters.bytes_out]
             .map(|counter| counter.load(Ordering::Relaxed));
     let mut line = match files_total {
+        0 if files == 0 => String::new(),
         0 => format!("{} files", HumanCount(files)),
         total => format!("{}/{} files", HumanCount(files), HumanCount(total)),
     };

@@ -4,7 +4,7 @@ use crate::Outcome;
 use owo_colors::OwoColorize;
 use packfs::{Error, ErrorKind, Result, ResultExt};
 use std::fmt;
-use std::io::{BufWriter, ErrorKind as IoErrorKind, Write};
+use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
 use std::process::ExitCode;
 
 /// What a shell reports of a program that wrote to a pipe nobody reads any more (128 + SIGPIPE).
@@ -39,28 +39,36 @@ pub fn warning(message: &str) {
     anstream::eprintln!("{} {message}", "warning:".yellow().bold());
 }
 
-/// Standard output for text: buffered, colours only on a terminal, errors as ours.
-pub struct Out(BufWriter<anstream::Stdout>);
+/// Standard output: buffered, colours only where they are wanted, errors as ours.
+pub struct Out {
+    out: BufWriter<Stdout>,
+    colours: bool,
+}
 
 impl Out {
     /// Standard output.
     pub fn new() -> Self {
-        Out(BufWriter::with_capacity(64 << 10, anstream::stdout()))
+        let out = std::io::stdout();
+        let colours = anstream::AutoStream::choice(&out) != anstream::ColorChoice::Never;
+        Out { out: BufWriter::with_capacity(64 << 10, out), colours }
     }
 
-    /// Prints a line.
+    /// Prints a line of text.
     pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
-        writeln!(self.0, "{line}").or_io(cannot_write)
+        if self.colours {
+            return writeln!(self.out, "{line}").or_io(cannot_write);
+        }
+        writeln!(self.out, "{}", anstream::adapter::strip_str(&line.to_string())).or_io(cannot_write)
     }
 
-    /// The writer, for those who write bytes.
+    /// The writer, for those who write bytes: nothing is taken out of them.
     pub fn writer(&mut self) -> &mut dyn Write {
-        &mut self.0
+        &mut self.out
     }
 
     /// Writes out what is buffered. Without it an error would go unnoticed.
     pub fn finish(mut self) -> Result<()> {
-        self.0.flush().or_io(cannot_write)
+        self.out.flush().or_io(cannot_write)
     }
 }
 

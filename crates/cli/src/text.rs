@@ -68,7 +68,8 @@ pub fn parse_block_len(text: &str) -> Result<u32, String> {
 /// Reads a time: `SECONDS` or `@SECONDS` since 1970, with a fraction if need be, or a date such as `2026-11-20`,
 /// `2026-11-20T13:05:00Z`.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    let refuse = || format!("{text:?} is no time; write seconds since 1970, 2026-11-20 or 2026-11-20T13:05:00Z");
+    let refuse =
+        || format!("{text:?} is no time; write seconds since 1970, 2026-11-20 or 2026-11-20T13:05:00Z");
     let digits = text.strip_prefix('@').unwrap_or(text);
     if let Some(time) = parse_seconds(digits) {
         return Ok(time);
@@ -130,7 +131,8 @@ mod tests {
 
     #[test]
     fn prints_sizes_with_one_decimal() {
-        for (bytes, printed) in [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), ((1 << 20) - 1, "1.0 MiB")] {
+        for (bytes, printed) in [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), ((1 << 20) - 1, "1.0 MiB")]
+        {
             assert_eq!(size(bytes), printed);
         }
         assert_eq!(size(u64::MAX), "16.0 EiB");
@@ -138,7 +140,9 @@ mod tests {
 
     #[test]
     fn reads_sizes_with_binary_units() {
-        for (typed, bytes) in [("4096", 4096), ("128K", 131_072), ("1M", 1 << 20), ("1MiB", 1 << 20), ("0x1000", 4096)] {
+        for (typed, bytes) in
+            [("4096", 4096), ("128K", 131_072), ("1M", 1 << 20), ("1MiB", 1 << 20), ("0x1000", 4096)]
+        {
             assert_eq!(parse_size(typed), Ok(bytes));
         }
         for bad in ["", "K", "12Q", "-1", "1.5M", "99999999999999999999", "99999999T"] {
@@ -152,7 +156,10 @@ mod tests {
         assert_eq!(parse_time("@86400").unwrap(), Timestamp::from_seconds(86400));
         assert_eq!(parse_time("1970-01-02").unwrap(), Timestamp::from_seconds(86400));
         assert_eq!(parse_time("1970-01-02T00:00:00Z").unwrap(), Timestamp::from_seconds(86400));
-        assert_eq!(parse_time("1969-12-31T23:59:58.5Z").unwrap(), Timestamp { seconds: -2, nanos: 500_000_000 });
+        assert_eq!(
+            parse_time("1969-12-31T23:59:58.5Z").unwrap(),
+            Timestamp { seconds: -2, nanos: 500_000_000 }
+        );
         for bad in ["", "now", "1.", "1.0000000001", "2026-13-01"] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }

@@ -1,10 +1,13 @@
 //! What a path given as a source is: told by what it holds, never by its name.
 
-use packfs_core::{Error, Image, Result, ResultExt, escaped};
+use crate::OpenOptions;
+use packfs_core::{Contents, Error, Image, Progress, Result, ResultExt, escaped};
 use packfs_image::FileImage;
+use packfs_source::{Loaded, Shape};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How much of the beginning of a file is looked at for a tar or a manifest.
 const BEGINNING_LEN: usize = 64 << 10;
@@ -29,7 +32,13 @@ impl Source {
     ///
     /// Errors: `Io` if it cannot be read; `Unsupported` if it is nothing that can be packed.
     pub fn detect(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Source::detect_at(path.as_ref(), 0)
+    }
+
+    /// As [`Source::detect`], with an image that begins so many bytes into its file.
+    ///
+    /// Errors: as [`Source::detect`].
+    pub fn detect_at(path: &Path, image_offset: u64) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Source::TarStdin);
         }
@@ -45,19 +54,43 @@ impl Source {
             return Err(Error::usage(format!("{path:?} is neither a file, a directory nor a block device")));
         }
         let image = FileImage::open(path)?;
-        if packfs_formats::probe(&image)?.is_some() {
+        // Only an image can begin somewhere else; whoever opens it says if there is none.
+        if image_offset > 0 || packfs_formats::probe(&image)?.is_some() {
             return Ok(Source::Image(path.into()));
         }
-        let mut beginning = vec![0; BEGINNING_LEN];
-        let len = image.read_at(0, &mut beginning)?;
-        beginning.truncate(len);
-        if packfs_source::looks_like_tar(&beginning) || packfs_source::compression_of(&beginning).is_some() {
-            return Ok(Source::Tar(path.into()));
-        }
-        if packfs_source::looks_like_manifest(&beginning) {
-            return Ok(Source::Manifest(path.into()));
-        }
         let name = escaped(path.as_os_str().as_bytes()).to_string();
-        Err(Error::unsupported(format!("source \"{name}\""), "neither a directory, an image, a tar nor a manifest"))
+        Err(Error::unsupported(
+            format!("source \"{name}\""),
+            "neither a directory, an image, a tar nor a manifest",
+        ))
+    }
+
+    /// Looks through the source: names and metadata, shaped, and where contents come from.
+    ///
+    /// Errors: `Io`, `Corrupt`, `Failed`, `Usage` for globs that are none, `Cancelled`.
+    pub fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+        self.load_at(0, shape, 0, progress)
+    }
+
+    /// As [`Source::load`]: an image begins so many bytes into its file, and is decoded on so many threads.
+    ///
+    /// Errors: as [`Source::load`].
+    pub fn load_at(
+        &self,
+        image_offset: u64,
+        shape: &Shape,
+        jobs: usize,
+        progress: &dyn Progress,
+    ) -> Result<Loaded> {
+        match self {
+            Source::Directory(path) => packfs_source::load_dir(path, shape, progress),
+            Source::Tar(_) | Source::TarStdin | Source::Manifest(_) => Err(Error::failed("later")),
+            Source::Image(path) => {
+                let opened = OpenOptions::new().offset(image_offset).jobs(jobs).open(path)?;
+                let loaded = opened.load(progress)?;
+                let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
+                packfs_source::shape_tree(&loaded.tree, contents, shape)
+            }
+        }
     }
 }

@@ -1,15 +1,65 @@
-//! Compressed read-only filesystem images; grows with the crates below it.
+//! Compressed read-only filesystem images: pack them, open them, unpack, list, check and compare them.
+//!
+//! [`pack`] makes an image of a directory, a tar archive, another image or a manifest:
+//!
+//! ```
+//! # fn main() -> packfs::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let (source, image) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+//! # std::fs::create_dir_all(source.join("etc")).unwrap();
+//! # std::fs::write(source.join("etc/os-release"), "NAME=example\n").unwrap();
+//! let report = packfs::pack(&source, &image).codec("zstd:19").block_size(256 << 10).run()?;
+//! println!("{} bytes became {}", report.bytes_in, report.image_len);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`open`] opens an image of any format, by what it holds, never by its name:
+//!
+//! ```
+//! # fn main() -> packfs::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let (source, path) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+//! # std::fs::create_dir_all(source.join("etc")).unwrap();
+//! # std::fs::write(source.join("etc/os-release"), "NAME=example\n").unwrap();
+//! # packfs::pack(&source, &path).run()?;
+//! let image = packfs::open(&path)?;
+//! assert_eq!(image.format().name(), "squashfs");
+//! assert_eq!(image.read("etc/os-release")?, b"NAME=example\n");
+//!
+//! let loaded = image.load(&packfs::Silent)?;
+//! let mut walk = loaded.tree.walk();
+//! while let Some((path, node)) = walk.next() {
+//!     println!("{path} {:?}", loaded.tree.node(node).kind.file_type());
+//! }
+//!
+//! image.unpack(dir.path().join("out"))?;
+//! image.write_tar(&mut std::io::sink())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every error says what, where, what was found and what is allowed, and its [`ErrorKind`] tells a damaged image from a
+//! full disk. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is watched and
+//! stopped through [`Progress`].
+//!
+//! This crate owns [`Opened`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
 #![forbid(unsafe_code)]
 
+mod detect;
 mod opened;
+mod packing;
 mod resolve;
 
+pub use detect::Source;
 pub use opened::{OpenOptions, Opened, open};
+pub use packing::{MadeAt, Pack, pack};
+
 pub use packfs_core::{
-    BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind, Extent,
-    ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Image, ImagePath, Inode, InodeId, InodeKind, Loss,
-    Meta, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt, Severity, Silent,
-    SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, escaped,
+    BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind,
+    Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Image, ImagePath, Inode, InodeId,
+    InodeKind, Loss, Meta, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result,
+    ResultExt, Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, escaped,
 };
 pub use packfs_pack::PackReport;
 
@@ -18,7 +68,9 @@ pub mod codec {
     pub use packfs_codec::{Algorithm, CODECS, CodecRow, CodecSpec};
 }
 
+pub use packfs_check as check;
 pub use packfs_formats as formats;
 pub use packfs_image as image;
 pub use packfs_read as read;
 pub use packfs_sink as sink;
+pub use packfs_source as source;

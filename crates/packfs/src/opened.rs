@@ -78,7 +78,8 @@ impl OpenOptions {
         };
         let Some(format) = packfs_formats::probe(&*image)? else {
             let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
-            let error = Error::unsupported("image", format!("{} is of no format that packfs reads", image.name()));
+            let error =
+                Error::unsupported("image", format!("{} is of no format that packfs reads", image.name()));
             return Err(error.hint(format!("packfs reads {}", known.join(", "))));
         };
         let volume: Arc<dyn Volume> = Arc::from(format.open(Arc::clone(&image))?);

@@ -1,12 +1,12 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
-use crate::{OpenOptions, Source};
-use packfs_core::{Contents, Error, Format, NodeId, PackSettings, Progress, Result, Silent, Tree, escaped};
+use crate::Source;
+use packfs_core::{Error, Format, PackSettings, Progress, Result, Silent, Tree};
 use packfs_pack::{PackOptions, PackReport};
-use packfs_source::{Loaded, OrderFile, Shape, TarInput};
-use std::os::unix::ffi::OsStrExt;
+use packfs_source::{OrderFile, Shape};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The format when neither its name nor the output's extension says one.
 const FORMAT_DEFAULT: &str = "squashfs";
@@ -28,12 +28,12 @@ pub enum MadeAt {
 ///
 /// What the source is, is told by what it holds: see [`Source::detect`]. For another, see [`Pack::of`].
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
-    Pack::new(From::Path(source.as_ref().into()), output.as_ref())
+    Pack::new(Given::Path(source.as_ref().into()), output.as_ref())
 }
 
 /// What is packed, as it was given.
 #[derive(Clone, Debug)]
-enum From {
+enum Given {
     Path(PathBuf),
     Known(Source),
 }
@@ -41,7 +41,7 @@ enum From {
 /// An image that is to be made.
 #[derive(Clone, Debug)]
 pub struct Pack {
-    source: From,
+    source: Given,
     source_offset: u64,
     output: PathBuf,
     format: Option<String>,
@@ -55,10 +55,10 @@ pub struct Pack {
 impl Pack {
     /// Packs a source that is already known.
     pub fn of(source: Source, output: impl AsRef<Path>) -> Self {
-        Pack::new(From::Known(source), output.as_ref())
+        Pack::new(Given::Known(source), output.as_ref())
     }
 
-    fn new(source: From, output: &Path) -> Self {
+    fn new(source: Given, output: &Path) -> Self {
         Pack {
             source,
             source_offset: 0,
@@ -176,18 +176,73 @@ impl Pack {
     /// Errors: as [`Pack::run`], and `Cancelled`.
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
         let format = self.choose_format()?;
-        // Settings are checked before the source is read, which may take long.
+        // Wrong settings are told before the source is read, which may take long.
         format.packer(&self.settings)?;
         let order = self.order.as_deref().map(OrderFile::read).transpose()?;
-        let loaded = self.load(progress)?;
-        for note in &loaded.notes {
-            progress.warn(note);
+        let source = match &self.source {
+            Given::Path(path) => Source::detect_at(path, self.source_offset)?,
+            Given::Known(source) => source.clone(),
+        };
+        let loaded = source.load_at(self.source_offset, &self.whole_shape(), self.options.jobs, progress)?;
+        for line in &loaded.notes.unreadable {
+            progress.warn(&format!("left out: {line}"));
         }
-        let mut settings = self.settings.clone();
-        settings.made_at = self.made_at(&loaded.tree);
         let mut options = self.options.clone();
-        options.priorities = order.map(|order| order.priorities(&loaded.tree));
+        if let Some(order) = &order {
+            options.priorities = Some(self.priorities(order, &loaded.tree, progress));
+        }
+        let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..self.settings.clone() };
         let packer = format.packer(&settings)?;
-        packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)
+        let mut report =
+            packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)?;
+        report.skipped.splice(0..0, loaded.notes.unreadable);
+        Ok(report)
+    }
+
+    /// The format that was named, or that the output's extension means, or SquashFS.
+    fn choose_format(&self) -> Result<&'static dyn Format> {
+        if let Some(name) = &self.format {
+            let known =
+                || packfs_formats::all().iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+            return packfs_formats::by_name(name)
+                .ok_or_else(|| Error::usage(format!("there is no format {name:?}; there are: {}", known())));
+        }
+        let extension = self.output.extension().and_then(|extension| extension.to_str());
+        extension
+            .and_then(packfs_formats::by_extension)
+            .or_else(|| packfs_formats::by_name(FORMAT_DEFAULT))
+            .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
+    }
+
+    /// The shape as asked for; the image that is to be replaced is never part of itself.
+    fn whole_shape(&self) -> Shape {
+        let mut shape = self.shape.clone();
+        shape.keep_going |= self.options.keep_going;
+        if let Ok(output) = std::fs::metadata(&self.output) {
+            shape.skip.push((output.dev(), output.ino()));
+        }
+        shape
+    }
+
+    fn priorities(&self, order: &OrderFile, tree: &Tree, progress: &dyn Progress) -> Vec<i16> {
+        let (priorities, missing) = order.priorities(tree);
+        if let Some(first) = missing.first() {
+            let more = match missing.len() {
+                1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            progress.warn(&format!("the order file names what is not packed: {first:?}{more}"));
+        }
+        priorities
+    }
+
+    fn made_at_of(&self, tree: &Tree) -> i64 {
+        match self.made_at {
+            MadeAt::Newest => tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0),
+            MadeAt::Now => SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)),
+            MadeAt::Seconds(seconds) => seconds,
+        }
     }
 }

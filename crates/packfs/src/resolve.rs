@@ -45,7 +45,9 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
             InodeKind::Symlink if !left.is_empty() || last == LastLink::Follow => {
                 links += 1;
                 if links > LINKS_MAX {
-                    return Err(Error::failed(format!("{path:?}: more than {LINKS_MAX} symbolic links on the way")));
+                    return Err(Error::failed(format!(
+                        "{path:?}: more than {LINKS_MAX} symbolic links on the way"
+                    )));
                 }
                 let target = volume.read_link(found)?;
                 if target.first() == Some(&b'/') {

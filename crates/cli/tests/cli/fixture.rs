@@ -1,7 +1,10 @@
 //! A small tree, an image of it, and a way to run the program.
 
+use packfs_testkit::is_root;
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -40,7 +43,12 @@ impl Run {
     /// It ended well, and said nothing of errors or warnings.
     #[track_caller]
     pub fn done(&self) -> &Self {
-        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", String::from_utf8_lossy(&self.stdout));
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (Some(0), ""),
+            "{}",
+            String::from_utf8_lossy(&self.stdout)
+        );
         self
     }
 
@@ -94,7 +102,8 @@ impl Fixture {
     /// Names in the folder, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -110,6 +119,16 @@ impl Fixture {
     /// Runs the program.
     pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         Run::new(self.command(args).output().unwrap())
+    }
+
+    /// Runs the program as somebody who owns nothing, if this process can; `None` if that one may not run it.
+    pub fn run_as_nobody<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Option<Run> {
+        let mut command = self.command(args);
+        if is_root() {
+            std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+            command.uid(65534).gid(65534);
+        }
+        command.output().ok().map(Run::new)
     }
 
     /// Runs the program with these bytes on standard input.
@@ -137,7 +156,8 @@ pub fn words(len: usize) -> Vec<u8> {
 #[track_caller]
 pub fn assert_same_files(a: &Path, b: &Path) {
     let names = |dir: &Path| {
-        let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> =
+            std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         names
     };

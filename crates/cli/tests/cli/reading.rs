@@ -100,7 +100,8 @@ fn prints_contents_and_follows_links_inside_the_image() {
 fn shows_all_of_single_files() {
     let fixture = Fixture::with_image();
     let text = fixture.run(["stat", "root.sqfs", "usr/bin/tool", "bin"]).done().text().to_owned();
-    for line in ["path:    usr/bin/tool\n", "size:    300,000 bytes\n", "links:   2\n", "target:  usr/bin\n"] {
+    for line in ["path:    usr/bin/tool\n", "size:    300,000 bytes\n", "links:   2\n", "target:  usr/bin\n"]
+    {
         assert!(text.contains(line), "{line}: {text}");
     }
     let json = fixture.run(["stat", "--json", "root.sqfs", "usr/bin/tool", "/", "bin"]).json();
@@ -159,7 +160,9 @@ fn damaged_data_is_found_and_ends_with_code_3() {
 fn compares_images_directories_and_tars() {
     let fixture = Fixture::with_image();
     fixture.run(["tar", "root.sqfs", "-o", "root.tar", "-q"]).done();
-    for (a, b) in [("root.sqfs", "rootfs"), ("rootfs", "root.sqfs"), ("root.sqfs", "root.tar"), ("rootfs", "rootfs")] {
+    for (a, b) in
+        [("root.sqfs", "rootfs"), ("rootfs", "root.sqfs"), ("root.sqfs", "root.tar"), ("rootfs", "rootfs")]
+    {
         fixture.run(["diff", a, b]).done();
     }
     std::fs::write(fixture.path("rootfs/etc/os-release"), "NAME=changed\n").unwrap();
@@ -199,8 +202,12 @@ fn ends_quietly_when_nobody_reads_its_output_any_more() {
         std::fs::write(fixture.path(&format!("rootfs/empty/{number}-{}", "x".repeat(100))), "").unwrap();
     }
     fixture.run(["pack", "rootfs", "root.sqfs", "-q"]).done();
-    let mut child =
-        fixture.command(["ls", "-lR", "root.sqfs"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = fixture
+        .command(["ls", "-lR", "root.sqfs"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(141), 0));

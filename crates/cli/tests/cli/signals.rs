@@ -12,7 +12,8 @@ fn a_stopped_pack_leaves_nothing_behind() {
         let fixture = Fixture::new();
         std::fs::create_dir(fixture.path("big")).unwrap();
         for number in 0..8 {
-            let noise: Vec<u8> = (0..4_000_000u32).flat_map(|n| n.wrapping_mul(n ^ number).to_le_bytes()).collect();
+            let noise: Vec<u8> =
+                (0..4_000_000u32).flat_map(|n| n.wrapping_mul(n ^ number).to_le_bytes()).collect();
             std::fs::write(fixture.path(&format!("big/{number}")), noise).unwrap();
         }
         let args = ["pack", "big", "big.sqfs", "--codec", "xz:9,extreme", "--jobs", "1"];
@@ -20,7 +21,8 @@ fn a_stopped_pack_leaves_nothing_behind() {
         // Its source is open once it is past scanning; from then on it works for many seconds.
         let opens = |name: &str| {
             let fds = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
-            fds.flatten().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains(name)))
+            fds.flatten()
+                .any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains(name)))
         };
         while !opens("big/") {
             std::thread::yield_now();
@@ -38,7 +40,8 @@ fn a_stopped_pack_leaves_nothing_behind() {
 #[test]
 fn a_pack_that_waits_for_its_input_can_be_stopped() {
     let fixture = Fixture::new();
-    let mut child = fixture.command(["pack", "-", "x.sqfs"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        fixture.command(["pack", "-", "x.sqfs"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     // Once it has taken more than a pipe holds, it is reading.
     let mut header = vec![0; 512];

@@ -20,7 +20,7 @@ fn wrong_usage_ends_with_code_2_and_says_what_was_wrong() {
         (&["pack", "rootfs", "x.sqfs", "-O", "fragments=maybe"], "on|off|always"),
         (&["pack", "rootfs", "x.sqfs", "-O", "fragments"], "NAME=VALUE"),
         (&["pack", "rootfs", "x.sqfs", "--made-at", "yesterday"], "yesterday"),
-        (&["pack", "rootfs", "x.sqfs", "--uid-map", "0:1"], "0:1"),
+        (&["pack", "rootfs", "x.sqfs", "--uid-map", "0:x"], "0:x"),
         (&["unpack", "root.sqfs", "out", "--existing", "burn"], "burn"),
         (&["ls"], "<IMAGE>"),
         (&["frobnicate"], "frobnicate"),

@@ -36,13 +36,18 @@ pub fn squash_report(
     name: &str,
 ) -> (PathBuf, PackReport) {
     let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let settings =
-        PackSettings { codec: Some(wish.codec.into()), block_len: Some(wish.block_len), made_at: 1_700_000_000, options };
+    let settings = PackSettings {
+        codec: Some(wish.codec.into()),
+        block_len: Some(wish.block_len),
+        made_at: 1_700_000_000,
+        options,
+    };
     let squashfs = packfs_formats::by_name("squashfs").unwrap();
     let format = squashfs.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
     let path = folder.join(format!("{name}.sqfs"));
     let pack_options = PackOptions { jobs: wish.jobs, sync: false, ..PackOptions::default() };
-    let report = pack(tree, contents, &*format, &path, &pack_options, &Silent).unwrap_or_else(|e| panic!("{e}"));
+    let report =
+        pack(tree, contents, &*format, &path, &pack_options, &Silent).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(report.image_len, std::fs::metadata(&path).unwrap().len());
     (path, report)
 }
