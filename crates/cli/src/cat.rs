@@ -1,12 +1,10 @@
 //! `packfs cat`: the contents of files.
 
 use crate::Outcome;
-use crate::report::cannot_write;
+use crate::report;
 use crate::shared::ImageInput;
-use packfs::{ImagePath, ResultExt};
+use packfs::ImagePath;
 use std::ffi::OsString;
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
@@ -34,8 +32,7 @@ impl Opts {
         let opened = self.input.open(0)?;
         let paths: Vec<_> =
             self.paths.iter().map(|p| ImagePath::parse(p.as_bytes())).collect::<Result<_, _>>()?;
-        // Contents are bytes: they go past the line buffer and the colour filter of the standard stream.
-        let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?);
+        let mut out = report::stdout_bytes()?;
         for path in &paths {
             opened.copy_file(path, &mut out)?;
         }

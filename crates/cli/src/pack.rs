@@ -54,7 +54,8 @@ pub struct Opts {
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
 
-    /// Store files that cannot be read as empty ones and say so at the end, with exit code 1
+    /// Go on when something cannot be read: files are stored empty, directories left out; what it was is told at the
+    /// end, with exit code 1
     #[arg(long)]
     keep_going: bool,
 
@@ -104,8 +105,9 @@ impl Opts {
             } else if !self.work.quiet {
                 summary.print()?;
             }
-            for line in &report.skipped {
-                report::warning(&format!("stored empty: {line}"));
+            if !report.skipped.is_empty() {
+                let count = text::count(report.skipped.len() as u64);
+                report::warning(&format!("not everything could be read: {count} left out or stored empty"));
             }
             // Not all that was asked for was done.
             Ok(if report.skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

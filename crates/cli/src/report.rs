@@ -4,11 +4,16 @@ use crate::Outcome;
 use owo_colors::OwoColorize;
 use packfs::{Error, ErrorKind, Result, ResultExt};
 use std::fmt;
+use std::fs::File;
 use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 /// What a shell reports of a program that wrote to a pipe nobody reads any more (128 + SIGPIPE).
 const CLOSED_OUTPUT: u8 = 141;
+
+/// The most that Linux lets everybody have (`/proc/sys/fs/pipe-max-size`).
+const PIPE_LEN: usize = 1 << 20;
 
 /// Prints `error: ...` and `hint: ...` lines; returns the exit code that goes with them.
 pub fn failure(error: &Error) -> ExitCode {
@@ -70,6 +75,15 @@ impl Out {
     pub fn finish(mut self) -> Result<()> {
         self.out.flush().or_io(cannot_write)
     }
+}
+
+/// Standard output for bytes: neither line buffer nor colour filter. A pipe is made as roomy as anybody may make it, so
+/// that whoever reads it and this program wait less for each other.
+pub fn stdout_bytes() -> Result<File> {
+    let out = std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?;
+    // What is no pipe says so, and nothing is lost by it.
+    let _ = rustix::pipe::fcntl_setpipe_size(&out, PIPE_LEN);
+    Ok(File::from(out))
 }
 
 /// What went wrong when standard output fails.

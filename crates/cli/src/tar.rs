@@ -1,6 +1,6 @@
 //! `packfs tar`: an image as a tar archive.
 
-use crate::report::{self, cannot_write};
+use crate::report;
 use crate::shared::{ImageInput, Work, patterns};
 use crate::{Outcome, text};
 use packfs::sink::{TarOptions, TarReport};
@@ -8,7 +8,6 @@ use packfs::{Error, Result, ResultExt};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -54,7 +53,7 @@ impl Opts {
         let bars = self.work.bars(false);
         let write = |out: &mut File| opened.write_tar_with(out, &options, &bars);
         let outcome = match &self.output {
-            None => stdout().and_then(|mut out| write(&mut out)),
+            None => report::stdout_bytes().and_then(|mut out| write(&mut out)),
             Some(path) => write_file(path, write),
         };
         bars.finish();
@@ -71,11 +70,6 @@ fn warn_of_sockets(report: &TarReport) {
         let sockets = text::counted(report.sockets, "socket");
         report::warning(&format!("left out {sockets}, such as {example:?}: a tar archive cannot hold them"));
     }
-}
-
-/// Standard output without its line buffer.
-fn stdout() -> Result<File> {
-    Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?))
 }
 
 /// Writes beside `path` and renames at the end, so that there is never half an archive under its name. What is no

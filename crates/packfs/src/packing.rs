@@ -184,9 +184,9 @@ impl Pack {
             Given::Known(source) => source.clone(),
         };
         let loaded = source.load_at(self.source_offset, &self.whole_shape(), self.options.jobs, progress)?;
-        for line in &loaded.notes.unreadable {
-            progress.warn(&format!("left out: {line}"));
-        }
+        let left_out: Vec<String> =
+            loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
+        left_out.iter().for_each(|line| progress.warn(line));
         let mut options = self.options.clone();
         if let Some(order) = &order {
             options.priorities = Some(self.priorities(order, &loaded.tree, progress));
@@ -195,7 +195,7 @@ impl Pack {
         let packer = format.packer(&settings)?;
         let mut report =
             packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)?;
-        report.skipped.splice(0..0, loaded.notes.unreadable);
+        report.skipped.splice(0..0, left_out);
         Ok(report)
     }
 

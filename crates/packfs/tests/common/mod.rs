@@ -2,8 +2,12 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use packfs_core::{Contents, PackSettings, Silent, Tree};
+use packfs_image::FileImage;
 use packfs_pack::{PackOptions, PackReport, pack};
+use packfs_read::{ReadEngine, ReadOptions};
+use packfs_testkit::{Snapshot, snapshot_tree};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a test wants its image.
 #[derive(Clone, Copy)]
@@ -50,4 +54,30 @@ pub fn squash_report(
         pack(tree, contents, &*format, &path, &pack_options, &Silent).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(report.image_len, std::fs::metadata(&path).unwrap().len());
     (path, report)
+}
+
+/// Opens an image.
+#[track_caller]
+pub fn open_image(path: &Path) -> Arc<ReadEngine> {
+    let image: Arc<dyn Image> = Arc::new(FileImage::open(path).unwrap());
+    let volume = Squashfs.open(Arc::clone(&image)).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    let volume: Arc<dyn Volume> = volume.into();
+    ReadEngine::new(image, volume, ReadOptions::default())
+}
+
+/// Everything in an image, and what its check finds worse than a note.
+#[track_caller]
+pub fn read_image(path: &Path) -> (Snapshot, Vec<Finding>) {
+    let engine = open_image(path);
+    let loaded = engine.load_tree(&Silent).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    let mut findings = Vec::new();
+    engine.volume().check(&mut |finding| findings.push(finding)).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    findings.retain(|finding| finding.severity > Severity::Note);
+    (snapshot_tree(&loaded.tree, &*engine), findings)
+}
+
+/// A tree that `cargo xtask corpus` made.
+pub fn corpus(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpora").join(name);
+    path.is_dir().then_some(path)
 }

@@ -1,0 +1,142 @@
+//! Opening images: paths, links, and what cannot be opened.
+
+use packfs::{ErrorKind, ImagePath, MadeAt, OpenOptions, Opened, Silent, Source, source::Shape};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// Packs a tree that `build` makes, and opens the image.
+fn image(build: impl FnOnce(&Path)) -> (tempfile::TempDir, Opened) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    build(&source);
+    let path = folder.path().join("image.sqfs");
+    packfs::pack(&source, &path).sync(false).run().unwrap();
+    let opened = packfs::open(&path).unwrap();
+    (folder, opened)
+}
+
+fn links(source: &Path) {
+    std::fs::create_dir_all(source.join("usr/lib")).unwrap();
+    std::fs::write(source.join("usr/lib/file"), "contents").unwrap();
+    for (target, name) in [
+        ("usr/lib", "lib"),
+        ("/usr/lib/file", "absolute"),
+        ("../../../../usr/lib/file", "usr/outside"),
+        ("loop", "loop"),
+        ("nowhere", "dangling"),
+        ("usr/lib/file/", "slash"),
+        (".", "here"),
+    ] {
+        symlink(target, source.join(name)).unwrap();
+    }
+}
+
+#[test]
+fn links_are_followed_inside_the_image_and_never_out_of_it() {
+    let (_folder, opened) = image(links);
+    for path in ["usr/lib/file", "lib/file", "/absolute", "usr/outside", "here/here/lib/file"] {
+        assert_eq!(opened.read(path).unwrap(), b"contents", "{path}");
+    }
+}
+
+#[test]
+fn paths_that_lead_nowhere_or_in_circles_are_told_so() {
+    let (_folder, opened) = image(links);
+    for (path, words) in [
+        ("nowhere", "no such path"),
+        ("dangling", "no such path"),
+        ("loop", "symbolic links"),
+        ("usr/lib/file/x", "no directory"),
+        ("usr/lib", "is a directory"),
+    ] {
+        let error = opened.read(path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Failed, "{path}");
+        assert!(error.to_string().contains(words) && error.to_string().contains(path), "{error}");
+    }
+    assert_eq!(opened.read("../x").unwrap_err().kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn a_link_at_the_end_is_only_followed_when_asked_to() {
+    let (_folder, opened) = image(links);
+    let path = |text: &str| ImagePath::parse(text.as_bytes()).unwrap();
+    let lib = opened.find(&path("usr/lib")).unwrap();
+    assert_ne!(opened.find(&path("lib")).unwrap(), lib);
+    assert_eq!(opened.resolve(&path("lib")).unwrap(), lib);
+    assert_eq!(opened.find(&path("/")).unwrap(), opened.volume().root());
+}
+
+#[test]
+fn reads_holes_and_blocks_in_order() {
+    let mut bytes = vec![0; 3_000_000];
+    bytes[1_000_000..1_400_000].fill(7);
+    bytes[2_999_999] = 1;
+    let (_folder, opened) = image(|source| std::fs::write(source.join("sparse"), &bytes).unwrap());
+    assert!(opened.read("sparse").unwrap() == bytes);
+}
+
+#[test]
+fn what_is_no_image_is_unsupported_and_what_is_damaged_is_corrupt() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    for (bytes, kind) in [
+        (&b""[..], ErrorKind::Unsupported),
+        (&[b'x'; 4096], ErrorKind::Unsupported),
+        (b"hsqs", ErrorKind::Corrupt),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = packfs::open(&path).err().unwrap();
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+    assert_eq!(packfs::open(folder.path().join("none")).err().unwrap().kind(), ErrorKind::Io);
+    let error = OpenOptions::new().offset(1 << 40).open(&path).err().unwrap();
+    assert!(error.to_string().contains('x'), "{error}");
+}
+
+#[test]
+fn the_image_is_as_old_as_its_newest_file_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, output) = (folder.path().join("s"), folder.path().join("o.sqfs"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("f"), "x").unwrap();
+    let shape = Shape { mtime: Some(packfs::Timestamp::from_seconds(77)), ..Shape::default() };
+    let made_at = |made_at| {
+        packfs::pack(&source, &output).shape(shape.clone()).made_at(made_at).sync(false).run().unwrap();
+        packfs::open(&output).unwrap().volume().made_at()
+    };
+    assert_eq!(made_at(MadeAt::Newest), Some(77));
+    assert_eq!(made_at(MadeAt::Seconds(5)), Some(5));
+    assert!(made_at(MadeAt::Now) > Some(1_700_000_000));
+}
+
+#[test]
+fn an_image_that_is_packed_over_is_not_packed_into_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("inside.sqfs");
+    std::fs::write(folder.path().join("file"), "x").unwrap();
+    let shape = Shape { mtime: Some(packfs::Timestamp::default()), ..Shape::default() };
+    let pack = packfs::pack(folder.path(), &output).shape(shape).sync(false);
+    let first = pack.run().unwrap();
+    let second = pack.run().unwrap();
+    assert_eq!((first.files, second.files), (1, 1));
+    assert_eq!(first.image_len, second.image_len);
+    let loaded = Source::detect(&output).unwrap().load(&Shape::default(), &Silent).unwrap();
+    assert_eq!(loaded.tree.file_count(), 1);
+}
+
+#[test]
+fn an_image_becomes_another_image_without_a_directory_between() {
+    let (folder, opened) = image(links);
+    let other = folder.path().join("other.sqfs");
+    packfs::pack(folder.path().join("image.sqfs"), &other)
+        .codec("zstd:1")
+        .block_size(4096)
+        .sync(false)
+        .run()
+        .unwrap();
+    let other = packfs::open(&other).unwrap();
+    assert_eq!(other.read("lib/file").unwrap(), opened.read("lib/file").unwrap());
+    let count = |opened: &Opened| opened.load(&Silent).unwrap().tree.entry_count();
+    assert_eq!(count(&other), count(&opened));
+}

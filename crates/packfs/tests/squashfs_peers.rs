@@ -1,0 +1,156 @@
+//! Other people's readers agree with what packfs writes, and packfs with what other people's packers write: on a tree of
+//! odd things, and on a whole Debian root where one is at hand.
+
+mod common;
+
+use common::{Wish, corpus, read_image, squash};
+use packfs_core::Silent;
+use packfs_source::{Shape, load_dir};
+use packfs_testkit::{
+    Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, skip, snapshot_dir, snapshot_tree, write_dir,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CODECS: [&str; 5] = ["gzip", "lzo", "lz4", "xz", "zstd"];
+const BLOCK_LENS: [u32; 3] = [4096, 128 << 10, 1 << 20];
+
+/// What the independent readers of this machine make of an image.
+fn readers_agree(image: &Path, expected: &Snapshot, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(unsquashfs) = peer("unsquashfs") {
+        let to = folder.path().join("unsquashfs");
+        unsquashfs.run(&[&"-d", &to, &"-no-progress", &"-quiet", &image]);
+        expected.assert_same(&snapshot_dir(&to), Compare::default(), &format!("{what}: unsquashfs"));
+    }
+    if let Some(rdsquashfs) = peer("rdsquashfs") {
+        let to = folder.path().join("rdsquashfs");
+        std::fs::create_dir(&to).unwrap();
+        rdsquashfs.run(&[&"-q", &"-X", &"-T", &"-C", &"-O", &"-u", &"/", &"-p", &to, &image]);
+        // It splits hard links, loses capabilities to its own chown, and leaves the target directory as it found it.
+        let compare = Compare { hard_links: false, xattrs: false, root: false, ..Compare::default() };
+        expected.assert_same(&snapshot_dir(&to), compare, &format!("{what}: rdsquashfs"));
+    }
+    if let Some(squashfuse) = peer("squashfuse") {
+        let mount = Mount::fuse(&squashfuse, image).unwrap();
+        expected.assert_same(&snapshot_dir(&mount.path()), Compare::default(), &format!("{what}: squashfuse"));
+    }
+    let mount = Mount::new(image, "squashfs").unwrap();
+    expected.assert_same(&snapshot_dir(&mount.path()), Compare::default(), &format!("{what}: kernel"));
+}
+
+#[test]
+fn readers_agree_on_the_odd_tree() {
+    if !is_root() {
+        return skip("mounting and owners need root");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = odd_tree(16 << 10, true);
+    let expected = snapshot_tree(&tree, &contents);
+    for codec in CODECS {
+        let wish = Wish { codec, block_len: 16 << 10, ..Wish::default() };
+        let image = squash(&tree, &contents, wish, folder.path(), codec);
+        readers_agree(&image, &expected, codec);
+    }
+    for options in [&[("fragments", "always"), ("exports", "off")][..], &[("fragments", "off"), ("uncompressed", "all")]] {
+        let wish = Wish { block_len: 16 << 10, options, ..Wish::default() };
+        let image = squash(&tree, &contents, wish, folder.path(), "options");
+        readers_agree(&image, &expected, &format!("{options:?}"));
+    }
+}
+
+#[test]
+fn readers_agree_on_a_debian_root() {
+    let Some(debian) = corpus("debian").filter(|_| is_root()) else {
+        return skip("a Debian root needs root and `cargo xtask corpus debian`");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let expected = snapshot_dir(&debian);
+    let loaded = load_dir(&debian, &Shape::default(), &Silent).unwrap();
+    for codec in CODECS {
+        let wish = Wish { codec, block_len: 128 << 10, ..Wish::default() };
+        let image = squash(&loaded.tree, &*loaded.contents, wish, folder.path(), codec);
+        readers_agree(&image, &expected, &format!("debian {codec}"));
+    }
+}
+
+/// How a peer is asked to pack a directory.
+type Packer = fn(&Peer, &Path, &Path, &str, u32);
+
+fn mksquashfs(tool: &Peer, source: &Path, image: &Path, codec: &str, block_len: u32) {
+    let block_len = block_len.to_string();
+    tool.run(&[&source, &image, &"-noappend", &"-comp", &codec, &"-b", &block_len, &"-no-progress", &"-quiet"]);
+}
+
+fn gensquashfs(tool: &Peer, source: &Path, image: &Path, codec: &str, block_len: u32) {
+    let block_len = block_len.to_string();
+    tool.run(&[&"-q", &"-k", &"-x", &"-c", &codec, &"-b", &block_len, &"-D", &source, &image]);
+}
+
+fn tar2sqfs(tool: &Peer, source: &Path, image: &Path, codec: &str, block_len: u32) {
+    let tar = image.with_extension("tar");
+    if !tar.exists() {
+        let mut gnu_tar = Command::new("tar");
+        gnu_tar.args(["--create", "--numeric-owner", "--xattrs", "--xattrs-include=*", "--format=posix", "--sort=name"]);
+        let made = gnu_tar.arg("--file").arg(&tar).arg("--directory").arg(source).arg(".").status().unwrap();
+        assert!(made.success());
+    }
+    let block_len = block_len.to_string();
+    let input = std::fs::File::open(&tar).unwrap();
+    let mut command = tool.command(&[&"-q", &"-f", &"-c", &codec, &"-b", &block_len, &image]);
+    let output = command.stdin(input).output().unwrap();
+    assert!(output.status.success(), "tar2sqfs: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Packs a directory with each peer, codec and block size, and reads the images with packfs.
+fn agrees_with_packers(source: &Path, compare: Compare, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = snapshot_dir(source);
+    let packers: [(&str, Packer); 3] =
+        [("mksquashfs", mksquashfs), ("gensquashfs", gensquashfs), ("tar2sqfs", tar2sqfs)];
+    for (name, pack) in packers {
+        let Some(tool) = peer(name) else { continue };
+        let image = folder.path().join(format!("{name}.sqfs"));
+        for (codec, block_len) in CODECS.iter().flat_map(|codec| BLOCK_LENS.map(|block_len| (codec, block_len))) {
+            let _ = std::fs::remove_file(&image);
+            pack(&tool, source, &image, codec, block_len);
+            let (snapshot, findings) = read_image(&image);
+            // gensquashfs splits hard links to anything but files, and both of its kind leave the root's facts out.
+            let ours = if name == "mksquashfs" { Compare::default() } else { compare };
+            snapshot.assert_same(&expected, ours, &format!("{what}: {name} {codec} {block_len}"));
+            assert_eq!(findings, [], "{what}: {name} {codec} {block_len}");
+        }
+    }
+}
+
+fn without_roots_facts() -> Compare {
+    Compare { root: false, ..Compare::default() }
+}
+
+#[test]
+fn agrees_with_packers_on_the_odd_tree() {
+    if !is_root() {
+        return skip("devices and owners need root");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    let (tree, contents) = odd_tree(4096, true);
+    write_dir(&tree, &contents, &source);
+    // Sockets cannot be in a tar.
+    remove_sockets(&source);
+    agrees_with_packers(&source, without_roots_facts(), "odd tree");
+}
+
+fn remove_sockets(source: &Path) {
+    for socket in ["socket", "xattrs/socket"] {
+        let _ = std::fs::remove_file(source.join(socket));
+    }
+}
+
+#[test]
+fn agrees_with_packers_on_a_debian_root() {
+    let debian: Option<PathBuf> = corpus("debian").filter(|_| is_root());
+    let Some(debian) = debian else { return skip("a Debian root needs root and `cargo xtask corpus debian`") };
+    agrees_with_packers(&debian, without_roots_facts(), "debian");
+}
