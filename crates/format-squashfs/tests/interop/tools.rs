@@ -2,7 +2,7 @@
 
 use crate::support::{contents, entries, open_file, snapshot_volume};
 use packfs_core::{DirCursor, Severity, Volume};
-use packfs_testkit::{Compare, Mount, Peer, is_root, odd_tree, peer, skip, snapshot_dir, write_dir};
+use packfs_testkit::{Compare, Mount, Peer, Random, is_root, odd_tree, peer, skip, snapshot_dir, write_dir};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -316,4 +316,40 @@ fn reads_what_gensquashfs_writes() {
         let compare = Compare { root: false, hard_links: false, xattrs: false, ..Compare::default() };
         judge(&image, &source, compare, &format!("gensquashfs {option:?}"));
     }
+}
+
+#[test]
+fn reads_anywhere_in_large_files() {
+    let Some(tool) = peer("mksquashfs") else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    // Every word is its own number, so each block differs; every seventh block of the first half is a hole.
+    let mut bytes: Vec<u8> = (0..5_000_000u32).flat_map(u32::to_le_bytes).collect();
+    let half = bytes.len() / 2;
+    for block in bytes[..half].chunks_mut(4096).step_by(7) {
+        block.fill(0);
+    }
+    std::fs::write(source.join("numbers"), &bytes).unwrap();
+    std::fs::File::create(source.join("hole")).unwrap().set_len(100 << 30).unwrap();
+    let image = scratch.path().join("image");
+    mksquashfs(&tool, &source, &image, &["-b", "4096", "-comp", "lz4"]);
+    let (stored, volume) = open_file(&image);
+    let numbers = volume.lookup(volume.root(), b"numbers").unwrap().unwrap();
+    let mut random = Random::new(3);
+    for attempt in 0..500 {
+        let start = random.below(bytes.len() as u64) as usize;
+        let end = (start + random.below(20_000) as usize).min(bytes.len());
+        let part = contents(&*volume, &stored, numbers, start as u64..end as u64);
+        assert!(part == bytes[start..end], "attempt {attempt}: {start}..{end}");
+    }
+    let hole = volume.lookup(volume.root(), b"hole").unwrap().unwrap();
+    let mut extents = Vec::new();
+    let visit = &mut |extent: packfs_core::Extent| {
+        extents.push((extent.offset, extent.len, extent.from));
+        ControlFlow::Continue(())
+    };
+    volume.extents(hole, 0..u64::MAX, visit).unwrap();
+    assert_eq!(extents, [(0, 100 << 30, packfs_core::ExtentFrom::Hole)]);
+    finds_no_fault(&*volume, "large files");
 }
