@@ -164,7 +164,16 @@ fn root_restores_owners_devices_and_capabilities() {
     if !is_root() {
         return skip("needs root");
     }
-    let place = Place::new();
+    restores_everything_in(&Place::new(), Existing::Refuse);
+    // In a directory that others may write to, everything is held fast before it is changed.
+    let shared = Place::new();
+    std::fs::create_dir(shared.target()).unwrap();
+    std::fs::write(shared.target().join("old"), "old").unwrap();
+    rustix::fs::chown(shared.target(), Some(rustix::fs::Uid::from_raw(77)), None).unwrap();
+    restores_everything_in(&shared, Existing::Merge);
+}
+
+fn restores_everything_in(place: &Place, existing: Existing) {
     let mut fake = Fake::new();
     let owner = Owner { uid: 1000, gid: 4_294_967_294 };
     let capability = b"\x01\0\0\x02\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -184,7 +193,8 @@ fn root_restores_owners_devices_and_capabilities() {
     }
     fake.xattr(ids[0], b"security.capability", capability);
     fake.xattr(ids[1], b"security.capability", capability);
-    let report = unpack_into(fake, &place.target());
+    let options = UnpackOptions { existing, ..UnpackOptions::default() };
+    let report = unpack_with(fake, &place.target(), &options).unwrap();
     assert_eq!(report.not_restored, []);
     assert_eq!(report.special_files, 3);
     for name in ["small", "big", "dir", "link", "char", "block", "fifo"] {
@@ -192,6 +202,7 @@ fn root_restores_owners_devices_and_capabilities() {
         let meta = std::fs::symlink_metadata(&path).unwrap();
         assert_eq!((meta.uid(), meta.gid()), (owner.uid, owner.gid), "{name}");
         assert!(name == "link" || meta.mode() & 0o7000 == 0o6000, "{name}");
+        assert_eq!(meta.mtime(), 1_000_000_000, "{name}");
         let mut value = [0; 100];
         assert_eq!(rustix::fs::lgetxattr(&path, c"trusted.t", &mut value[..]).unwrap(), 3, "{name}");
         assert_eq!(&value[..3], b"a\0b");
@@ -489,4 +500,17 @@ fn undoes_what_a_set_group_id_target_hands_on() {
         let meta = std::fs::metadata(place.target().join(name)).unwrap();
         assert_eq!((meta.gid(), meta.mode() & 0o7000), (own().gid, 0), "{name}");
     }
+}
+
+#[test]
+fn an_old_file_in_place_of_one_that_cannot_be_read_gets_no_further_name() {
+    let place = Place::new();
+    std::fs::create_dir(place.target()).unwrap();
+    std::fs::write(place.target().join("a"), "old").unwrap();
+    let mut fake = Fake::new();
+    let bad = fake.file(ROOT, b"a", &[Part::Unreadable(10)]);
+    fake.link(ROOT, b"b", bad);
+    let options = UnpackOptions { existing: Existing::Replace, ..UnpackOptions::default() };
+    assert_eq!(unpack_with(fake, &place.target(), &options).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(!place.target().join("b").exists());
 }

@@ -11,9 +11,9 @@ use header::Member;
 use output::Output;
 use packfs_core::{
     Error, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree, Volume, Walk,
-    Xattrs,
 };
 use packfs_read::{LoadedVolume, Piece, ReadEngine, Wanted};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
@@ -157,51 +157,54 @@ impl Archive<'_> {
             if !self.chosen.has(position) || path.is_root() && self.without_root {
                 continue;
             }
-            let node = self.tree.node(id);
-            let mut name = path.as_bytes();
-            let directory;
-            if node.is_dir() {
-                directory = if path.is_root() { b"./".to_vec() } else { [name, b"/"].concat() };
-                name = &directory;
-            }
-            if let Some(first) = self.first_paths.get(&id) {
-                let member = Member::HardLink(first.as_bytes());
-                self.report.entries += 1;
-                self.output.gather(|out| header::append(out, name, member, &node.meta, &Xattrs::new()))?;
-                continue;
-            }
-            if matches!(node.kind, NodeKind::Socket) {
+            if matches!(self.tree.node(id).kind, NodeKind::Socket) {
                 self.report.sockets += 1;
                 self.report.socket_example.get_or_insert_with(|| path.clone());
                 continue;
             }
-            if node.links > 1 && !node.is_dir() {
-                self.first_paths.insert(id, path.clone());
-            }
-            let data;
-            let member = match &node.kind {
-                NodeKind::Directory => Member::Directory,
-                NodeKind::Symlink(target) => Member::Symlink(target),
-                NodeKind::BlockDevice(device) => Member::BlockDevice(*device),
-                NodeKind::CharDevice(device) => Member::CharDevice(*device),
-                NodeKind::Fifo | NodeKind::Socket => Member::Fifo,
-                NodeKind::File { len, .. } => {
-                    data = data_runs(self.volume, self.inodes[id.index()], *len)?;
-                    if *len > 0 {
-                        let sparse = data.is_some();
-                        self.current = Some(Current { index: usize::MAX, sparse, stored_len: 0 });
-                    }
-                    match &data {
-                        Some(data) => Member::Sparse { len: *len, data },
-                        None => Member::File { len: *len },
-                    }
-                }
-            };
-            self.report.entries += 1;
-            let xattrs = self.tree.xattrs(node.xattrs);
-            self.output.gather(|out| header::append(out, name, member, &node.meta, xattrs))?;
+            let path = path.clone();
+            self.write_entry(&path, id)?;
         }
         Ok(())
+    }
+
+    /// Writes the header of one entry, which becomes the current one if contents follow.
+    fn write_entry(&mut self, path: &ImagePath, id: NodeId) -> Result<()> {
+        let node = self.tree.node(id);
+        let data;
+        let member = match &node.kind {
+            _ if let Some(first) = self.first_paths.get(&id) => Member::HardLink(first.as_bytes()),
+            NodeKind::Directory => Member::Directory,
+            NodeKind::Symlink(target) => Member::Symlink(target),
+            NodeKind::BlockDevice(device) => Member::BlockDevice(*device),
+            NodeKind::CharDevice(device) => Member::CharDevice(*device),
+            NodeKind::Fifo | NodeKind::Socket => Member::Fifo,
+            NodeKind::File { len, .. } => {
+                data = data_runs(self.volume, self.inodes[id.index()], *len)?;
+                if *len > 0 {
+                    let sparse = data.is_some();
+                    self.current = Some(Current { index: usize::MAX, sparse, stored_len: 0 });
+                }
+                data.as_ref().map_or(Member::File { len: *len }, |data| Member::Sparse { len: *len, data })
+            }
+        };
+        self.report.entries += 1;
+        let xattrs = self.tree.xattrs(node.xattrs);
+        let name = member_name(path, node.is_dir());
+        self.output.gather(|out| header::append(out, &name, member, &node.meta, xattrs))?;
+        if node.links > 1 && !node.is_dir() {
+            self.first_paths.entry(id).or_insert_with(|| path.clone());
+        }
+        Ok(())
+    }
+}
+
+/// A path as the archive names it: directories end with a slash, the root is `./`.
+fn member_name(path: &ImagePath, is_dir: bool) -> Cow<'_, [u8]> {
+    match (is_dir, path.is_root()) {
+        (false, _) => path.as_bytes().into(),
+        (true, true) => b"./".as_slice().into(),
+        (true, false) => [path.as_bytes(), b"/"].concat().into(),
     }
 }
 

@@ -245,9 +245,9 @@ impl<'a> Filling<'a> {
         self.with_state(MISSING)
     }
 
-    /// How many files were left out.
-    pub(super) fn failed_count(&self) -> u64 {
-        self.with_state(FAILED).len() as u64
+    /// The files that were left out.
+    pub(super) fn failed(&self) -> Vec<usize> {
+        self.with_state(FAILED)
     }
 
     fn with_state(&self, wanted: u8) -> Vec<usize> {

@@ -77,7 +77,12 @@ impl Maker<'_> {
             .map_err(|errno| self.cannot("look at directory", met, errno))?;
         if self.restore.locks_out_mode(stat.st_mode) {
             // Refused to anybody but its owner; then whatever is made in it says so.
-            let _ = super::restore::chmod_at(dir, met.name, (stat.st_mode & 0o7777) as u16 | 0o700);
+            let _ = super::restore::chmod_at(
+                dir,
+                met.name,
+                AtFlags::SYMLINK_NOFOLLOW,
+                (stat.st_mode & 0o7777) as u16 | 0o700,
+            );
         }
         Ok(())
     }
@@ -146,25 +151,22 @@ impl Maker<'_> {
         }
     }
 
-    /// Gives a node one more name. `false` if the first name could not be made.
+    /// Gives a node one more name.
     pub(super) fn link(
         &self,
         from: &mut Dirs<'_>,
         to: &mut Dirs<'_>,
         met: &Met<'_>,
         first: &Met<'_>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let (old_dir, new_dir) = (from.get(first.dir)?, to.get(met.dir)?);
-        let made = self.make(new_dir, met.name, || {
+        self.make(new_dir, met.name, || {
             rustix::fs::linkat(old_dir, first.name, new_dir, met.name, AtFlags::empty())
-        });
-        match made {
-            Ok(()) => Ok(true),
-            Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(self
-                .cannot("make hard link", met, errno)
-                .hint(format!("it is a further name of {:?}", self.path(first)))),
-        }
+        })
+        .map_err(|errno| {
+            let error = self.cannot("make hard link", met, errno);
+            error.hint(format!("it is a further name of {:?}", self.path(first)))
+        })
     }
 
     pub(super) fn set_len(&self, fd: &OwnedFd, met: &Met<'_>, len: u64) -> Result<()> {

@@ -33,8 +33,9 @@ use packfs_core::{Error, NodeId, NodeKind, Progress, Result, Stage, Tree};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
 use restore::{Made, Restore};
 use rustix::fd::AsFd;
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use target::{Survey, Target};
 
 /// Unpacks what `options` choose of `loaded` (which `engine` has loaded) into the directory `target`, which is made if
@@ -56,7 +57,7 @@ pub fn unpack(
     let mut survey = (!target.fresh).then(|| Survey::new(tree, &target, options.existing));
     let layout = Layout::new(tree, &chosen, survey.as_mut())?;
     let losses = Losses::default();
-    let restore = Restore::new(tree, &losses, options, target.fd.as_fd(), target.fresh);
+    let restore = Restore::new(tree, &losses, options, &target);
     let maker = Maker {
         tree,
         restore: &restore,
@@ -76,6 +77,7 @@ pub fn unpack(
         progress,
         descriptors: parallel::descriptors_a_worker(engine.jobs()),
         failures: Failures::default(),
+        absent: Mutex::default(),
     };
     let report = unpacking.run()?;
     if options.sync {
@@ -92,12 +94,14 @@ struct Unpacking<'a> {
     target: &'a Target,
     layout: &'a Layout<'a>,
     /// Directories that were there before.
-    found: std::collections::HashSet<NodeId>,
+    found: HashSet<NodeId>,
     maker: &'a Maker<'a>,
     options: &'a UnpackOptions,
     progress: &'a dyn Progress,
     descriptors: usize,
     failures: Failures,
+    /// Nodes that could not be made: no further name must be given to what may be in their place.
+    absent: Mutex<HashSet<NodeId>>,
 }
 
 impl Unpacking<'_> {
@@ -143,6 +147,7 @@ impl Unpacking<'_> {
                 self.go_on()?;
                 if !self.maker.bare(&mut dirs, met)? {
                     not_made += 1;
+                    self.absent().insert(met.node);
                 }
                 self.progress.advance(1, 0, 0);
             }
@@ -160,7 +165,9 @@ impl Unpacking<'_> {
         });
         let outcome = filled.and_then(|()| self.make_holes(&filling));
         filling.discard_partial(&mut self.dirs()).and(outcome)?;
-        Ok(filling.failed_count())
+        let failed = filling.failed();
+        self.absent().extend(failed.iter().map(|&file| files[file].node));
+        Ok(failed.len() as u64)
     }
 
     /// Makes the files of which no piece has come, because each is one hole.
@@ -189,13 +196,20 @@ impl Unpacking<'_> {
     fn make_links(&self) -> Result<u64> {
         let (mut from, mut to) = (self.dirs(), self.dirs());
         let mut not_made = 0;
+        let absent = self.absent();
         for (met, first) in &self.layout.links {
             self.go_on()?;
-            if !self.maker.link(&mut from, &mut to, met, first)? {
+            if absent.contains(&met.node) {
                 not_made += 1;
+            } else {
+                self.maker.link(&mut from, &mut to, met, first)?;
             }
         }
         Ok(not_made)
+    }
+
+    fn absent(&self) -> MutexGuard<'_, HashSet<NodeId>> {
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives directories their final metadata: children before parents where that could lock this process out.

@@ -6,15 +6,19 @@
 
 use super::losses::{LossKind, Losses};
 use super::options::{OwnerPolicy, UnpackOptions};
+use super::target::Target;
 use packfs_core::{ImagePath, Node, NodeId, NodeKind, Owner, Timestamp, Tree, XattrsId};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
 const SET_UID: u16 = 0o4000;
 const SET_GID: u16 = 0o2000;
 const PERMISSIONS: u16 = 0o777;
 const OWNER_WRITE: u16 = 0o200;
+
+/// Holds whatever has a name, without opening it or following a link.
+const HOLD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Restores metadata; shared by all workers.
 pub(super) struct Restore<'a> {
@@ -30,6 +34,8 @@ pub(super) struct Restore<'a> {
     umask: Option<u16>,
     /// Whether files may be made with another owner than `own`.
     owner_unsure: bool,
+    /// Whether somebody else may put something in the place of a name that was just made.
+    careful: bool,
 }
 
 /// What a file was made with, as far as it is known.
@@ -40,22 +46,16 @@ pub(super) struct Made {
 }
 
 impl<'a> Restore<'a> {
-    /// `root` is the target's own directory: what it hands on to new files (a group, default permissions) must be
-    /// undone. `fresh`: nothing but what this extraction makes is in it.
-    pub(super) fn new(
-        tree: &'a Tree,
-        losses: &'a Losses,
-        options: &UnpackOptions,
-        root: BorrowedFd<'_>,
-        fresh: bool,
-    ) -> Self {
+    /// What the target's own directory hands on to new files (a group, default permissions) will be undone.
+    pub(super) fn new(tree: &'a Tree, losses: &'a Losses, options: &UnpackOptions, target: &Target) -> Self {
         let own =
             Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
-        let hands_on_group = rustix::fs::fstat(root)
+        let hands_on_group = rustix::fs::fstat(&target.fd)
             .map_or(true, |stat| stat.st_gid != own.gid || stat.st_mode & u32::from(SET_GID) != 0);
         let mut no_value = [0_u8; 0];
         let hands_on_mode =
-            rustix::fs::fgetxattr(root, c"system.posix_acl_default", &mut no_value[..]).is_ok();
+            rustix::fs::fgetxattr(&target.fd, c"system.posix_acl_default", &mut no_value[..]).is_ok();
+        let as_asked = target.fresh && !hands_on_group;
         Restore {
             tree,
             losses,
@@ -64,8 +64,9 @@ impl<'a> Restore<'a> {
             times: options.times,
             is_root: own.uid == 0,
             own,
-            umask: if fresh && !hands_on_group && !hands_on_mode { umask() } else { None },
-            owner_unsure: !fresh || hands_on_group,
+            umask: if as_asked && !hands_on_mode { umask() } else { None },
+            owner_unsure: !as_asked,
+            careful: !target.closed,
         }
     }
 
@@ -141,27 +142,39 @@ impl<'a> Restore<'a> {
 
     /// Restores everything of something that must not or cannot be opened, by name, never following a link.
     pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: Made) {
+        if !self.careful {
+            return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made);
+        }
+        // Whatever is there is held fast and must have no other name, or it could be a hard link to something outside.
+        let held = rustix::fs::openat(dir, name, HOLD, Mode::empty()).and_then(|fd| {
+            let links = rustix::fs::fstat(&fd)?.st_nlink;
+            if links == 1 { Ok(fd) } else { Err(Errno::STALE) }
+        });
+        match held {
+            Ok(fd) => {
+                let path = held_path(fd.as_fd());
+                self.finish_path(CWD, path.as_bytes(), AtFlags::empty(), id, made);
+            }
+            Err(errno) => self.losses.add(LossKind::Owner, || self.path(id), errno),
+        }
+    }
+
+    /// `flags` say whether a link at the end of `name` is followed: only one of our own in `/proc` is.
+    fn finish_path(&self, dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, id: NodeId, made: Made) {
         let node = self.tree.node(id);
         let is_symlink = matches!(node.kind, NodeKind::Symlink(_));
-        let owner = self.set_owner(id, node, |uid, gid| {
-            rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
-        });
+        let owner = self.set_owner(id, node, |uid, gid| rustix::fs::chownat(dir, name, uid, gid, flags));
         if self.xattrs && node.xattrs != XattrsId::NONE {
-            // The kernel has no call relative to a directory for this; only the last name is looked up, unfollowed.
-            let path = magic_path(dir, name);
-            self.set_xattrs(id, node.xattrs, |name, value| {
-                rustix::fs::lsetxattr(&path[..], name, value, XattrFlags::empty())
-            });
+            self.set_xattrs(id, node.xattrs, |xattr, value| set_xattr_at(dir, name, flags, xattr, value));
         }
         if !is_symlink
             && let Some(mode) = self.mode_to_set(id, node, owner, made)
-            && let Err(errno) = chmod_at(dir, name, mode)
+            && let Err(errno) = chmod_at(dir, name, flags, mode)
         {
             self.losses.add(LossKind::Mode, || self.path(id), errno);
         }
         if self.times
-            && let Err(errno) =
-                rustix::fs::utimensat(dir, name, &timestamps(node.meta.mtime), AtFlags::SYMLINK_NOFOLLOW)
+            && let Err(errno) = rustix::fs::utimensat(dir, name, &timestamps(node.meta.mtime), flags)
         {
             self.losses.add(LossKind::Time, || self.path(id), errno);
         }
@@ -171,7 +184,9 @@ impl<'a> Restore<'a> {
     pub(super) fn needs_open_dir(&self, id: NodeId, made: Made) -> bool {
         let node = self.tree.node(id);
         let owner = if self.restores_owner() { node.meta.owner } else { self.own };
-        self.xattrs && node.xattrs != XattrsId::NONE || self.differs(self.final_mode(node, owner), made)
+        self.careful
+            || self.xattrs && node.xattrs != XattrsId::NONE
+            || self.differs(self.final_mode(node, owner), made)
     }
 
     /// Sets the owner and returns the one the file has now.
@@ -240,19 +255,34 @@ fn timestamps(time: Timestamp) -> Timestamps {
     Timestamps { last_access: time, last_modification: time }
 }
 
-/// A path that leads to `name` in an open directory.
-fn magic_path(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
-    let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
-    path.extend_from_slice(name);
-    path
+/// The path by which the kernel hands out again what a descriptor holds, even a link itself.
+fn held_path(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Sets an attribute of what must not be opened: the kernel has no such call relative to a directory.
+fn set_xattr_at(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    flags: AtFlags,
+    xattr: &[u8],
+    value: &[u8],
+) -> Result<(), Errno> {
+    if flags.is_empty() {
+        return rustix::fs::setxattr(name, xattr, value, XattrFlags::empty());
+    }
+    let path = [held_path(dir).as_bytes(), b"/", name].concat();
+    rustix::fs::lsetxattr(&path[..], xattr, value, XattrFlags::empty())
 }
 
 /// Changes permissions of something that is no symlink, without following one that may have taken its place.
-pub(super) fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(dir, name, flags, Mode::empty())?;
-    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-    rustix::fs::chmod(path, Mode::from_bits_truncate(u32::from(mode)))
+pub(super) fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Result<(), Errno> {
+    let mode = Mode::from_bits_truncate(u32::from(mode));
+    if flags.is_empty() {
+        return rustix::fs::chmod(name, mode);
+    }
+    let fd = rustix::fs::openat(dir, name, HOLD, Mode::empty())?;
+    rustix::fs::chmod(held_path(fd.as_fd()), mode)
 }
 
 /// The umask of this process, read without changing it: other threads may be making files.

@@ -5,7 +5,7 @@ use super::options::Existing;
 use crate::select::Met;
 use packfs_core::{Error, ImagePath, NodeId, Result, Timestamp, Tree};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat, mkdirat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat, fchmod, fchown, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,6 +15,8 @@ pub(super) struct Target {
     pub fd: OwnedFd,
     /// Whether there is nothing in it.
     pub fresh: bool,
+    /// Whether nobody without privileges can change it meanwhile: it is empty, ours, and closed to others.
+    pub closed: bool,
 }
 
 impl Target {
@@ -38,8 +40,18 @@ impl Target {
             return Err(Error::failed(format!("directory {path:?} is not empty"))
                 .hint("unpack into a new directory, or say what to do with files that are there already"));
         }
-        Ok(Target { fd, fresh })
+        let closed = fresh && close_to_others(&fd).is_ok();
+        Ok(Target { fd, fresh, closed })
     }
+}
+
+/// Takes an empty directory over until it gets its final owner and permissions.
+fn close_to_others(dir: &OwnedFd) -> Result<(), Errno> {
+    let own = rustix::process::geteuid();
+    if fstat(dir)?.st_uid != own.as_raw() {
+        fchown(dir, Some(own), None)?;
+    }
+    fchmod(dir, Mode::RWXU)
 }
 
 fn is_empty(dir: &OwnedFd) -> Result<bool, Errno> {
