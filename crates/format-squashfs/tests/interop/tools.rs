@@ -125,13 +125,17 @@ fn mksquashfs(tool: &Peer, source: &Path, image: &Path, options: &[&str]) {
 #[test]
 fn reads_what_mksquashfs_writes_with_every_codec_and_block_size() {
     let Some(tool) = peer("mksquashfs") else { return };
-    for block_size in BLOCK_SIZES {
+    let sources = BLOCK_SIZES.map(|block_size| {
         let scratch = tempfile::tempdir().unwrap();
-        let source = source(scratch.path(), block_size.parse().unwrap(), 20_000);
-        for codec in CODECS {
+        let many_entries = if block_size == "131072" { 20_000 } else { 500 };
+        let source = source(scratch.path(), block_size.parse().unwrap(), many_entries);
+        (block_size, source, scratch)
+    });
+    for codec in CODECS {
+        for (block_size, source, scratch) in &sources {
             let image = scratch.path().join(codec);
-            mksquashfs(&tool, &source, &image, &["-comp", codec, "-b", block_size]);
-            judge(&image, &source, Compare::default(), &format!("mksquashfs -comp {codec} -b {block_size}"));
+            mksquashfs(&tool, source, &image, &["-comp", codec, "-b", block_size]);
+            judge(&image, source, Compare::default(), &format!("mksquashfs -comp {codec} -b {block_size}"));
         }
     }
 }
@@ -296,10 +300,10 @@ fn reads_what_gensquashfs_writes() {
         &["-c", "xz", "-e"],
         &["-c", "lz4"],
         &["-c", "zstd"],
-        &["-c", "lzo"],
         &["-c", "gzip", "-b", "4096", "-e"],
         &["-c", "gzip", "-b", "4096", "-T"],
         &["-c", "zstd", "-b", "1048576", "-e"],
+        &["-c", "lzo"],
     ];
     for option in options {
         let image = scratch.path().join("image");
