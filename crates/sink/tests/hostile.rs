@@ -154,6 +154,41 @@ fn links_planted_while_unpacking_are_never_followed() {
     }
 }
 
+/// Puts a hard link to something outside in the place of a file that is being filled.
+struct PlantHardLink {
+    countdown: AtomicI64,
+    at: PathBuf,
+    to: PathBuf,
+}
+
+impl Progress for PlantHardLink {
+    fn advance(&self, _files: u64, bytes_in: u64, _bytes_out: u64) {
+        if bytes_in > 0 && self.countdown.fetch_sub(1, Ordering::Relaxed) == 0 {
+            let _ = std::fs::remove_file(&self.at);
+            let _ = std::fs::hard_link(&self.to, &self.at);
+        }
+    }
+}
+
+#[test]
+fn files_swapped_while_they_are_closed_for_a_while_are_not_written_to() {
+    let mut noticed = 0;
+    for moment in 0..8 {
+        let place = Place::new();
+        let mut fake = Fake::new();
+        fake.interleaved_files(ROOT, 600, 4);
+        let opened = fake.open();
+        let sentinel = place.outside().join("sentinel");
+        let progress =
+            PlantHardLink { countdown: moment.into(), at: place.target().join("f0"), to: sentinel.clone() };
+        let options = UnpackOptions::default();
+        let outcome = unpack(&opened.engine, &opened.loaded, &place.target(), &options, &progress);
+        noticed += i32::from(outcome.is_err());
+        assert_eq!(std::fs::read(sentinel).unwrap(), b"untouched");
+    }
+    assert!(noticed > 0, "at some moments the file was closed");
+}
+
 #[test]
 fn links_of_the_image_are_made_as_they_are() {
     let place = Place::new();

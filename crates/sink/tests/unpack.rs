@@ -514,3 +514,48 @@ fn an_old_file_in_place_of_one_that_cannot_be_read_gets_no_further_name() {
     assert_eq!(unpack_with(fake, &place.target(), &options).unwrap_err().kind(), ErrorKind::Corrupt);
     assert!(!place.target().join("b").exists());
 }
+
+#[test]
+fn fills_more_files_at_a_time_than_it_may_have_open() {
+    let place = Place::new();
+    let mut fake = Fake::new();
+    let files = fake.interleaved_files(ROOT, 700, 3);
+    fake.meta(files[0]).mode = 0o400;
+    let report = unpack_into(fake, &place.target());
+    assert_eq!((report.files, report.failed), (700, 0));
+    for file in 0..700 {
+        let found = std::fs::read(place.target().join(format!("f{file}"))).unwrap();
+        let expected: Vec<u8> =
+            (0..3).flat_map(|extent| vec![Fake::interleaved_byte(file, extent); EXTENT_LEN]).collect();
+        assert!(found == expected, "f{file}");
+    }
+    assert_eq!(std::fs::metadata(place.target().join("f0")).unwrap().mode() & 0o7777, 0o400);
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_written_file() {
+    let place = Place::new();
+    std::fs::create_dir(place.target()).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs"])
+        .arg(place.target())
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !mounted {
+        return skip("needs the right to mount a tmpfs");
+    }
+    let mut fake = Fake::new();
+    for index in 0..5 {
+        fake.file(ROOT, format!("f{index}").as_bytes(), &[Part::Data(&noise(300_000))]);
+    }
+    let outcome = unpack_with(fake, &place.target(), &UnpackOptions::default());
+    let whole = std::fs::read_dir(place.target()).unwrap().all(|entry| {
+        let path = entry.unwrap().path();
+        std::fs::read(path).unwrap() == noise(300_000)
+    });
+    assert!(std::process::Command::new("umount").arg(place.target()).status().unwrap().success());
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.hints().iter().any(|hint| hint.contains("full")), "{error}");
+    assert!(whole);
+}

@@ -110,6 +110,37 @@ impl Fake {
         id
     }
 
+    /// Files `f0`, `f1`, ... of so many extents, the first extents of all of them stored before the second ones.
+    pub fn interleaved_files(&mut self, parent: usize, count: usize, extents: usize) -> Vec<usize> {
+        let start = self.bytes.len() as u64;
+        let extent_len = EXTENT_LEN as u64;
+        for index in 0..count * extents {
+            self.bytes.extend(std::iter::repeat_n(
+                Self::interleaved_byte(index % count, index / count),
+                EXTENT_LEN,
+            ));
+        }
+        (0..count)
+            .map(|file| {
+                let len = extents as u64 * extent_len;
+                let id = self.add(parent, format!("f{file}").as_bytes(), InodeKind::File { len });
+                let stored_at = |round: usize| start + (round * count + file) as u64 * extent_len;
+                let extent = |round: usize| Extent {
+                    offset: round as u64 * extent_len,
+                    len: extent_len,
+                    from: ExtentFrom::Stored(stored_at(round)),
+                };
+                self.nodes[id].extents = (0..extents).map(extent).collect();
+                id
+            })
+            .collect()
+    }
+
+    /// What every byte of an extent of an interleaved file is.
+    pub fn interleaved_byte(file: usize, extent: usize) -> u8 {
+        (file * 31 + extent * 7 + 1) as u8
+    }
+
     pub fn text(&mut self, parent: usize, name: &[u8], text: &str) -> usize {
         self.file(parent, name, &[Part::Data(text.as_bytes())])
     }
