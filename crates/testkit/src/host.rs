@@ -77,8 +77,11 @@ fn xattrs(host: &Path) -> Xattrs {
     let mut found = Xattrs::new();
     for name in names.split(|&b| b == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 1 << 16];
-        let len = rustix::fs::lgetxattr(host, OsStr::from_bytes(name), &mut value)
-            .unwrap_or_else(|e| panic!("{host:?}: {e}"));
+        let len = match rustix::fs::lgetxattr(host, OsStr::from_bytes(name), &mut value) {
+            // squashfuse lists an attribute with an empty value, but then says that it is not there.
+            Err(rustix::io::Errno::NODATA) => 0,
+            len => len.unwrap_or_else(|e| panic!("{host:?}: {e}")),
+        };
         value.truncate(len);
         found.insert(name.to_vec(), value);
     }

@@ -1,9 +1,11 @@
-//! The kernel's own mount: the judge of what packfs writes.
+//! The kernel's own mount: the judge of what packfs writes. And peers' mounts, to hear a second opinion.
 
+use crate::Peer;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
-/// An image mounted by the kernel; unmounted when dropped.
+/// An image mounted by the kernel or a peer; unmounted when dropped.
 pub struct Mount {
     at: tempfile::TempDir,
 }
@@ -16,12 +18,23 @@ impl Mount {
         let at = tempfile::tempdir().map_err(|e| e.to_string())?;
         let mut mount = Command::new("mount");
         mount.args(["-t", format, "-o", "loop,ro"]).arg(image).arg(at.path());
-        let output = mount.output().map_err(|e| format!("mount: {e}"))?;
-        if output.status.success() {
-            Ok(Mount { at })
-        } else {
-            Err(String::from_utf8_lossy(&output.stderr).into())
+        succeeded(mount.output().map_err(|e| format!("mount: {e}"))?)?;
+        Ok(Mount { at })
+    }
+
+    /// Mounts an image with a peer that serves it through FUSE, such as `squashfuse`.
+    pub fn fuse(peer: &Peer, image: &Path) -> Result<Self, String> {
+        let at = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let outside = device(at.path());
+        succeeded(peer.command(&[&image, &at.path()]).output().map_err(|e| e.to_string())?)?;
+        let patience = Instant::now() + Duration::from_secs(10);
+        while device(at.path()) == outside {
+            if Instant::now() > patience {
+                return Err("nothing was mounted within ten seconds".into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
+        Ok(Mount { at })
     }
 
     /// Where the image is mounted.
@@ -34,4 +47,13 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.at.path()).status();
     }
+}
+
+fn succeeded(output: Output) -> Result<(), String> {
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
+}
+
+fn device(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|found| found.dev())
 }

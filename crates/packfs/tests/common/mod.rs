@@ -1,7 +1,7 @@
 //! Packing trees of the testkit.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use packfs_core::{Contents, PackSettings, Silent, Tree};
+use packfs_core::{Contents, Finding, Image, PackSettings, Severity, Silent, Tree, Volume};
 use packfs_image::FileImage;
 use packfs_pack::{PackOptions, PackReport, pack};
 use packfs_read::{ReadEngine, ReadOptions};
@@ -60,7 +60,8 @@ pub fn squash_report(
 #[track_caller]
 pub fn open_image(path: &Path) -> Arc<ReadEngine> {
     let image: Arc<dyn Image> = Arc::new(FileImage::open(path).unwrap());
-    let volume = Squashfs.open(Arc::clone(&image)).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    let format = packfs_formats::probe(&*image).unwrap().expect("an image of a known format");
+    let volume = format.open(Arc::clone(&image)).unwrap_or_else(|e| panic!("{path:?}: {e}"));
     let volume: Arc<dyn Volume> = volume.into();
     ReadEngine::new(image, volume, ReadOptions::default())
 }
