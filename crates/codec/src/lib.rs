@@ -11,7 +11,6 @@ mod deflate;
 mod error;
 mod lz4;
 mod lzma;
-#[path = "lzo_pending.rs"]
 pub mod lzo;
 mod lzo_glue;
 mod smallest;

@@ -2,7 +2,8 @@
 
 use packfs_core::codec::LzoVariant;
 
-use crate::{DecodeError, Decoder, EncodeError, Encoder, lzo};
+use crate::lzo::{self, LzoError};
+use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
 /// Encodes LZO1X blocks.
 pub(crate) struct LzoEncoder(lzo::Compressor);
@@ -25,6 +26,19 @@ pub(crate) struct LzoDecoder;
 
 impl Decoder for LzoDecoder {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        lzo::decompress(src, dst).map_err(|_| DecodeError::Corrupt("damaged LZO block"))
+        lzo::decompress(src, dst).map_err(decode_error)
+    }
+}
+
+/// Drops the offsets: blocks are small, and a caller that names the block has said where.
+fn decode_error(error: LzoError) -> DecodeError {
+    match error {
+        LzoError::OutputOverrun { .. } => DecodeError::TooLong,
+        LzoError::InputOverrun { .. } => DecodeError::Corrupt("LZO stream ends too early"),
+        LzoError::MissingEndMarker { .. } => DecodeError::Corrupt("LZO stream has no end marker"),
+        LzoError::LookbehindOverrun { .. } => DecodeError::Corrupt("LZO match before the start of the block"),
+        LzoError::BadEndMarker { .. } => DecodeError::Corrupt("damaged end marker of an LZO stream"),
+        LzoError::TrailingBytes { .. } => DecodeError::Corrupt("bytes after the end of the LZO stream"),
+        LzoError::RunLengthStream => DecodeError::Corrupt("LZO-RLE stream, which is another format"),
     }
 }

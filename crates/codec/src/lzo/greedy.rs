@@ -1,0 +1,66 @@
+//! The fast encoders: one table of recent places, the first match found is taken.
+//!
+//! Searches ever more sparsely the longer it finds nothing, so that incompressible input costs little. Places are
+//! kept modulo 64 KiB: an entry overtaken that way names a wrong place, which the comparison of the bytes reveals.
+
+use super::emit::Emitter;
+use super::format::DISTANCE_MAX;
+use super::words::{common_len, load4};
+
+/// Shortest match looked for.
+const MATCH_LEN_MIN: usize = 4;
+/// Bytes at the end where no search starts, so that words can be read there.
+const TAIL_LEN: usize = 8;
+/// Base-2 logarithm of the literals after which the search strides one byte further each time.
+const STRIDE_LOG: u32 = 5;
+
+/// Encodes `src` whole, except for the end marker. `table` is scratch of any content.
+pub(super) fn compress<const SLOTS: usize>(
+    table: &mut [u16; SLOTS],
+    src: &[u8],
+    dst: &mut [u8],
+) -> Option<usize> {
+    let mut out = Emitter::new(dst);
+    table.fill(0);
+    let limit = src.len().saturating_sub(TAIL_LEN);
+    // Literals not yet written start here.
+    let mut anchor = 0;
+    // Position 0 is in the table already: its entry is what an empty slot says.
+    let mut at = 1;
+    'search: while at < limit {
+        let word = load4(src, at);
+        let slot = &mut table[slot_of::<SLOTS>(word)];
+        let distance = usize::from((at as u16).wrapping_sub(*slot));
+        *slot = at as u16;
+        let same = load4(src, at.saturating_sub(distance)) == word;
+        if !(same & (distance.wrapping_sub(1) < at.min(DISTANCE_MAX))) {
+            at += 1 + ((at - anchor) >> STRIDE_LOG);
+            continue 'search;
+        }
+        let end = at + common_len(src, at - distance, at, MATCH_LEN_MIN, src.len() - at);
+        let mut start = at;
+        while start > anchor && start > distance && src[start - 1] == src[start - 1 - distance] {
+            start -= 1;
+        }
+        let run = start - anchor;
+        if run != 0 {
+            out.literals(src, anchor, run)?;
+        }
+        out.matched(distance, end - start, run)?;
+        anchor = end;
+        at = end;
+        if at < limit {
+            table[slot_of::<SLOTS>(load4(src, at - 2))] = (at - 2) as u16;
+        }
+    }
+    if anchor < src.len() {
+        out.literals(src, anchor, src.len() - anchor)?;
+    }
+    out.finish()
+}
+
+/// Where `word` is kept in a table of `SLOTS`, a power of two.
+#[inline(always)]
+fn slot_of<const SLOTS: usize>(word: u32) -> usize {
+    (word.wrapping_mul(0x9e37_79b1) >> (u32::BITS - SLOTS.trailing_zeros())) as usize
+}

@@ -1,0 +1,331 @@
+//! The dense encoder: of all ways to say the input in matches and literals, the shortest.
+//!
+//! Every cost in LZO1X is a whole number of bytes that depends, besides the match itself, only on the literals just
+//! before, so one pass forward finds the least: for each place the cheapest match that ends there, and from those the
+//! cheapest run of literals. Of equally long ways the one of fewer instructions wins, as it decodes faster.
+
+use super::chain::Chain;
+use super::emit::Emitter;
+use super::format::{
+    CARRIED_MAX, FAR_LEN_MAX, FIRST_RUN_MAX, MIDDLE_DISTANCE_MAX, MIDDLE_LEN_MAX, PAIR_DISTANCE_MAX,
+    PAIR_LEN, RUN_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_LEN_MAX, TRIPLE_DISTANCE_MAX, TRIPLE_LEN, extension_len,
+};
+
+/// Places decided upon at a time.
+const SEGMENT_LEN: usize = 1 << 15;
+/// Cost of one byte of output.
+const BYTE: u32 = 64;
+/// Cost of one instruction besides its bytes.
+const INSTRUCTION: u32 = 1;
+/// More than any cost within a segment.
+const UNREACHED: u32 = u32::MAX / 2;
+/// Cost of a segment's start; leaves room for the literals carried over to it.
+const START: u32 = BYTE * 4;
+/// Where an arrival by a pair keeps its run, as the distance needs only the bits below.
+const PAIR_RUN_SHIFT: u32 = 12;
+
+/// The cheapest match that ends at a place.
+#[derive(Clone, Copy)]
+struct Arrival {
+    cost: u32,
+    len: u16,
+    distance: u16,
+}
+
+impl Arrival {
+    const NONE: Arrival = Arrival { cost: UNREACHED, len: 0, distance: 0 };
+}
+
+/// A run of literals, which may be empty, and the match behind it.
+#[derive(Clone, Copy)]
+struct Step {
+    run: usize,
+    distance: usize,
+    len: usize,
+}
+
+/// A match found: how long, and how far back.
+#[derive(Clone, Copy)]
+struct Found {
+    len: usize,
+    distance: usize,
+}
+
+/// Scratch of the encoder and its effort.
+pub(super) struct Optimal {
+    finder: Chain,
+    /// Per two bytes, the newest place that has them, modulo 64 KiB.
+    pairs: Box<[u16; 1 << 16]>,
+    found: Vec<Found>,
+    arrivals: Vec<Arrival>,
+    /// Per place of the segment, the literals that end there in the cheapest way to it, as far as in the segment.
+    runs: Vec<u16>,
+    steps: Vec<Step>,
+    /// A match of this length is taken without asking what else could be.
+    nice_len: usize,
+}
+
+/// The cheapest ways to the place a segment has come to, by the literals they end in.
+struct Reached {
+    /// The cheapest match that ended here, one, two and three places ago.
+    matched: [u32; CARRIED_MAX + 1],
+    /// The cheapest way that ends in four literals or more.
+    long: u32,
+    long_run: usize,
+    /// Length at which the long run next needs an extension byte.
+    longer_at: usize,
+}
+
+impl Reached {
+    fn at_start(pending: usize, is_first: bool) -> Self {
+        let mut reached = Reached {
+            matched: [UNREACHED; CARRIED_MAX + 1],
+            long: UNREACHED,
+            long_run: pending,
+            longer_at: RUN_LEN_MAX + 1,
+        };
+        if is_first {
+            reached.long = START + BYTE;
+            reached.longer_at = FIRST_RUN_MAX + 1;
+        } else if pending <= CARRIED_MAX {
+            reached.matched[pending] = START - BYTE * pending as u32;
+        } else {
+            reached.long = START;
+            if pending > RUN_LEN_MAX {
+                reached.longer_at = RUN_LEN_MAX + 1 + 255 * extension_len(pending - RUN_LEN_MAX);
+            }
+        }
+        reached
+    }
+
+    /// Goes one place further, to where the cheapest match arrives at `cost`.
+    #[inline(always)]
+    fn advance(&mut self, cost: u32) {
+        let [zero, one, two, three] = self.matched;
+        self.long += BYTE;
+        self.long_run += 1;
+        if self.long_run == self.longer_at {
+            self.long += BYTE;
+            self.longer_at = if self.longer_at > FIRST_RUN_MAX { self.longer_at.max(274) } else { 19 };
+            self.longer_at = RUN_LEN_MAX + 1 + 255 * extension_len(self.long_run - RUN_LEN_MAX);
+        }
+        let fresh = three + BYTE * 5 + INSTRUCTION;
+        if fresh <= self.long {
+            self.long = fresh;
+            self.long_run = CARRIED_MAX + 1;
+            self.longer_at = RUN_LEN_MAX + 1;
+        }
+        self.matched = [cost, zero, one, two];
+    }
+
+    /// The cheapest way that ends in one to three literals.
+    #[inline(always)]
+    fn short(&self) -> (u32, usize) {
+        let [_, one, two, three] = self.matched;
+        let mut best = (one + BYTE, 1);
+        if two + BYTE * 2 < best.0 {
+            best = (two + BYTE * 2, 2);
+        }
+        if three + BYTE * 3 < best.0 {
+            best = (three + BYTE * 3, 3);
+        }
+        best
+    }
+
+    /// The cheapest way of all.
+    #[inline(always)]
+    fn best(&self, short: (u32, usize)) -> (u32, usize) {
+        let mut best = (self.matched[0], 0);
+        if short.0 < best.0 {
+            best = short;
+        }
+        if self.long < best.0 {
+            best = (self.long, self.long_run);
+        }
+        best
+    }
+}
+
+impl Optimal {
+    pub(super) fn new(nice_len: usize, finder: Chain) -> Self {
+        Optimal {
+            finder,
+            pairs: vec![0; 1 << 16].into_boxed_slice().try_into().expect("as long as asked for"),
+            found: Vec::new(),
+            arrivals: Vec::new(),
+            runs: Vec::new(),
+            steps: Vec::new(),
+            nice_len,
+        }
+    }
+
+    /// Encodes `src` whole; `None` if `dst` is too small.
+    pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+        self.finder.reset();
+        self.pairs.fill(0);
+        let mut out = Emitter::new(dst);
+        let mut anchor = 0;
+        let mut at = 0;
+        while at < src.len() {
+            let (end, nice) = self.decide(src, at, at - anchor);
+            for step in self.steps.iter().rev() {
+                anchor = put(&mut out, src, anchor, *step)?;
+            }
+            at = end;
+            if let Some(Found { len, distance }) = nice {
+                let len = super::words::common_len(src, at - distance, at, len, src.len() - at);
+                anchor = put(&mut out, src, anchor, Step { run: at - anchor, distance, len })?;
+                for place in at + 1..anchor {
+                    self.finder.skip(src, place);
+                    if let Some(two) = src.get(place..).and_then(|rest| rest.first_chunk::<2>()) {
+                        self.pairs[usize::from(u16::from_le_bytes(*two))] = place as u16;
+                    }
+                }
+                at = anchor;
+            }
+        }
+        if anchor < src.len() {
+            out.literals(src, anchor, src.len() - anchor)?;
+        }
+        out.finish()
+    }
+
+    /// Decides how to say what starts at `start`, where `pending` literals wait to be written: leaves the steps,
+    /// last first, and returns how far they go together with the match to take there, if it ends on a nice one.
+    fn decide(&mut self, src: &[u8], start: usize, pending: usize) -> (usize, Option<Found>) {
+        let segment_len = SEGMENT_LEN.min(src.len() - start);
+        if self.arrivals.len() <= segment_len {
+            self.arrivals.resize(segment_len + 1, Arrival::NONE);
+            self.runs.resize(segment_len + 1, 0);
+        }
+        let mut reached = Reached::at_start(pending, start == 0);
+        let mut at = 0;
+        let mut nice = None;
+        loop {
+            let short = reached.short();
+            let (cost, run) = reached.best(short);
+            self.runs[at] = run.min(at) as u16;
+            if at == segment_len {
+                break;
+            }
+            let pair = self.find(src, start + at);
+            if let Some(last) = self.found.last()
+                && last.len >= self.nice_len
+            {
+                nice = Some(*last);
+                break;
+            }
+            self.relax(at, segment_len, cost, run, short, pair);
+            at += 1;
+            reached.advance(self.arrivals[at].cost);
+        }
+        self.trace(at, pending);
+        let used = segment_len.min(at + self.nice_len);
+        self.arrivals[..=used].fill(Arrival::NONE);
+        (start + at, nice)
+    }
+
+    /// Inserts the place `at`, leaves its matches in `found`, and returns the distance of the nearest match of two
+    /// bytes if a pair can say it, else 0.
+    #[inline]
+    fn find(&mut self, src: &[u8], at: usize) -> usize {
+        let Self { finder, found, nice_len, .. } = self;
+        found.clear();
+        finder.insert(src, at, *nice_len, |len, distance| {
+            found.push(Found { len: len.min(*nice_len), distance })
+        });
+        let Some(two) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
+        let pair = &mut self.pairs[usize::from(u16::from_le_bytes(*two))];
+        let distance = usize::from((at as u16).wrapping_sub(*pair));
+        *pair = at as u16;
+        let is_near = distance.wrapping_sub(1) < at.min(PAIR_DISTANCE_MAX);
+        if is_near && src[at - distance..at - distance + 2] == *two { distance } else { 0 }
+    }
+
+    /// Offers every match found at place `at` of the segment to the places where it can end.
+    #[inline]
+    fn relax(
+        &mut self,
+        at: usize,
+        segment_len: usize,
+        cost: u32,
+        run: usize,
+        short: (u32, usize),
+        pair: usize,
+    ) {
+        let arrivals = &mut self.arrivals[at..=segment_len];
+        let room = arrivals.len() - 1;
+        if pair != 0 && room >= PAIR_LEN {
+            let marked = pair | short.1 << PAIR_RUN_SHIFT;
+            offer(arrivals, PAIR_LEN, PAIR_LEN, marked, short.0 + 2 * BYTE + INSTRUCTION);
+        }
+        let cost = cost + INSTRUCTION;
+        let mut from = TRIPLE_LEN;
+        for &Found { len, distance } in &self.found {
+            let len = len.min(room);
+            if distance <= SHORT_DISTANCE_MAX {
+                offer(arrivals, from, len.min(SHORT_LEN_MAX), distance, cost + 2 * BYTE);
+                from = from.max(SHORT_LEN_MAX + 1);
+            } else if distance <= TRIPLE_DISTANCE_MAX && from == TRIPLE_LEN && run > CARRIED_MAX {
+                offer(arrivals, from, len.min(TRIPLE_LEN), distance, cost + 2 * BYTE);
+                from += 1;
+            }
+            let len_max = if distance <= MIDDLE_DISTANCE_MAX { MIDDLE_LEN_MAX } else { FAR_LEN_MAX };
+            offer(arrivals, from, len.min(len_max), distance, cost + 3 * BYTE);
+            let mut from_long = from.max(len_max + 1);
+            while from_long <= len {
+                let extensions = extension_len(from_long - len_max);
+                let to = len.min(len_max + 255 * extensions);
+                offer(arrivals, from_long, to, distance, cost + (3 + extensions as u32) * BYTE);
+                from_long = to + 1;
+            }
+            from = len + 1;
+        }
+    }
+
+    /// Follows the cheapest way back from place `at` of the segment.
+    fn trace(&mut self, mut at: usize, pending: usize) {
+        self.steps.clear();
+        at -= usize::from(self.runs[at]);
+        while at > 0 {
+            let Arrival { len, distance, .. } = self.arrivals[at];
+            let (len, mut distance) = (usize::from(len), usize::from(distance));
+            at -= len;
+            let mut run = usize::from(self.runs[at]);
+            if len == PAIR_LEN {
+                run = distance >> PAIR_RUN_SHIFT;
+                distance &= (1 << PAIR_RUN_SHIFT) - 1;
+            }
+            if run >= at {
+                run = at + pending;
+                at = 0;
+            } else {
+                at -= run;
+            }
+            self.steps.push(Step { run, distance, len });
+        }
+    }
+}
+
+/// Offers one match to the places `from` to `to` ahead.
+#[inline(always)]
+fn offer(arrivals: &mut [Arrival], from: usize, to: usize, distance: usize, cost: u32) {
+    if from > to {
+        return;
+    }
+    for (arrival, len) in arrivals[from..=to].iter_mut().zip(from..) {
+        if cost < arrival.cost {
+            *arrival = Arrival { cost, len: len as u16, distance: distance as u16 };
+        }
+    }
+}
+
+/// Writes one step whose literals start at `anchor` and returns where the next one starts.
+#[inline]
+fn put(out: &mut Emitter<'_>, src: &[u8], anchor: usize, step: Step) -> Option<usize> {
+    if step.run != 0 {
+        out.literals(src, anchor, step.run)?;
+    }
+    out.matched(step.distance, step.len, step.run)?;
+    Some(anchor + step.run + step.len)
+}

@@ -1,0 +1,33 @@
+//! Reading the input in words: loads and the length two places have in common.
+
+/// The four bytes at `at`.
+#[inline(always)]
+pub(super) fn load4(src: &[u8], at: usize) -> u32 {
+    let bytes: [u8; 4] = src[at..at + 4].try_into().expect("four bytes");
+    u32::from_le_bytes(bytes)
+}
+
+/// The eight bytes at `at`.
+#[inline(always)]
+pub(super) fn load8(src: &[u8], at: usize) -> u64 {
+    let bytes: [u8; 8] = src[at..at + 8].try_into().expect("eight bytes");
+    u64::from_le_bytes(bytes)
+}
+
+/// How many bytes at `left` and at `right`, which lies after it, are equal, of which `known` are known to be; looks
+/// no further than `right + max`, which must lie within `src`.
+#[inline(always)]
+pub(super) fn common_len(src: &[u8], left: usize, right: usize, known: usize, max: usize) -> usize {
+    let mut len = known;
+    while len + 8 <= max {
+        let differing = load8(src, left + len) ^ load8(src, right + len);
+        if differing != 0 {
+            return len + (differing.trailing_zeros() / 8) as usize;
+        }
+        len += 8;
+    }
+    while len < max && src[left + len] == src[right + len] {
+        len += 1;
+    }
+    len
+}
