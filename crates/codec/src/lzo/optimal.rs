@@ -232,7 +232,7 @@ impl Optimal {
         let Self { finder, found, nice_len, .. } = self;
         found.clear();
         finder.insert(src, at, *nice_len, |len, distance| {
-            found.push(Found { len: len.min(*nice_len), distance })
+            found.push(Found { len: len.min(*nice_len), distance });
         });
         let Some(two) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
         let pair = &mut self.pairs[usize::from(u16::from_le_bytes(*two))];

@@ -28,7 +28,7 @@ impl Random {
         let mut bytes = Vec::with_capacity(len + 1000);
         while bytes.len() < len {
             let part = 1 + self.next() as usize % [4, 20, 300, 3000][self.next() as usize % 4];
-            if bytes.is_empty() || self.next() % 3 == 0 {
+            if bytes.is_empty() || self.next().is_multiple_of(3) {
                 bytes.extend((0..part).map(|_| (self.next() % 200) as u8));
             } else {
                 let distance = 1 + self.next() as usize
@@ -111,7 +111,7 @@ fn damaged_streams_are_errors_or_other_bytes_and_never_more() {
             let at = random.next() as usize % damaged.len();
             damaged[at] = random.next() as u8;
         }
-        if random.next() % 8 == 0 {
+        if random.next().is_multiple_of(8) {
             damaged.truncate(random.next() as usize % damaged.len());
         }
         refused += u32::from(decompress(&damaged, &mut back).is_err());
