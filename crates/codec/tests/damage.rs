@@ -40,7 +40,7 @@ fn every_truncation_is_an_error() {
             // LZ4 has no end of its own: a block cut between two sequences is a shorter block.
             match decode_guarded(&mut *decoder, &packed[..len], PLAIN_LEN) {
                 Ok(plain_len) => {
-                    assert!(algorithm == Algorithm::Lz4 && plain_len < PLAIN_LEN, "{algorithm} {len}")
+                    assert!(algorithm == Algorithm::Lz4 && plain_len < PLAIN_LEN, "{algorithm} {len}");
                 }
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
