@@ -11,12 +11,14 @@ mod order;
 mod rules;
 mod shape;
 mod shaper;
+mod tar;
 
 pub use dir::load_dir;
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};
 pub use shaper::{Shaper, shape_tree};
+pub use tar::{Compression, TarInput, compression_of, load_tar, looks_like_tar};
 
 use packfs_core::{Contents, Tree};
 use std::sync::Arc;

@@ -1,0 +1,101 @@
+//! Contents of members, read where they stand in the archive or its spool file.
+
+use super::sparse::SparseMap;
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// Where each file's data is.
+#[derive(Default)]
+pub(super) struct Stored {
+    rows: Vec<Row>,
+    maps: Vec<SparseMap>,
+}
+
+struct Row {
+    offset: u64,
+    len: u64,
+    /// Index of its map, if it is sparse.
+    map: Option<u32>,
+}
+
+impl Stored {
+    /// Adds a file whose `len` bytes stand at `offset`.
+    pub(super) fn add(&mut self, offset: u64, len: u64) -> ContentId {
+        self.rows.push(Row { offset, len, map: None });
+        ContentId(self.rows.len() as u64 - 1)
+    }
+
+    /// Adds a file whose stored bytes start at `offset`.
+    pub(super) fn add_sparse(&mut self, offset: u64, map: SparseMap) -> ContentId {
+        self.rows.push(Row { offset, len: map.len, map: Some(self.maps.len() as u32) });
+        self.maps.push(map);
+        ContentId(self.rows.len() as u64 - 1)
+    }
+}
+
+/// See the module.
+pub(super) struct TarContents {
+    pub file: File,
+    pub name: String,
+    pub stored: Stored,
+}
+
+impl Contents for TarContents {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let row = usize::try_from(id.0).ok().and_then(|index| self.stored.rows.get(index));
+        let row = row.ok_or_else(|| Error::failed(format!("no member with id {}", id.0)))?;
+        Ok(Box::new(TarReader { contents: self, row }))
+    }
+}
+
+struct TarReader<'a> {
+    contents: &'a TarContents,
+    row: &'a Row,
+}
+
+impl TarReader<'_> {
+    fn map(&self) -> Option<&SparseMap> {
+        self.row.map.and_then(|index| self.contents.stored.maps.get(index as usize))
+    }
+
+    fn read_stored(&self, at: u64, buf: &mut [u8]) -> Result<()> {
+        self.contents.file.read_exact_at(buf, self.row.offset + at).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                Error::failed(format!("{} became shorter while it was being packed", self.contents.name))
+            }
+            _ => Error::io(format!("cannot read {}", self.contents.name), error),
+        })
+    }
+}
+
+impl ContentReader for TarReader<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > self.row.len {
+            return Err(Error::failed(format!(
+                "wanted {} bytes at {offset} of a file of {}",
+                buf.len(),
+                self.row.len
+            )));
+        }
+        let Some(map) = self.map() else { return self.read_stored(offset, buf) };
+        buf.fill(0);
+        let mut at = offset;
+        while let Some(run) = map.run_behind(at).filter(|run| run.file.start < end) {
+            let (from, to) = (run.file.start.max(at), run.file.end.min(end));
+            let part = &mut buf[(from - offset) as usize..(to - offset) as usize];
+            self.read_stored(run.stored + (from - run.file.start), part)?;
+            at = to;
+        }
+        Ok(())
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        match self.map() {
+            None => Ok((offset < self.row.len).then_some(offset..self.row.len)),
+            Some(map) => Ok(map.run_behind(offset).map(|run| run.file.start.max(offset)..run.file.end)),
+        }
+    }
+}

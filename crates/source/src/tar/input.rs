@@ -1,0 +1,189 @@
+//! The bytes of an archive from start to end: read in place where that is possible, else kept in a spool file.
+
+use super::header::{BLOCK_LEN, Block};
+use packfs_core::{Error, Result, ResultExt};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const BUFFER_LEN: usize = 256 << 10;
+
+/// See the module.
+pub(super) struct Input {
+    name: String,
+    offset: u64,
+    /// A block that was looked at before its turn.
+    peeked: Option<Block>,
+    from: From,
+}
+
+enum From {
+    /// A file that data is read from later, where it stands.
+    Place { file: File, len: u64, buffer: Vec<u8>, buffer_start: u64 },
+    /// Anything else: data is copied to a file without a name.
+    Stream { reader: BufReader<Box<dyn Read + Send>>, spool: File, spool_len: u64 },
+}
+
+impl Input {
+    pub(super) fn in_place(file: File, name: String) -> Result<Self> {
+        let len = file.metadata().or_io(|| format!("cannot read {name}"))?.len();
+        let from = From::Place { file, len, buffer: Vec::new(), buffer_start: 0 };
+        Ok(Input { name, offset: 0, peeked: None, from })
+    }
+
+    pub(super) fn stream(reader: Box<dyn Read + Send>, name: String, spool_dir: &Path) -> Result<Self> {
+        let spool = nameless_file(spool_dir)?;
+        let reader = BufReader::with_capacity(BUFFER_LEN, reader);
+        Ok(Input { name, offset: 0, peeked: None, from: From::Stream { reader, spool, spool_len: 0 } })
+    }
+
+    /// What messages call the archive.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How far it was read.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset - if self.peeked.is_some() { BLOCK_LEN as u64 } else { 0 }
+    }
+
+    /// The next block; `None` where the archive ends.
+    pub(super) fn block(&mut self) -> Result<Option<Block>> {
+        if let Some(block) = self.peeked.take() {
+            return Ok(Some(block));
+        }
+        let mut block = [0; BLOCK_LEN];
+        match self.read(&mut block)? {
+            0 => Ok(None),
+            BLOCK_LEN => Ok(Some(block)),
+            len => Err(self.cut_off(len)),
+        }
+    }
+
+    /// The next block, which comes again.
+    pub(super) fn peek(&mut self) -> Result<Option<Block>> {
+        self.peeked = self.block()?;
+        Ok(self.peeked)
+    }
+
+    fn cut_off(&self, len: usize) -> Error {
+        let fault = format!("ends {len} bytes into a block at offset {:#x}", self.offset - len as u64);
+        Error::corrupt(format!("tar archive {}", self.name), fault).hint("the archive is cut off")
+    }
+
+    /// Reads until `buf` is full or the archive ends.
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let failed = || format!("cannot read {}", self.name);
+        let mut filled = 0;
+        while filled < buf.len() {
+            let part = &mut buf[filled..];
+            let len = match &mut self.from {
+                From::Stream { reader, .. } => match reader.read(part) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    len => len.or_io(failed)?,
+                },
+                From::Place { file, buffer, buffer_start, .. } => {
+                    let at = self.offset + filled as u64;
+                    if at < *buffer_start || at >= *buffer_start + buffer.len() as u64 {
+                        buffer.resize(BUFFER_LEN, 0);
+                        let len = file.read_at(buffer, at).or_io(failed)?;
+                        buffer.truncate(len);
+                        *buffer_start = at;
+                    }
+                    let ready = &buffer[(at - *buffer_start) as usize..];
+                    let len = ready.len().min(part.len());
+                    part[..len].copy_from_slice(&ready[..len]);
+                    len
+                }
+            };
+            if len == 0 {
+                break;
+            }
+            filled += len;
+        }
+        self.offset += filled as u64;
+        Ok(filled)
+    }
+
+    /// Reads data that is kept in memory, with its padding. The caller has limited its length.
+    pub(super) fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while bytes.len() < len.next_multiple_of(BLOCK_LEN) {
+            let block = self.block()?.ok_or_else(|| self.cut_off(0))?;
+            bytes.extend_from_slice(&block);
+        }
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+
+    /// Passes over data with its padding; returns where it can be read later.
+    pub(super) fn data(&mut self, len: u64) -> Result<u64> {
+        let padded = len.checked_next_multiple_of(BLOCK_LEN as u64).ok_or_else(|| self.cut_off(0))?;
+        let start = self.offset();
+        if let From::Place { len: file_len, .. } = &self.from {
+            let end = start.checked_add(padded).filter(|end| end <= file_len).ok_or_else(|| {
+                let fault = format!("{len} bytes of data at {start:#x} end behind its {file_len} bytes");
+                Error::corrupt(format!("tar archive {}", self.name), fault).hint("the archive is cut off")
+            })?;
+            self.peeked = None;
+            self.offset = end;
+            return Ok(start);
+        }
+        self.spool(len, padded)
+    }
+
+    fn spool(&mut self, len: u64, padded: u64) -> Result<u64> {
+        let From::Stream { spool_len: at, .. } = self.from else { return Ok(0) };
+        let mut buffer = vec![0; (padded as usize).min(BUFFER_LEN)];
+        let mut done = 0;
+        while done < padded {
+            let part = &mut buffer[..(padded - done).min(BUFFER_LEN as u64) as usize];
+            let mut filled = 0;
+            if let Some(block) = self.peeked.take() {
+                part[..BLOCK_LEN].copy_from_slice(&block);
+                filled = BLOCK_LEN;
+            }
+            let got = filled + self.read(&mut part[filled..])?;
+            if got < part.len() {
+                return Err(self.cut_off(got % BLOCK_LEN));
+            }
+            let From::Stream { spool, spool_len, .. } = &mut self.from else { return Ok(0) };
+            let wanted = (len - done.min(len)).min(part.len() as u64) as usize;
+            spool.write_all(&part[..wanted]).or_io(|| {
+                "cannot write to the temporary file that holds the archive's contents (TMPDIR says where)"
+                    .to_string()
+            })?;
+            *spool_len += wanted as u64;
+            done += part.len() as u64;
+        }
+        Ok(at)
+    }
+
+    /// Reads to the end, so that a decoder sees its checksums, and returns the file that data is in.
+    pub(super) fn finish(self) -> Result<(File, String)> {
+        match self.from {
+            From::Place { file, .. } => Ok((file, self.name)),
+            From::Stream { mut reader, spool, .. } => {
+                std::io::copy(&mut reader, &mut std::io::sink())
+                    .or_io(|| format!("cannot read {}", self.name))?;
+                Ok((spool, self.name))
+            }
+        }
+    }
+}
+
+/// A file that is gone when it is closed, whatever happens.
+fn nameless_file(folder: &Path) -> Result<File> {
+    let failed = || format!("cannot create a temporary file in {folder:?}");
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    if let Ok(file) = rustix::fs::open(folder, flags, Mode::from_raw_mode(0o600)) {
+        return Ok(file.into());
+    }
+    let path = folder.join(format!(".packfs-spool-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let file = File::options().read(true).write(true).create_new(true).open(&path).or_io(failed)?;
+    std::fs::remove_file(&path).or_io(failed)?;
+    Ok(file)
+}

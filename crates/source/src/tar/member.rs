@@ -1,0 +1,323 @@
+//! Turns headers into entries: applies what extended headers said before, checks what cannot be held.
+
+use super::contents::Stored;
+use super::header::{BLOCK_LEN, Field, Header};
+use super::input::Input;
+use super::pax::{Records, decimal};
+use super::sparse::{SparseMap, old_entries};
+use crate::shaper::Shaper;
+use packfs_core::{
+    DeviceNumber, Error, ImagePath, Meta, NodeKind, Owner, Result, Timestamp, Xattrs, escaped,
+};
+
+/// Longest extended header, in bytes: attributes of 64 KiB each, many of them.
+const EXTENDED_LEN_MAX: u64 = 64 << 20;
+/// Longest target of a symbolic link that SquashFS and most systems can hold.
+const TARGET_LEN_MAX: usize = 65_535;
+/// Most entries of a sparse map.
+const SPARSE_ENTRIES_MAX: u64 = 16 << 20;
+
+/// Collects members; see the module.
+pub(super) struct Members<'a> {
+    shaper: Shaper<'a>,
+    stored: Stored,
+    /// What global headers said so far.
+    global: Records,
+    /// What headers before the next member said of it.
+    next: Option<Records>,
+    long_path: Option<Vec<u8>>,
+    long_link: Option<Vec<u8>>,
+}
+
+/// A member's header with what else is known of it.
+struct Member<'a> {
+    header: &'a Header<'a>,
+    start: u64,
+    records: Records,
+    path: Vec<u8>,
+    link: Vec<u8>,
+    size: u64,
+}
+
+impl<'a> Members<'a> {
+    pub(super) fn new(shaper: Shaper<'a>) -> Self {
+        let (global, stored) = (Records::default(), Stored::default());
+        Members { shaper, stored, global, next: None, long_path: None, long_link: None }
+    }
+
+    /// Ends the archive.
+    ///
+    /// Errors: `Corrupt` if an extended header has no member behind it.
+    pub(super) fn finish(self, input: &Input) -> Result<(Shaper<'a>, Stored)> {
+        if self.next.is_some() || self.long_path.is_some() || self.long_link.is_some() {
+            return Err(fault(input, input.offset(), "the archive ends behind an extended header"));
+        }
+        Ok((self.shaper, self.stored))
+    }
+
+    /// Takes one header and the data behind it.
+    pub(super) fn take(&mut self, header: &Header<'_>, start: u64, input: &mut Input) -> Result<()> {
+        let size = |members: &Self| members.size(header, start, input);
+        match header.typeflag() {
+            b'x' | b'X' => {
+                let bytes = extended(size(self)?, start, input)?;
+                let mut records = self.next.take().unwrap_or_else(|| self.global.clone());
+                records.add(&bytes).map_err(|what| fault(input, start, &what))?;
+                self.next = Some(records);
+            }
+            b'g' => {
+                let bytes = extended(size(self)?, start, input)?;
+                self.global.add(&bytes).map_err(|what| fault(input, start, &what))?;
+            }
+            b'L' => self.long_path = Some(long_name(extended(size(self)?, start, input)?)),
+            b'K' => self.long_link = Some(long_name(extended(size(self)?, start, input)?)),
+            b'V' => {}
+            b'M' => {
+                let what = format!("multi-volume member in {} at {start:#x}", input.name());
+                return Err(
+                    Error::unsupported("tar archive", what).hint("join the volumes with GNU tar first")
+                );
+            }
+            _ => {
+                let member = self.member(header, start, input)?;
+                let path = member.path.clone();
+                self.add(member, input).map_err(|error| error.at(format!("\"{}\"", escaped(&path))))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&self, header: &Header<'_>, start: u64, input: &Input) -> Result<u64> {
+        number(header, Field::Size, start, input)
+    }
+
+    fn member<'h>(&mut self, header: &'h Header<'h>, start: u64, input: &Input) -> Result<Member<'h>> {
+        let mut records = self.next.take().unwrap_or_else(|| self.global.clone());
+        let path = records.sparse.path.take().or(records.path.take()).or(self.long_path.take());
+        let link = records.link.take().or(self.long_link.take());
+        (self.long_path, self.long_link) = (None, None);
+        // An extended header's size overrides the header's, or hidden members could stand where other tools see data.
+        let size = records.size.map_or_else(|| self.size(header, start, input), Ok)?;
+        Ok(Member {
+            header,
+            start,
+            records,
+            path: path.unwrap_or_else(|| header.path()),
+            link: link.unwrap_or_else(|| header.link().to_vec()),
+            size,
+        })
+    }
+
+    fn add(&mut self, member: Member<'_>, input: &mut Input) -> Result<()> {
+        let start = member.start;
+        let path = image_path(&member.path, start, input)?;
+        let meta = member.meta(input)?;
+        let is_dir_by_name = member.path.ends_with(b"/");
+        let device = |input: &Input| -> Result<DeviceNumber> {
+            let part = |field| number(member.header, field, start, input);
+            let number =
+                DeviceNumber { major: narrow(part(Field::Major)?), minor: narrow(part(Field::Minor)?) };
+            if DeviceNumber::decode(number.encode()) != number {
+                let what = format!(
+                    "device number {}, {}: at most 4095, 1048575 allowed",
+                    number.major, number.minor
+                );
+                return Err(fault(input, start, &what));
+            }
+            Ok(number)
+        };
+        let kind = match member.header.typeflag() {
+            b'1' => return self.add_link(&member, path, meta, input),
+            b'2' => {
+                if member.link.is_empty() || member.link.len() > TARGET_LEN_MAX {
+                    let what =
+                        format!("target of {} bytes: 1 to {TARGET_LEN_MAX} allowed", member.link.len());
+                    return Err(fault(input, start, &what));
+                }
+                NodeKind::Symlink(member.link.clone().into())
+            }
+            b'3' => NodeKind::CharDevice(device(input)?),
+            b'4' => NodeKind::BlockDevice(device(input)?),
+            b'5' | b'D' => NodeKind::Directory,
+            b'6' => NodeKind::Fifo,
+            b'S' => self.old_sparse(&member, input)?,
+            0 | b'0' if is_dir_by_name => NodeKind::Directory,
+            0 | b'0' | b'7' => self.file(&member, input)?,
+            other => {
+                let what = format!("member of unknown type \"{}\"", escaped(&[other]));
+                return Err(Error::unsupported(
+                    "tar archive",
+                    format!("{what} in {} at {start:#x}", input.name()),
+                ));
+            }
+        };
+        if !matches!(kind, NodeKind::File { .. }) {
+            // Nothing but files has data; `D` lists what a directory held.
+            input.data(member.size)?;
+        }
+        self.shaper.add(&path, kind, meta, member.xattrs())
+    }
+
+    fn add_link(
+        &mut self,
+        member: &Member<'_>,
+        path: ImagePath,
+        meta: Meta,
+        input: &mut Input,
+    ) -> Result<()> {
+        // Old archives give the target's size without data; new ones may repeat the data.
+        if member.size > 0 {
+            let next_is_header =
+                input.peek()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
+            if !next_is_header {
+                let content = self.stored.add(input.data(member.size)?, member.size);
+                let kind = NodeKind::File { len: member.size, content };
+                return self.shaper.add(&path, kind, meta, member.xattrs());
+            }
+        }
+        let target = image_path(&member.link, member.start, input)?;
+        self.shaper.link(&path, &target)
+    }
+
+    fn file(&mut self, member: &Member<'_>, input: &mut Input) -> Result<NodeKind> {
+        let sparse = &member.records.sparse;
+        let (len, content) = match (&sparse.map, sparse.in_data) {
+            (_, true) => return self.sparse_in_data(member, input),
+            (Some(numbers), _) => {
+                let len = sparse.real_len.unwrap_or(member.size);
+                let map = SparseMap::new(numbers, len, member.size)
+                    .map_err(|what| fault(input, member.start, &what))?;
+                (len, self.stored.add_sparse(input.data(member.size)?, map))
+            }
+            (None, _) => (member.size, self.stored.add(input.data(member.size)?, member.size)),
+        };
+        Ok(NodeKind::File { len, content })
+    }
+
+    /// GNU's newest way: the map stands before the data, in decimal lines, padded to a block.
+    fn sparse_in_data(&mut self, member: &Member<'_>, input: &mut Input) -> Result<NodeKind> {
+        let wrong = |input: &Input, what: &str| fault(input, member.start, what);
+        let mut left = member.size;
+        let mut lines: Vec<u64> = Vec::new();
+        let mut digits = Vec::new();
+        while lines.first().is_none_or(|&count| (lines.len() as u64 - 1) < count.saturating_mul(2)) {
+            if lines.first().is_some_and(|&count| count > SPARSE_ENTRIES_MAX) {
+                return Err(wrong(input, "its sparse map has too many entries"));
+            }
+            left = left
+                .checked_sub(BLOCK_LEN as u64)
+                .ok_or_else(|| wrong(input, "its sparse map is cut off"))?;
+            for byte in input.bytes(BLOCK_LEN)? {
+                let wanted = lines.first().map_or(1, |&count| count.saturating_mul(2).saturating_add(1));
+                match byte {
+                    _ if lines.len() as u64 == wanted => break,
+                    b'\n' => {
+                        let line = decimal(&digits).filter(|_| !digits.is_empty());
+                        lines.push(line.ok_or_else(|| {
+                            wrong(input, "its sparse map holds something that is no number")
+                        })?);
+                        digits.clear();
+                    }
+                    _ if digits.len() < 20 => digits.push(byte),
+                    _ => return Err(wrong(input, "its sparse map holds something that is no number")),
+                }
+            }
+        }
+        let len =
+            member.records.sparse.real_len.ok_or_else(|| wrong(input, "its sparse map has no real size"))?;
+        let map = SparseMap::new(&lines[1..], len, left).map_err(|what| wrong(input, &what))?;
+        let content = self.stored.add_sparse(input.data(left)?, map);
+        Ok(NodeKind::File { len, content })
+    }
+
+    /// GNU's oldest way: the map stands in the header and in blocks behind it.
+    fn old_sparse(&mut self, member: &Member<'_>, input: &mut Input) -> Result<NodeKind> {
+        let wrong =
+            |input: &Input| fault(input, member.start, "its sparse map holds something that is no number");
+        let (entries, mut more, real_len) = member.header.sparse();
+        let mut numbers = Vec::new();
+        old_entries(entries, &mut numbers).ok_or_else(|| wrong(input))?;
+        while more {
+            let block = input.bytes(BLOCK_LEN)?;
+            old_entries(&block[..504], &mut numbers).ok_or_else(|| wrong(input))?;
+            more = block[504] != 0;
+            if numbers.len() as u64 > SPARSE_ENTRIES_MAX {
+                return Err(fault(input, member.start, "its sparse map has too many entries"));
+            }
+        }
+        let len = real_len.and_then(|len| u64::try_from(len).ok()).ok_or_else(|| wrong(input))?;
+        let map =
+            SparseMap::new(&numbers, len, member.size).map_err(|what| fault(input, member.start, &what))?;
+        let content = self.stored.add_sparse(input.data(member.size)?, map);
+        Ok(NodeKind::File { len, content })
+    }
+}
+
+impl Member<'_> {
+    fn meta(&self, input: &Input) -> Result<Meta> {
+        let id = |known: Option<u32>, field: Field| match known {
+            Some(id) => Ok(id),
+            None => {
+                let id = number(self.header, field, self.start, input)?;
+                u32::try_from(id).map_err(|_| {
+                    fault(input, self.start, &format!("{} {id}: at most {} allowed", field.name(), u32::MAX))
+                })
+            }
+        };
+        let owner = Owner { uid: id(self.records.uid, Field::Uid)?, gid: id(self.records.gid, Field::Gid)? };
+        let mode = number(self.header, Field::Mode, self.start, input)?;
+        let mtime = match self.records.mtime {
+            Some(mtime) => mtime,
+            None => Timestamp::from_seconds(signed_number(self.header, Field::Mtime, self.start, input)?),
+        };
+        Ok(Meta { mode: (mode & 0o7777) as u16, owner, mtime })
+    }
+
+    fn xattrs(&self) -> Xattrs {
+        let mut xattrs = self.records.encoded_xattrs.clone();
+        xattrs.extend(self.records.xattrs.clone());
+        xattrs
+    }
+}
+
+/// Device numbers beyond 32 bits become ones that no device has.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn signed_number(header: &Header<'_>, field: Field, start: u64, input: &Input) -> Result<i64> {
+    header.number(field).ok_or_else(|| fault(input, start, &format!("its {} is no number", field.name())))
+}
+
+fn number(header: &Header<'_>, field: Field, start: u64, input: &Input) -> Result<u64> {
+    let found = signed_number(header, field, start, input)?;
+    u64::try_from(found)
+        .map_err(|_| fault(input, start, &format!("{} {found}: must not be negative", field.name())))
+}
+
+/// Data of an extended header, in memory.
+fn extended(size: u64, start: u64, input: &mut Input) -> Result<Vec<u8>> {
+    if size > EXTENDED_LEN_MAX {
+        return Err(fault(
+            input,
+            start,
+            &format!("extended header of {size} bytes: at most {EXTENDED_LEN_MAX} allowed"),
+        ));
+    }
+    input.bytes(size as usize)
+}
+
+fn long_name(mut bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(end) = bytes.iter().position(|&b| b == 0) {
+        bytes.truncate(end);
+    }
+    bytes
+}
+
+fn image_path(path: &[u8], start: u64, input: &Input) -> Result<ImagePath> {
+    ImagePath::parse(path).map_err(|error| fault(input, start, &error.to_string()))
+}
+
+fn fault(input: &Input, start: u64, what: &str) -> Error {
+    Error::corrupt(format!("tar archive {}", input.name()), format!("member at {start:#x}: {what}"))
+}

@@ -1,0 +1,125 @@
+//! The tar source: v7, ustar, PAX and GNU archives, sparse members in every dialect, compressed or not.
+//!
+//! Headers are read once, in order; the last member of a name wins. An uncompressed file's contents are read where they
+//! stand when they are packed; those of a stream are kept in a file without a name, so memory stays bounded. Everything
+//! that is cut off, contradicts itself or cannot be held is an error that names the member and where it starts.
+
+mod acl;
+mod compression;
+mod contents;
+mod header;
+mod input;
+mod member;
+mod pax;
+mod sparse;
+
+pub use compression::{Compression, compression_of};
+pub use header::looks_like_tar;
+
+use crate::Loaded;
+use crate::shape::Shape;
+use crate::shaper::Shaper;
+use contents::TarContents;
+use header::{BLOCK_LEN, Header};
+use input::Input;
+use member::Members;
+use packfs_core::{Error, Progress, Result, ResultExt, Stage};
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where an archive comes from.
+pub enum TarInput {
+    /// A file, compressed or not.
+    File(PathBuf),
+    /// Anything that can be read from start to end, compressed or not.
+    Stream {
+        /// The bytes.
+        reader: Box<dyn Read + Send>,
+        /// What messages call it, such as `standard input`.
+        name: String,
+        /// Where contents are kept meanwhile, in a file without a name.
+        spool_dir: PathBuf,
+    },
+}
+
+/// Looks through an archive.
+///
+/// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad globs, `Cancelled`.
+pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    progress.begin(Stage::Scan, 0, 0);
+    let mut input = open(input)?;
+    let mut members = Members::new(Shaper::new(shape)?);
+    let mut seen_any = false;
+    loop {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        let start = input.offset();
+        let Some(block) = input.block()? else {
+            // Some writers leave the end out, but an empty file is no archive.
+            if seen_any {
+                break;
+            }
+            return Err(Error::corrupt(format!("tar archive {}", input.name()), "is empty"));
+        };
+        if block == [0; BLOCK_LEN] {
+            match input.peek()? {
+                Some(next) if next != [0; BLOCK_LEN] => {
+                    let fault = format!(
+                        "block of zeros at {start:#x}, but more behind it; two of them end an archive"
+                    );
+                    return Err(Error::corrupt(format!("tar archive {}", input.name()), fault));
+                }
+                _ => break,
+            }
+        }
+        let Some(header) = Header::new(&block) else {
+            let fault = format!("header at {start:#x}: its checksum is wrong");
+            let error = Error::corrupt(format!("tar archive {}", input.name()), fault);
+            return Err(if seen_any { error } else { error.hint("this may be no tar archive") });
+        };
+        seen_any = true;
+        members.take(&header, start, &mut input)?;
+        progress.advance(1, 0, 0);
+    }
+    let (shaper, stored) = members.finish(&input)?;
+    let (file, name) = input.finish()?;
+    let (tree, notes) = shaper.finish()?;
+    Ok(Loaded { tree, contents: Arc::new(TarContents { file, name, stored }), notes })
+}
+
+fn open(input: TarInput) -> Result<Input> {
+    let (reader, name, spool_dir): (Box<dyn Read + Send>, _, _) = match input {
+        TarInput::Stream { reader, name, spool_dir } => (reader, name, spool_dir),
+        TarInput::File(path) => {
+            let name = format!("{path:?}");
+            let file = File::open(&path).or_io(|| format!("cannot open {name}"))?;
+            if compression_of(&beginning(&file, &path)?).is_none() {
+                return Input::in_place(file, name);
+            }
+            (Box::new(file), name, std::env::temp_dir())
+        }
+    };
+    let mut reader = reader;
+    let mut beginning = Vec::new();
+    reader.by_ref().take(16).read_to_end(&mut beginning).or_io(|| format!("cannot read {name}"))?;
+    let compression = compression_of(&beginning);
+    let whole: Box<dyn Read + Send> = Box::new(Cursor::new(beginning).chain(reader));
+    let plain = match compression {
+        Some(compression) => {
+            compression::decoded(whole, compression).or_io(|| format!("cannot read {name}"))?
+        }
+        None => whole,
+    };
+    Input::stream(plain, name, &spool_dir)
+}
+
+fn beginning(file: &File, path: &Path) -> Result<Vec<u8>> {
+    use std::os::unix::fs::FileExt;
+    let mut beginning = vec![0; 16];
+    let len = file.read_at(&mut beginning, 0).or_io(|| format!("cannot read {path:?}"))?;
+    beginning.truncate(len);
+    Ok(beginning)
+}

@@ -1,0 +1,94 @@
+//! Maps of sparse members: which stretches of the file are stored, one behind the other.
+
+use super::header::number;
+use std::ops::Range;
+
+/// The stored stretches of a file, in order and apart, and where each lies in the stored bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SparseMap {
+    pub len: u64,
+    pub runs: Vec<Run>,
+}
+
+/// One stored stretch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub file: Range<u64>,
+    /// Offset in the stored bytes.
+    pub stored: u64,
+}
+
+impl SparseMap {
+    /// Checks a map of offsets and lengths in turn against the file's length and that of the stored bytes.
+    ///
+    /// Errors say what is wrong.
+    pub(super) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
+        if !numbers.len().is_multiple_of(2) {
+            return Err("its sparse map ends in the middle of an entry".into());
+        }
+        let mut runs = Vec::with_capacity(numbers.len() / 2);
+        let (mut last_end, mut stored) = (0, 0);
+        for pair in numbers.chunks_exact(2) {
+            let end = pair[0].checked_add(pair[1]).filter(|&end| pair[0] >= last_end && end <= len);
+            let Some(end) = end else {
+                return Err(format!(
+                    "its sparse map has {} bytes at {}; they must follow byte {last_end} and end by {len}",
+                    pair[1], pair[0]
+                ));
+            };
+            if pair[1] > 0 {
+                runs.push(Run { file: pair[0]..end, stored });
+                stored += pair[1];
+                last_end = end;
+            }
+        }
+        if stored != stored_len {
+            return Err(format!("its sparse map adds up to {stored} bytes, but {stored_len} are stored"));
+        }
+        Ok(SparseMap { len, runs })
+    }
+
+    /// The first stored stretch that ends behind `offset`.
+    pub(super) fn run_behind(&self, offset: u64) -> Option<&Run> {
+        self.runs.get(self.runs.partition_point(|run| run.file.end <= offset))
+    }
+}
+
+/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an entry that is no number.
+pub(super) fn old_entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
+    for entry in bytes.chunks_exact(24) {
+        if entry[0] == 0 {
+            break;
+        }
+        numbers.push(u64::try_from(number(&entry[..12])?).ok()?);
+        numbers.push(u64::try_from(number(&entry[12..])?).ok()?);
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_must_rise_stay_inside_and_add_up() {
+        assert!(SparseMap::new(&[0, 10, 20, 5, 100, 0], 100, 15).is_ok());
+        for (numbers, len, stored_len) in [
+            (&[0, 10, 5, 5][..], 100, 15),
+            (&[0, 101], 100, 101),
+            (&[u64::MAX, 2], u64::MAX, 2),
+            (&[0, 10], 100, 11),
+            (&[0], 100, 0),
+        ] {
+            assert!(SparseMap::new(numbers, len, stored_len).is_err(), "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn finds_the_run_that_an_offset_is_in_or_before() {
+        let map = SparseMap::new(&[10, 10, 30, 10], 50, 20).unwrap();
+        let starts: Vec<Option<u64>> =
+            [0, 10, 19, 20, 39, 40].map(|at| map.run_behind(at).map(|run| run.file.start)).into();
+        assert_eq!(starts, [Some(10), Some(10), Some(10), Some(30), Some(30), None]);
+    }
+}
