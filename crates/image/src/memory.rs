@@ -32,3 +32,20 @@ impl Image for MemoryImage {
         self.name.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_up_to_its_end() {
+        let image = MemoryImage::new("test", vec![1, 2, 3]);
+        let mut buf = [9; 4];
+        assert_eq!((image.len(), image.name()), (3, "test".into()));
+        assert_eq!(image.read_at(1, &mut buf).unwrap(), 2);
+        assert_eq!(buf, [2, 3, 9, 9]);
+        assert_eq!(image.read_at(3, &mut buf).unwrap(), 0);
+        assert_eq!(image.read_at(u64::MAX, &mut buf).unwrap(), 0);
+        assert!(image.read_exact_at(2, &mut [0; 2]).is_err());
+    }
+}

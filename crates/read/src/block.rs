@@ -1,48 +1,52 @@
 //! Decodes one block, and says what is wrong with it if that fails.
 
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Error, Result};
+use packfs_core::{BlockRef, Error, Image, Result};
 use std::sync::{Mutex, PoisonError};
 
-/// Longest decoded block that is believed; more is taken for an attack.
-const DECODED_LEN_MAX: u32 = 64 << 20;
+/// Longest block that is believed, stored or decoded; more is taken for an attack.
+pub(crate) const LEN_MAX: u32 = 64 << 20;
 
-/// Decodes `stored` into `out`, which is made as long as the block.
+/// Whether a block's lengths may be believed. To be asked before anything is allocated for it.
+///
+/// Errors: `Corrupt` if it is too long, or lies outside of the image.
+pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
+    for (what, len) in [("is stored in", block.stored_len), ("decodes to", block.decoded_len)] {
+        if len > LEN_MAX {
+            return Err(corrupt(block, format!("{what} {len} bytes, at most {LEN_MAX} allowed")));
+        }
+    }
+    let end = block.offset.saturating_add(u64::from(block.stored_len));
+    if end > image.len() {
+        let fault = format!("{} bytes are stored, image ends at {:#x}", block.stored_len, image.len());
+        return Err(corrupt(block, fault).hint("the file looks truncated"));
+    }
+    Ok(())
+}
+
+/// Decodes a block that has passed [`check`]: from `stored` into the start of `out`, which is at least as long as the
+/// block; returns how long it is. A block that is not encoded is only measured: its bytes are those stored.
 ///
 /// Errors: `Corrupt`, naming the block's place, for damage and for a block of another length than it must have.
 pub(crate) fn decode(
     decoders: &mut Decoders,
     block: &BlockRef,
     stored: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    if block.decoded_len > DECODED_LEN_MAX {
-        return Err(corrupt(
-            block,
-            format!("decodes to {} bytes, at most {DECODED_LEN_MAX} allowed", block.decoded_len),
-        ));
-    }
-    let Some(algorithm) = block.algorithm else {
-        out.clear();
-        out.extend_from_slice(stored);
-        return check_len(block, stored.len());
-    };
-    // Bytes beyond what is decoded are cut off below, so old ones need not be cleared.
-    out.resize(block.decoded_len as usize, 0);
-    let len = decoders
-        .decompress(algorithm, stored, out)
-        .map_err(|fault| corrupt(block, format!("{algorithm} data of {} bytes: {fault}", stored.len())))?;
-    out.truncate(len);
-    check_len(block, len)
-}
-
-fn check_len(block: &BlockRef, len: usize) -> Result<()> {
+    out: &mut [u8],
+) -> Result<usize> {
     let allowed = block.decoded_len as usize;
+    let len = match (block.algorithm, out.get_mut(..allowed)) {
+        (None, _) => stored.len(),
+        (Some(_), None) => return Err(Error::failed("internal: no room for a block")),
+        (Some(algorithm), Some(out)) => decoders.decompress(algorithm, stored, out).map_err(|fault| {
+            corrupt(block, format!("{algorithm} data of {} bytes: {fault}", stored.len()))
+        })?,
+    };
     if len > allowed || block.exact && len != allowed {
         let at_most = if block.exact { "" } else { "at most " };
         return Err(corrupt(block, format!("decodes to {len} bytes, {at_most}{allowed} expected")));
     }
-    Ok(())
+    Ok(len)
 }
 
 fn corrupt(block: &BlockRef, fault: String) -> Error {

@@ -3,13 +3,15 @@
 use crate::block;
 use crate::buffers::{Buffer, Buffers};
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Image, Result};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use packfs_core::{BlockRef, ErrorKind, Image, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Maps that are locked apart from each other.
 const SHARD_COUNT: usize = 16;
+/// What a slot costs besides the block in it, in bytes; about.
+const SLOT_LEN: u64 = 256;
 
 /// One block, decoded by whoever asks first.
 pub(crate) struct Slot {
@@ -64,7 +66,9 @@ impl Slot {
         let release = ReleaseOnPanic(self);
         let done = read(image, decoders, &self.block, buffers).map(Arc::new);
         std::mem::forget(release);
-        *self.lock() = State::Done(done.clone());
+        // A disk that fails may answer when asked again; a damaged block stays damaged.
+        let retry = matches!(&done, Err(error) if error.kind() == ErrorKind::Io);
+        *self.lock() = if retry { State::Empty } else { State::Done(done.clone()) };
         self.changed.notify_all();
         done
     }
@@ -100,34 +104,37 @@ fn read(
     block: &BlockRef,
     buffers: &Arc<Buffers>,
 ) -> Result<Buffer> {
-    let mut stored = buffers.take();
-    stored.bytes.resize(stored_len(image, block)?, 0);
+    block::check(image, block)?;
+    let mut stored = buffers.take(block.stored_len as usize);
+    stored.bytes.resize(block.stored_len as usize, 0);
     image.read_exact_at(block.offset, &mut stored.bytes)?;
-    let mut decoded = buffers.take();
-    block::decode(decoders, block, &stored.bytes, &mut decoded.bytes)?;
+    if block.algorithm.is_none() {
+        block::decode(decoders, block, &stored, &mut [])?;
+        return Ok(stored);
+    }
+    let mut decoded = buffers.take(block.decoded_len as usize);
+    // What is left in the buffer is overwritten, or cut off.
+    decoded.bytes.resize(block.decoded_len as usize, 0);
+    let len = block::decode(decoders, block, &stored, &mut decoded.bytes)?;
+    decoded.bytes.truncate(len);
     Ok(decoded)
 }
 
-/// The block's stored length, checked against the image before anything is allocated for it.
-fn stored_len(image: &dyn Image, block: &BlockRef) -> Result<usize> {
-    if block.offset.saturating_add(u64::from(block.stored_len)) > image.len() {
-        image.read_exact_at(image.len(), &mut [0])?;
-    }
-    Ok(block.stored_len as usize)
-}
-
-/// Decoded blocks by where they are stored.
+/// Decoded blocks by where they are stored; the least recently used are dropped first.
 pub(crate) struct BlockCache {
     shards: Vec<Mutex<Shard>>,
-    /// Bytes each shard may keep.
-    shard_len_max: u64,
+    /// Counts what is asked for, to know what was asked for last.
+    clock: AtomicU64,
+    /// Bytes that all shards keep.
+    len: AtomicU64,
+    len_max: u64,
 }
 
 #[derive(Default)]
 struct Shard {
     slots: HashMap<BlockRef, Kept>,
-    len: u64,
-    clock: u64,
+    /// The same blocks by when they were last asked for.
+    by_use: BTreeMap<u64, BlockRef>,
 }
 
 struct Kept {
@@ -138,37 +145,96 @@ struct Kept {
 impl BlockCache {
     pub(crate) fn new(len_max: u64) -> Self {
         let shards = (0..SHARD_COUNT).map(|_| Mutex::default()).collect();
-        BlockCache { shards, shard_len_max: len_max / SHARD_COUNT as u64 }
+        BlockCache { shards, clock: AtomicU64::new(0), len: AtomicU64::new(0), len_max }
+    }
+
+    fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
+        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The slot of a block; it stays until others are needed more.
     pub(crate) fn slot(&self, block: &BlockRef) -> Arc<Slot> {
-        let index = (block.offset ^ (block.offset >> 17)) as usize % SHARD_COUNT;
-        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
-        shard.clock += 1;
-        let clock = shard.clock;
-        if let Some(kept) = shard.slots.get_mut(block) {
-            kept.used = clock;
+        // Fibonacci hashing: the upper bits depend on all bits of the offset.
+        let index = (block.offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARD_COUNT;
+        let used = self.clock.fetch_add(1, Ordering::Relaxed);
+        let mut shard = self.lock(index);
+        let Shard { slots, by_use } = &mut *shard;
+        by_use.insert(used, *block);
+        if let Some(kept) = slots.get_mut(block) {
+            by_use.remove(&std::mem::replace(&mut kept.used, used));
             return Arc::clone(&kept.slot);
         }
-        shard.len += u64::from(block.decoded_len);
         let slot = Arc::new(Slot::new(*block));
-        shard.slots.insert(*block, Kept { slot: Arc::clone(&slot), used: clock });
-        shard.make_room(self.shard_len_max, block);
+        slots.insert(*block, Kept { slot: Arc::clone(&slot), used });
+        self.len.fetch_add(cost(block), Ordering::Relaxed);
+        drop(shard);
+        self.make_room(used);
         slot
+    }
+
+    /// Drops the oldest blocks until the rest fits, but none that was asked for at `newest` or later.
+    fn make_room(&self, newest: u64) {
+        while self.len.load(Ordering::Relaxed) > self.len_max {
+            let first = |index: usize| Some((*self.lock(index).by_use.first_key_value()?.0, index));
+            let oldest = (0..SHARD_COUNT).filter_map(first).min();
+            let Some((_, index)) = oldest.filter(|(used, _)| *used < newest) else { return };
+            let mut shard = self.lock(index);
+            if let Some((_, block)) = shard.by_use.pop_first() {
+                shard.slots.remove(&block);
+                self.len.fetch_sub(cost(&block), Ordering::Relaxed);
+            }
+        }
     }
 }
 
-impl Shard {
-    /// Drops those that were not used for longest, but never the one just added.
-    fn make_room(&mut self, len_max: u64, added: &BlockRef) {
-        while self.len > len_max && self.slots.len() > 1 {
-            let others = self.slots.iter().filter(|(block, _)| *block != added);
-            let Some(oldest) = others.min_by_key(|(_, kept)| kept.used).map(|(block, _)| *block) else {
-                return;
-            };
-            self.slots.remove(&oldest);
-            self.len -= u64::from(oldest.decoded_len);
+/// What keeping a block costs, in bytes.
+fn cost(block: &BlockRef) -> u64 {
+    u64::from(block.decoded_len) + SLOT_LEN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(offset: u64, decoded_len: u32) -> BlockRef {
+        BlockRef { offset, stored_len: 10, decoded_len, exact: true, algorithm: None }
+    }
+
+    fn kept(cache: &BlockCache) -> usize {
+        cache.shards.iter().map(|shard| shard.lock().unwrap().slots.len()).sum()
+    }
+
+    #[test]
+    fn keeps_as_many_blocks_as_the_budget_holds() {
+        let cache = BlockCache::new(40 * cost(&block(0, 1 << 20)));
+        for index in 0..100 {
+            cache.slot(&block(index << 17, 1 << 20));
+        }
+        assert_eq!(kept(&cache), 40);
+        let tiny = BlockCache::new(100 * SLOT_LEN);
+        for index in 0..1000 {
+            tiny.slot(&block(index, 0));
+        }
+        assert_eq!(kept(&tiny), 100);
+    }
+
+    #[test]
+    fn the_block_just_asked_for_stays_even_without_a_budget() {
+        let cache = BlockCache::new(0);
+        for index in 0..10 {
+            let slot = cache.slot(&block(index << 17, 1000));
+            assert!(Arc::ptr_eq(&slot, &cache.slot(&block(index << 17, 1000))));
+            assert_eq!(kept(&cache), 1);
+        }
+    }
+
+    #[test]
+    fn a_block_in_use_outlives_those_that_are_not() {
+        let cache = BlockCache::new(64 * cost(&block(0, 1000)));
+        let hot = cache.slot(&block(0, 1000));
+        for index in 1..1000 {
+            cache.slot(&block(index << 12, 1000));
+            assert!(Arc::ptr_eq(&hot, &cache.slot(&block(0, 1000))), "after {index} others");
         }
     }
 }

@@ -16,7 +16,11 @@ use std::sync::{Mutex, PoisonError};
 /// Rows held at a time.
 const ROWS_MAX: usize = 1 << 18;
 /// Stored bytes read at once, unless a block is longer.
-const RUN_LEN: u64 = 1 << 20;
+const RUN_LEN_MAX: u64 = 1 << 20;
+/// Not fewer, however little there is to do.
+const RUN_LEN_MIN: u64 = 64 << 10;
+/// Runs for each worker, so that none waits long for the others in the end.
+const RUNS_PER_WORKER: u64 = 8;
 /// Unused bytes between blocks that are read rather than skipped.
 const GAP_LEN_MAX: u64 = 16 << 10;
 /// Stored bytes that are not encoded are handed out in pieces of this length.
@@ -24,8 +28,8 @@ const STORED_PIECE_LEN: u64 = 1 << 20;
 
 /// Takes pieces of files, in any order; each worker thread has its own.
 pub trait PieceSink {
-    /// Says how many bytes of a file will come as pieces, holes left out. Called once for each file, on one worker, before
-    /// any piece of that file comes.
+    /// Says how many bytes of a file will come as pieces, holes left out. Called once for each file that is not empty, on
+    /// one worker, before any piece of that file comes.
     fn expect(&mut self, file_index: usize, data_len: u64) {
         let _ = (file_index, data_len);
     }
@@ -70,6 +74,9 @@ impl ReadEngine {
         let mut first = new_worker()?;
         let mut rows = Vec::new();
         for (file, wanted) in files.iter().enumerate() {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
             let mut from = 0;
             while from < wanted.len {
                 from = self.add_rows(file, wanted, from, &mut rows, &mut first)?;
@@ -96,10 +103,10 @@ impl ReadEngine {
             if !matches!(extent.from, ExtentFrom::Hole) {
                 data_len = data_len.saturating_add(extent.len);
             }
-            if rows.len() < ROWS_MAX {
-                push_rows(file as u32, &extent, rows);
-            } else if next == wanted.len {
-                next = extent.offset;
+            let end = extent.offset.saturating_add(extent.len);
+            if next == wanted.len {
+                let done = push_rows(file as u32, &extent, rows);
+                next = if done < end { done } else { wanted.len };
             }
             // All of it is counted at first, however many rows there is room for.
             if from > 0 && next < wanted.len { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -123,9 +130,14 @@ impl ReadEngine {
         new_worker: &(dyn Fn() -> Result<W> + Sync),
     ) -> Result<()> {
         rows.sort_unstable_by_key(|row| {
-            (row.block.offset, row.block.stored_len, row.start, row.file, row.offset)
+            let block = &row.block;
+            (block.offset, block.stored_len, block.decoded_len, row.start, row.file, row.offset)
         });
-        let runs = runs(rows);
+        let stored_len: u64 = rows
+            .chunk_by(|a, b| a.block == b.block)
+            .fold(0, |len, rows| len.saturating_add(u64::from(rows[0].block.stored_len)));
+        let run_len = stored_len / (self.jobs() as u64 * RUNS_PER_WORKER);
+        let runs = runs(rows, run_len.clamp(RUN_LEN_MIN, RUN_LEN_MAX));
         let work = Work {
             image: &*self.image,
             progress,
@@ -147,8 +159,11 @@ impl ReadEngine {
     }
 }
 
-fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) {
+/// Adds the rows of an extent, as many as there is room for; returns up to where in the file.
+fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) -> u64 {
+    let end = extent.offset.saturating_add(extent.len);
     match extent.from {
+        _ if rows.len() >= ROWS_MAX => return extent.offset,
         ExtentFrom::Hole => {}
         ExtentFrom::Block { block, start } => {
             // An extent is never longer than the block it lies in.
@@ -163,6 +178,9 @@ fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) {
         ExtentFrom::Stored(at) => {
             let mut done = 0;
             while done < extent.len {
+                if rows.len() >= ROWS_MAX {
+                    return extent.offset.saturating_add(done);
+                }
                 let len = (extent.len - done).min(STORED_PIECE_LEN) as u32;
                 let offset = at.saturating_add(done);
                 let block =
@@ -172,18 +190,19 @@ fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) {
             }
         }
     }
+    end
 }
 
-/// Cuts sorted rows into runs whose stored bytes are read at once. Rows of one block stay in one run.
-fn runs(rows: &[Row]) -> Vec<Range<usize>> {
+/// Cuts sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one block stay in one run.
+fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let (mut run_start, mut run_end) = (0, 0);
     for (index, row) in rows.iter().enumerate() {
         let stored = row.stored();
         if let Some(run) = runs.last_mut() {
             let same_block = rows[index - 1].block == row.block;
-            let near = stored.start <= run_end + GAP_LEN_MAX;
-            if same_block || near && stored.end.max(run_end) - run_start <= RUN_LEN {
+            let near = stored.start.saturating_sub(run_end) <= GAP_LEN_MAX;
+            if same_block || near && stored.end.max(run_end) - run_start <= run_len {
                 run.end = index + 1;
                 run_end = run_end.max(stored.end);
                 continue;
@@ -208,6 +227,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn until_done<W: PieceSink>(&self, worker: impl FnOnce() -> Result<Worker<W>>) {
+        let stop = StopOnPanic(&self.stopped);
         let outcome = worker().and_then(|mut worker| {
             while let Some(run) = self.runs.get(self.next.fetch_add(1, Ordering::Relaxed)) {
                 if self.stopped.load(Ordering::Relaxed) {
@@ -220,10 +240,20 @@ impl Work<'_> {
             }
             Ok(())
         });
+        std::mem::forget(stop);
         if let Err(error) = outcome {
             self.stopped.store(true, Ordering::Relaxed);
             self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
+    }
+}
+
+/// Stops all workers when one panics; the panic goes on when they have ended.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -255,20 +285,24 @@ impl<W: PieceSink> Worker<W> {
     /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read one by one.
     fn run(&mut self, image: &dyn Image, rows: &[Row], progress: &dyn Progress) -> Result<()> {
         let start = rows[0].block.offset;
-        let end = rows.iter().map(|row| row.stored().end).max().unwrap_or(start);
         let mut stored = std::mem::take(&mut self.stored);
-        let whole = read(image, start..end, &mut stored);
-        let outcome = rows.chunk_by(|a, b| a.block == b.block).try_for_each(|rows| {
+        let mut blocks = rows.chunk_by(|a, b| a.block == b.block);
+        let whole = read_run(image, rows, &mut stored);
+        let outcome = blocks.try_for_each(|rows| {
             let block = rows[0].block;
-            if whole.is_err() {
-                let range = rows[0].stored();
-                return match read(image, range, &mut stored) {
-                    Ok(()) => self.block(&block, &stored, rows),
-                    Err(error) => self.fail(rows, &error),
-                };
+            let bytes = if whole.is_ok() {
+                let at = (block.offset - start) as usize;
+                Ok(&stored[at..at + block.stored_len as usize])
+            } else {
+                let len = block.stored_len as usize;
+                block::check(image, &block)
+                    .and_then(|()| read(image, block.offset, len, &mut stored))
+                    .map(|()| &stored[..len])
+            };
+            match bytes {
+                Ok(bytes) => self.block(&block, bytes, rows),
+                Err(error) => self.fail(rows, &error),
             }
-            let at = (block.offset - start) as usize;
-            self.block(&block, &stored[at..at + block.stored_len as usize], rows)
         });
         self.stored = stored;
         progress.advance(0, rows.iter().map(|row| u64::from(row.len)).sum(), 0);
@@ -277,17 +311,19 @@ impl<W: PieceSink> Worker<W> {
 
     fn block(&mut self, block: &BlockRef, stored: &[u8], rows: &[Row]) -> Result<()> {
         let mut decoded = std::mem::take(&mut self.decoded);
-        let bytes = match block.algorithm {
-            None => Ok(stored),
-            Some(_) => block::decode(&mut self.decoders, block, stored, &mut decoded).map(|()| &decoded[..]),
-        };
-        let outcome = match bytes {
-            Ok(bytes) => rows.iter().try_for_each(|row| {
-                match block::slice(block, bytes, row.start, u64::from(row.len)) {
-                    Ok(piece) => self.sink.piece(row.file as usize, row.offset, piece),
-                    Err(error) => self.sink.failed(row.file as usize, error),
-                }
-            }),
+        if block.algorithm.is_some() && decoded.len() < block.decoded_len as usize {
+            decoded.resize(block.decoded_len as usize, 0);
+        }
+        let outcome = match block::decode(&mut self.decoders, block, stored, &mut decoded) {
+            Ok(len) => {
+                let bytes = if block.algorithm.is_some() { &decoded[..len] } else { stored };
+                rows.iter().try_for_each(|row| {
+                    match block::slice(block, bytes, row.start, u64::from(row.len)) {
+                        Ok(piece) => self.sink.piece(row.file as usize, row.offset, piece),
+                        Err(error) => self.sink.failed(row.file as usize, error),
+                    }
+                })
+            }
             Err(error) => self.fail(rows, &error),
         };
         self.decoded = decoded;
@@ -299,12 +335,21 @@ impl<W: PieceSink> Worker<W> {
     }
 }
 
-fn read(image: &dyn Image, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-    let inside = range.end.min(image.len()).saturating_sub(range.start);
-    if inside < range.end - range.start {
-        // Nothing is allocated for bytes that are not there.
-        image.read_exact_at(image.len(), &mut [0])?;
+/// Reads what lies between the first and the last byte of the blocks of `rows`, if all of them may be believed.
+fn read_run(image: &dyn Image, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
+    let start = rows[0].block.offset;
+    let mut end = start;
+    for row in rows {
+        block::check(image, &row.block)?;
+        end = end.max(row.stored().end);
     }
-    out.resize(inside as usize, 0);
-    image.read_exact_at(range.start, out)
+    read(image, start, (end - start) as usize, out)
+}
+
+/// Fills the start of `out`, which grows if need be.
+fn read(image: &dyn Image, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+    if out.len() < len {
+        out.resize(len, 0);
+    }
+    image.read_exact_at(offset, &mut out[..len])
 }

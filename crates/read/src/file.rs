@@ -32,15 +32,22 @@ impl ReadEngine {
     pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut outcome = Ok(());
         let end = offset.saturating_add(buf.len() as u64);
+        let mut filled = 0;
         self.volume.extents(id, offset..end, &mut |extent| {
-            let at = extent.offset.saturating_sub(offset) as usize;
-            let part = buf.get_mut(at..).and_then(|rest| rest.get_mut(..extent.len as usize));
+            let part = usize::try_from(extent.len).ok().and_then(|len| buf.get_mut(filled..)?.get_mut(..len));
             outcome = match part {
-                Some(part) => self.fill_extent(&extent, part),
-                None => Err(Error::failed("internal: an extent outside of the range asked for")),
+                Some(part) if extent.offset == offset + filled as u64 => {
+                    filled += part.len();
+                    self.fill_extent(&extent, part)
+                }
+                _ => Err(Error::failed("internal: an extent outside of the range asked for")),
             };
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
+        if outcome.is_ok() && filled < buf.len() {
+            let at = offset + filled as u64;
+            return Err(Error::failed(format!("internal: no extent covers byte {at} of a file")));
+        }
         outcome
     }
 

@@ -69,12 +69,13 @@ impl ReadEngine {
             let mut steps = Steps::new(self, files, ahead);
             let mut decoders = Decoders::new();
             let mut raw = Vec::new();
-            while let Some((file, step)) = steps.next()? {
+            while let Some((file, step)) = steps.next() {
                 if progress.cancelled() {
                     return Err(Error::cancelled());
                 }
                 let piece_len = step.len();
                 match step {
+                    Step::Failed(error) => return Err(error),
                     Step::End => deliver(file, Piece::End)?,
                     Step::Hole { offset, len } => deliver(file, Piece::Hole { offset, len })?,
                     Step::Stored { offset, len, at } => {
@@ -105,17 +106,31 @@ impl ReadEngine {
 }
 
 enum Step {
-    Hole { offset: u64, len: u64 },
-    Stored { offset: u64, len: u64, at: u64 },
-    Block { offset: u64, len: u64, start: u32, slot: Arc<Slot> },
+    Hole {
+        offset: u64,
+        len: u64,
+    },
+    Stored {
+        offset: u64,
+        len: u64,
+        at: u64,
+    },
+    Block {
+        offset: u64,
+        len: u64,
+        start: u32,
+        slot: Arc<Slot>,
+    },
     End,
+    /// It is not known where the file's bytes are; said when all before it have been delivered.
+    Failed(Error),
 }
 
 impl Step {
     fn len(&self) -> u64 {
         match self {
             Step::Hole { len, .. } | Step::Stored { len, .. } | Step::Block { len, .. } => *len,
-            Step::End => 0,
+            Step::End | Step::Failed(_) => 0,
         }
     }
 }
@@ -148,15 +163,17 @@ impl<'a> Steps<'a> {
         Steps { engine, files, ahead, queue: VecDeque::new(), queued_len: 0, file: 0, offset: 0, len_max }
     }
 
-    fn next(&mut self) -> Result<Option<(usize, Step)>> {
+    fn next(&mut self) -> Option<(usize, Step)> {
         while self.file < self.files.len() && self.queued_len < self.len_max && self.queue.len() < AHEAD_STEPS
         {
-            self.look_up()?;
+            if let Err(error) = self.look_up() {
+                self.push(Step::Failed(error));
+                self.file = self.files.len();
+            }
         }
-        Ok(self.queue.pop_front().map(|next| {
-            self.queued_len -= next.memory_len;
-            (next.file, next.step)
-        }))
+        let next = self.queue.pop_front()?;
+        self.queued_len -= next.memory_len;
+        Some((next.file, next.step))
     }
 
     /// Queues the next extents of the current file, or its end.
@@ -173,7 +190,9 @@ impl<'a> Steps<'a> {
         engine.volume.extents(wanted.id, from..wanted.len, &mut |extent| {
             extents += 1;
             self.add(&extent);
-            let full = extents == EXTENTS_AT_ONCE || self.queued_len >= self.len_max;
+            let full = extents == EXTENTS_AT_ONCE
+                || self.queued_len >= self.len_max
+                || self.queue.len() >= AHEAD_STEPS;
             if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if self.offset == from {
@@ -189,12 +208,14 @@ impl<'a> Steps<'a> {
             ExtentFrom::Hole => self.push(Step::Hole { offset, len }),
             ExtentFrom::Stored(at) => {
                 let mut done = 0;
-                while done < len {
+                while done < len && self.queue.len() < 2 * AHEAD_STEPS {
                     let part = (len - done).min(STORED_PIECE_LEN);
                     let at = at.saturating_add(done);
                     self.push(Step::Stored { offset: offset.saturating_add(done), len: part, at });
                     done += part;
                 }
+                // What there was no room for is looked up again.
+                self.offset = offset.saturating_add(done);
             }
             ExtentFrom::Block { block, start } => {
                 // A block that one file has to itself is needed once; only shared ones are worth keeping.

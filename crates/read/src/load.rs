@@ -2,8 +2,8 @@
 
 use crate::engine::ReadEngine;
 use packfs_core::{
-    BuildId, ContentId, DirCursor, DirEntry, Error, InodeId, InodeKind, Name, NodeKind, Progress, Result,
-    Stage, Tree, TreeBuilder, Xattrs, escaped,
+    BuildId, ContentId, DirCursor, DirEntry, Error, InodeId, InodeKind, Meta, Name, NodeKind, Progress,
+    Result, Stage, Tree, TreeBuilder, Xattrs, escaped,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -39,7 +39,8 @@ impl ReadEngine {
             inodes: vec![root],
             built: HashMap::new(),
             seen_dirs: HashSet::from([root]),
-            open: vec![Open { dir: root, build: BuildId::ROOT, depth: 0 }],
+            open: vec![Open { dir: root, build: BuildId::ROOT, index: 0, depth: 0 }],
+            dirs: vec![(0, Box::default())],
             entry_count: 0,
         };
         while let Some(open) = loader.open.pop() {
@@ -54,6 +55,8 @@ impl ReadEngine {
 struct Open {
     dir: InodeId,
     build: BuildId,
+    /// Its row in [`Loader::dirs`].
+    index: usize,
     depth: u32,
 }
 
@@ -67,6 +70,8 @@ struct Loader<'a> {
     seen_dirs: HashSet<InodeId>,
     /// Directories yet to be read: a list instead of recursion, whatever the depth.
     open: Vec<Open>,
+    /// Row of the parent and name of each directory, to name it in an error; the root first.
+    dirs: Vec<(usize, Box<[u8]>)>,
     entry_count: u64,
 }
 
@@ -74,51 +79,77 @@ impl Loader<'_> {
     fn load_dir(&mut self, open: &Open, progress: &dyn Progress) -> Result<()> {
         let engine = self.engine;
         let mut outcome = Ok(());
-        engine.volume.read_dir(open.dir, DirCursor::default(), &mut |entry, _| {
+        let read = engine.volume.read_dir(open.dir, DirCursor::default(), &mut |entry, _| {
             outcome = self.take(open, &entry, progress);
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        });
+        read.map_err(|error| error.at(self.path(open.index, b"")))?;
         outcome
     }
 
     fn take(&mut self, open: &Open, entry: &DirEntry, progress: &dyn Progress) -> Result<()> {
         self.count(open.depth, progress)?;
-        let corrupt = |fault: &str| {
-            let subject = format!("{} image", self.engine.volume.format_name());
-            Error::corrupt(subject, format!("directory entry \"{}\": {fault}", escaped(&entry.name)))
+        let name = match Name::new(&entry.name) {
+            Ok(name) if self.builder.has_child(open.build, &entry.name) => {
+                Err(format!("name {name:?} stands twice"))
+            }
+            Ok(name) => Ok(name),
+            Err(fault) => Err(format!("entry \"{}\": {fault}", escaped(&entry.name))),
         };
-        let name = Name::new(&entry.name).map_err(corrupt)?;
-        if self.builder.has_child(open.build, &entry.name) {
-            return Err(corrupt("stands twice in its directory"));
-        }
+        let name = name.map_err(|fault| self.corrupt(fault).at(self.path(open.index, b"")))?;
         if let Some(&build) = self.built.get(&entry.id) {
             self.builder.link_child(open.build, name, build);
             return Ok(());
         }
-        let volume = &self.engine.volume;
-        let inode = volume.inode(entry.id)?;
-        let is_dir = matches!(inode.kind, InodeKind::Directory);
-        if is_dir && !self.seen_dirs.insert(entry.id) {
-            return Err(corrupt("leads to a directory that is reached twice"));
+        let (kind, meta, xattrs) =
+            self.describe(entry.id).map_err(|error| error.at(self.path(open.index, &entry.name)))?;
+        let is_dir = matches!(kind, NodeKind::Directory);
+        let build = self.builder.add_child(open.build, name, kind, meta, xattrs);
+        self.inodes.push(entry.id);
+        if is_dir {
+            let index = self.dirs.len();
+            self.dirs.push((open.index, entry.name.as_slice().into()));
+            self.open.push(Open { dir: entry.id, build, index, depth: open.depth + 1 });
+        } else {
+            self.built.insert(entry.id, build);
         }
+        Ok(())
+    }
+
+    /// All that is known of an inode that was not met before.
+    fn describe(&mut self, id: InodeId) -> Result<(NodeKind, Meta, Xattrs)> {
+        let volume = &self.engine.volume;
+        let inode = volume.inode(id)?;
         let kind = match inode.kind {
+            InodeKind::Directory if !self.seen_dirs.insert(id) => {
+                return Err(self.corrupt("this directory was reached before by another name"));
+            }
             InodeKind::Directory => NodeKind::Directory,
-            InodeKind::File { len } => NodeKind::File { len, content: ContentId(entry.id.0) },
-            InodeKind::Symlink => NodeKind::Symlink(volume.read_link(entry.id)?.into()),
+            InodeKind::File { len } => NodeKind::File { len, content: ContentId(id.0) },
+            InodeKind::Symlink => NodeKind::Symlink(volume.read_link(id)?.into()),
             InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),
             InodeKind::CharDevice(number) => NodeKind::CharDevice(number),
             InodeKind::Fifo => NodeKind::Fifo,
             InodeKind::Socket => NodeKind::Socket,
         };
-        let xattrs = if inode.has_xattrs { volume.xattrs(entry.id)? } else { Xattrs::new() };
-        let build = self.builder.add_child(open.build, name, kind, inode.meta, xattrs);
-        self.inodes.push(entry.id);
-        if is_dir {
-            self.open.push(Open { dir: entry.id, build, depth: open.depth + 1 });
-        } else {
-            self.built.insert(entry.id, build);
+        let xattrs = if inode.has_xattrs { volume.xattrs(id)? } else { Xattrs::new() };
+        Ok((kind, inode.meta, xattrs))
+    }
+
+    fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
+        Error::corrupt(format!("{} image", self.engine.volume.format_name()), fault)
+    }
+
+    /// The path of `name` in a directory, or of the directory itself if the name is empty, as messages show it.
+    fn path(&self, mut dir: usize, name: &[u8]) -> String {
+        let mut names = vec![name];
+        while dir != 0 {
+            let (parent, name) = &self.dirs[dir];
+            names.push(name);
+            dir = *parent;
         }
-        Ok(())
+        let path = names.into_iter().rev().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(&b'/');
+        format!("\"{}\"", if path.is_empty() { escaped(b"/") } else { escaped(&path) })
     }
 
     fn count(&mut self, depth: u32, progress: &dyn Progress) -> Result<()> {

@@ -1,0 +1,8 @@
+//! The three ways to read agree with what a made-up volume says, for any number of workers, and survive damage.
+
+mod damage;
+mod disk_order;
+mod file_order;
+mod load;
+mod made_up;
+mod random;
