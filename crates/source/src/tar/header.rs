@@ -1,201 +1,142 @@
-//! One header block of a tar archive, as it stands there: fields, checksum, and which dialect wrote it.
-//!
-//! Knows where fields are and nothing of what they mean together; what they hold is not to be trusted.
-//! Source: POSIX.1-2017, `pax`, "ustar Interchange Format"; GNU tar manual, "Basic Tar Format"; star(5).
+//! One header block of 512 bytes: v7, ustar and GNU tar alike.
 
-use super::fault::Fault;
-use super::number;
-use std::ops::Range;
-
-/// Everything in a tar archive is a multiple of this.
+/// Length of a header, and what all data is padded to.
 pub(super) const BLOCK_LEN: usize = 512;
 
-const CHECKSUM: Range<usize> = 148..156;
+/// A block, as it stands in the archive.
+pub(super) type Block = [u8; BLOCK_LEN];
 
-/// Who wrote a header, as far as it matters for where fields are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// Before POSIX: no magic, no prefix, no device numbers.
-    Old,
-    /// POSIX: `prefix` holds what comes before the name.
-    Ustar,
-    /// star: as POSIX, with times in the last bytes of the prefix.
-    Star,
-    /// GNU tar's own: no prefix, sparse map in its place.
-    Gnu,
-}
+/// A header whose checksum is right.
+pub(super) struct Header<'a>(&'a Block);
 
-/// A header block.
-pub(super) struct Header(pub(super) [u8; BLOCK_LEN]);
-
-impl Header {
-    /// Whether all bytes are zero: one of the two blocks that end an archive.
-    pub(super) fn is_zero(&self) -> bool {
-        self.0 == [0; BLOCK_LEN]
+impl<'a> Header<'a> {
+    /// Checks the checksum, which some old tars summed as signed bytes.
+    pub(super) fn new(block: &'a Block) -> Option<Self> {
+        let stored = number(&block[148..156])?;
+        let masked = |(at, &byte): (usize, &u8)| if (148..156).contains(&at) { b' ' } else { byte };
+        let unsigned: i64 = block.iter().enumerate().map(|pair| i64::from(masked(pair))).sum();
+        let signed: i64 = block.iter().enumerate().map(|pair| i64::from(masked(pair) as i8)).sum();
+        (stored == unsigned || stored == signed).then_some(Header(block))
     }
 
-    /// Whether the checksum is right, as the sum of unsigned bytes or, as some old tars had it, of signed ones.
-    pub(super) fn checksum_holds(&self) -> bool {
-        let Some(stored) = number::field(&self.0[CHECKSUM]).filter(|&sum| sum > 0) else { return false };
-        let (mut unsigned, mut signed) = (0i64, 0i64);
-        for &byte in &self.0 {
-            unsigned += i64::from(byte);
-            signed += i64::from(byte as i8);
-        }
-        for &byte in &self.0[CHECKSUM] {
-            unsigned += i64::from(b' ') - i64::from(byte);
-            signed += i64::from(b' ') - i64::from(byte as i8);
-        }
-        stored == unsigned || stored == signed
-    }
-
-    /// Who wrote it.
-    pub(super) fn dialect(&self) -> Dialect {
-        match &self.0[257..265] {
-            b"ustar  \0" => Dialect::Gnu,
-            magic if magic.starts_with(b"ustar\0") && &self.0[508..] == b"tar\0" => Dialect::Star,
-            magic if magic.starts_with(b"ustar") => Dialect::Ustar,
-            _ => Dialect::Old,
-        }
-    }
-
-    /// The letter that says what the member is.
-    pub(super) fn letter(&self) -> u8 {
+    /// The byte that says what kind of member this is.
+    pub(super) fn typeflag(&self) -> u8 {
         self.0[156]
     }
 
-    /// The path: prefix and name.
+    fn is_posix(&self) -> bool {
+        &self.0[257..263] == b"ustar\0"
+    }
+
+    /// The path, with ustar's prefix.
     pub(super) fn path(&self) -> Vec<u8> {
-        let name = text(&self.0[..100]);
-        let prefix = match self.dialect() {
-            Dialect::Ustar => text(&self.0[345..500]),
-            Dialect::Star => text(&self.0[345..476]),
-            Dialect::Old | Dialect::Gnu => &[],
-        };
-        if prefix.is_empty() { name.to_vec() } else { [prefix, b"/", name].concat() }
-    }
-
-    /// The target of a link.
-    pub(super) fn target(&self) -> &[u8] {
-        text(&self.0[157..257])
-    }
-
-    /// Permissions; some tars have the type in the bits above them.
-    pub(super) fn mode(&self) -> Result<i64, Fault> {
-        self.number("mode", 100..108)
-    }
-
-    /// User.
-    pub(super) fn uid(&self) -> Result<i64, Fault> {
-        self.number("uid", 108..116)
-    }
-
-    /// Group.
-    pub(super) fn gid(&self) -> Result<i64, Fault> {
-        self.number("gid", 116..124)
-    }
-
-    /// Length of what follows in the archive, in bytes.
-    pub(super) fn size(&self) -> Result<u64, Fault> {
-        let size = self.number("size", 124..136)?;
-        u64::try_from(size).map_err(|_| Fault::corrupt(format!("size {size}: must not be negative")))
-    }
-
-    /// Time of last change, seconds since 1970.
-    pub(super) fn mtime(&self) -> Result<i64, Fault> {
-        self.number("mtime", 136..148)
-    }
-
-    /// Device numbers: major and minor.
-    pub(super) fn device(&self) -> Result<(i64, i64), Fault> {
-        match self.dialect() {
-            Dialect::Old => Ok((0, 0)),
-            _ => Ok((self.number("devmajor", 329..337)?, self.number("devminor", 337..345)?)),
+        let name = text(&self.0[0..100]);
+        match text(&self.0[345..500]) {
+            prefix if self.is_posix() && !prefix.is_empty() => [prefix, b"/", name].concat(),
+            _ => name.to_vec(),
         }
     }
 
-    /// Of an old GNU sparse file: its entries of the map, whether a block with more follows, and its whole length.
-    pub(super) fn sparse(&self) -> Result<(&[u8], bool, u64), Fault> {
-        let len = self.number("realsize", 483..495)?;
-        let len = u64::try_from(len).map_err(|_| Fault::corrupt(format!("realsize {len}: must not be negative")))?;
-        Ok((&self.0[386..482], self.0[482] != 0, len))
+    /// The target of a link.
+    pub(super) fn link(&self) -> &'a [u8] {
+        text(&self.0[157..257])
     }
 
-    fn number(&self, name: &str, range: Range<usize>) -> Result<i64, Fault> {
-        let bytes = &self.0[range];
-        number::field(bytes).ok_or_else(|| {
-            let found = packfs_core::escaped(bytes);
-            Fault::corrupt(format!("{name} \"{found}\": octal digits or base 256 up to 63 bits are allowed"))
-        })
+    /// A numeric field; `None` if it holds no number.
+    pub(super) fn number(&self, field: Field) -> Option<i64> {
+        number(&self.0[field.range()])
+    }
+
+    /// The first four entries of an old GNU sparse map, whether more blocks follow, and the real length.
+    pub(super) fn sparse(&self) -> (&'a [u8], bool, Option<i64>) {
+        (&self.0[386..482], self.0[482] != 0, number(&self.0[483..495]))
     }
 }
 
-/// Whether a file begins with a tar header whose checksum holds: v7, ustar, PAX, GNU or star.
-pub fn looks_like_tar(first_bytes: &[u8]) -> bool {
-    first_bytes.first_chunk::<BLOCK_LEN>().is_some_and(|block| Header(*block).checksum_holds())
+/// Numeric fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Field {
+    Mode,
+    Uid,
+    Gid,
+    Size,
+    Mtime,
+    Major,
+    Minor,
+}
+
+impl Field {
+    fn range(self) -> std::ops::Range<usize> {
+        match self {
+            Field::Mode => 100..108,
+            Field::Uid => 108..116,
+            Field::Gid => 116..124,
+            Field::Size => 124..136,
+            Field::Mtime => 136..148,
+            Field::Major => 329..337,
+            Field::Minor => 337..345,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Field::Mode => "mode",
+            Field::Uid => "user id",
+            Field::Gid => "group id",
+            Field::Size => "size",
+            Field::Mtime => "time",
+            Field::Major => "major device number",
+            Field::Minor => "minor device number",
+        }
+    }
 }
 
 /// A field up to its first NUL.
 fn text(field: &[u8]) -> &[u8] {
-    let end = field.iter().position(|&b| b == 0).unwrap_or(field.len());
-    &field[..end]
+    field.split(|&b| b == 0).next().unwrap_or_default()
+}
+
+/// A number: octal digits among spaces and NULs, or base 256 if the first bit is set. An empty field is 0.
+pub(super) fn number(field: &[u8]) -> Option<i64> {
+    let (&first, rest) = field.split_first()?;
+    if first & 0x80 != 0 {
+        // The first bit only marks the base; the next one is the sign.
+        let start = if first & 0x40 != 0 { -1 } else { 0 };
+        let start = start << 6 | i64::from(first & 0x3f);
+        return rest.iter().try_fold(start, |sum, &byte| sum.checked_mul(256)?.checked_add(i64::from(byte)));
+    }
+    let digits = field.trim_ascii_start();
+    let end = digits.iter().position(|&b| b == 0 || b == b' ').unwrap_or(digits.len());
+    digits[..end].iter().try_fold(0_i64, |sum, &byte| match byte {
+        b'0'..=b'7' => sum.checked_mul(8)?.checked_add(i64::from(byte - b'0')),
+        _ => None,
+    })
+}
+
+/// Whether these bytes start like a tar archive.
+pub fn looks_like_tar(beginning: &[u8]) -> bool {
+    let block = beginning.first_chunk::<BLOCK_LEN>();
+    block.is_some_and(|block| block[0] != 0 && Header::new(block).is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn summed(mut block: [u8; BLOCK_LEN], signed: bool) -> [u8; BLOCK_LEN] {
-        block[CHECKSUM].fill(b' ');
-        let sum: i64 = block.iter().map(|&b| if signed { i64::from(b as i8) } else { i64::from(b) }).sum();
-        block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-        block
-    }
-
-    fn block(name: &[u8], prefix: &[u8], magic: &[u8; 8]) -> [u8; BLOCK_LEN] {
-        let mut block = [0; BLOCK_LEN];
-        block[..name.len()].copy_from_slice(name);
-        block[345..345 + prefix.len()].copy_from_slice(prefix);
-        block[257..265].copy_from_slice(magic);
-        summed(block, false)
-    }
-
     #[test]
-    fn takes_the_sum_of_unsigned_and_of_signed_bytes() {
-        let mut named = [0; BLOCK_LEN];
-        named[..4].copy_from_slice("näh".as_bytes());
-        for signed in [false, true] {
-            let block = summed(named, signed);
-            assert!(looks_like_tar(&block));
-            for at in [0, 1, 300, 511] {
-                let mut wrong = block;
-                wrong[at] ^= 1;
-                assert!(!looks_like_tar(&wrong), "byte {at}");
-            }
+    fn reads_octal_and_base_256_numbers() {
+        for (field, expected) in [
+            (&b"0000644\0"[..], Some(0o644)),
+            (b"   644 \0", Some(0o644)),
+            (b"77777777", Some(0o77_777_777)),
+            (b"\0\0\0\0\0\0\0\0", Some(0)),
+            (b"\x80\0\0\0\0\0\x01\0", Some(256)),
+            (b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfe", Some(-2)),
+            (b"\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", None),
+            (b"12x", None),
+            (b"-1", None),
+        ] {
+            assert_eq!(number(field), expected, "{field:?}");
         }
-    }
-
-    #[test]
-    fn zeros_text_and_short_files_do_not_look_like_tar() {
-        for bytes in [&[0; BLOCK_LEN][..], &[b'x'; BLOCK_LEN], &[b' '; BLOCK_LEN], b"", &[0xff; 4096]] {
-            assert!(!looks_like_tar(bytes));
-        }
-        assert!(Header([0; BLOCK_LEN]).is_zero());
-    }
-
-    #[test]
-    fn only_posix_and_star_have_a_prefix() {
-        let path = |magic| Header(block(b"name", b"pre/fix", magic)).path();
-        assert_eq!(path(b"ustar\x0000"), b"pre/fix/name");
-        assert_eq!(path(b"ustar  \0"), b"name");
-        assert_eq!(path(b"\0\0\0\0\0\0\0\0"), b"name");
-        let mut star = block(b"name", &[b'p'; 155], b"ustar\x0000");
-        star[508..].copy_from_slice(b"tar\0");
-        assert_eq!(Header(star).path().len(), 131 + 5);
-    }
-
-    #[test]
-    fn a_name_may_fill_its_field() {
-        assert_eq!(Header(block(&[b'n'; 100], b"", b"ustar\x0000")).path(), [b'n'; 100]);
     }
 }
