@@ -40,7 +40,13 @@ pub fn content(
     let faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
     let report = ContentReport { files: wanted.len() as u64, bytes, damaged: faults.len() as u64 };
     for (file, fault) in faults {
-        let place = format!("\"{}\"", escaped(tree.path(nodes[file]).as_bytes()));
+        let node = nodes[file];
+        let mut place = format!("\"{}\"", escaped(tree.path(node).as_bytes()));
+        match tree.node(node).links {
+            0 | 1 => {}
+            2 => place.push_str(" and another name"),
+            links => place.push_str(&format!(" and {} other names", links - 1)),
+        }
         found(Finding { severity: Severity::Error, place, fault });
     }
     Ok(report)

@@ -102,6 +102,7 @@ impl Opts {
             nanos: self.nanos,
             xattrs: !self.no_xattrs,
             links: !self.no_links,
+            jobs: self.work.jobs(),
         }
     }
 

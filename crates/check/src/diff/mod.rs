@@ -1,0 +1,264 @@
+//! Compares two trees name by name.
+//!
+//! Names and metadata are compared as they are walked, contents on several threads some way behind; differences are
+//! reported in the order of paths all the same.
+
+mod contents;
+mod walk;
+
+use contents::Pending;
+use packfs_core::{
+    Contents, DeviceNumber, Error, FileType, ImagePath, Node, NodeId, NodeKind, Owner, Progress, Result,
+    Stage, Timestamp, Tree,
+};
+use std::collections::{HashMap, HashSet};
+
+/// What counts as a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffOptions {
+    /// The bytes of files.
+    pub contents: bool,
+    /// Users and groups.
+    pub owners: bool,
+    /// Permissions; those of symbolic links never count, Linux has none.
+    pub modes: bool,
+    /// Times, to the second.
+    pub times: bool,
+    /// Fractions of seconds, too. SquashFS has none.
+    pub nanos: bool,
+    /// Extended attributes.
+    pub xattrs: bool,
+    /// Which names are links to one file.
+    pub links: bool,
+    /// Threads that compare contents; 0: one for each processor.
+    pub jobs: usize,
+}
+
+impl Default for DiffOptions {
+    fn default() -> Self {
+        DiffOptions {
+            contents: true,
+            owners: true,
+            modes: true,
+            times: true,
+            nanos: false,
+            xattrs: true,
+            links: true,
+            jobs: 0,
+        }
+    }
+}
+
+/// One of the two trees.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// Names and metadata.
+    pub tree: &'a Tree,
+    /// Where its contents come from.
+    pub contents: &'a dyn Contents,
+}
+
+/// How a name differs; the first value is the first tree's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Only in the first tree.
+    OnlyInA,
+    /// Only in the second tree.
+    OnlyInB,
+    /// Of different types; nothing else is compared then.
+    Type(FileType, FileType),
+    /// Lengths of files.
+    Len(u64, u64),
+    /// Contents, first at this byte.
+    Contents(u64),
+    /// Permissions.
+    Mode(u16, u16),
+    /// User and group.
+    Owner(Owner, Owner),
+    /// Times.
+    Mtime(Timestamp, Timestamp),
+    /// Targets of symbolic links.
+    Target(Vec<u8>, Vec<u8>),
+    /// Device numbers.
+    Device(DeviceNumber, DeviceNumber),
+    /// An extended attribute: name and values, `None` where it is missing.
+    Xattr(Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>),
+    /// This name is a link to another one in one tree, and not in the other: the first name of its file in each, of the
+    /// names that both trees have.
+    Link(ImagePath, ImagePath),
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The name.
+    pub path: ImagePath,
+    /// How it differs.
+    pub change: Change,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiffReport {
+    /// Names in either tree.
+    pub names: u64,
+    /// Differences, several of one name counted each.
+    pub differences: u64,
+}
+
+/// Compares two trees; calls `report` for each difference, in the order of paths.
+///
+/// A directory that only one tree has is reported by its own name alone. Contents with several names are compared once.
+///
+/// Errors: from reading contents, after the differences before them; `Cancelled`.
+pub fn diff(
+    a: Side<'_>,
+    b: Side<'_>,
+    options: DiffOptions,
+    progress: &dyn Progress,
+    report: &mut dyn FnMut(Difference),
+) -> Result<DiffReport> {
+    progress.begin(Stage::Verify, a.tree.entry_count() as u64, a.tree.bytes_total());
+    let mut compare = Comparing {
+        a,
+        b,
+        options,
+        progress,
+        report,
+        done: DiffReport::default(),
+        firsts: [HashMap::new(), HashMap::new()],
+        pairs: HashSet::new(),
+        pending: Pending::new([a.contents, b.contents], options.jobs, progress),
+    };
+    walk::pairs(a.tree, b.tree, |path, a, b| compare.name(path, a, b))?;
+    compare.report_pending()?;
+    Ok(compare.done)
+}
+
+struct Comparing<'a> {
+    a: Side<'a>,
+    b: Side<'a>,
+    options: DiffOptions,
+    progress: &'a dyn Progress,
+    report: &'a mut dyn FnMut(Difference),
+    done: DiffReport,
+    /// The first of the common names of nodes with several, in each tree.
+    firsts: [HashMap<NodeId, ImagePath>; 2],
+    /// Pairs of nodes with several names that were compared.
+    pairs: HashSet<(NodeId, NodeId)>,
+    pending: Pending<'a>,
+}
+
+impl Comparing<'_> {
+    fn found(&mut self, path: &ImagePath, change: Change) {
+        self.pending.difference(Difference { path: path.clone(), change });
+    }
+
+    /// Reports everything found so far, once contents are compared.
+    fn report_pending(&mut self) -> Result<()> {
+        let Comparing { pending, done, report, .. } = self;
+        pending.finish(&mut |difference| {
+            done.differences += 1;
+            report(difference);
+        })
+    }
+
+    fn name(&mut self, path: &ImagePath, a: Option<NodeId>, b: Option<NodeId>) -> Result<()> {
+        if self.progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        self.done.names += 1;
+        let (Some(a), Some(b)) = (a, b) else {
+            self.found(path, if a.is_some() { Change::OnlyInA } else { Change::OnlyInB });
+            return self.report_if_many();
+        };
+        let (tree_a, tree_b) = (self.a.tree, self.b.tree);
+        let (node_a, node_b) = (tree_a.node(a), tree_b.node(b));
+        let (type_a, type_b) = (node_a.kind.file_type(), node_b.kind.file_type());
+        if type_a != type_b {
+            self.found(path, Change::Type(type_a, type_b));
+            return self.report_if_many();
+        }
+        let several_names = !node_a.is_dir() && (node_a.links > 1 || node_b.links > 1);
+        if several_names {
+            if !self.pairs.insert((a, b)) {
+                return Ok(());
+            }
+            self.links(path, a, b);
+        }
+        self.meta(path, node_a, node_b);
+        self.kind(path, node_a, node_b)?;
+        self.progress.advance(1, 0, 0);
+        self.report_if_many()
+    }
+
+    fn report_if_many(&mut self) -> Result<()> {
+        if self.pending.is_full() { self.report_pending() } else { Ok(()) }
+    }
+
+    /// Two trees have the same links if the names that both have fall into the same groups.
+    fn links(&mut self, path: &ImagePath, a: NodeId, b: NodeId) {
+        let [firsts_a, firsts_b] = &mut self.firsts;
+        let first_a = firsts_a.entry(a).or_insert_with(|| path.clone());
+        let first_b = firsts_b.entry(b).or_insert_with(|| path.clone());
+        if self.options.links && first_a != first_b {
+            let change = Change::Link(first_a.clone(), first_b.clone());
+            self.found(path, change);
+        }
+    }
+
+    fn meta(&mut self, path: &ImagePath, a: &Node, b: &Node) {
+        let options = self.options;
+        let is_symlink = matches!(a.kind, NodeKind::Symlink(_));
+        if options.modes && !is_symlink && a.meta.mode != b.meta.mode {
+            self.found(path, Change::Mode(a.meta.mode, b.meta.mode));
+        }
+        if options.owners && a.meta.owner != b.meta.owner {
+            self.found(path, Change::Owner(a.meta.owner, b.meta.owner));
+        }
+        let (time_a, time_b) = (a.meta.mtime, b.meta.mtime);
+        if options.times
+            && (time_a.seconds != time_b.seconds || options.nanos && time_a.nanos != time_b.nanos)
+        {
+            self.found(path, Change::Mtime(time_a, time_b));
+        }
+        if options.xattrs {
+            let (set_a, set_b) = (self.a.tree.xattrs(a.xattrs), self.b.tree.xattrs(b.xattrs));
+            for (name, value) in set_a {
+                if set_b.get(name) != Some(value) {
+                    self.found(
+                        path,
+                        Change::Xattr(name.clone(), Some(value.clone()), set_b.get(name).cloned()),
+                    );
+                }
+            }
+            for (name, value) in set_b.iter().filter(|(name, _)| !set_a.contains_key(*name)) {
+                self.found(path, Change::Xattr(name.clone(), None, Some(value.clone())));
+            }
+        }
+    }
+
+    fn kind(&mut self, path: &ImagePath, a: &Node, b: &Node) -> Result<()> {
+        match (&a.kind, &b.kind) {
+            (NodeKind::File { len: len_a, .. }, NodeKind::File { len: len_b, .. }) if len_a != len_b => {
+                self.found(path, Change::Len(*len_a, *len_b));
+            }
+            (NodeKind::File { len, content: a }, NodeKind::File { content: b, .. })
+                if self.options.contents && *len > 0 =>
+            {
+                self.pending.file(path, *len, [*a, *b])?;
+            }
+            (NodeKind::Symlink(a), NodeKind::Symlink(b)) if a != b => {
+                self.found(path, Change::Target(a.to_vec(), b.to_vec()));
+            }
+            (NodeKind::BlockDevice(a), NodeKind::BlockDevice(b))
+            | (NodeKind::CharDevice(a), NodeKind::CharDevice(b))
+                if a != b =>
+            {
+                self.found(path, Change::Device(*a, *b));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
