@@ -123,7 +123,7 @@ fn an_error_is_reported_after_all_differences_before_it() {
     b.0[2].insert(3 * MIB, Vec::new());
     for jobs in [1, 2, 16] {
         let (found_before, error) = found(&lens, &a, &b, jobs);
-        assert_eq!(found_before, [first.clone()]);
+        assert_eq!(found_before, std::slice::from_ref(&first));
         assert_eq!(error.unwrap(), "\"0002\": bad sector at 3145728");
     }
     // A difference before it makes it irrelevant.
