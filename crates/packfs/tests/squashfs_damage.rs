@@ -33,7 +33,8 @@ enum Verdict {
 
 fn judge(damage: &Damage, target: Option<&Path>) -> Verdict {
     let what = format!("{:?} in {} at {:#x}", damage.action, damage.owner, damage.offset);
-    let of_the_image = |kind: ErrorKind| matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Failed);
+    let of_the_image =
+        |kind: ErrorKind| matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Failed);
     let engine = match open(damage.image.clone()) {
         Ok(engine) => engine,
         Err(error) => {
@@ -75,15 +76,22 @@ fn survives(image: &[u8], each: u64, unpacking: bool, what: &str) {
         let verdict = judge(&damage, unpacking.then_some(&target));
         *verdicts.entry((damage.owner, format!("{:?}", damage.action), verdict)).or_default() += 1;
         let cut = damage.action == Action::Truncate && !matches!(damage.owner, "padding" | "unused");
-        assert!(!cut || verdict != Verdict::Unseen, "{what}: cut in {} at {:#x}", damage.owner, damage.offset);
-        let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(
+            !cut || verdict != Verdict::Unseen,
+            "{what}: cut in {} at {:#x}",
+            damage.owner,
+            damage.offset
+        );
+        let names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(names.iter().all(|name| name == "sentinel" || name == "target"), "{what}: {names:?}");
         if target.exists() {
             std::fs::remove_dir_all(&target).unwrap();
         }
     }
     assert_eq!(std::fs::read(&sentinel).unwrap(), b"untouched");
-    let seen: u64 = verdicts.iter().filter(|((_, _, v), _)| *v != Verdict::Unseen).map(|(_, count)| count).sum();
+    let seen: u64 =
+        verdicts.iter().filter(|((_, _, v), _)| *v != Verdict::Unseen).map(|(_, count)| count).sum();
     let total: u64 = verdicts.values().sum();
     // Changes of contents, owners, modes and times that are stored as they are cannot be seen; compressed ones must be.
     let seen_min = if unpacking { total / 2 } else { total / 4 };

@@ -33,11 +33,14 @@ fn directory_to_image_to_tar_to_image_gives_the_same_bytes() {
 
     for (name, input) in [
         ("from-file", TarInput::File(tar.clone())),
-        ("from-stream", TarInput::Stream {
-            reader: Box::new(std::fs::File::open(&tar).unwrap()),
-            name: "standard input".into(),
-            spool_dir: folder.path().into(),
-        }),
+        (
+            "from-stream",
+            TarInput::Stream {
+                reader: Box::new(std::fs::File::open(&tar).unwrap()),
+                name: "standard input".into(),
+                spool_dir: folder.path().into(),
+            },
+        ),
     ] {
         let again = load_tar(input, &Shape::default(), &Silent).unwrap();
         let compare = Compare::default();

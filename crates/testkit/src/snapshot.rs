@@ -103,7 +103,8 @@ fn difference(a: &Row, b: &Row, compare: Compare, is_root: bool) -> String {
     let mut text = String::new();
     let mut differs = |name: &str, a: &dyn std::fmt::Debug, b: &dyn std::fmt::Debug, same: bool| {
         if !same {
-            let _ = write!(text, "{name} {a:?} and {b:?}; ");
+            // Attributes can be long.
+            let _ = write!(text, "{name} {:.300} and {:.300}; ", format!("{a:?}"), format!("{b:?}"));
         }
     };
     differs("type", &a.file_type, &b.file_type, a.file_type == b.file_type);
