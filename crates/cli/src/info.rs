@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, text};
 use owo_colors::OwoColorize;
-use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp};
+use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, source};
 use std::io::BufWriter;
 use std::process::ExitCode;
 
@@ -79,7 +79,7 @@ impl Opts {
 fn print_manifest(opened: &Opened) -> Result<()> {
     let loaded = opened.load(&Silent)?;
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-
+    source::write_manifest(&loaded.tree, &mut out)?;
     std::io::Write::flush(&mut out).or_io(report::cannot_write)
 }
 

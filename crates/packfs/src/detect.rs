@@ -3,14 +3,18 @@
 use crate::OpenOptions;
 use packfs_core::{Contents, Error, Image, Progress, Result, ResultExt, escaped};
 use packfs_image::FileImage;
-use packfs_source::{Loaded, Shape};
+use packfs_source::{Loaded, Shape, TarInput};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How much of the beginning of a file is looked at for a tar or a manifest.
 const BEGINNING_LEN: usize = 64 << 10;
+/// How much of it is looked at for a compression.
+const COMPRESSION_LEN: usize = 16;
 
 /// Where a tree comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +62,15 @@ impl Source {
         if image_offset > 0 || packfs_formats::probe(&image)?.is_some() {
             return Ok(Source::Image(path.into()));
         }
+        let mut beginning = vec![0; BEGINNING_LEN];
+        let len = image.read_at(0, &mut beginning)?;
+        beginning.truncate(len);
+        if packfs_source::looks_like_tar(&beginning) || packfs_source::compression_of(&beginning).is_some() {
+            return Ok(Source::Tar(path.into()));
+        }
+        if packfs_source::looks_like_manifest(&beginning) {
+            return Ok(Source::Manifest(path.into()));
+        }
         let name = escaped(path.as_os_str().as_bytes()).to_string();
         Err(Error::unsupported(
             format!("source \"{name}\""),
@@ -84,7 +97,12 @@ impl Source {
     ) -> Result<Loaded> {
         match self {
             Source::Directory(path) => packfs_source::load_dir(path, shape, progress),
-            Source::Tar(_) | Source::TarStdin | Source::Manifest(_) => Err(Error::failed("later")),
+            Source::Tar(path) => packfs_source::load_tar(tar_input(path)?, shape, progress),
+            Source::TarStdin => {
+                let stdin = Box::new(std::io::stdin());
+                packfs_source::load_tar(stream(stdin, "standard input".into()), shape, progress)
+            }
+            Source::Manifest(path) => packfs_source::load_manifest(path, shape, progress),
             Source::Image(path) => {
                 let opened = OpenOptions::new().offset(image_offset).jobs(jobs).open(path)?;
                 let loaded = opened.load(progress)?;
@@ -93,4 +111,28 @@ impl Source {
             }
         }
     }
+}
+
+/// A plain archive in a regular file is read where it lies; anything else only once, from start to end.
+fn tar_input(path: &Path) -> Result<TarInput> {
+    let cannot = || format!("cannot read {path:?}");
+    let file = File::open(path).or_io(cannot)?;
+    if file.metadata().or_io(cannot)?.is_file() {
+        let mut beginning = [0; COMPRESSION_LEN];
+        let len = file.read_at(&mut beginning, 0).or_io(cannot)?;
+        if packfs_source::compression_of(&beginning[..len]).is_none() {
+            return Ok(TarInput::File(path.into()));
+        }
+    }
+    Ok(stream(Box::new(file), format!("{path:?}")))
+}
+
+fn stream(reader: Box<dyn Read + Send>, name: String) -> TarInput {
+    TarInput::Stream { reader, name, spool_dir: spool_dir() }
+}
+
+/// Where contents of a stream are kept: `TMPDIR`, or where large temporary files belong, which is rarely memory.
+fn spool_dir() -> PathBuf {
+    let large = Path::new("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && large.is_dir() { large.into() } else { std::env::temp_dir() }
 }
