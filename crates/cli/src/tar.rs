@@ -22,7 +22,7 @@ pub struct Opts {
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 
-    /// Write to this file; it gets its name once it is complete
+    /// Write to this file, which gets its name once it is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -44,7 +44,8 @@ Examples:
 impl Opts {
     /// Writes.
     pub fn run(self) -> Outcome {
-        if self.output.is_none() && std::io::stdout().is_terminal() {
+        let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        if output.is_none() && std::io::stdout().is_terminal() {
             let error = Error::usage("a tar archive is no text for a terminal");
             return Err(error.hint("write it to a file with -o FILE, or into a pipe"));
         }
@@ -52,7 +53,7 @@ impl Opts {
         let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
         let bars = self.work.bars(false);
         let write = |out: &mut File| opened.write_tar_with(out, &options, &bars);
-        let outcome = match &self.output {
+        let outcome = match output {
             None => report::stdout_bytes().and_then(|mut out| write(&mut out)),
             Some(path) => write_file(path, write),
         };

@@ -72,10 +72,14 @@ impl Source {
             return Ok(Source::Manifest(path.into()));
         }
         let name = escaped(path.as_os_str().as_bytes()).to_string();
-        Err(Error::unsupported(
+        let error = Error::unsupported(
             format!("source \"{name}\""),
             "neither a directory, an image, a tar nor a manifest",
-        ))
+        );
+        let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
+        let known = known.join(", ");
+        Err(error
+            .hint(format!("images may be {known}; a manifest begins with the line \"#packfs-manifest 1\"")))
     }
 
     /// Looks through the source: names and metadata, shaped, and where contents come from.

@@ -46,6 +46,7 @@ fn writes_tars_to_standard_output_and_to_files() {
     assert_eq!(&tar.done().stdout[257..262], b"ustar");
     fixture.run(["tar", "root.sqfs", "-o", "root.tar", "-q"]).done();
     assert!(fixture.bytes("root.tar") == tar.stdout);
+    assert!(fixture.run(["tar", "root.sqfs", "-o", "-"]).done().stdout == tar.stdout);
     let part = fixture.run(["tar", "root.sqfs", "etc"]);
     assert!(part.done().stdout.len() < tar.stdout.len() / 2);
     fixture.run(["tar", "root.sqfs", "-o", "no/such/dir/x.tar"]).failed(1, &["no/such/dir"]);
