@@ -161,18 +161,25 @@ impl ContentReader for DirReader<'_> {
         if self.dense {
             return Ok(Some(offset..len));
         }
-        let seek =
-            |to| rustix::fs::seek(self.file()?, to).or_io(|| format!("cannot seek in {}", self.name()));
-        let start = match rustix::fs::seek(self.file()?, SeekFrom::Data(offset)) {
-            // Nothing but a hole is left.
-            Err(Errno::NXIO) => return Ok(None),
-            // The file system does not know.
-            Err(Errno::INVAL) => offset,
-            start => start.or_io(|| format!("cannot seek in {}", self.name()))?,
-        };
-        let end = if start < len { seek(SeekFrom::Hole(start)).unwrap_or(len) } else { len };
-        Ok((start < len).then_some(start..end.clamp(start + 1, len)))
+        next_data(self.file()?, offset, len).or_io(|| format!("cannot seek in {}", self.name()))
     }
+}
+
+/// The first run of data of a file at or after `offset`, cut off at `len`; `None` if there is none.
+///
+/// Where the file system does not know its holes, that is everything.
+pub(crate) fn next_data(file: impl AsFd, offset: u64, len: u64) -> Result<Option<Range<u64>>, Errno> {
+    let start = match rustix::fs::seek(&file, SeekFrom::Data(offset)) {
+        // Nothing but a hole is left.
+        Err(Errno::NXIO) => return Ok(None),
+        Err(Errno::INVAL) => offset,
+        start => start?,
+    };
+    if start >= len {
+        return Ok(None);
+    }
+    let end = rustix::fs::seek(&file, SeekFrom::Hole(start)).unwrap_or(len);
+    Ok(Some(start..end.clamp(start + 1, len)))
 }
 
 /// Opens a file below a directory, however long the path is.

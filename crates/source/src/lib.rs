@@ -4,8 +4,10 @@
 //! A source yields names and metadata at once, and contents when they are asked for.
 #![forbid(unsafe_code)]
 
+mod decimal;
 mod dir;
 mod dir_contents;
+mod manifest;
 mod mode;
 mod order;
 mod rules;
@@ -14,6 +16,7 @@ mod shaper;
 mod tar;
 
 pub use dir::load_dir;
+pub use manifest::{load_manifest, looks_like_manifest, write_manifest};
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};

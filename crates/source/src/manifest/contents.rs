@@ -1,0 +1,197 @@
+//! Contents of files that a manifest describes: inline bytes, holes, and files of the host.
+
+use crate::dir_contents::{next_data, open_below};
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt, Timestamp};
+use rustix::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+/// One file's contents.
+enum Row {
+    Hole(u64),
+    Inline(Box<[u8]>),
+    Host(HostRow),
+}
+
+/// A stretch of a file of the host, which must be as it was when the manifest was read.
+struct HostRow {
+    /// From the manifest's folder on.
+    path: Box<[u8]>,
+    start: u64,
+    len: u64,
+    file_len: u64,
+    mtime: Timestamp,
+}
+
+/// See the module.
+pub(super) struct ManifestContents {
+    folder: PathBuf,
+    folder_fd: OwnedFd,
+    rows: Vec<Row>,
+}
+
+impl ManifestContents {
+    /// `folder` is where paths begin, opened as `folder_fd`.
+    pub(super) fn new(folder: PathBuf, folder_fd: OwnedFd) -> Self {
+        ManifestContents { folder, folder_fd, rows: Vec::new() }
+    }
+
+    fn push(&mut self, row: Row) -> ContentId {
+        self.rows.push(row);
+        ContentId(self.rows.len() as u64 - 1)
+    }
+
+    /// A file of zeros.
+    pub(super) fn add_hole(&mut self, len: u64) -> ContentId {
+        self.push(Row::Hole(len))
+    }
+
+    /// A file whose bytes the manifest holds.
+    pub(super) fn add_inline(&mut self, bytes: Vec<u8>) -> ContentId {
+        self.push(Row::Inline(bytes.into()))
+    }
+
+    /// A file of the host, or the stretch of it that begins at `offset`; returns its length too.
+    ///
+    /// Errors: `Io` if it cannot be opened; `Failed` if it is no regular file or not as long as was said.
+    pub(super) fn add_from(
+        &mut self,
+        path: &[u8],
+        offset: Option<u64>,
+        len: Option<u64>,
+    ) -> Result<(ContentId, u64)> {
+        let (_, file_len, mtime) = self.open_file(path)?;
+        let start = offset.unwrap_or(0);
+        let found = match (file_len.checked_sub(start), len) {
+            // Without an offset the whole file is meant, and another length means that it is another file.
+            (Some(rest), Some(len)) if len > rest || offset.is_none() && len != rest => None,
+            (rest, len) => rest.map(|rest| len.unwrap_or(rest)),
+        };
+        let Some(found) = found else { return Err(self.wrong_len(path, file_len, offset, len)) };
+        Ok((self.push(Row::Host(HostRow { path: path.into(), start, len: found, file_len, mtime })), found))
+    }
+
+    fn wrong_len(&self, path: &[u8], file_len: u64, offset: Option<u64>, len: Option<u64>) -> Error {
+        let wanted = match (offset, len) {
+            (None, Some(len)) => format!("size={len}"),
+            (Some(offset), Some(len)) => format!("offset={offset} size={len}"),
+            (offset, None) => format!("offset={}", offset.unwrap_or(0)),
+        };
+        Error::failed(format!("{} is {file_len} bytes long, the line says {wanted}", self.name(path)))
+            .hint("without offset= and size= a file is taken as it is")
+    }
+
+    /// Opens a file of the host; also its length and time.
+    fn open_file(&self, path: &[u8]) -> Result<(File, u64, Timestamp)> {
+        let cannot_open = || format!("cannot open {}", self.name(path));
+        let file = File::from(open_below(&self.folder_fd, path, true).or_io(cannot_open)?);
+        let metadata = file.metadata().or_io(cannot_open)?;
+        if !metadata.is_file() {
+            return Err(Error::failed(format!("{} is not a regular file", self.name(path))));
+        }
+        let mtime = Timestamp { seconds: metadata.mtime(), nanos: metadata.mtime_nsec() as u32 };
+        Ok((file, metadata.len(), mtime))
+    }
+
+    fn name(&self, path: &[u8]) -> String {
+        format!("{:?}", self.folder.join(OsStr::from_bytes(path)))
+    }
+
+    fn changed(&self, row: &HostRow) -> Error {
+        Error::failed(format!("{} changed while it was being packed", self.name(&row.path)))
+            .hint("stop what writes to it")
+    }
+}
+
+impl Contents for ManifestContents {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let row = usize::try_from(id.0).ok().and_then(|index| self.rows.get(index));
+        Ok(match row.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))? {
+            Row::Hole(len) => Box::new(Hole(*len)),
+            Row::Inline(bytes) => Box::new(Inline(bytes)),
+            Row::Host(row) => {
+                let (file, file_len, mtime) = self.open_file(&row.path)?;
+                if (file_len, mtime) != (row.file_len, row.mtime) {
+                    return Err(self.changed(row));
+                }
+                let dense = file.metadata().is_ok_and(|metadata| metadata.blocks() * 512 >= file_len);
+                Box::new(Host { contents: self, row, file, dense })
+            }
+        })
+    }
+}
+
+fn past_the_end() -> Error {
+    Error::failed("contents end early")
+}
+
+struct Hole(u64);
+
+impl ContentReader for Hole {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        if offset.checked_add(buf.len() as u64).is_none_or(|end| end > self.0) {
+            return Err(past_the_end());
+        }
+        buf.fill(0);
+        Ok(())
+    }
+
+    fn next_data(&mut self, _offset: u64) -> Result<Option<Range<u64>>> {
+        Ok(None)
+    }
+}
+
+struct Inline<'a>(&'a [u8]);
+
+impl ContentReader for Inline<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = self.0.get(start..).and_then(|rest| rest.get(..buf.len()));
+        buf.copy_from_slice(bytes.ok_or_else(past_the_end)?);
+        Ok(())
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        let len = self.0.len() as u64;
+        Ok((offset < len).then_some(offset..len))
+    }
+}
+
+struct Host<'a> {
+    contents: &'a ManifestContents,
+    row: &'a HostRow,
+    file: File,
+    /// Whether as many bytes are stored as the file is long, so that it has no holes.
+    dense: bool,
+}
+
+impl ContentReader for Host<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        if offset.checked_add(buf.len() as u64).is_none_or(|end| end > self.row.len) {
+            return Err(past_the_end());
+        }
+        match self.file.read_exact_at(buf, self.row.start + offset) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Err(self.contents.changed(self.row))
+            }
+            read => read.or_io(|| format!("cannot read {}", self.contents.name(&self.row.path))),
+        }
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        let row = self.row;
+        if offset >= row.len {
+            return Ok(None);
+        }
+        if self.dense {
+            return Ok(Some(offset..row.len));
+        }
+        let found = next_data(&self.file, row.start + offset, row.start + row.len)
+            .or_io(|| format!("cannot seek in {}", self.contents.name(&row.path)))?;
+        Ok(found.map(|data| data.start - row.start..data.end - row.start))
+    }
+}

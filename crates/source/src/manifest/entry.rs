@@ -1,0 +1,444 @@
+//! What one line says: a type, a path and keys, completed by what `default` lines said before.
+
+use super::fault::Fault;
+use super::words::{Word, words};
+use crate::decimal;
+use packfs_core::{DeviceNumber, ImagePath, Meta, Owner, Timestamp, Xattrs, escaped};
+
+/// Longest target that Linux has.
+const TARGET_LEN_MAX: usize = 4095;
+/// Longest name of an extended attribute that Linux has.
+const XATTR_NAME_LEN_MAX: usize = 255;
+/// Longest value of an extended attribute that Linux has.
+const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
+
+/// The first word of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    File,
+    Dir,
+    Symlink,
+    Link,
+    Block,
+    Char,
+    Fifo,
+    Socket,
+}
+
+impl Type {
+    const ALL: [Type; 8] =
+        [Type::File, Type::Dir, Type::Symlink, Type::Link, Type::Block, Type::Char, Type::Fifo, Type::Socket];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Type::File => "file",
+            Type::Dir => "dir",
+            Type::Symlink => "symlink",
+            Type::Link => "link",
+            Type::Block => "block",
+            Type::Char => "char",
+            Type::Fifo => "fifo",
+            Type::Socket => "socket",
+        }
+    }
+
+    fn parse(word: &[u8]) -> Option<Self> {
+        Type::ALL.into_iter().find(|kind| kind.word().as_bytes() == word)
+    }
+
+    /// The keys that an entry of this type takes besides those of every node.
+    fn own_keys(self) -> &'static [&'static str] {
+        match self {
+            Type::File => &["from", "offset", "size", "data"],
+            Type::Symlink | Type::Link => &["target"],
+            Type::Block | Type::Char => &["major", "minor"],
+            Type::Dir | Type::Fifo | Type::Socket => &[],
+        }
+    }
+
+    fn takes(self, key: &[u8]) -> bool {
+        let is_meta = META_KEYS.iter().any(|meta| meta.as_bytes() == key) || key.starts_with(b"xattr.");
+        // A further name says nothing of its own: what it names has been described.
+        is_meta && self != Type::Link || self.own_keys().iter().any(|own| own.as_bytes() == key)
+    }
+
+    fn mode_default(self) -> u16 {
+        match self {
+            Type::Dir => 0o755,
+            Type::Symlink => 0o777,
+            Type::Block | Type::Char => 0o600,
+            Type::File | Type::Link | Type::Fifo | Type::Socket => 0o644,
+        }
+    }
+}
+
+const META_KEYS: [&str; 4] = ["mode", "uid", "gid", "mtime"];
+
+/// Permissions, owner and time as far as they were given.
+#[derive(Clone, Copy, Debug, Default)]
+struct MetaKeys {
+    mode: Option<u16>,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    mtime: Option<Timestamp>,
+}
+
+impl MetaKeys {
+    /// Takes `key` if it is one of these. What was given before is replaced.
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Fault> {
+        match key {
+            b"mode" => self.mode = Some(mode(value)?),
+            b"uid" => self.uid = Some(number(key, value, u32::MAX.into())? as u32),
+            b"gid" => self.gid = Some(number(key, value, u32::MAX.into())? as u32),
+            b"mtime" => self.mtime = Some(mtime(value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn or(self, other: MetaKeys) -> MetaKeys {
+        MetaKeys {
+            mode: self.mode.or(other.mode),
+            uid: self.uid.or(other.uid),
+            gid: self.gid.or(other.gid),
+            mtime: self.mtime.or(other.mtime),
+        }
+    }
+}
+
+/// What `default` lines said so far, by type.
+#[derive(Debug, Default)]
+pub(super) struct Defaults([MetaKeys; Type::ALL.len()]);
+
+impl Defaults {
+    fn set(&mut self, words: &[Word]) -> Result<(), Fault> {
+        let (only, words) = match words.split_first() {
+            Some((word, rest)) if word.equals.is_none() => (Some(typed(&word.bytes)?), rest),
+            _ => (None, words),
+        };
+        let mut given = MetaKeys::default();
+        for word in words {
+            let (key, value) = word.key_and_value()?;
+            if !given.set(key, value)? {
+                let allowed = META_KEYS.join(", ");
+                return Err(Fault::new(format!(
+                    "key \"{}\": of default the keys {allowed} are allowed",
+                    escaped(key)
+                )));
+            }
+        }
+        if only.is_none() && given.mode.is_some() {
+            return Err(Fault::new("mode: needs a type, since directories and files differ")
+                .hint("write `default file mode=0644` or `default dir mode=0755`"));
+        }
+        for (kind, before) in Type::ALL.into_iter().zip(&mut self.0) {
+            if only.is_none_or(|only| only == kind) {
+                *before = given.or(*before);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the bytes of a file come from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Bytes {
+    /// Nowhere: so many zeros, a hole.
+    Hole(u64),
+    /// The manifest itself.
+    Inline(Vec<u8>),
+    /// A file beside the manifest.
+    From {
+        /// Its path, from the manifest's folder on.
+        path: Vec<u8>,
+        /// Where in it the bytes begin; `None`: at the start, and they are the whole file.
+        offset: Option<u64>,
+        /// How many they are, if that was said.
+        len: Option<u64>,
+    },
+}
+
+/// The type-specific part of an entry.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum What {
+    File(Bytes),
+    Dir,
+    Symlink(Vec<u8>),
+    Link(ImagePath),
+    Block(DeviceNumber),
+    Char(DeviceNumber),
+    Fifo,
+    Socket,
+}
+
+/// One entry.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) path: ImagePath,
+    pub(super) what: What,
+    pub(super) meta: Meta,
+    pub(super) xattrs: Xattrs,
+}
+
+/// Keys of one entry besides [`MetaKeys`].
+#[derive(Default)]
+struct Keys {
+    from: Option<Vec<u8>>,
+    data: Option<Vec<u8>>,
+    target: Option<Vec<u8>>,
+    offset: Option<u64>,
+    size: Option<u64>,
+    major: Option<u64>,
+    minor: Option<u64>,
+    xattrs: Xattrs,
+}
+
+/// Reads a line; `None` for an empty one, a comment and a `default` line, which changes `defaults`.
+pub(super) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry>, Fault> {
+    if line.trim_ascii_start().starts_with(b"#") {
+        return Ok(None);
+    }
+    let words = words(line)?;
+    let Some((first, rest)) = words.split_first() else { return Ok(None) };
+    if first.bytes == b"default" {
+        return defaults.set(rest).map(|()| None);
+    }
+    let kind = typed(&first.bytes)?;
+    let Some((path, rest)) = rest.split_first() else {
+        return Err(Fault::new(format!(
+            "{} without a path: TYPE PATH [KEY=VALUE]... is allowed",
+            kind.word()
+        )));
+    };
+    let path = image_path(&path.bytes)?;
+    let (mut given, mut keys) = (MetaKeys::default(), Keys::default());
+    for (index, word) in rest.iter().enumerate() {
+        let (key, value) = word.key_and_value()?;
+        if rest[..index].iter().any(|before| before.key_and_value().is_ok_and(|(other, _)| other == key)) {
+            return Err(Fault::new(format!("key \"{}\": given twice", escaped(key))));
+        }
+        if !kind.takes(key) {
+            return Err(unknown_key(kind, key));
+        }
+        if !given.set(key, value)? {
+            keys.set(key, value)?;
+        }
+    }
+    let given = given.or(defaults.0[kind as usize]);
+    let meta = Meta {
+        mode: given.mode.unwrap_or(kind.mode_default()),
+        owner: Owner { uid: given.uid.unwrap_or(0), gid: given.gid.unwrap_or(0) },
+        mtime: given.mtime.unwrap_or_default(),
+    };
+    let xattrs = std::mem::take(&mut keys.xattrs);
+    Ok(Some(Entry { path, what: keys.what(kind)?, meta, xattrs }))
+}
+
+fn typed(word: &[u8]) -> Result<Type, Fault> {
+    Type::parse(word).ok_or_else(|| {
+        let allowed = Type::ALL.map(Type::word).join(", ");
+        Fault::new(format!("type \"{}\": {allowed} are allowed", escaped(word)))
+            .hint("a line is TYPE PATH [KEY=VALUE]..., `default` ... or a # comment")
+    })
+}
+
+fn unknown_key(kind: Type, key: &[u8]) -> Fault {
+    let meta = if kind == Type::Link { &[][..] } else { &META_KEYS };
+    let mut allowed: Vec<&str> = meta.iter().chain(kind.own_keys()).copied().collect();
+    if kind != Type::Link {
+        allowed.push("xattr.NAME");
+    }
+    let text =
+        format!("key \"{}\": of a {} the keys {} are allowed", escaped(key), kind.word(), allowed.join(", "));
+    Fault::new(text)
+}
+
+impl Keys {
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+        match key {
+            b"from" => self.from = Some(host_path(value)?),
+            b"data" => self.data = Some(value.to_vec()),
+            b"target" => self.target = Some(value.to_vec()),
+            b"offset" => self.offset = Some(number(key, value, i64::MAX as u64)?),
+            b"size" => self.size = Some(number(key, value, i64::MAX as u64)?),
+            b"major" => self.major = Some(number(key, value, 0xfff)?),
+            b"minor" => self.minor = Some(number(key, value, 0xf_ffff)?),
+            _ => {
+                let name = key.strip_prefix(b"xattr.").unwrap_or(key);
+                check_xattr(name, value)?;
+                self.xattrs.insert(name.to_vec(), value.to_vec());
+            }
+        }
+        Ok(())
+    }
+
+    fn what(self, kind: Type) -> Result<What, Fault> {
+        Ok(match kind {
+            Type::File => What::File(self.bytes()?),
+            Type::Dir => What::Dir,
+            Type::Symlink => What::Symlink(symlink_target(self.target(kind)?)?),
+            Type::Link => What::Link(image_path(&self.target(kind)?)?),
+            Type::Block => What::Block(self.device(kind)?),
+            Type::Char => What::Char(self.device(kind)?),
+            Type::Fifo => What::Fifo,
+            Type::Socket => What::Socket,
+        })
+    }
+
+    fn bytes(self) -> Result<Bytes, Fault> {
+        match (self.from, self.data) {
+            (Some(_), Some(_)) => Err(Fault::new("from and data: one of them is allowed")),
+            (Some(path), None) => Ok(Bytes::From { path, offset: self.offset, len: self.size }),
+            (None, _) if self.offset.is_some() => Err(Fault::new("offset: allowed only beside from")),
+            (None, Some(data)) if self.size.is_some_and(|size| size != data.len() as u64) => {
+                Err(Fault::new(format!("size: data is {} bytes long", data.len())))
+            }
+            (None, Some(data)) => Ok(Bytes::Inline(data)),
+            (None, None) => Ok(Bytes::Hole(self.size.unwrap_or(0))),
+        }
+    }
+
+    fn target(self, kind: Type) -> Result<Vec<u8>, Fault> {
+        self.target.ok_or_else(|| Fault::new(format!("{} without target=", kind.word())))
+    }
+
+    fn device(&self, kind: Type) -> Result<DeviceNumber, Fault> {
+        match (self.major, self.minor) {
+            (Some(major), Some(minor)) => Ok(DeviceNumber { major: major as u32, minor: minor as u32 }),
+            _ => Err(Fault::new(format!("{} needs both major= and minor=", kind.word()))),
+        }
+    }
+}
+
+fn image_path(bytes: &[u8]) -> Result<ImagePath, Fault> {
+    ImagePath::parse(bytes).map_err(|error| Fault::new(error.to_string()))
+}
+
+fn host_path(value: &[u8]) -> Result<Vec<u8>, Fault> {
+    if value.is_empty() || value.contains(&0) {
+        return Err(Fault::new(format!("from \"{}\": a path without NUL is allowed", escaped(value)))
+            .hint("a file without from= is empty"));
+    }
+    Ok(value.to_vec())
+}
+
+fn symlink_target(target: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    if target.is_empty() || target.len() > TARGET_LEN_MAX || target.contains(&0) {
+        let text =
+            format!("target of {} bytes: 1 to {TARGET_LEN_MAX} bytes without NUL are allowed", target.len());
+        return Err(Fault::new(text));
+    }
+    Ok(target)
+}
+
+fn check_xattr(name: &[u8], value: &[u8]) -> Result<(), Fault> {
+    if name.is_empty() || name.len() > XATTR_NAME_LEN_MAX || name.contains(&0) {
+        return Err(Fault::new(format!(
+            "xattr.{}: a name of 1 to {XATTR_NAME_LEN_MAX} bytes without NUL is allowed",
+            escaped(name)
+        )));
+    }
+    if value.len() > XATTR_VALUE_LEN_MAX {
+        return Err(Fault::new(format!(
+            "xattr.{}: value of {} bytes, at most {XATTR_VALUE_LEN_MAX} allowed",
+            escaped(name),
+            value.len()
+        )));
+    }
+    Ok(())
+}
+
+fn mode(value: &[u8]) -> Result<u16, Fault> {
+    let is_octal = !value.is_empty() && value.iter().all(|b| matches!(b, b'0'..=b'7'));
+    let mode = std::str::from_utf8(value).ok().and_then(|text| u16::from_str_radix(text, 8).ok());
+    mode.filter(|&mode| is_octal && mode <= 0o7777).ok_or_else(|| {
+        Fault::new(format!("mode \"{}\": octal digits up to 7777 are allowed", escaped(value)))
+    })
+}
+
+fn mtime(value: &[u8]) -> Result<Timestamp, Fault> {
+    decimal::time(value).ok_or_else(|| {
+        let found = escaped(value);
+        Fault::new(format!("mtime \"{found}\": seconds since 1970 are allowed, such as 1700000000 or -1.5"))
+    })
+}
+
+fn number(key: &[u8], value: &[u8], max: u64) -> Result<u64, Fault> {
+    decimal::number(value).filter(|&number| number <= max).ok_or_else(|| {
+        Fault::new(format!("{} \"{}\": a number from 0 to {max} is allowed", escaped(key), escaped(value)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(line: &str) -> Entry {
+        parse(line.as_bytes(), &mut Defaults::default()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default_of_its_type() {
+        for (line, mode) in [
+            ("file a", 0o644),
+            ("dir a", 0o755),
+            ("symlink a target=b", 0o777),
+            ("block a major=8 minor=0", 0o600),
+            ("fifo a", 0o644),
+        ] {
+            assert_eq!(entry(line).meta, Meta { mode, ..Meta::default() }, "{line}");
+        }
+        assert_eq!(entry("file a").what, What::File(Bytes::Hole(0)));
+        assert_eq!(entry("file a size=7").what, What::File(Bytes::Hole(7)));
+    }
+
+    #[test]
+    fn defaults_hold_for_what_follows_until_they_are_replaced() {
+        let mut defaults = Defaults::default();
+        let mut take = |line: &str| parse(line.as_bytes(), &mut defaults).unwrap();
+        assert!(take("default uid=5 mtime=-1.5").is_none());
+        assert!(take("default dir mode=0700 uid=6").is_none());
+        assert!(take("default gid=7").is_none());
+        let of = |entry: Option<Entry>| entry.unwrap().meta;
+        let mtime = Timestamp { seconds: -2, nanos: 500_000_000 };
+        assert_eq!(of(take("dir d")), Meta { mode: 0o700, owner: Owner { uid: 6, gid: 7 }, mtime });
+        let meta = Meta { mode: 0o4755, owner: Owner { uid: 5, gid: 1 }, mtime };
+        assert_eq!(of(take("file f mode=4755 gid=1")), meta);
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_what_is_allowed() {
+        for (line, words) in [
+            ("flie a", ["type \"flie\"", "socket are allowed"]),
+            ("file", ["without a path", "TYPE PATH"]),
+            ("file a b", ["\"b\"", "KEY=VALUE"]),
+            ("file a target=b", ["key \"target\"", "from, offset, size, data, xattr.NAME"]),
+            ("dir a size=1", ["key \"size\"", "mode, uid, gid, mtime"]),
+            ("link a target=b mode=0644", ["key \"mode\"", "of a link the keys target"]),
+            ("file a uid=1 uid=1", ["key \"uid\"", "twice"]),
+            ("file a uid=-1", ["uid \"-1\"", "0 to 4294967295"]),
+            ("file a uid=4294967296", ["uid \"4294967296\"", "0 to 4294967295"]),
+            ("file a mode=0888", ["mode \"0888\"", "7777"]),
+            ("file a mode=17777", ["mode \"17777\"", "7777"]),
+            ("file a mode=+7", ["mode \"+7\"", "octal"]),
+            ("file a mtime=soon", ["mtime \"soon\"", "seconds"]),
+            ("file a size=9223372036854775808", ["size", "9223372036854775807"]),
+            ("file a from=b data=c", ["from and data", "one"]),
+            ("file a data=abc size=4", ["size", "3 bytes long"]),
+            ("file a offset=4", ["offset", "from"]),
+            ("file a from=", ["from \"\"", "path"]),
+            ("file a/../b", ["a/../b", "name \"..\""]),
+            ("symlink a", ["symlink", "without target"]),
+            ("symlink a target=", ["target of 0 bytes", "1 to 4095"]),
+            ("block a major=1", ["block", "minor="]),
+            ("char a major=4096 minor=0", ["major \"4096\"", "4095"]),
+            ("file a xattr.=x", ["xattr.", "1 to 255"]),
+            ("default mode=0644", ["mode", "needs a type"]),
+            ("default from=x", ["key \"from\"", "mode, uid, gid, mtime"]),
+            ("default flie uid=0", ["type \"flie\"", "file"]),
+        ] {
+            let fault = parse(line.as_bytes(), &mut Defaults::default()).unwrap_err().to_string();
+            assert!(words.iter().all(|word| fault.contains(word)), "{line}: {fault}");
+        }
+    }
+}

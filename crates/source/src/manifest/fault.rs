@@ -1,0 +1,40 @@
+//! What is wrong with a line, before anybody knows which line of which manifest it is.
+
+use packfs_core::Error;
+use std::fmt;
+
+/// A fault: found, allowed, and perhaps advice. [`Fault::at`] adds where.
+#[derive(Debug)]
+pub(super) struct Fault {
+    text: String,
+    hint: Option<&'static str>,
+}
+
+impl Fault {
+    /// What was found, and what is allowed.
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Fault { text: text.into(), hint: None }
+    }
+
+    /// Adds a line of advice.
+    #[must_use]
+    pub(super) fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The error at a place such as `root.manifest:12`.
+    pub(super) fn at(self, place: impl fmt::Display) -> Error {
+        let error = Error::corrupt("manifest", self.text).at(place);
+        match self.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
