@@ -85,7 +85,7 @@ type Packer = fn(&Peer, &Path, &Path, &str, u32);
 fn fastest(codec: &str) -> (&'static [&'static str], &'static str) {
     match codec {
         "gzip" | "zstd" => (&["-Xcompression-level", "1"], "level=1"),
-        "lzo" => (&["-Xalgorithm", "lzo1x_1"], "algorithm=lzo1x_1"),
+        "lzo" => (&["-Xalgorithm", "lzo1x_1"], "level=1"),
         "xz" => (&[], "level=0"),
         _ => (&[], ""),
     }
