@@ -4,7 +4,7 @@ use crate::block;
 use crate::buffers::{Buffer, Buffers};
 use packfs_codec::Decoders;
 use packfs_core::{BlockRef, ErrorKind, Image, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -12,12 +12,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const SHARD_COUNT: usize = 16;
 /// What a slot costs besides the block in it, in bytes; about.
 const SLOT_LEN: u64 = 256;
+/// Bytes of blocks that are kept although all of them were used: files with the same contents may lie close together.
+const USED_UP_LEN_MAX: u64 = 2 << 20;
 
 /// One block, decoded by whoever asks first.
 pub(crate) struct Slot {
     block: BlockRef,
     /// Whether workers were told of it.
     announced: AtomicBool,
+    /// Bytes that were used, those used several times counted each time.
+    used_len: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -33,6 +37,7 @@ impl Slot {
         Slot {
             block,
             announced: AtomicBool::new(false),
+            used_len: AtomicU64::new(0),
             state: Mutex::new(State::Empty),
             changed: Condvar::new(),
         }
@@ -86,6 +91,12 @@ impl Slot {
     pub(crate) fn announce(&self) -> bool {
         !self.announced.swap(true, Ordering::Relaxed)
     }
+
+    /// Says that `len` of `total` bytes were used and will hardly be needed again; whether they were the last.
+    fn use_up(&self, len: u64, total: u64) -> bool {
+        let before = self.used_len.fetch_add(len, Ordering::Relaxed);
+        before < total && before.saturating_add(len) >= total
+    }
 }
 
 /// Lets the others try if the thread that decodes panics.
@@ -128,6 +139,15 @@ pub(crate) struct BlockCache {
     /// Bytes that all shards keep.
     len: AtomicU64,
     len_max: u64,
+    used_up: Mutex<UsedUp>,
+}
+
+/// Blocks of which every byte was used, and when they were asked for last.
+#[derive(Default)]
+struct UsedUp {
+    blocks: VecDeque<(BlockRef, u64)>,
+    /// What keeping them costs, in bytes.
+    len: u64,
 }
 
 #[derive(Default)]
@@ -145,19 +165,28 @@ struct Kept {
 impl BlockCache {
     pub(crate) fn new(len_max: u64) -> Self {
         let shards = (0..SHARD_COUNT).map(|_| Mutex::default()).collect();
-        BlockCache { shards, clock: AtomicU64::new(0), len: AtomicU64::new(0), len_max }
+        BlockCache {
+            shards,
+            clock: AtomicU64::new(0),
+            len: AtomicU64::new(0),
+            len_max,
+            used_up: Mutex::default(),
+        }
     }
 
     fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
         self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_of(&self, block: &BlockRef) -> MutexGuard<'_, Shard> {
+        // Fibonacci hashing: the upper bits depend on all bits of the offset.
+        self.lock((block.offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARD_COUNT)
+    }
+
     /// The slot of a block; it stays until others are needed more.
     pub(crate) fn slot(&self, block: &BlockRef) -> Arc<Slot> {
-        // Fibonacci hashing: the upper bits depend on all bits of the offset.
-        let index = (block.offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARD_COUNT;
         let used = self.clock.fetch_add(1, Ordering::Relaxed);
-        let mut shard = self.lock(index);
+        let mut shard = self.lock_of(block);
         let Shard { slots, by_use } = &mut *shard;
         by_use.insert(used, *block);
         if let Some(kept) = slots.get_mut(block) {
@@ -170,6 +199,31 @@ impl BlockCache {
         drop(shard);
         self.make_room(used);
         slot
+    }
+
+    /// Says that `len` of the `total` bytes of a block were used and will hardly be needed again. When all were, the block is dropped
+    /// soon, though there may be room for it: memory that is used again is faster than more memory.
+    pub(crate) fn use_up(&self, slot: &Slot, len: u64, total: u64) {
+        if !slot.use_up(len, total) {
+            return;
+        }
+        let block = slot.block();
+        let Some(used) = self.lock_of(block).slots.get(block).map(|kept| kept.used) else { return };
+        let mut used_up = self.used_up.lock().unwrap_or_else(PoisonError::into_inner);
+        used_up.blocks.push_back((*block, used));
+        used_up.len += cost(block);
+        while used_up.len > USED_UP_LEN_MAX
+            && let Some((block, used)) = used_up.blocks.pop_front()
+        {
+            used_up.len -= cost(&block);
+            let mut shard = self.lock_of(&block);
+            // Unless somebody has asked for it since.
+            if shard.slots.get(&block).is_some_and(|kept| kept.used == used) {
+                shard.slots.remove(&block);
+                shard.by_use.remove(&used);
+                self.len.fetch_sub(cost(&block), Ordering::Relaxed);
+            }
+        }
     }
 
     /// Drops the oldest blocks until the rest fits, but none that was asked for at `newest` or later.
@@ -226,6 +280,31 @@ mod tests {
             assert!(Arc::ptr_eq(&slot, &cache.slot(&block(index << 17, 1000))));
             assert_eq!(kept(&cache), 1);
         }
+    }
+
+    #[test]
+    fn blocks_that_are_used_up_make_room_before_they_have_to() {
+        let cache = BlockCache::new(1 << 30);
+        let blocks: Vec<_> = (0..100).map(|index| block(index << 17, 1 << 20)).collect();
+        let slots: Vec<_> = blocks.iter().map(|block| cache.slot(block)).collect();
+        for slot in &slots {
+            cache.use_up(slot, 1 << 19, 1 << 20);
+        }
+        assert_eq!(kept(&cache), 100);
+        // Asked for again after it was used up: stays.
+        cache.use_up(&slots[0], 1 << 19, 1 << 20);
+        cache.slot(&blocks[0]);
+        for slot in &slots[1..] {
+            cache.use_up(slot, 1 << 19, 1 << 20);
+        }
+        assert!(Arc::ptr_eq(&slots[0], &cache.slot(&blocks[0])));
+        assert!((2..=3).contains(&kept(&cache)), "{}", kept(&cache));
+        let len: u64 = cache
+            .shards
+            .iter()
+            .flat_map(|s| s.lock().unwrap().slots.keys().map(cost).collect::<Vec<_>>())
+            .sum();
+        assert_eq!(cache.len.load(Ordering::Relaxed), len);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Decoded bytes that run ahead, unless the blocks of all workers are longer.
 const AHEAD_LEN: u64 = 8 << 20;
+/// More is looked up when no more than this is left, so that workers are woken for many blocks and not for each.
+const AHEAD_LEN_MIN: u64 = AHEAD_LEN / 2;
 /// Steps that run ahead: files and extents may be tiny.
 const AHEAD_STEPS: usize = 4096;
 /// Extents of one file that are looked at in one go.
@@ -85,8 +87,10 @@ impl ReadEngine {
                     }
                     Step::Block { offset, len, start, slot } => {
                         let bytes = slot.get(&*self.image, &mut decoders, &self.buffers)?;
+                        let total = bytes.len() as u64;
                         let bytes = block::slice(slot.block(), &bytes, start, len)?;
                         deliver(file, Piece::Data { offset, bytes })?;
+                        self.cache.use_up(&slot, len, total);
                     }
                 }
                 progress.advance(0, piece_len, 0);
@@ -164,6 +168,15 @@ impl<'a> Steps<'a> {
     }
 
     fn next(&mut self) -> Option<(usize, Step)> {
+        if self.queue.is_empty() || self.queued_len < AHEAD_LEN_MIN && self.queue.len() < AHEAD_STEPS / 2 {
+            self.look_ahead();
+        }
+        let next = self.queue.pop_front()?;
+        self.queued_len -= next.memory_len;
+        Some((next.file, next.step))
+    }
+
+    fn look_ahead(&mut self) {
         while self.file < self.files.len() && self.queued_len < self.len_max && self.queue.len() < AHEAD_STEPS
         {
             if let Err(error) = self.look_up() {
@@ -171,9 +184,6 @@ impl<'a> Steps<'a> {
                 self.file = self.files.len();
             }
         }
-        let next = self.queue.pop_front()?;
-        self.queued_len -= next.memory_len;
-        Some((next.file, next.step))
     }
 
     /// Queues the next extents of the current file, or its end.
