@@ -3,8 +3,9 @@
 //! Everything is kept modulo 64 KiB, links as the distance to the next older place, 0 for none. A head overtaken that
 //! way leads into places of other hashes; comparing the bytes sorts them out.
 
+use super::finder::{Finder, Found};
 use super::format::{DISTANCE_MAX, PAIR_LEN, TRIPLE_LEN};
-use super::words::{common_len, load4};
+use super::words::{common_len, load4, zeroed};
 
 const RING_LEN: usize = 1 << 16;
 const HEAD_LOG: u32 = 15;
@@ -12,11 +13,13 @@ const TRIPLE_LOG: u32 = 15;
 /// Bytes a place must have before the end of the input to be searched and inserted.
 const TAIL_LEN: usize = 4;
 
-/// Places of the window by hash. Holds nothing that outlives [`Chain::reset`].
+/// Places of the window by hash. Holds nothing that outlives [`Finder::reset`].
 pub(super) struct Chain {
+    /// Per hash of four bytes, the newest place.
     heads: Box<[u16; 1 << HEAD_LOG]>,
     /// Per hash of three bytes, the newest place.
     triples: Box<[u16; 1 << TRIPLE_LOG]>,
+    /// Per place, the distance to the next older one of its hash.
     links: Box<[u16; RING_LEN]>,
     /// Most places compared in one search.
     depth_max: usize,
@@ -24,23 +27,12 @@ pub(super) struct Chain {
 
 impl Chain {
     pub(super) fn new(depth_max: usize) -> Self {
-        Chain {
-            heads: vec![0; 1 << HEAD_LOG].into_boxed_slice().try_into().expect("as long as asked for"),
-            triples: vec![0; 1 << TRIPLE_LOG].into_boxed_slice().try_into().expect("as long as asked for"),
-            links: vec![0; RING_LEN].into_boxed_slice().try_into().expect("as long as asked for"),
-            depth_max,
-        }
+        Chain { heads: zeroed(), triples: zeroed(), links: zeroed(), depth_max }
     }
 
-    /// Forgets every place.
-    pub(super) fn reset(&mut self) {
-        self.heads.fill(0);
-        self.triples.fill(0);
-    }
-
-    /// Inserts `at`, which must follow the place inserted last, without looking for matches.
+    /// Inserts `at` without looking for matches.
     #[inline(always)]
-    pub(super) fn skip(&mut self, src: &[u8], at: usize) {
+    pub(super) fn pass(&mut self, src: &[u8], at: usize) {
         if src.len() - at < TAIL_LEN {
             return;
         }
@@ -52,16 +44,10 @@ impl Chain {
         self.links[at % RING_LEN] = if distance <= at.min(DISTANCE_MAX) { distance as u16 } else { 0 };
     }
 
-    /// Inserts `at`, which must follow the place inserted last, and shows `visit` its matches as length and distance,
-    /// ever longer and ever farther, from three bytes on; stops at one of `len_nice`.
+    /// Inserts `at` and shows `visit` its matches, ever longer and ever farther, from three bytes on; stops at one of
+    /// `len_nice` or more.
     #[inline(always)]
-    pub(super) fn insert(
-        &mut self,
-        src: &[u8],
-        at: usize,
-        len_nice: usize,
-        mut visit: impl FnMut(usize, usize),
-    ) {
+    pub(super) fn search(&mut self, src: &[u8], at: usize, len_nice: usize, mut visit: impl FnMut(Found)) {
         let len_max = src.len() - at;
         if len_max < TAIL_LEN {
             return;
@@ -75,7 +61,7 @@ impl Chain {
         *triple = at as u16;
         if distance.wrapping_sub(1) < distance_max && (load4(src, at - distance) ^ word) << 8 == 0 {
             best = common_len(src, at - distance, at, TRIPLE_LEN, len_max);
-            visit(best, distance);
+            visit(Found { len: best, distance });
         }
         let head = &mut self.heads[hash(word)];
         let mut distance = usize::from((at as u16).wrapping_sub(*head));
@@ -95,7 +81,7 @@ impl Chain {
                 let len = common_len(src, place, at, 0, len_max);
                 if len > best {
                     best = len;
-                    visit(len, distance);
+                    visit(Found { len, distance });
                     if len >= len_nice {
                         return;
                     }
@@ -107,6 +93,26 @@ impl Chain {
                 return;
             }
         }
+    }
+}
+
+impl Finder for Chain {
+    fn reset(&mut self) {
+        self.heads.fill(0);
+        self.triples.fill(0);
+    }
+
+    #[inline]
+    fn insert(&mut self, src: &[u8], at: usize, len_max: usize, found: &mut Vec<Found>) {
+        found.clear();
+        self.search(src, at, len_max, |Found { len, distance }| {
+            found.push(Found { len: len.min(len_max), distance });
+        });
+    }
+
+    #[inline]
+    fn skip(&mut self, src: &[u8], at: usize, _len_max: usize) {
+        self.pass(src, at);
     }
 }
 

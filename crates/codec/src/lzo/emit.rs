@@ -39,7 +39,7 @@ impl<'a> Emitter<'a> {
         match (padded, room) {
             (Some(padded), Some(room)) if len <= STEP => *room = *padded,
             _ => {
-                self.dst.get_mut(self.written..self.written + len)?.copy_from_slice(&src[start..start + len]);
+                self.dst.get_mut(self.written..self.written + len)?.copy_from_slice(&src[start..start + len])
             }
         }
         self.written += len;

@@ -1,66 +1,98 @@
-//! LZO1X, written from the description of its format in the kernel's `Documentation/staging/lzo.rst`.
+//! LZO1X, encoder and decoder, written from the description of the format in the Linux kernel
+//! (Documentation/staging/lzo.rst).
 //!
-//! One decoder for all; fast encoders that take the first match they find, and a dense one that searches for the shortest
-//! way to say a block. Every stream is of bitstream version 0, which every reader of SquashFS knows. The reference
-//! implementation is under the GPL and no part of this.
+//! Owns the format; every stream is of version 0, raw, without header, and ends in the end marker. An encoder gives
+//! the same bytes for the same input whatever it has encoded before. Does not know the length of what it decodes
+//! (the container does) and neither reads nor writes version 1 (LZO-RLE). All of it is safe code.
 
 mod chain;
 mod decode;
 mod emit;
 mod error;
+mod finder;
 mod format;
 mod greedy;
+mod lazy;
 mod optimal;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod words;
 
 pub use decode::decompress;
 pub use error::LzoError;
 
-use chain::Chain;
-use optimal::Optimal;
 use packfs_core::codec::LzoVariant;
 
-/// Effort of the dense encoder by level, from 1: the length from which a match is taken as it is, and how many places are
-/// compared for each search.
-const EFFORTS: [(usize, usize); 9] =
-    [(8, 2), (16, 4), (24, 6), (32, 8), (48, 12), (48, 16), (64, 24), (96, 40), (256, 128)];
+use chain::Chain;
+use lazy::Lazy;
+use optimal::Optimal;
+use tree::Tree;
+use words::zeroed;
 
-/// An encoder with its scratch, used again for every block.
-pub struct Compressor(Encoder);
+/// An LZO1X encoder with the scratch it uses for one block after another.
+pub struct Compressor {
+    method: Method,
+}
 
-enum Encoder {
-    X1_11(Box<[u16; 1 << 11]>),
-    X1_12(Box<[u16; 1 << 12]>),
-    X1(Box<[u16; 1 << 14]>),
-    X1_15(Box<[u16; 1 << 15]>),
-    X999(Box<Optimal>),
+/// How matches are sought and chosen.
+enum Method {
+    Greedy11(Box<[u16; 1 << 11]>),
+    Greedy12(Box<[u16; 1 << 12]>),
+    Greedy14(Box<[u16; 1 << 14]>),
+    Greedy15(Box<[u16; 1 << 15]>),
+    Lazy(Lazy),
+    OptimalChain(Box<Optimal<Chain>>),
+    OptimalTree(Box<Optimal<Tree>>),
 }
 
 impl Compressor {
-    /// Makes an encoder; `level`, from 1 to 9, counts for [`LzoVariant::X999`] only, others are as the nearest of these.
+    /// An encoder of the given variant; `level` matters only to [`LzoVariant::X999`], where less than 1 means 1 and
+    /// more than 9 means 9.
+    ///
+    /// The fast variants differ in the size of their table of places, the levels in how they choose matches (1 to 5
+    /// look one place ahead, 6 to 9 seek the shortest stream) and in how many places they compare.
     pub fn new(variant: LzoVariant, level: u8) -> Self {
-        Compressor(match variant {
-            LzoVariant::X1_11 => Encoder::X1_11(Box::new([0; 1 << 11])),
-            LzoVariant::X1_12 => Encoder::X1_12(Box::new([0; 1 << 12])),
-            LzoVariant::X1 => Encoder::X1(Box::new([0; 1 << 14])),
-            LzoVariant::X1_15 => Encoder::X1_15(Box::new([0; 1 << 15])),
-            LzoVariant::X999 => {
-                let (nice_len, depth_max) = EFFORTS[usize::from(level.clamp(1, 9)) - 1];
-                Encoder::X999(Box::new(Optimal::new(nice_len, Chain::new(depth_max))))
-            }
-        })
+        let method = match variant {
+            LzoVariant::X1_11 => Method::Greedy11(zeroed()),
+            LzoVariant::X1_12 => Method::Greedy12(zeroed()),
+            LzoVariant::X1 => Method::Greedy14(zeroed()),
+            LzoVariant::X1_15 => Method::Greedy15(zeroed()),
+            LzoVariant::X999 => dense_method(level),
+        };
+        Compressor { method }
     }
 
-    /// Compresses a block; `None` if the result does not fit into `dst`.
+    /// Encodes `src` as one stream at the start of `dst` and returns its length in bytes, `None` if `dst` is too
+    /// small for it (its content is undefined then).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-        match &mut self.0 {
-            Encoder::X1_11(table) => greedy::compress(table, src, dst),
-            Encoder::X1_12(table) => greedy::compress(table, src, dst),
-            Encoder::X1(table) => greedy::compress(table, src, dst),
-            Encoder::X1_15(table) => greedy::compress(table, src, dst),
-            Encoder::X999(optimal) => optimal.compress(src, dst),
+        match &mut self.method {
+            Method::Greedy11(table) => greedy::compress(table, src, dst),
+            Method::Greedy12(table) => greedy::compress(table, src, dst),
+            Method::Greedy14(table) => greedy::compress(table, src, dst),
+            Method::Greedy15(table) => greedy::compress(table, src, dst),
+            Method::Lazy(lazy) => lazy.compress(src, dst),
+            Method::OptimalChain(optimal) => optimal.compress(src, dst),
+            Method::OptimalTree(optimal) => optimal.compress(src, dst),
         }
+    }
+}
+
+/// The levels: length of a match to be content with, places to compare, and for the lazy ones the saving at which
+/// they do not look further.
+fn dense_method(level: u8) -> Method {
+    let lazy = |nice_len, depth_max, good_enough| Method::Lazy(Lazy::new(nice_len, depth_max, good_enough));
+    let chain = |nice_len, depth| Method::OptimalChain(Box::new(Optimal::new(nice_len, Chain::new(depth))));
+    let tree = |nice_len, depth| Method::OptimalTree(Box::new(Optimal::new(nice_len, Tree::new(depth))));
+    match level {
+        0 | 1 => lazy(16, 2, 0),
+        2 => lazy(32, 4, 0),
+        3 => lazy(32, 4, 8),
+        4 => lazy(64, 8, 16),
+        5 => lazy(128, 40, 64),
+        6 => chain(16, 8),
+        7 => chain(32, 9),
+        8 => tree(128, 32),
+        _ => tree(1024, 4096),
     }
 }

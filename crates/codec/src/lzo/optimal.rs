@@ -4,12 +4,13 @@
 //! before, so one pass forward finds the least: for each place the cheapest match that ends there, and from those the
 //! cheapest run of literals. Of equally long ways the one of fewer instructions wins, as it decodes faster.
 
-use super::chain::Chain;
 use super::emit::Emitter;
+use super::finder::{Finder, Found};
 use super::format::{
     CARRIED_MAX, FAR_LEN_MAX, FIRST_RUN_MAX, MIDDLE_DISTANCE_MAX, MIDDLE_LEN_MAX, PAIR_DISTANCE_MAX,
     PAIR_LEN, RUN_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_LEN_MAX, TRIPLE_DISTANCE_MAX, TRIPLE_LEN, extension_len,
 };
+use super::words::{common_len, zeroed};
 
 /// Places decided upon at a time.
 const SEGMENT_LEN: usize = 1 << 15;
@@ -44,16 +45,9 @@ struct Step {
     len: usize,
 }
 
-/// A match found: how long, and how far back.
-#[derive(Clone, Copy)]
-struct Found {
-    len: usize,
-    distance: usize,
-}
-
 /// Scratch of the encoder and its effort.
-pub(super) struct Optimal {
-    finder: Chain,
+pub(super) struct Optimal<F> {
+    finder: F,
     /// Per two bytes, the newest place that has them, modulo 64 KiB.
     pairs: Box<[u16; 1 << 16]>,
     found: Vec<Found>,
@@ -106,7 +100,6 @@ impl Reached {
         self.long_run += 1;
         if self.long_run == self.longer_at {
             self.long += BYTE;
-            self.longer_at = if self.longer_at > FIRST_RUN_MAX { self.longer_at.max(274) } else { 19 };
             self.longer_at = RUN_LEN_MAX + 1 + 255 * extension_len(self.long_run - RUN_LEN_MAX);
         }
         let fresh = three + BYTE * 5 + INSTRUCTION;
@@ -146,11 +139,11 @@ impl Reached {
     }
 }
 
-impl Optimal {
-    pub(super) fn new(nice_len: usize, finder: Chain) -> Self {
+impl<F: Finder> Optimal<F> {
+    pub(super) fn new(nice_len: usize, finder: F) -> Self {
         Optimal {
             finder,
-            pairs: vec![0; 1 << 16].into_boxed_slice().try_into().expect("as long as asked for"),
+            pairs: zeroed(),
             found: Vec::new(),
             arrivals: Vec::new(),
             runs: Vec::new(),
@@ -173,13 +166,11 @@ impl Optimal {
             }
             at = end;
             if let Some(Found { len, distance }) = nice {
-                let len = super::words::common_len(src, at - distance, at, len, src.len() - at);
+                let len = common_len(src, at - distance, at, len, src.len() - at);
                 anchor = put(&mut out, src, anchor, Step { run: at - anchor, distance, len })?;
                 for place in at + 1..anchor {
-                    self.finder.skip(src, place);
-                    if let Some(two) = src.get(place..).and_then(|rest| rest.first_chunk::<2>()) {
-                        self.pairs[usize::from(u16::from_le_bytes(*two))] = place as u16;
-                    }
+                    self.finder.skip(src, place, self.nice_len);
+                    self.meet_pair(src, place);
                 }
                 at = anchor;
             }
@@ -229,17 +220,20 @@ impl Optimal {
     /// bytes if a pair can say it, else 0.
     #[inline]
     fn find(&mut self, src: &[u8], at: usize) -> usize {
-        let Self { finder, found, nice_len, .. } = self;
-        found.clear();
-        finder.insert(src, at, *nice_len, |len, distance| {
-            found.push(Found { len: len.min(*nice_len), distance });
-        });
-        let Some(two) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
-        let pair = &mut self.pairs[usize::from(u16::from_le_bytes(*two))];
-        let distance = usize::from((at as u16).wrapping_sub(*pair));
-        *pair = at as u16;
+        self.finder.insert(src, at, self.nice_len, &mut self.found);
+        let distance = self.meet_pair(src, at);
         let is_near = distance.wrapping_sub(1) < at.min(PAIR_DISTANCE_MAX);
-        if is_near && src[at - distance..at - distance + 2] == *two { distance } else { 0 }
+        if is_near && src[at - distance..at - distance + 2] == src[at..at + 2] { distance } else { 0 }
+    }
+
+    /// Makes `at` the newest place of its two bytes and returns the distance modulo 64 KiB of the newest before.
+    #[inline]
+    fn meet_pair(&mut self, src: &[u8], at: usize) -> usize {
+        let Some(two) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
+        let newest = &mut self.pairs[usize::from(u16::from_le_bytes(*two))];
+        let distance = usize::from((at as u16).wrapping_sub(*newest));
+        *newest = at as u16;
+        distance
     }
 
     /// Offers every match found at place `at` of the segment to the places where it can end.

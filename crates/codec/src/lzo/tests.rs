@@ -1,15 +1,18 @@
 //! Round trips, hand-made streams of every instruction, and damage.
 
-use super::{Compressor, decompress};
+use super::{Compressor, LzoError, decompress};
 use packfs_core::codec::LzoVariant;
 
-const ENCODERS: [(LzoVariant, u8); 8] = [
+/// Every way of choosing matches, at several efforts.
+const ENCODERS: [(LzoVariant, u8); 10] = [
     (LzoVariant::X1, 0),
     (LzoVariant::X1_11, 0),
     (LzoVariant::X1_12, 0),
     (LzoVariant::X1_15, 0),
     (LzoVariant::X999, 1),
+    (LzoVariant::X999, 3),
     (LzoVariant::X999, 5),
+    (LzoVariant::X999, 6),
     (LzoVariant::X999, 8),
     (LzoVariant::X999, 9),
 ];
@@ -156,6 +159,123 @@ fn hand_made_streams_decode_as_described() {
         assert_eq!(decompress(stream, &mut back), Ok(expected.len()), "{stream:02x?}");
         assert_eq!(back, expected, "{stream:02x?}");
     }
+}
+
+/// A stream that starts with `run` literals, the bytes counted up, followed by `instructions` and the end marker; and
+/// these literals.
+fn after_run(run: usize, instructions: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    assert!(run > 18);
+    let literals: Vec<u8> = (0..run).map(|i| (i * 7 + i / 256) as u8).collect();
+    let mut stream = vec![0];
+    let excess = run - 18;
+    stream.resize(1 + (excess - 1) / 255, 0);
+    stream.push(((excess - 1) % 255 + 1) as u8);
+    stream.extend(&literals);
+    stream.extend(instructions);
+    stream.extend([0x11, 0, 0]);
+    (stream, literals)
+}
+
+#[track_caller]
+fn copies(run: usize, instruction: &[u8], distance: usize, len: usize) {
+    let (stream, mut expected) = after_run(run, instruction);
+    for _ in 0..len {
+        expected.push(expected[expected.len() - distance]);
+    }
+    // With and without room for copies in fixed steps.
+    for room in [expected.len(), expected.len() + 1000] {
+        let mut back = vec![0; room];
+        assert_eq!(decompress(&stream, &mut back), Ok(expected.len()));
+        assert!(back[..expected.len()] == expected);
+    }
+}
+
+#[test]
+fn every_form_of_match_copies_its_distance_and_length() {
+    // Three bytes behind a run of four literals or more: 0000DDSS, distance - 2,049 = byte * 4 + DD.
+    copies(4000, &[0b0000_0000, 0], 2049, 3);
+    copies(4000, &[0b0000_1100, 255], 3072, 3);
+    // Up to 16 KiB.
+    copies(20_000, &[0x21, 0xfc, 0xff], 16_384, 3);
+    copies(20_000, &[0x3f, 0, 0], 1, 33);
+    copies(20_000, &[0x20, 1, 0, 1], 65, 34);
+    copies(20_000, &[0x20, 255, 6 << 2, 0], 7, 288);
+    copies(20_000, &[0x20, 0, 0, 1, 6 << 2, 0], 7, 544);
+    // Beyond 16 KiB: 0001HLLL.
+    copies(60_000, &[0x11, 1 << 2, 0], 16_385, 3);
+    copies(60_000, &[0x17, 0xfc, 0xff], 32_767, 9);
+    copies(60_000, &[0x19, 0, 0], 32_768, 3);
+    copies(60_000, &[0x18, 1, 0xfc, 0xff], 49_151, 10);
+    copies(60_000, &[0x18, 0, 0, 200, 0xfc, 0xff], 49_151, 9 + 2 * 255 + 200);
+}
+
+#[test]
+fn every_overlap_repeats_what_lies_between() {
+    for distance in 1..=40 {
+        for len in [34, 35, 63, 64, 65, 200, 288] {
+            copies(100, &[0x20, (len - 33) as u8, ((distance - 1) << 2) as u8, 0], distance, len);
+        }
+    }
+}
+
+#[test]
+fn errors_say_what_was_wrong_and_where() {
+    let abcd = |rest: &[u8]| [&[17 + 4, b'a', b'b', b'c', b'd'], rest].concat();
+    for (stream, room, expected) in [
+        (vec![], 9, LzoError::MissingEndMarker { at: 0 }),
+        (abcd(&[]), 9, LzoError::MissingEndMarker { at: 5 }),
+        (abcd(&[0x11, 0]), 9, LzoError::InputOverrun { at: 5 }),
+        (abcd(&[0x11, 0])[..4].to_vec(), 9, LzoError::InputOverrun { at: 0 }),
+        (abcd(&[0x20, 0, 0, 0]), 9, LzoError::InputOverrun { at: 5 }),
+        (abcd(&[0b0100_1101, 0]), 9, LzoError::InputOverrun { at: 5 }),
+        (abcd(&[0x11, 0, 0]), 3, LzoError::OutputOverrun { at: 0, wanted: 4, room: 3 }),
+        (abcd(&[0b0100_1100, 0, 0x11, 0, 0]), 6, LzoError::OutputOverrun { at: 5, wanted: 3, room: 2 }),
+        (
+            abcd(&[0b0101_0000, 0, 0x11, 0, 0]),
+            9,
+            LzoError::LookbehindOverrun { at: 5, distance: 5, decoded: 4 },
+        ),
+        (abcd(&[0x12, 0, 0]), 9, LzoError::BadEndMarker { at: 5, len: 4 }),
+        (abcd(&[0x11, 0, 0, 0, 0]), 9, LzoError::TrailingBytes { at: 8, count: 2 }),
+        (vec![17, 1, 0x11, 0, 0], 9, LzoError::RunLengthStream),
+    ] {
+        assert_eq!(decompress(&stream, &mut vec![0; room]), Err(expected), "{stream:02x?}");
+    }
+}
+
+#[test]
+fn a_length_beyond_any_output_is_an_error() {
+    let mut stream = vec![17 + 4, b'a', b'b', b'c', b'd', 0x20];
+    stream.resize(1 << 20, 0);
+    stream.extend([1, 0, 0, 0x11, 0, 0]);
+    let found = decompress(&stream, &mut vec![0; 100_000]);
+    assert!(matches!(found, Err(LzoError::OutputOverrun { at: 5, .. })), "{found:?}");
+}
+
+#[test]
+fn what_was_encoded_before_leaves_no_trace() {
+    let mut random = Random(5);
+    let (first, second) = (random.mixture(90_000), random.mixture(70_000));
+    let mut out = vec![0; 100_000];
+    for (variant, level) in ENCODERS {
+        let fresh_len = Compressor::new(variant, level).compress(&second, &mut out).unwrap();
+        let fresh = out[..fresh_len].to_vec();
+        let mut used = Compressor::new(variant, level);
+        used.compress(&first, &mut out).unwrap();
+        used.compress(&second[1000..], &mut out).unwrap();
+        assert_eq!(used.compress(&second, &mut out), Some(fresh_len), "{variant:?} {level}");
+        assert!(out[..fresh_len] == fresh, "{variant:?} {level}");
+    }
+}
+
+#[test]
+fn a_higher_level_is_no_larger_on_text() {
+    let text = include_str!("optimal.rs").repeat(2) + include_str!("decode.rs");
+    let mut out = vec![0; 2 * text.len()];
+    let lens: Vec<usize> = (1..=9)
+        .map(|level| Compressor::new(LzoVariant::X999, level).compress(text.as_bytes(), &mut out).unwrap())
+        .collect();
+    assert!(lens.is_sorted_by(|lower, higher| lower >= higher), "{lens:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reading the input in words: loads and the length two places have in common.
+//! Reading the input in words: loads, the length two places have in common, and tables of places.
 
 /// The four bytes at `at`.
 #[inline(always)]
@@ -30,4 +30,10 @@ pub(super) fn common_len(src: &[u8], left: usize, right: usize, known: usize, ma
         len += 1;
     }
     len
+}
+
+/// A table of zeros on the heap; never on the stack, where some would not fit.
+pub(super) fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    let table = vec![T::default(); N].into_boxed_slice();
+    table.try_into().unwrap_or_else(|_| unreachable!("as long as asked for"))
 }

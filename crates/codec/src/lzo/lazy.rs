@@ -1,0 +1,95 @@
+//! The middle encoder: takes the match of a place unless the next place has a better one.
+//!
+//! Better is what saves more bytes, by the true cost of the instruction, not what is longer.
+
+use super::chain::Chain;
+use super::emit::Emitter;
+use super::finder::{Finder, Found};
+use super::format::{
+    FAR_LEN_MAX, MIDDLE_DISTANCE_MAX, MIDDLE_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_LEN_MAX, extension_len,
+};
+
+/// Scratch of the encoder and its effort.
+pub(super) struct Lazy {
+    chain: Chain,
+    /// At a match of this length the search at a place ends.
+    nice_len: usize,
+    /// A match that saves this much is taken without a look at the next place.
+    good_enough: usize,
+}
+
+/// The match of a place that saves the most.
+#[derive(Clone, Copy, Default)]
+struct Choice {
+    /// Bytes the match saves over literals.
+    saved: usize,
+    len: usize,
+    distance: usize,
+}
+
+/// Bytes of the instruction for a match of three bytes or more.
+#[inline(always)]
+fn cost(len: usize, distance: usize) -> usize {
+    if len <= SHORT_LEN_MAX && distance <= SHORT_DISTANCE_MAX {
+        return 2;
+    }
+    let len_max = if distance <= MIDDLE_DISTANCE_MAX { MIDDLE_LEN_MAX } else { FAR_LEN_MAX };
+    if len <= len_max { 3 } else { 3 + extension_len(len - len_max) }
+}
+
+impl Lazy {
+    pub(super) fn new(nice_len: usize, depth_max: usize, good_enough: usize) -> Self {
+        Lazy { chain: Chain::new(depth_max), nice_len, good_enough }
+    }
+
+    /// Inserts the place `at` and chooses among its matches.
+    #[inline(always)]
+    fn search(&mut self, src: &[u8], at: usize) -> Choice {
+        let mut best = Choice::default();
+        self.chain.search(src, at, self.nice_len, |Found { len, distance }| {
+            let cost = cost(len, distance);
+            if len > best.saved + cost {
+                best = Choice { saved: len - cost, len, distance };
+            }
+        });
+        best
+    }
+
+    /// Encodes `src` whole; `None` if `dst` is too small.
+    pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+        self.chain.reset();
+        let mut out = Emitter::new(dst);
+        let mut anchor = 0;
+        let mut at = 0;
+        while at < src.len() {
+            let mut choice = self.search(src, at);
+            if choice.saved == 0 {
+                at += 1;
+                continue;
+            }
+            let mut inserted = at + 1;
+            while choice.saved < self.good_enough && at + 1 < src.len() {
+                let next = self.search(src, at + 1);
+                inserted = at + 2;
+                if next.saved <= choice.saved {
+                    break;
+                }
+                choice = next;
+                at += 1;
+            }
+            for place in inserted..at + choice.len {
+                self.chain.pass(src, place);
+            }
+            if at > anchor {
+                out.literals(src, anchor, at - anchor)?;
+            }
+            out.matched(choice.distance, choice.len, at - anchor)?;
+            at += choice.len;
+            anchor = at;
+        }
+        if anchor < src.len() {
+            out.literals(src, anchor, src.len() - anchor)?;
+        }
+        out.finish()
+    }
+}
