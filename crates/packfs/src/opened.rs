@@ -2,7 +2,8 @@
 
 use crate::resolve::{LastLink, resolve};
 use packfs_core::{
-    Error, Format, Image, ImagePath, InodeId, InodeKind, Progress, Result, ResultExt, Silent, Volume,
+    Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, Progress, Result, ResultExt, Silent,
+    Volume,
 };
 use packfs_image::{FileImage, SliceImage};
 use packfs_read::{LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
@@ -158,7 +159,7 @@ impl Opened {
         };
         let cannot = || format!("cannot write the contents of {path:?}");
         let zeros = vec![0; ZEROS_LEN];
-        self.engine.in_file_order(&[Wanted { id, len }], &Silent, &mut |_, piece| {
+        let copied = self.engine.in_file_order(&[Wanted { id, len }], &Silent, &mut |_, piece| {
             match piece {
                 Piece::Data { bytes, .. } => out.write_all(bytes).or_io(cannot)?,
                 Piece::Hole { mut len, .. } => {
@@ -171,8 +172,11 @@ impl Opened {
                 Piece::End => {}
             }
             Ok(())
-        })?;
-        Ok(len)
+        });
+        match copied {
+            Err(error) if error.kind() == ErrorKind::Corrupt => Err(error.at(format!("{path:?}"))),
+            copied => copied.map(|()| len),
+        }
     }
 
     /// Unpacks everything into a directory, with default options. See [`Opened::unpack_with`].

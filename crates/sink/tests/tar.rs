@@ -247,12 +247,17 @@ fn only_what_is_asked_for_goes_in() {
 }
 
 #[test]
-fn damaged_contents_fail() {
+fn damaged_contents_fail_and_are_named() {
     let mut fake = Fake::new();
-    fake.file(ROOT, b"f", &[Part::Unreadable(10)]);
+    fake.file(ROOT, b"a", &[Part::Data(b"sound")]);
+    let dir = fake.dir(ROOT, b"d");
+    fake.file(dir, b"f", &[Part::Data(b"sound"), Part::Unreadable(10)]);
+    fake.file(ROOT, b"z", &[Part::Data(b"sound")]);
     let opened = fake.open();
     let outcome = write_tar(&opened.engine, &opened.loaded, &mut Vec::new(), &TarOptions::default(), &Silent);
-    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corrupt);
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().starts_with("\"d/f\": "), "{error}");
 }
 
 #[test]

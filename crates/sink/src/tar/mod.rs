@@ -10,7 +10,8 @@ use crate::select::{Chosen, Pattern};
 use header::Member;
 use output::Output;
 use packfs_core::{
-    Error, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree, Volume, Walk,
+    Error, ErrorKind, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree,
+    Volume, Walk,
 };
 use packfs_read::{LoadedVolume, Piece, ReadEngine, Wanted};
 use std::borrow::Cow;
@@ -58,7 +59,7 @@ pub fn write_tar(
     progress: &dyn Progress,
 ) -> Result<TarReport> {
     let chosen = Chosen::new(&loaded.tree, &options.paths)?;
-    let wanted = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
+    let (nodes, wanted) = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
     let bytes = wanted.iter().map(|file| file.len).sum();
     progress.begin(Stage::Extract, wanted.len() as u64, bytes);
     let mut archive = Archive {
@@ -71,10 +72,18 @@ pub fn write_tar(
         first_paths: HashMap::new(),
         output: Output::new(out),
         current: None,
+        complete: 0,
         report: TarReport { bytes, ..TarReport::default() },
         without_root: options.without_root,
     };
-    engine.in_file_order(&wanted, progress, &mut |index, piece| archive.take(index, piece))?;
+    let delivered = engine.in_file_order(&wanted, progress, &mut |index, piece| archive.take(index, piece));
+    delivered.map_err(|error| match nodes.get(archive.complete) {
+        // Files come one after the other: what is damaged is the first one that is not complete.
+        Some(&node) if error.kind() == ErrorKind::Corrupt => {
+            error.at(format!("{:?}", loaded.tree.path(node)))
+        }
+        _ => error,
+    })?;
     archive.write_headers()?;
     let mut report = archive.report;
     report.archive_len = archive.output.finish()?;
@@ -82,18 +91,19 @@ pub fn write_tar(
 }
 
 /// Files with contents, each node once, in the order in which the archive first names them.
-fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> Vec<Wanted> {
+fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> (Vec<NodeId>, Vec<Wanted>) {
     let mut seen = vec![false; tree.node_count() as usize];
-    let mut wanted = Vec::new();
+    let (mut nodes, mut wanted) = (Vec::new(), Vec::new());
     let mut position = 0;
     crate::select::walk(tree, |_, met| {
         position += 1;
         let NodeKind::File { len, .. } = tree.node(met.node).kind else { return };
         if len > 0 && chosen.has(position) && !std::mem::replace(&mut seen[met.node.index()], true) {
+            nodes.push(met.node);
             wanted.push(Wanted { id: inodes[met.node.index()], len });
         }
     });
-    wanted
+    (nodes, wanted)
 }
 
 /// The archive under way: entries up to and including the file whose contents come next.
@@ -108,6 +118,8 @@ struct Archive<'a> {
     first_paths: HashMap<NodeId, ImagePath>,
     output: Output<'a>,
     current: Option<Current>,
+    /// Files whose contents are written.
+    complete: usize,
     report: TarReport,
     without_root: bool,
 }
@@ -141,6 +153,7 @@ impl Archive<'_> {
                 self.output.zeros(len)
             }
             Piece::End => {
+                self.complete = index + 1;
                 let padding = header::padding(current.stored_len);
                 self.output.zeros(padding as u64)
             }
