@@ -95,6 +95,24 @@ fn what_is_no_image_is_unsupported_and_what_is_damaged_is_corrupt() {
 }
 
 #[test]
+fn a_file_with_damaged_contents_is_named() {
+    let (folder, opened) = image(|source| {
+        std::fs::create_dir(source.join("d")).unwrap();
+        std::fs::write(source.join("d/f"), "text ".repeat(100_000)).unwrap();
+    });
+    drop(opened);
+    let path = folder.path().join("image.sqfs");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Contents come right behind the 96 bytes of the superblock.
+    bytes[96..200].fill(0xff);
+    std::fs::write(&path, &bytes).unwrap();
+    let error = packfs::open(&path).unwrap().read("d/f").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    let text = error.to_string();
+    assert!(text.starts_with("\"d/f\": ") && text.contains("block at 0x60: "), "{text}");
+}
+
+#[test]
 fn the_image_is_as_old_as_its_newest_file_unless_told_otherwise() {
     let folder = tempfile::tempdir().unwrap();
     let (source, output) = (folder.path().join("s"), folder.path().join("o.sqfs"));
