@@ -100,7 +100,6 @@ impl Scan<'_> {
         if !self.shape.keep_going || error.kind() == packfs_core::ErrorKind::Cancelled {
             return Err(error);
         }
-        self.progress.warn(&format!("left out: {error}"));
         self.shaper.notes().unreadable.push(error.to_string());
         Ok(())
     }
@@ -137,7 +136,8 @@ impl Scan<'_> {
             let mut text = Vec::new();
             let read = std::fs::File::from(file).take(1 << 20).read_to_end(&mut text);
             read.or_io(|| format!("cannot read {name:?} in {}", self.name(place)))?;
-            self.ignored.add(place, &text)?;
+            let in_messages = format!("{:?}", self.path.join(OsStr::from_bytes(place.as_bytes())).join(name));
+            self.ignored.add(place, &text, &in_messages)?;
         }
         Ok(())
     }
@@ -163,6 +163,8 @@ impl Scan<'_> {
         if self.shape.skip.contains(&identity)
             || self.ignored.leave_out(&place, is_dir)
             || is_dir && self.shaper.leaves_out_dir(&place)
+            // What has other names may yet come in under one of them.
+            || !is_dir && stat.st_nlink == 1 && self.shaper.leaves_out_file(&place)
             || elsewhere && !is_dir
         {
             self.shaper.notes().left_out += 1;

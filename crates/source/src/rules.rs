@@ -2,6 +2,7 @@
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use packfs_core::{Error, ImagePath, Result};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -67,29 +68,38 @@ fn wrong(glob: &str, fault: &ignore::Error) -> Error {
     Error::usage(format!("glob {glob:?}: {fault}"))
 }
 
-/// Globs that ignore files of a source's directories hold, each for its directory.
+/// Globs that ignore files of a source's directories hold, by directory. A tree may have thousands of them.
 #[derive(Default)]
-pub(crate) struct IgnoreFiles(Vec<(ImagePath, Gitignore)>);
+pub(crate) struct IgnoreFiles(HashMap<ImagePath, Vec<Gitignore>>);
 
 impl IgnoreFiles {
-    /// Adds the globs that a directory's ignore file holds. Directories come parents first.
-    pub(crate) fn add(&mut self, dir: &ImagePath, text: &[u8]) -> Result<()> {
+    /// Adds the globs that an ignore file of a directory holds; `name` says which file that is.
+    ///
+    /// Errors: `Usage` for a glob that is none, with its line.
+    pub(crate) fn add(&mut self, dir: &ImagePath, text: &[u8], name: &str) -> Result<()> {
         let mut builder = GitignoreBuilder::new("");
-        for line in String::from_utf8_lossy(text).lines() {
-            builder.add_line(None, line).map_err(|fault| wrong(line, &fault))?;
+        for (index, line) in String::from_utf8_lossy(text).lines().enumerate() {
+            let added = builder.add_line(None, line).map(|_| ());
+            added.map_err(|fault| wrong(line, &fault).at(format!("{name}:{}", index + 1)))?;
         }
-        let globs = builder.build().map_err(|fault| Error::usage(format!("globs in {dir:?}: {fault}")))?;
-        self.0.push((dir.clone(), globs));
+        let globs = builder.build().map_err(|fault| Error::usage(format!("{name}: {fault}")))?;
+        if !globs.is_empty() {
+            self.0.entry(dir.clone()).or_default().push(globs);
+        }
         Ok(())
     }
 
     /// Whether the nearest ignore file with something to say leaves a path out.
     pub(crate) fn leave_out(&self, path: &ImagePath, is_dir: bool) -> bool {
-        for (dir, globs) in self.0.iter().rev() {
-            if path.starts_with(dir) {
-                let below = path.as_bytes()[dir.as_bytes().len()..].strip_prefix(b"/");
-                let below = below.unwrap_or_else(|| &path.as_bytes()[dir.as_bytes().len()..]);
-                let found = globs.matched(Path::new(OsStr::from_bytes(below)), is_dir);
+        if self.0.is_empty() {
+            return false;
+        }
+        let mut dir = path.clone();
+        while dir.pop() {
+            let skip = if dir.is_root() { 0 } else { dir.as_bytes().len() + 1 };
+            let below = Path::new(OsStr::from_bytes(&path.as_bytes()[skip..]));
+            for globs in self.0.get(&dir).into_iter().flatten().rev() {
+                let found = globs.matched(below, is_dir);
                 if !found.is_none() {
                     return found.is_ignore();
                 }

@@ -53,6 +53,11 @@ impl<'a> Shaper<'a> {
         self.rules.judge(path, true) == Verdict::LeaveOut
     }
 
+    /// Whether a file that has no other names is left out, so that a source need not look at it closer.
+    pub fn leaves_out_file(&self, path: &ImagePath) -> bool {
+        self.rules.judge(path, false) != Verdict::Keep || self.place(path).is_none()
+    }
+
     /// What came up so far, to be added to.
     pub fn notes(&mut self) -> &mut Notes {
         &mut self.notes

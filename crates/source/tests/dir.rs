@@ -156,3 +156,122 @@ fn says_what_it_cannot_read() {
     fs::write(&missing, "").unwrap();
     assert!(load_error(&missing, &Shape::default()).contains("Not a directory"));
 }
+
+#[test]
+fn the_nearest_ignore_file_decides_and_a_wrong_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("a/b")).unwrap();
+    fs::write(folder.path().join(".ignored"), "*.log\n/a/b/only-here\n").unwrap();
+    fs::write(folder.path().join("a/.ignored"), "!kept.log\n/b/x\n").unwrap();
+    for name in ["1.log", "a/kept.log", "a/b/kept.log", "a/b/2.log", "a/b/x", "a/x", "a/b/only-here"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let shape = Shape { ignore_files: vec![".ignored".into()], ..Shape::default() };
+    let loaded = load_dir(folder.path(), &shape, &Silent).unwrap();
+    let kept = ["/", ".ignored", "a", "a/.ignored", "a/b", "a/b/kept.log", "a/kept.log", "a/x"];
+    assert_eq!(names(&loaded.tree), kept);
+    fs::write(folder.path().join("a/.ignored"), "fine\n[z-a]\n").unwrap();
+    let error = load_error(folder.path(), &shape);
+    assert!(error.contains("a/.ignored") && error.contains(":2"), "{error}");
+}
+
+#[test]
+fn goes_on_past_what_cannot_be_opened_when_asked() {
+    if is_root() {
+        packfs_testkit::skip("root can read every file");
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["readable", "secret"] {
+        fs::write(folder.path().join(name), "x").unwrap();
+    }
+    fs::create_dir(folder.path().join("locked")).unwrap();
+    for name in ["secret", "locked"] {
+        fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    assert!(load_error(folder.path(), &Shape::default()).contains("locked"));
+    let loaded = load_dir(folder.path(), &Shape { keep_going: true, ..Shape::default() }, &Silent).unwrap();
+    assert_eq!(names(&loaded.tree), ["/", "locked", "readable"]);
+    assert_eq!(loaded.notes.unreadable.len(), 2, "{:?}", loaded.notes);
+}
+
+#[test]
+fn does_not_look_at_files_that_are_left_out_unless_they_have_other_names() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.o", "b.o"] {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    fs::hard_link(folder.path().join("b.o"), folder.path().join("kept")).unwrap();
+    let shape = Shape { exclude: vec!["*.o".into()], ..Shape::default() };
+    let loaded = load_dir(folder.path(), &shape, &Silent).unwrap();
+    assert_eq!(names(&loaded.tree), ["/", "kept"]);
+    assert_eq!(loaded.notes.left_out, 2);
+    let NodeKind::File { content, .. } = loaded.tree.node(loaded.tree.find(&path("kept")).unwrap()).kind
+    else {
+        panic!("a file")
+    };
+    let mut bytes = [0; 3];
+    loaded.contents.open(content).unwrap().read_exact_at(0, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"b.o");
+}
+
+#[test]
+fn mount_points_stay_empty_when_only_one_file_system_is_wanted() {
+    if !is_root() {
+        packfs_testkit::skip("only root can mount");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mounted = folder.path().join("mounted");
+    fs::create_dir(&mounted).unwrap();
+    fs::write(folder.path().join("here"), "").unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    if let Err(error) = rustix::mount::mount("none", &mounted, "tmpfs", flags, None) {
+        packfs_testkit::skip(&format!("cannot mount: {error}"));
+        return;
+    }
+    fs::write(mounted.join("elsewhere"), "").unwrap();
+    let all = load_dir(folder.path(), &Shape::default(), &Silent);
+    let one = load_dir(folder.path(), &Shape { one_file_system: true, ..Shape::default() }, &Silent);
+    rustix::mount::unmount(&mounted, rustix::mount::UnmountFlags::DETACH).unwrap();
+    assert_eq!(names(&all.unwrap().tree), ["/", "here", "mounted", "mounted/elsewhere"]);
+    assert_eq!(names(&one.unwrap().tree), ["/", "here", "mounted"]);
+}
+
+#[test]
+fn equal_inode_numbers_on_two_file_systems_are_two_files() {
+    if !is_root() {
+        packfs_testkit::skip("only root can mount");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mounts = ["one", "two"].map(|name| folder.path().join(name));
+    for at in &mounts {
+        fs::create_dir(at).unwrap();
+        let flags = rustix::mount::MountFlags::empty();
+        if let Err(error) = rustix::mount::mount("none", at, "tmpfs", flags, None) {
+            packfs_testkit::skip(&format!("cannot mount: {error}"));
+            return;
+        }
+        fs::write(at.join("file"), at.as_os_str().as_bytes()).unwrap();
+        fs::hard_link(at.join("file"), at.join("link")).unwrap();
+    }
+    let inodes = mounts.each_ref().map(|at| fs::metadata(at.join("file")).unwrap().ino());
+    let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    let content = |name: &str| {
+        let node = loaded.tree.node(loaded.tree.find(&path(name)).unwrap());
+        let NodeKind::File { content, len } = node.kind else { panic!("a file") };
+        let mut bytes = vec![0; len as usize];
+        loaded.contents.open(content).unwrap().read_exact_at(0, &mut bytes).unwrap();
+        bytes
+    };
+    let found = ["one/file", "one/link", "two/file", "two/link"].map(content);
+    for at in &mounts {
+        rustix::mount::unmount(at, rustix::mount::UnmountFlags::DETACH).unwrap();
+    }
+    assert_eq!(inodes[0], inodes[1], "the numbers are equal, or this shows nothing");
+    let expected =
+        [&mounts[0], &mounts[0], &mounts[1], &mounts[1]].map(|at| at.as_os_str().as_bytes().to_vec());
+    assert_eq!(found, expected);
+}
