@@ -11,18 +11,22 @@ struct Builder {
     random: Random,
     /// Counts entries, so that each has another owner, mode and time.
     count: u32,
+    /// Added to every mode: others than root must be able to read what they made.
+    mode_min: u16,
 }
 
 impl Builder {
     fn new() -> Self {
         let meta = Meta { mode: 0o755, mtime: Timestamp::from_seconds(1_600_000_000), ..Meta::default() };
-        Builder { tree: TreeBuilder::new(meta), contents: Held::default(), random: Random::new(1), count: 0 }
+        let tree = TreeBuilder::new(meta);
+        Builder { tree, contents: Held::default(), random: Random::new(1), count: 0, mode_min: 0 }
     }
 
     fn add(&mut self, path: impl AsRef<[u8]>, kind: NodeKind, xattrs: Xattrs) {
         self.count += 1;
         let meta = Meta {
-            mode: [0o644, 0o755, 0o600, 0o4755, 0o2755, 0o1777, 0o000, 0o7777][self.count as usize % 8],
+            mode: [0o644, 0o755, 0o600, 0o4755, 0o2755, 0o1777, 0o000, 0o7777][self.count as usize % 8]
+                | self.mode_min,
             owner: Owner { uid: self.count % 5 * 1000, gid: self.count % 3 * 100 },
             mtime: Timestamp::from_seconds(1_500_000_000 + i64::from(self.count) * 1001),
         };
@@ -63,6 +67,7 @@ pub fn plain_tree() -> (Tree, Held) {
 /// A tree of odd things around blocks of `block_len` bytes. `devices_and_trusted` adds what only root can create on a host.
 pub fn odd_tree(block_len: usize, devices_and_trusted: bool) -> (Tree, Held) {
     let mut b = Builder::new();
+    b.mode_min = if devices_and_trusted { 0 } else { 0o500 };
     sizes(&mut b, block_len);
     holes(&mut b, block_len);
     names(&mut b);
