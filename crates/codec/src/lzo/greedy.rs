@@ -5,7 +5,7 @@
 
 use super::emit::Emitter;
 use super::format::DISTANCE_MAX;
-use super::words::{common_len, load4};
+use super::words::{common_len, load4, load8};
 
 /// Shortest match looked for.
 const MATCH_LEN_MIN: usize = 4;
@@ -14,8 +14,10 @@ const TAIL_LEN: usize = 8;
 /// Base-2 logarithm of the literals after which the search strides one byte further each time.
 const STRIDE_LOG: u32 = 5;
 
-/// Encodes `src` whole, except for the end marker. `table` is scratch of any content.
-pub(super) fn compress<const SLOTS: usize>(
+/// Encodes `src` whole; `None` if `dst` is too small. `table` is scratch of any content.
+///
+/// Places are found by `HASHED_LEN` bytes, 4 to 8: the more, the fewer and longer the matches, and the faster.
+pub(super) fn compress<const SLOTS: usize, const HASHED_LEN: u32>(
     table: &mut [u16; SLOTS],
     src: &[u8],
     dst: &mut [u8],
@@ -28,11 +30,11 @@ pub(super) fn compress<const SLOTS: usize>(
     // Position 0 is in the table already: its entry is what an empty slot says.
     let mut at = 1;
     'search: while at < limit {
-        let word = load4(src, at);
-        let slot = &mut table[slot_of::<SLOTS>(word)];
+        let words = load8(src, at);
+        let slot = &mut table[slot_of::<SLOTS, HASHED_LEN>(words)];
         let distance = usize::from((at as u16).wrapping_sub(*slot));
         *slot = at as u16;
-        let same = load4(src, at.saturating_sub(distance)) == word;
+        let same = load4(src, at.saturating_sub(distance)) == words as u32;
         if !(same & (distance.wrapping_sub(1) < at.min(DISTANCE_MAX))) {
             at += 1 + ((at - anchor) >> STRIDE_LOG);
             continue 'search;
@@ -50,7 +52,7 @@ pub(super) fn compress<const SLOTS: usize>(
         anchor = end;
         at = end;
         if at < limit {
-            table[slot_of::<SLOTS>(load4(src, at - 2))] = (at - 2) as u16;
+            table[slot_of::<SLOTS, HASHED_LEN>(load8(src, at - 2))] = (at - 2) as u16;
         }
     }
     if anchor < src.len() {
@@ -59,8 +61,9 @@ pub(super) fn compress<const SLOTS: usize>(
     out.finish()
 }
 
-/// Where `word` is kept in a table of `SLOTS`, a power of two.
+/// Where a place that starts with `words` is kept in a table of `SLOTS`, a power of two.
 #[inline(always)]
-fn slot_of<const SLOTS: usize>(word: u32) -> usize {
-    (word.wrapping_mul(0x9e37_79b1) >> (u32::BITS - SLOTS.trailing_zeros())) as usize
+fn slot_of<const SLOTS: usize, const HASHED_LEN: u32>(words: u64) -> usize {
+    let hashed = words << (u64::BITS - 8 * HASHED_LEN);
+    (hashed.wrapping_mul(0x9e37_79b1_85eb_ca87) >> (u64::BITS - SLOTS.trailing_zeros())) as usize
 }

@@ -3,7 +3,9 @@
 //!
 //! Owns the format; every stream is of version 0, raw, without header, and ends in the end marker. An encoder gives
 //! the same bytes for the same input whatever it has encoded before. Does not know the length of what it decodes
-//! (the container does) and neither reads nor writes version 1 (LZO-RLE). All of it is safe code.
+//! (the container does) and neither reads nor writes version 1 (LZO-RLE).
+
+#![forbid(unsafe_code)]
 
 mod chain;
 mod decode;
@@ -35,12 +37,12 @@ pub struct Compressor {
     method: Method,
 }
 
-/// How matches are sought and chosen.
+/// How matches are sought and chosen; the fast ones with the logarithm of their table's length.
 enum Method {
-    Greedy11(Box<[u16; 1 << 11]>),
-    Greedy12(Box<[u16; 1 << 12]>),
-    Greedy14(Box<[u16; 1 << 14]>),
-    Greedy15(Box<[u16; 1 << 15]>),
+    Fast12(Box<[u16; 1 << 12]>),
+    Fast13(Box<[u16; 1 << 13]>),
+    Fast14(Box<[u16; 1 << 14]>),
+    Short14(Box<[u16; 1 << 14]>),
     Lazy(Lazy),
     OptimalChain(Box<Optimal<Chain>>),
     OptimalTree(Box<Optimal<Tree>>),
@@ -50,14 +52,16 @@ impl Compressor {
     /// An encoder of the given variant; `level` matters only to [`LzoVariant::X999`], where less than 1 means 1 and
     /// more than 9 means 9.
     ///
-    /// The fast variants differ in the size of their table of places, the levels in how they choose matches (1 to 5
-    /// look one place ahead, 6 to 9 seek the shortest stream) and in how many places they compare.
+    /// The fast variants differ in the size of their table of places, which is not the one their names give for
+    /// other encoders; [`LzoVariant::X1_15`] also seeks shorter matches than the rest. The levels differ in how they
+    /// choose matches, 1 to 5 with a look at the next place, 6 to 9 for the shortest stream, and in how many places
+    /// they compare.
     pub fn new(variant: LzoVariant, level: u8) -> Self {
         let method = match variant {
-            LzoVariant::X1_11 => Method::Greedy11(zeroed()),
-            LzoVariant::X1_12 => Method::Greedy12(zeroed()),
-            LzoVariant::X1 => Method::Greedy14(zeroed()),
-            LzoVariant::X1_15 => Method::Greedy15(zeroed()),
+            LzoVariant::X1_11 => Method::Fast12(zeroed()),
+            LzoVariant::X1_12 => Method::Fast13(zeroed()),
+            LzoVariant::X1 => Method::Fast14(zeroed()),
+            LzoVariant::X1_15 => Method::Short14(zeroed()),
             LzoVariant::X999 => dense_method(level),
         };
         Compressor { method }
@@ -67,10 +71,10 @@ impl Compressor {
     /// small for it (its content is undefined then).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         match &mut self.method {
-            Method::Greedy11(table) => greedy::compress(table, src, dst),
-            Method::Greedy12(table) => greedy::compress(table, src, dst),
-            Method::Greedy14(table) => greedy::compress(table, src, dst),
-            Method::Greedy15(table) => greedy::compress(table, src, dst),
+            Method::Fast12(table) => greedy::compress::<_, 5>(table, src, dst),
+            Method::Fast13(table) => greedy::compress::<_, 5>(table, src, dst),
+            Method::Fast14(table) => greedy::compress::<_, 5>(table, src, dst),
+            Method::Short14(table) => greedy::compress::<_, 4>(table, src, dst),
             Method::Lazy(lazy) => lazy.compress(src, dst),
             Method::OptimalChain(optimal) => optimal.compress(src, dst),
             Method::OptimalTree(optimal) => optimal.compress(src, dst),
@@ -93,6 +97,6 @@ fn dense_method(level: u8) -> Method {
         6 => chain(16, 8),
         7 => chain(32, 9),
         8 => tree(128, 32),
-        _ => tree(1024, 4096),
+        _ => tree(512, 512),
     }
 }

@@ -18,18 +18,17 @@ pub(super) fn load8(src: &[u8], at: usize) -> u64 {
 /// no further than `right + max`, which must lie within `src`.
 #[inline(always)]
 pub(super) fn common_len(src: &[u8], left: usize, right: usize, known: usize, max: usize) -> usize {
+    let (left, left_tail) = src[left + known..left + max].as_chunks::<8>();
+    let (right, right_tail) = src[right + known..right + max].as_chunks::<8>();
     let mut len = known;
-    while len + 8 <= max {
-        let differing = load8(src, left + len) ^ load8(src, right + len);
+    for (left, right) in left.iter().zip(right) {
+        let differing = u64::from_le_bytes(*left) ^ u64::from_le_bytes(*right);
         if differing != 0 {
             return len + (differing.trailing_zeros() / 8) as usize;
         }
         len += 8;
     }
-    while len < max && src[left + len] == src[right + len] {
-        len += 1;
-    }
-    len
+    len + left_tail.iter().zip(right_tail).take_while(|(left, right)| left == right).count()
 }
 
 /// A table of zeros on the heap; never on the stack, where some would not fit.
