@@ -234,6 +234,13 @@ fn refuses_what_cannot_be_meant() {
             ]),
             "sparse",
         ),
+        (
+            archive(&[
+                pax(&[("GNU.sparse.map", b"0,2"), ("GNU.sparse.size", b"9223372036854775808")]),
+                member("a", b'0', b"12"),
+            ]),
+            "at most 9223372036854775807",
+        ),
         ([member("a", b'0', b""), vec![0; 512], member("b", b'0', b"")].concat(), "zeros"),
         (header(b"huge", b'0', 0o77_777_777_777), "cut off"),
         (header(b"huge", b'x', 0o77_777_777_777), "at most"),
@@ -346,6 +353,65 @@ fn gnu_tar(source: &Path, to: &Path, options: &[&str]) {
     tar.args(["--create", "--numeric-owner", "--sort=name"]).args(options);
     let output = tar.arg("--file").arg(to).arg("--directory").arg(source).arg(".").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn damage_to_a_compressed_archive_is_damage_and_not_a_failed_disk() {
+    let packed = gzip(&mixed());
+    let mut wrong_checksum = packed.clone();
+    let at = packed.len() - 6;
+    wrong_checksum[at] ^= 1;
+    for (what, bytes) in [
+        ("cut off", packed[..packed.len() / 2].to_vec()),
+        ("wrong checksum", wrong_checksum),
+        ("garbage behind it", [&packed[..], b"garbage"].concat()),
+        ("garbage behind zeros behind it", [&packed[..], &[0; 512], b"garbage"].concat()),
+    ] {
+        let error = from_bytes(bytes).map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}: {error}");
+    }
+    assert!(from_bytes([&packed[..], &[0; 10_000]].concat()).is_ok(), "padded as on a tape");
+
+    struct Failing;
+    impl std::io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::from_raw_os_error(5))
+        }
+    }
+    let reader = Box::new(std::io::Read::chain(Cursor::new(packed[..100].to_vec()), Failing));
+    let input = TarInput::Stream { reader, name: "test.tar".into(), spool_dir: std::env::temp_dir() };
+    let error = load_tar(input, &Shape::default(), &Silent).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+}
+
+#[test]
+fn global_records_cannot_make_a_small_archive_take_forever() {
+    let value = vec![b'v'; 70_000];
+    let attributes = member("globals", b'g', &records(&[("SCHILY.xattr.user.a", &value)]));
+    assert!(error_of(archive(&[attributes, member("a", b'0', b"")])).contains("global"));
+    for key in ["size", "path", "linkpath", "GNU.sparse.map"] {
+        let globals = member("globals", b'g', &records(&[(key, b"0")]));
+        assert!(error_of(archive(&[globals, member("a", b'0', b"")])).contains("no two members"), "{key}");
+    }
+}
+
+#[test]
+fn access_lists_become_attributes_unless_permissions_say_the_same() {
+    let acl = |text: &[u8]| archive(&[pax(&[("SCHILY.acl.access", text)]), member("a", b'0', b"")]);
+    let count = |text: &[u8]| {
+        let loaded = from_bytes(acl(text)).unwrap();
+        loaded.tree.xattrs(loaded.tree.node(loaded.tree.find(&path("a")).unwrap()).xattrs).len()
+    };
+    assert_eq!(count(b"user::rw-,user:1000:rw-,group::r--,mask::rw-,other::r--"), 1);
+    assert_eq!(count(b"user::rw-,group::r--,other::r--"), 0);
+    let error = error_of(acl(b"user::rw-,user:lisa:rw-,group::r--,mask::rw-,other::r--"));
+    assert!(error.contains("numbers"), "{error}");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 /// Undefined id, for entries that name nobody.
 const NOBODY: u32 = u32::MAX;
 
+/// Length of a list of owner, group and others alone, encoded.
+pub(super) const PLAIN_LEN: usize = 4 + 3 * 8;
+
 /// Turns entries such as `user::rwx,user:1000:r-x,mask::rwx` into version 2 of Linux's `posix_acl_xattr.h`. `None` if the
 /// text is no list, or names users in words alone.
 pub(super) fn encoded(text: &[u8]) -> Option<Vec<u8>> {

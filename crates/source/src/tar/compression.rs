@@ -1,6 +1,12 @@
 //! Compressed archives: recognised by their first bytes, decoded on a thread of their own.
+//!
+//! Members, streams or frames may follow one another. Zeros behind the last are padding, as on tapes; anything else there
+//! is an error, and so is an end in the middle or a checksum that is wrong.
 
-use std::io::{self, BufReader, Read};
+use packfs_core::{Error, Result, ResultExt};
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// How an archive is compressed.
@@ -21,7 +27,8 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     match beginning {
         [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+        // A frame, or one that is to be skipped: some compressors put their index first.
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
         [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Compression::Bzip2),
         _ => None,
     }
@@ -31,34 +38,137 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
 const PART_LEN: usize = 256 << 10;
 /// Parts that may wait.
 const PARTS_MAX: usize = 4;
+/// Most memory that decoding may take, in bytes: eight times what `xz -9` needs.
+const MEMORY_MAX: u64 = 512 << 20;
+/// The same for Zstandard, as the base-2 logarithm of its window.
+const WINDOW_LOG_MAX: u32 = 29;
+
+/// What errors of the decoder, unlike those of reading, are told by.
+const DAMAGED: io::ErrorKind = io::ErrorKind::InvalidData;
+
+/// Turns an error of [`decoded`]'s reader into ours: damage is not the same as a disk that cannot be read.
+pub(super) fn read_error(name: &str, error: io::Error) -> Error {
+    if error.kind() == DAMAGED {
+        return Error::corrupt(format!("compressed tar archive {name}"), error);
+    }
+    Error::io(format!("cannot read {name}"), error)
+}
+
+type Source = BufReader<Watched>;
 
 /// Decodes `reader`, running ahead on another thread.
+///
+/// Errors: `Io` if there is no memory for the decoder. The reader's errors are for [`read_error`].
 pub(super) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
-) -> io::Result<Box<dyn Read + Send>> {
-    let decoder: Box<dyn Read + Send> = match compression {
-        Compression::Gzip => {
-            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(PART_LEN, reader)))
-        }
-        Compression::Xz => {
-            let stream = liblzma::stream::Stream::new_stream_decoder(1 << 30, liblzma::stream::CONCATENATED)?;
-            Box::new(liblzma::bufread::XzDecoder::new_stream(
-                BufReader::with_capacity(PART_LEN, reader),
-                stream,
-            ))
-        }
-        Compression::Zstd => Box::new(zstd::stream::read::Decoder::new(reader)?),
-        Compression::Bzip2 => {
-            Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(PART_LEN, reader)))
-        }
-    };
+    name: &str,
+) -> Result<Box<dyn Read + Send>> {
+    let failed = Arc::new(AtomicBool::new(false));
+    let source = BufReader::with_capacity(PART_LEN, Watched { reader, failed: Arc::clone(&failed) });
+    let member = Member::new(source, compression).or_io(|| format!("cannot decode {name}"))?;
     let (parts, received) = sync_channel(PARTS_MAX);
-    std::thread::spawn(move || hand_over(decoder, &parts));
+    std::thread::spawn(move || hand_over(Members(Some(member), compression), &failed, &parts));
     Ok(Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }))
 }
 
-fn hand_over(mut decoder: Box<dyn Read + Send>, parts: &SyncSender<io::Result<Vec<u8>>>) {
+/// Remembers whether reading failed, since decoders hand such errors on like their own.
+struct Watched {
+    reader: Box<dyn Read + Send>,
+    failed: Arc<AtomicBool>,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let outcome = self.reader.read(buf);
+        let failed = outcome.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
+        self.failed.fetch_or(failed, Ordering::Relaxed);
+        outcome
+    }
+}
+
+/// One member, stream or frame.
+enum Member {
+    Gzip(flate2::bufread::GzDecoder<Source>),
+    Xz(liblzma::bufread::XzDecoder<Source>),
+    Zstd(zstd::stream::read::Decoder<'static, Source>),
+    Bzip2(bzip2::bufread::BzDecoder<Source>),
+}
+
+impl Member {
+    fn new(source: Source, compression: Compression) -> io::Result<Self> {
+        Ok(match compression {
+            Compression::Gzip => Member::Gzip(flate2::bufread::GzDecoder::new(source)),
+            Compression::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(MEMORY_MAX, 0)?;
+                Member::Xz(liblzma::bufread::XzDecoder::new_stream(source, stream))
+            }
+            Compression::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?.single_frame();
+                decoder.window_log_max(WINDOW_LOG_MAX)?;
+                Member::Zstd(decoder)
+            }
+            Compression::Bzip2 => Member::Bzip2(bzip2::bufread::BzDecoder::new(source)),
+        })
+    }
+
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Member::Gzip(decoder) => decoder.read(buf),
+            Member::Xz(decoder) => decoder.read(buf),
+            Member::Zstd(decoder) => decoder.read(buf),
+            Member::Bzip2(decoder) => decoder.read(buf),
+        }
+    }
+
+    fn into_source(self) -> Source {
+        match self {
+            Member::Gzip(decoder) => decoder.into_inner(),
+            Member::Xz(decoder) => decoder.into_inner(),
+            Member::Zstd(decoder) => decoder.finish(),
+            Member::Bzip2(decoder) => decoder.into_inner(),
+        }
+    }
+}
+
+/// All of them; `None` behind the last.
+struct Members(Option<Member>, Compression);
+
+impl Read for Members {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let len = member.read(buf)?;
+            if len > 0 || buf.is_empty() {
+                return Ok(len);
+            }
+            let Some(mut source) = self.0.take().map(Member::into_source) else { break };
+            let padded = skip_zeros(&mut source)?;
+            match source.fill_buf()? {
+                [] => {}
+                // Only `.xz` may have padding between two streams.
+                _ if !padded || self.1 == Compression::Xz => self.0 = Some(Member::new(source, self.1)?),
+                _ => return Err(io::Error::new(DAMAGED, "something follows the zeros behind its end")),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Passes over zeros; `true` if there were any.
+fn skip_zeros(source: &mut Source) -> io::Result<bool> {
+    let mut any = false;
+    loop {
+        let bytes = source.fill_buf()?;
+        let zeros = bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len());
+        if zeros == 0 {
+            return Ok(any);
+        }
+        any = true;
+        source.consume(zeros);
+    }
+}
+
+fn hand_over(mut decoder: Members, failed: &AtomicBool, parts: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut part = Vec::with_capacity(PART_LEN);
         let outcome = decoder.by_ref().take(PART_LEN as u64).read_to_end(&mut part);
@@ -68,7 +178,8 @@ fn hand_over(mut decoder: Box<dyn Read + Send>, parts: &SyncSender<io::Result<Ve
             return;
         }
         if let Err(error) = outcome {
-            let _ = parts.send(Err(error));
+            let damaged = !failed.load(Ordering::Relaxed);
+            let _ = parts.send(Err(if damaged { io::Error::new(DAMAGED, error) } else { error }));
         }
         if end {
             return;

@@ -1,5 +1,6 @@
 //! The bytes of an archive from start to end: read in place where that is possible, else kept in a spool file.
 
+use super::compression::read_error;
 use super::header::{BLOCK_LEN, Block};
 use packfs_core::{Error, Result, ResultExt};
 use rustix::fs::{Mode, OFlags};
@@ -9,6 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const BUFFER_LEN: usize = 256 << 10;
+/// Headers of an archive in place are read with this much behind them, which holds some more if files are small.
+const HEADERS_LEN: usize = 16 << 10;
 
 /// See the module.
 pub(super) struct Input {
@@ -82,12 +85,12 @@ impl Input {
             let len = match &mut self.from {
                 From::Stream { reader, .. } => match reader.read(part) {
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                    len => len.or_io(failed)?,
+                    len => len.map_err(|error| read_error(&self.name, error))?,
                 },
                 From::Place { file, buffer, buffer_start, .. } => {
                     let at = self.offset + filled as u64;
                     if at < *buffer_start || at >= *buffer_start + buffer.len() as u64 {
-                        buffer.resize(BUFFER_LEN, 0);
+                        buffer.resize(HEADERS_LEN, 0);
                         let len = file.read_at(buffer, at).or_io(failed)?;
                         buffer.truncate(len);
                         *buffer_start = at;
@@ -167,7 +170,7 @@ impl Input {
             From::Place { file, .. } => Ok((file, self.name)),
             From::Stream { mut reader, spool, .. } => {
                 std::io::copy(&mut reader, &mut std::io::sink())
-                    .or_io(|| format!("cannot read {}", self.name))?;
+                    .map_err(|error| read_error(&self.name, error))?;
                 Ok((spool, self.name))
             }
         }

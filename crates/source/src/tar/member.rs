@@ -67,7 +67,8 @@ impl<'a> Members<'a> {
             }
             b'g' => {
                 let bytes = extended(size(self)?, start, input)?;
-                self.global.add(&bytes).map_err(|what| fault(input, start, &what))?;
+                let added = self.global.add(&bytes).and_then(|()| self.global.check_global());
+                added.map_err(|what| fault(input, start, &what))?;
             }
             b'L' => self.long_path = Some(long_name(extended(size(self)?, start, input)?)),
             b'K' => self.long_link = Some(long_name(extended(size(self)?, start, input)?)),

@@ -108,9 +108,7 @@ fn open(input: TarInput) -> Result<Input> {
     let compression = compression_of(&beginning);
     let whole: Box<dyn Read + Send> = Box::new(Cursor::new(beginning).chain(reader));
     let plain = match compression {
-        Some(compression) => {
-            compression::decoded(whole, compression).or_io(|| format!("cannot read {name}"))?
-        }
+        Some(compression) => compression::decoded(whole, compression, &name)?,
         None => whole,
     };
     Input::stream(plain, name, &spool_dir)

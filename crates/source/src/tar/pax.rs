@@ -1,6 +1,10 @@
 //! PAX records: what they say of the next member, or of all that follow.
 
+use super::acl;
 use packfs_core::{Timestamp, Xattrs};
+
+/// Most bytes of attributes that global records may give to every member, or a small archive takes forever.
+const GLOBAL_XATTRS_LEN_MAX: usize = 64 << 10;
 
 /// What extended headers say of a member; what they do not say is `None`.
 #[derive(Clone, Debug, Default)]
@@ -43,10 +47,34 @@ impl Records {
             let at = record.iter().position(|&b| b == b'=').ok_or("a record has no \"=\"")?;
             let (key, value) = (&record[..at], &record[at + 1..]);
             self.set(key, value).ok_or_else(|| {
+                // Names differ between machines, and an image has numbers only.
+                let allowed = if key.starts_with(b"SCHILY.acl.") { "; ids must be numbers" } else { "" };
                 let (key, value) =
                     (packfs_core::escaped(key), packfs_core::escaped(&value[..value.len().min(80)]));
-                format!("record {key}: \"{value}\" is no value for it")
+                format!("record {key}: \"{value}\" is no value for it{allowed}")
             })?;
+        }
+        Ok(())
+    }
+
+    /// Whether these can be said of all members that follow, at little cost for each.
+    ///
+    /// Errors say what cannot.
+    pub(super) fn check_global(&self) -> Result<(), String> {
+        let sparse = &self.sparse;
+        if self.path.is_some() || self.link.is_some() || self.size.is_some() {
+            return Err("global record of a path, linkpath or size, which no two members share".into());
+        }
+        if sparse.path.is_some() || sparse.real_len.is_some() || sparse.in_data || sparse.map.is_some() {
+            return Err("global record of holes, which no two members share".into());
+        }
+        let lens =
+            self.xattrs.iter().chain(&self.encoded_xattrs).map(|(name, value)| name.len() + value.len());
+        let len: usize = lens.sum();
+        if len > GLOBAL_XATTRS_LEN_MAX {
+            return Err(format!(
+                "global records of {len} bytes of extended attributes: at most {GLOBAL_XATTRS_LEN_MAX} allowed"
+            ));
         }
         Ok(())
     }
@@ -70,8 +98,16 @@ impl Records {
                 let numbers = value.split(|&b| b == b',').filter(|number| !number.is_empty()).map(decimal);
                 self.sparse.map = Some(numbers.collect::<Option<_>>()?);
             }
-            b"SCHILY.acl.access" => self.set_acl(b"system.posix_acl_access", value)?,
-            b"SCHILY.acl.default" => self.set_acl(b"system.posix_acl_default", value)?,
+            b"SCHILY.acl.access" => {
+                let list = acl::encoded(value)?;
+                // Owner, group and others alone say what the permissions say; Linux stores no such list either.
+                if list.len() > acl::PLAIN_LEN {
+                    self.xattrs.insert(b"system.posix_acl_access".to_vec(), list);
+                }
+            }
+            b"SCHILY.acl.default" => {
+                self.xattrs.insert(b"system.posix_acl_default".to_vec(), acl::encoded(value)?);
+            }
             _ => {
                 if let Some(name) = key.strip_prefix(b"SCHILY.xattr.") {
                     // GNU tar writes "=" and "%" in names as "%3D" and "%25".
@@ -81,11 +117,6 @@ impl Records {
                 }
             }
         }
-        Some(())
-    }
-
-    fn set_acl(&mut self, name: &[u8], text: &[u8]) -> Option<()> {
-        self.xattrs.insert(name.to_vec(), super::acl::encoded(text)?);
         Some(())
     }
 }

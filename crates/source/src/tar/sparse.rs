@@ -3,6 +3,9 @@
 use super::header::number;
 use std::ops::Range;
 
+/// Longest file that Linux has, in bytes.
+const LEN_MAX: u64 = i64::MAX as u64;
+
 /// The stored stretches of a file, in order and apart, and where each lies in the stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SparseMap {
@@ -23,6 +26,9 @@ impl SparseMap {
     ///
     /// Errors say what is wrong.
     pub(super) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
+        if len > LEN_MAX {
+            return Err(format!("its length with holes is {len}: at most {LEN_MAX} allowed"));
+        }
         if !numbers.len().is_multiple_of(2) {
             return Err("its sparse map ends in the middle of an entry".into());
         }
