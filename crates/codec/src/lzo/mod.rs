@@ -96,7 +96,7 @@ fn dense_method(level: u8) -> Method {
         5 => lazy(128, 40, 64),
         6 => chain(16, 8),
         7 => chain(32, 9),
-        8 => tree(128, 32),
+        8 => tree(192, 128),
         _ => tree(512, 512),
     }
 }

@@ -18,6 +18,8 @@ const SEGMENT_LEN: usize = 1 << 15;
 const BYTE: u32 = 64;
 /// Cost of one instruction besides its bytes.
 const INSTRUCTION: u32 = 1;
+/// By how many bytes a long match is tried shorter than it is; shorter yet has hardly ever been of use.
+const SHORTENED_MAX: usize = 7;
 /// More than any cost within a segment.
 const UNREACHED: u32 = u32::MAX / 2;
 /// Cost of a segment's start; leaves room for the literals carried over to it.
@@ -270,7 +272,13 @@ impl<F: Finder> Optimal<F> {
             while from_long <= len {
                 let extensions = extension_len(from_long - len_max);
                 let to = len.min(len_max + 255 * extensions);
-                offer(arrivals, from_long, to, distance, cost + (3 + extensions as u32) * BYTE);
+                offer(
+                    arrivals,
+                    from_long.max(to.saturating_sub(SHORTENED_MAX)),
+                    to,
+                    distance,
+                    cost + (3 + extensions as u32) * BYTE,
+                );
                 from_long = to + 1;
             }
             from = len + 1;
