@@ -13,7 +13,8 @@ mod xattrs;
 use crate::disk;
 use crate::options::{Fragments, Options};
 use packfs_core::{
-    Cut, FileJob, NodeKind, PackFormat, PackSettings, Placed, Plan, Progress, Result, Section, Tail, Tree,
+    Cut, Error, FileJob, NodeKind, PackFormat, PackSettings, Placed, Plan, Progress, Result, Section, Tail,
+    Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -36,6 +37,7 @@ impl PackFormat for SquashfsPacker {
 
     fn plan(&self, tree: &Tree) -> Result<Plan> {
         let options = &self.options;
+        refuse_endless_files(tree, options.block_len)?;
         let tail = |len: u64| match options.fragments {
             Fragments::Off => Tail::Own,
             Fragments::SmallFiles if len >= u64::from(options.block_len) => Tail::Own,
@@ -70,5 +72,43 @@ impl PackFormat for SquashfsPacker {
 
     fn padding(&self) -> u64 {
         self.options.padding
+    }
+}
+
+/// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the default block size.
+const BLOCKS_MAX: u64 = 1 << 25;
+
+/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
+fn refuse_endless_files(tree: &Tree, block_len: u32) -> Result<()> {
+    let len_max = BLOCKS_MAX * u64::from(block_len);
+    for (id, node) in tree.nodes() {
+        if let NodeKind::File { len, .. } = node.kind
+            && len > len_max
+        {
+            let path = tree.path(id);
+            let message = format!(
+                "{path:?} is {len} bytes long, squashfs holds at most {len_max} with blocks of {block_len}"
+            );
+            return Err(Error::failed(message).hint("larger blocks allow longer files"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
+
+    #[test]
+    fn refuses_files_whose_blocks_no_inode_can_list() {
+        for (len, allowed) in [(BLOCKS_MAX * 4096, true), (BLOCKS_MAX * 4096 + 1, false), (u64::MAX, false)] {
+            let mut builder = TreeBuilder::new(Meta::default());
+            let kind = NodeKind::File { len, content: ContentId(0) };
+            builder.add(&ImagePath::parse(b"big").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
+            let settings = PackSettings { block_len: Some(4096), ..PackSettings::default() };
+            let planned = packer(&settings).unwrap().plan(&builder.finish().unwrap());
+            assert_eq!(planned.is_ok(), allowed, "{len}");
+        }
     }
 }
