@@ -3,8 +3,9 @@
 use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
 use super::input::Input;
-use super::pax::{Records, decimal};
+use super::pax::Records;
 use super::sparse::{SparseMap, old_entries};
+use crate::decimal::number as decimal;
 use crate::shaper::Shaper;
 use packfs_core::{
     DeviceNumber, Error, ImagePath, Meta, NodeKind, Owner, Result, Timestamp, Xattrs, escaped,

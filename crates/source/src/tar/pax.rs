@@ -1,6 +1,7 @@
 //! PAX records: what they say of the next member, or of all that follow.
 
 use super::acl;
+use crate::decimal::{number as decimal, time};
 use packfs_core::{Timestamp, Xattrs};
 
 /// Most bytes of attributes that global records may give to every member, or a small archive takes forever.
@@ -131,34 +132,6 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn without_nul(value: &[u8]) -> Option<Vec<u8>> {
     (!value.contains(&0)).then(|| value.to_vec())
-}
-
-pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(digits).ok()?;
-    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
-}
-
-/// Seconds with a sign and a fraction; what is finer than nanoseconds is cut off.
-fn time(value: &[u8]) -> Option<Timestamp> {
-    let (negative, value) = match value.strip_prefix(b"-") {
-        Some(rest) => (true, rest),
-        None => (false, value),
-    };
-    let (whole, fraction) = match value.iter().position(|&b| b == b'.') {
-        Some(dot) => (&value[..dot], &value[dot + 1..]),
-        None => (value, &b""[..]),
-    };
-    if !fraction.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let seconds = i64::try_from(decimal(whole)?).ok()?;
-    let nanos = (0..9)
-        .fold(0, |sum, place| sum * 10 + fraction.get(place).map_or(0, |digit| u32::from(digit - b'0')));
-    Some(match (negative, nanos) {
-        (false, _) => Timestamp { seconds, nanos },
-        (true, 0) => Timestamp { seconds: -seconds, nanos },
-        (true, _) => Timestamp { seconds: -seconds - 1, nanos: 1_000_000_000 - nanos },
-    })
 }
 
 fn percent_decoded(text: &[u8]) -> Option<Vec<u8>> {
