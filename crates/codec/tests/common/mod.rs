@@ -1,5 +1,5 @@
 //! Blocks of every kind, and the codecs to run over them.
-#![allow(dead_code)] // each test binary uses its own part
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use packfs_codec::{CodecSettings, CodecSpec};
 

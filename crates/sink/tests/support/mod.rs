@@ -1,5 +1,5 @@
 //! A volume made by hand, so that tests can say things that no builder of images would write.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use packfs_core::*;
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
