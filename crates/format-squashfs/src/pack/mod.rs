@@ -1,4 +1,4 @@
-//! The pack side: which file goes where ([`plan`]), and everything around the data ([`layout`]).
+//! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data ([`layout`]).
 
 mod codec_options;
 mod dirs;
