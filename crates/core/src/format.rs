@@ -1,6 +1,6 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Image, Placed, Plan, Progress, Result, Section, Tree, Volume};
+use crate::{Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
 use std::sync::Arc;
 
 /// An option that only one format knows, as `--help` and error messages name it.
@@ -63,16 +63,20 @@ pub trait PackFormat: Send + Sync {
     /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents.
     fn plan(&self, tree: &Tree) -> Result<Plan>;
 
-    /// Makes everything around the data. Pure: the same tree, plan and places give the same sections.
+    /// Makes everything around the data and hands it to `put`, part by part, in the order of the image where that matters
+    /// for speed. Pure: the same tree, plan and places give the same sections.
     ///
     /// Sections do not overlap each other or the data, and leave no gap from the start of the image to its end.
+    ///
+    /// Errors: `Failed` for what only now turns out not to fit, and whatever `put` and `tails` return.
     fn layout(
         &self,
         tree: &Tree,
         plan: &Plan,
         placed: &Placed,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Section>>;
+        tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()>;
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.
     fn padding(&self) -> u64;

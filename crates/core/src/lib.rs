@@ -26,7 +26,10 @@ pub use format::{Format, OptionRow, PackFormat, PackSettings};
 pub use image::Image;
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
 pub use path::{ImagePath, Name, escaped};
-pub use plan::{Cut, FileJob, FilePlace, Loss, Placed, Plan, Section, StoredBlock, Tail, TailPlace};
+pub use plan::{
+    Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, InlineTail, InlineTails, Loss,
+    Placed, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
+};
 pub use progress::{Progress, Silent, Stage};
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};

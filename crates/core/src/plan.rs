@@ -4,15 +4,58 @@
 //! in plan order ([`Placed`]), and the format turns that into the metadata around it ([`Section`]s, pure).
 
 use crate::codec::CodecSettings;
-use crate::{ImagePath, NodeId};
+use crate::{ImagePath, NodeId, Result};
 
 /// How a file's bytes are cut into jobs for a compressor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Blocks of so many bytes of input (SquashFS, cramfs, zisofs, cloop).
     FixedInput {
         /// Bytes of input in each block but the last.
         block_len: u32,
+    },
+    /// Clusters of stored bytes, each filled with as much input as fits (EROFS).
+    FixedOutput(ClusterCut),
+}
+
+/// How files are cut into clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterCut {
+    /// Unit in which the format addresses data, in bytes, a power of two: what is stored starts at a multiple of it, and is
+    /// filled up to one with zeros, unless [`ClusterCut::byte_aligned`].
+    pub block_len: u32,
+    /// How files may be stored; [`FileJob::recipe`] is an index.
+    pub recipes: Vec<Recipe>,
+    /// How the stream of shared tails is stored, an index into `recipes`.
+    pub packed_recipe: u16,
+    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many threads busy.
+    pub segment_len: u64,
+    /// Whether compressed clusters may start and end at any byte.
+    pub byte_aligned: bool,
+    /// Whether files may share parts of their clusters (partial references), beyond whole files.
+    pub share_ranges: bool,
+    /// Most bytes of a file that one compressed cluster may hold.
+    pub decoded_len_max: u32,
+    /// Whether shared tails are looked for in what is in the packed stream already.
+    pub share_tails: bool,
+}
+
+/// How a file is stored in a format that knows several ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recipe {
+    /// As it is, in one run.
+    Flat,
+    /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros not at all.
+    Chunks {
+        /// Bytes in each chunk but the last.
+        chunk_len: u32,
+    },
+    /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files that save nothing.
+    Clusters {
+        /// How.
+        codec: CodecSettings,
+        /// Most stored bytes of one cluster, a multiple of the block; or, with [`ClusterCut::byte_aligned`], bytes of input.
+        cluster_len: u32,
     },
 }
 
@@ -21,8 +64,12 @@ pub enum Cut {
 pub enum Tail {
     /// A short block of its own.
     Own,
-    /// Shares a block with other files' tails (a SquashFS fragment).
+    /// Shares a block, or the packed stream, with other files' tails (a SquashFS fragment).
     Shared,
+    /// Shared, and not only the tail but all of the file.
+    SharedWhole,
+    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block.
+    Inline,
 }
 
 /// One file whose data is to be placed.
@@ -32,6 +79,8 @@ pub struct FileJob {
     pub node: NodeId,
     /// What becomes of its tail.
     pub tail: Tail,
+    /// How it is stored: an index into [`ClusterCut::recipes`], 0 where a format knows one way only.
+    pub recipe: u16,
 }
 
 /// Something of the source that the format cannot hold.
@@ -54,9 +103,9 @@ pub struct Plan {
     pub data_start: u64,
     /// How files are cut.
     pub cut: Cut,
-    /// How blocks of files are compressed; `None` stores them.
+    /// How blocks of files are compressed, with [`Cut::FixedInput`]; `None` stores them.
     pub block_codec: Option<CodecSettings>,
-    /// How shared blocks are compressed; `None` stores them.
+    /// How shared blocks are compressed, with [`Cut::FixedInput`]; `None` stores them.
     pub shared_codec: Option<CodecSettings>,
     /// Every regular file with at least one byte, in the order its data is to be written.
     pub files: Vec<FileJob>,
@@ -77,25 +126,95 @@ pub struct StoredBlock {
     pub compressed: bool,
 }
 
-/// Where a tail lies: in which shared block, from which byte on.
+/// Where a tail lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TailPlace {
-    /// Index into [`Placed::shared`].
-    pub shared_index: u32,
-    /// First byte within the decoded shared block.
-    pub offset: u32,
+pub enum TailPlace {
+    /// In a block that several files share.
+    Shared {
+        /// Index into [`Placed::shared`].
+        index: u32,
+        /// First byte within the decoded shared block.
+        offset: u32,
+    },
+    /// In the packed stream: the bytes from the last cluster's end on, or all bytes of the file.
+    Packed {
+        /// First byte within the packed stream.
+        offset: u64,
+    },
+    /// Kept for the format, which asks [`InlineTails`] for it: the bytes from the last cluster's end on.
+    Inline(InlineTail),
+}
+
+/// A tail that the format stores itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlineTail {
+    /// Which one, for [`InlineTails::read`].
+    pub id: u64,
+    /// How many bytes are to be stored.
+    pub stored_len: u32,
+    /// Whether those bytes are compressed.
+    pub compressed: bool,
+}
+
+/// The stored bytes of inline tails, kept until the format has a place for them.
+pub trait InlineTails {
+    /// Appends the [`InlineTail::stored_len`] bytes of a tail to `out`. Errors: `Io`.
+    fn read(&self, tail: InlineTail, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// How the bytes of a file from its start on are stored, but for its tail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileForm {
+    /// In [`Placed::blocks`], one behind the other ([`Cut::FixedInput`]).
+    #[default]
+    Blocks,
+    /// As they are, in one run from [`FilePlace::start`] on ([`Cut::FixedOutput`] and the forms below too).
+    Flat,
+    /// In [`Placed::clusters`], as chunks of one length.
+    Chunks,
+    /// In [`Placed::clusters`], each holding what it holds.
+    Clusters,
+}
+
+/// What a cluster is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterForm {
+    /// Nothing is stored: zeros.
+    Hole,
+    /// Bytes as they are; in a [`FileForm::Clusters`] file at most one block of them.
+    Plain,
+    /// Compressed, as [`FileJob::recipe`] says; the file's bytes are all that it decodes to.
+    Compressed,
+    /// Compressed, and more than this file's bytes: it shares the beginning of another file's cluster.
+    CompressedPart,
+}
+
+/// A run of a file's bytes in one stored cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Where the stored bytes start in the image; 0 for a hole.
+    pub offset: u64,
+    /// How many bytes of the file.
+    pub len: u32,
+    /// How many bytes are stored, without the zeros that fill up the block; those stand in front of compressed bytes and
+    /// behind plain ones.
+    pub stored_len: u32,
+    /// What it is.
+    pub form: ClusterForm,
 }
 
 /// Where one file's data lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilePlace {
-    /// Offset of its first stored block in the image.
+    /// Offset of its first stored byte in the image.
     pub start: u64,
-    /// Its blocks are `Placed::blocks[blocks_start..][..blocks_count]`, lying one behind the other.
+    /// Index of its first block or cluster in [`Placed::blocks`] or [`Placed::clusters`].
     pub blocks_start: u64,
-    /// How many blocks, holes included.
+    /// How many of them, holes included.
     pub blocks_count: u32,
-    /// Its tail, if that is in a shared block.
+    /// Where they are, and what they are.
+    pub form: FileForm,
+    /// Its tail, if that lies elsewhere.
     pub tail: Option<TailPlace>,
     /// How many of its bytes are holes.
     pub hole_len: u64,
@@ -108,8 +227,14 @@ pub struct Placed {
     pub files: Vec<FilePlace>,
     /// Blocks of all files.
     pub blocks: Vec<StoredBlock>,
+    /// Clusters of all files, and of the packed stream.
+    pub clusters: Vec<Cluster>,
     /// Shared blocks: offset in the image and length.
     pub shared: Vec<(u64, StoredBlock)>,
+    /// The stream of shared tails and its length in bytes, stored like a file.
+    pub packed: Option<(FilePlace, u64)>,
+    /// Hash of all data, as it is stored.
+    pub data_hash: u128,
     /// Where data ends.
     pub data_end: u64,
     /// Files that could not be read, by rising number; they are stored empty.
@@ -125,6 +250,12 @@ impl Placed {
     pub fn blocks_of(&self, place: &FilePlace) -> &[StoredBlock] {
         let start = place.blocks_start as usize;
         &self.blocks[start..start + place.blocks_count as usize]
+    }
+
+    /// The clusters of a file.
+    pub fn clusters_of(&self, place: &FilePlace) -> &[Cluster] {
+        let start = place.blocks_start as usize;
+        &self.clusters[start..start + place.blocks_count as usize]
     }
 }
 

@@ -27,8 +27,10 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     pub(crate) fn block_len(&self) -> u64 {
-        let Cut::FixedInput { block_len } = self.plan.cut;
-        u64::from(block_len)
+        match &self.plan.cut {
+            Cut::FixedInput { block_len } => u64::from(*block_len),
+            Cut::FixedOutput(cut) => u64::from(cut.block_len),
+        }
     }
 
     pub(crate) fn open(&self, node: NodeId) -> Result<Box<dyn ContentReader + '_>> {
@@ -53,8 +55,9 @@ impl Context<'_> {
     pub(crate) fn shared_tail_len(&self, job: u32) -> u64 {
         let job = self.plan.files[job as usize];
         match job.tail {
-            Tail::Own => 0,
+            Tail::Own | Tail::Inline => 0,
             Tail::Shared => self.len(job.node) % self.block_len(),
+            Tail::SharedWhole => self.len(job.node),
         }
     }
 }

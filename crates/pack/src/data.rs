@@ -320,7 +320,7 @@ impl<'a> Placer<'a> {
             return Ok(earlier);
         }
         self.origins.push(TailOrigin { node, offset: piece.range.end - u64::from(len), len });
-        self.tail_places.push(TailPlace { shared_index: 0, offset: 0 });
+        self.tail_places.push(TailPlace::Shared { index: 0, offset: 0 });
         if let Some(full) = self.tails.add(id, &tail) {
             self.close_shared(full);
         }
@@ -351,12 +351,11 @@ impl<'a> Placer<'a> {
     }
 
     fn close_shared(&mut self, full: FullBlock) {
-        let Some((_, TailPlace { shared_index, .. })) = full.tails.first().copied() else { return };
         for (id, place) in full.tails {
             self.tail_places[id as usize] = place;
         }
-        self.waiting.push_back(Waiting::Shared(shared_index));
-        self.queue.push_urgent(Task::Shared(shared_index, full.bytes));
+        self.waiting.push_back(Waiting::Shared(full.index));
+        self.queue.push_urgent(Task::Shared(full.index, full.bytes));
     }
 
     fn write_what_is_ready(&mut self) -> Result<()> {

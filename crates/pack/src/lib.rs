@@ -5,6 +5,7 @@
 //! know any format: what lies around the data comes from [`packfs_core::PackFormat::layout`].
 #![forbid(unsafe_code)]
 
+mod coverage;
 mod cut;
 mod data;
 mod output;
@@ -15,8 +16,11 @@ mod twins;
 
 pub use report::PackReport;
 
+use coverage::Coverage;
 use output::Output;
-use packfs_core::{Contents, Error, Loss, PackFormat, Plan, Progress, Result, Section, Stage, Tree, escaped};
+use packfs_core::{
+    Contents, Error, InlineTail, InlineTails, Loss, PackFormat, Plan, Progress, Result, Stage, Tree, escaped,
+};
 use std::path::Path;
 
 /// How to pack, besides what the format decides.
@@ -81,16 +85,20 @@ pub fn pack(
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
     let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
     progress.begin(Stage::Metadata, 0, 0);
-    let sections = format.layout(tree, &plan, &placed, progress)?;
-    check_coverage(&sections, plan.data_start, placed.data_end)?;
-    for section in &sections {
-        out.write_section(section)?;
-    }
+    let mut coverage = Coverage::default();
+    format.layout(tree, &plan, &placed, &NoInlineTails, &mut |section| {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        coverage.add(&section);
+        out.write_section(&section)
+    })?;
+    coverage.check(plan.data_start..placed.data_end)?;
     if progress.cancelled() {
         return Err(Error::cancelled());
     }
     let image_len = out.finish(format.padding(), options.sync)?;
-    let report = PackReport::new(tree, plan, &placed, &sections, skipped, image_len);
+    let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
     Ok(PackReport { format: format.format_name(), codec: format.codec_name(), ..report })
 }
 
@@ -119,20 +127,11 @@ fn order_by_priority(plan: &mut Plan, priorities: Option<&[i16]>) {
     }
 }
 
-/// Every byte of the image has one owner: sections fill what the data leaves, without overlap or gap.
-fn check_coverage(sections: &[Section], data_start: u64, data_end: u64) -> Result<()> {
-    let mut ranges: Vec<(u64, u64, &str)> =
-        sections.iter().map(|s| (s.offset, s.offset + s.bytes.len() as u64, s.owner)).collect();
-    ranges.push((data_start, data_end, "file data"));
-    ranges.sort_unstable();
-    let mut end = 0;
-    for (start, next_end, owner) in ranges {
-        if start != end {
-            return Err(Error::failed(format!(
-                "internal: {owner} was laid out at {start:#x}, not at {end:#x}"
-            )));
-        }
-        end = next_end;
+/// For formats that store every tail in the data.
+struct NoInlineTails;
+
+impl InlineTails for NoInlineTails {
+    fn read(&self, _: InlineTail, _: &mut Vec<u8>) -> Result<()> {
+        Err(Error::failed("internal: no tail was kept for the format"))
     }
-    Ok(())
 }

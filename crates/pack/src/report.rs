@@ -1,6 +1,7 @@
 //! What came of packing.
 
-use packfs_core::{Loss, NodeKind, Placed, Plan, Section, Tree};
+use crate::coverage::Coverage;
+use packfs_core::{Loss, NodeKind, Placed, Plan, Tree};
 
 /// What came of packing, in figures.
 #[derive(Clone, Debug, Default)]
@@ -42,10 +43,11 @@ impl PackReport {
         tree: &Tree,
         plan: Plan,
         placed: &Placed,
-        sections: &[Section],
+        coverage: &Coverage,
         skipped: Vec<String>,
         image_len: u64,
     ) -> Self {
+        let sections = coverage.by_owner();
         let is_file = |kind: &NodeKind| matches!(kind, NodeKind::File { .. });
         PackReport {
             format: "",
@@ -55,14 +57,14 @@ impl PackReport {
             files: tree.nodes().filter(|(_, node)| is_file(&node.kind)).count() as u64,
             bytes_in: tree.bytes_total(),
             data_len: placed.data_end - plan.data_start,
-            metadata_len: sections.iter().map(|section| section.bytes.len() as u64).sum(),
+            metadata_len: sections.iter().map(|(_, len)| len).sum(),
             duplicate_files: placed.duplicate_files,
             duplicate_bytes: placed.duplicate_bytes,
             hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
             shared_blocks: placed.shared.len() as u64,
             losses: plan.losses,
             skipped,
-            sections: sections.iter().map(|section| (section.owner, section.bytes.len() as u64)).collect(),
+            sections,
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) type TailId = u32;
 
 /// A shared block that is full, with the places of the tails in it.
 pub(crate) struct FullBlock {
+    pub index: u32,
     pub bytes: Vec<u8>,
     pub tails: Vec<(TailId, TailPlace)>,
 }
@@ -70,10 +71,10 @@ impl Tails {
     }
 
     fn close(&mut self, block: OpenBlock) -> FullBlock {
-        let shared_index = self.next_index;
+        let index = self.next_index;
         self.next_index += 1;
-        let place = |(id, offset)| (id, TailPlace { shared_index, offset });
-        FullBlock { bytes: block.bytes, tails: block.tails.into_iter().map(place).collect() }
+        let place = |(id, offset)| (id, TailPlace::Shared { index, offset });
+        FullBlock { index, bytes: block.bytes, tails: block.tails.into_iter().map(place).collect() }
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
         let blocks = tails.finish();
         let lens: Vec<usize> = blocks.iter().map(|block| block.bytes.len()).collect();
         assert_eq!(lens, [90, 95]);
-        assert_eq!(blocks[0].tails[1], (3, TailPlace { shared_index: 0, offset: 60 }));
+        assert_eq!(blocks[0].tails[1], (3, TailPlace::Shared { index: 0, offset: 60 }));
     }
 
     #[test]
@@ -122,7 +123,7 @@ mod tests {
         }
         let closed = tails.add(2, &tail(99)).expect("a third block needs one closed");
         assert_eq!(closed.bytes.len(), 90);
-        assert_eq!(closed.tails, [(1, TailPlace { shared_index: 0, offset: 0 })]);
+        assert_eq!(closed.tails, [(1, TailPlace::Shared { index: 0, offset: 0 })]);
         assert_eq!(tails.finish().len(), 2);
     }
 }

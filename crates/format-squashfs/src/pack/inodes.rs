@@ -4,7 +4,7 @@ use super::dirs::{Listing, basic_type};
 use super::ids::Ids;
 use super::losses::stored_time;
 use crate::disk;
-use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock};
+use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock, TailPlace};
 use zerocopy::IntoBytes;
 
 /// Extended types are numbered behind the seven basic ones.
@@ -81,8 +81,10 @@ pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, par
 
 /// A regular file, given where its data lies.
 pub(super) fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
-    let (fragment, offset) =
-        place.tail.map_or((disk::SQUASHFS_INVALID_FRAG, 0), |t| (t.shared_index, t.offset));
+    let (fragment, offset) = match place.tail {
+        Some(TailPlace::Shared { index, offset }) => (index, offset),
+        _ => (disk::SQUASHFS_INVALID_FRAG, 0),
+    };
     let basic = (u32::try_from(place.start), u32::try_from(len));
     match basic {
         (Ok(start), Ok(len)) if common.node.links == 1 && place.hole_len == 0 && !common.has_xattrs() => {

@@ -13,8 +13,8 @@ mod xattrs;
 use crate::disk;
 use crate::options::{Fragments, Options};
 use packfs_core::{
-    Cut, Error, FileJob, NodeKind, PackFormat, PackSettings, Placed, Plan, Progress, Result, Section, Tail,
-    Tree,
+    Cut, Error, FileJob, InlineTails, NodeKind, PackFormat, PackSettings, Placed, Plan, Result, Section,
+    Tail, Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -44,7 +44,7 @@ impl PackFormat for SquashfsPacker {
             Fragments::SmallFiles | Fragments::Always => Tail::Shared,
         };
         let files = tree.nodes().filter_map(|(id, node)| match node.kind {
-            NodeKind::File { len, .. } if len > 0 => Some(FileJob { node: id, tail: tail(len) }),
+            NodeKind::File { len, .. } if len > 0 => Some(FileJob { node: id, tail: tail(len), recipe: 0 }),
             _ => None,
         });
         let codec = |stored: bool| (!stored).then(|| options.codec.clone());
@@ -65,9 +65,10 @@ impl PackFormat for SquashfsPacker {
         tree: &Tree,
         plan: &Plan,
         placed: &Placed,
-        _progress: &dyn Progress,
-    ) -> Result<Vec<Section>> {
-        layout::sections(&self.options, tree, plan, placed)
+        _tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
     }
 
     fn padding(&self) -> u64 {
