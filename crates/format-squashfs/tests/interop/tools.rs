@@ -220,7 +220,7 @@ fn reads_streamed_images_with_the_superblock_at_their_end() {
     let image = scratch.path().join("image");
     for nopad in [false, true] {
         let out = std::fs::File::create(&image).unwrap();
-        let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&source, &"-stream", &"-quiet"];
+        let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&source, &"-", &"-stream", &"-quiet"];
         if nopad {
             arguments.push(&"-nopad");
         }
