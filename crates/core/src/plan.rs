@@ -38,13 +38,21 @@ pub struct ClusterCut {
     pub decoded_len_max: u32,
     /// Whether shared tails are looked for in what is in the packed stream already.
     pub share_tails: bool,
+    /// Whether the format can keep uncompressed tails of flat files beside their inodes. [`Tail::Shared`] then becomes
+    /// [`Tail::Inline`] where a file is stored flat, as only compressed files have tails in the packed stream; else it becomes
+    /// [`Tail::Own`].
+    pub inline_flat_tails: bool,
 }
 
 /// How a file is stored in a format that knows several ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipe {
     /// As it is, in one run.
-    Flat,
+    Flat {
+        /// A file that its source knows to have holes is stored as chunks of so many bytes in their place
+        /// ([`FileForm::Chunks`]), a power of two, if [`Plan::holes`]; `None`: holes are stored as zeros.
+        sparse_chunk_len: Option<u32>,
+    },
     /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros not at all.
     Chunks {
         /// Bytes in each chunk but the last.
@@ -179,22 +187,25 @@ pub enum FileForm {
 /// What a cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterForm {
-    /// Nothing is stored: zeros.
+    /// Nothing is stored: zeros. Only in [`FileForm::Chunks`], and in [`FileForm::Clusters`] with
+    /// [`ClusterCut::byte_aligned`]; elsewhere long runs of zeros are clusters that share one stored cluster.
     Hole,
-    /// Bytes as they are; in a [`FileForm::Clusters`] file at most one block of them.
+    /// Bytes as they are, a run of any length, block behind block without gap; only the last may be short. Each of the blocks is
+    /// a cluster of its own where a format's plain clusters are one block.
     Plain,
-    /// Compressed, as [`FileJob::recipe`] says; the file's bytes are all that it decodes to.
+    /// Compressed, as [`FileJob::recipe`] says; the file's bytes are all that it decodes to. Clusters with the same offset
+    /// are one stored cluster.
     Compressed,
     /// Compressed, and more than this file's bytes: it shares the beginning of another file's cluster.
     CompressedPart,
 }
 
-/// A run of a file's bytes in one stored cluster.
+/// A run of a file's bytes in one stored cluster, or in a run of plain blocks or chunks stored one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// Where the stored bytes start in the image; 0 for a hole.
+    /// Where the first block starts in the image, zeros in front included; 0 for a hole.
     pub offset: u64,
-    /// How many bytes of the file.
+    /// How many bytes of the file. In [`FileForm::Chunks`] a multiple of the chunk but for the last of a file.
     pub len: u32,
     /// How many bytes are stored, without the zeros that fill up the block; those stand in front of compressed bytes and
     /// behind plain ones.
