@@ -6,6 +6,8 @@
 mod damage;
 mod host;
 mod kernel;
+mod made_up;
+mod nobody;
 mod odd;
 mod peers;
 mod random;
@@ -14,6 +16,8 @@ mod snapshot;
 pub use damage::{Action, Damage, damages};
 pub use host::{snapshot_dir, write_dir};
 pub use kernel::Mount;
+pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};
+pub use nobody::as_nobody;
 pub use odd::{odd_tree, plain_tree};
 pub use peers::{Peer, is_root, peer, skip};
 pub use random::Random;

@@ -3,120 +3,29 @@
 use packfs_check::{ContentReport, content};
 use packfs_core::codec::Algorithm;
 use packfs_core::{
-    BlockRef, DirCursor, DirEntry, Error, ErrorKind, Extent, ExtentFrom, Facts, FileType, Finding, Image,
-    Inode, InodeId, InodeKind, Meta, Progress, Result, Severity, Silent, SpaceOwner, Volume, Xattrs,
+    BlockRef, DirEntry, ErrorKind, Extent, ExtentFrom, FileType, InodeId, Progress, Severity, Silent,
 };
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
-use std::ops::{ControlFlow, Range};
+use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume};
 use std::sync::Arc;
 
-/// 1000 bytes, all of them `x`.
-struct Bytes;
-
-impl Image for Bytes {
-    fn len(&self) -> u64 {
-        1000
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let len = 1000_u64.saturating_sub(offset).min(buf.len() as u64) as usize;
-        buf[..len].fill(b'x');
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        "made-up image".into()
-    }
-}
-
-/// One directory of files with one extent each; entries are names and indices of files.
-struct MadeUp {
-    entries: Vec<(&'static str, u64)>,
-    files: Vec<Extent>,
-}
-
-impl Volume for MadeUp {
-    fn format_name(&self) -> &'static str {
-        "made-up"
-    }
-
-    fn root(&self) -> InodeId {
-        InodeId(u64::MAX)
-    }
-
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        let kind = match self.files.get(id.0 as usize) {
-            Some(extent) => InodeKind::File { len: extent.len },
-            None => InodeKind::Directory,
-        };
-        Ok(Inode { kind, meta: Meta::default(), links: 1, number: id.0, has_xattrs: false })
-    }
-
-    fn lookup(&self, _: InodeId, _: &[u8]) -> Result<Option<InodeId>> {
-        Ok(None)
-    }
-
-    fn read_dir(
-        &self,
-        _: InodeId,
-        _: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        for &(name, file) in &self.entries {
-            let entry = DirEntry { name: name.into(), id: InodeId(file), file_type: FileType::File };
-            if visit(entry, DirCursor(0)).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_link(&self, _: InodeId) -> Result<Vec<u8>> {
-        Err(Error::failed("no links here"))
-    }
-
-    fn xattrs(&self, _: InodeId) -> Result<Xattrs> {
-        Ok(Xattrs::new())
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
-        _: Range<u64>,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let _ = visit(self.files[id.0 as usize]);
-        Ok(())
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        0
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
-    }
-
-    fn facts(&self) -> Result<Facts> {
-        Ok(Facts::default())
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        Ok(Vec::new())
-    }
-
-    fn check(&self, _: &mut dyn FnMut(Finding)) -> Result<()> {
-        Ok(())
-    }
-}
-
+/// One directory of files with one extent each, over 1000 bytes that are all `x`; entries are names and indices of files.
 fn loaded(
     entries: Vec<(&'static str, u64)>,
     files: Vec<Extent>,
     jobs: usize,
 ) -> (Arc<ReadEngine>, LoadedVolume) {
     let options = ReadOptions { jobs, ..ReadOptions::default() };
-    let engine = ReadEngine::new(Arc::new(Bytes), Arc::new(MadeUp { entries, files }), options);
+    let file_id = |index: u64| InodeId(1 + index);
+    let entry = |(name, file): (&str, u64)| DirEntry {
+        name: name.into(),
+        id: file_id(file),
+        file_type: FileType::File,
+    };
+    let root = (InodeId(0), MadeUpNode::dir(InodeId(0), entries.into_iter().map(entry).collect()));
+    let files = (0..).map(file_id).zip(files).map(|(id, extent)| (id, MadeUpNode::file(id, vec![extent])));
+    let volume: MadeUpVolume = std::iter::once(root).chain(files).collect();
+    let engine = ReadEngine::new(Arc::new(MadeUpImage::new(vec![b'x'; 1000])), Arc::new(volume), options);
     let loaded = engine.load_tree(&Silent).unwrap();
     (engine, loaded)
 }

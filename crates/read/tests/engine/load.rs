@@ -1,8 +1,9 @@
 //! A whole volume as a tree.
 
-use crate::made_up::{Bytes, FILE, MadeUp};
+use crate::made_up::{FILE, MadeUp};
 use packfs_core::{DirEntry, ErrorKind, FileType, ImagePath, InodeId, Result, Silent};
 use packfs_read::{Limits, LoadedVolume, ReadEngine, ReadOptions};
+use packfs_testkit::MadeUpImage;
 use std::sync::Arc;
 
 fn dir(name: &str, id: u64) -> DirEntry {
@@ -16,7 +17,7 @@ fn load(dirs: Vec<Vec<DirEntry>>, limits: Limits) -> Result<u32> {
 
 fn load_volume(volume: MadeUp, limits: Limits) -> Result<LoadedVolume> {
     let options = ReadOptions { limits, ..ReadOptions::default() };
-    ReadEngine::new(Arc::new(Bytes::default()), Arc::new(volume), options).load_tree(&Silent)
+    ReadEngine::new(Arc::new(MadeUpImage::default()), Arc::new(volume.volume()), options).load_tree(&Silent)
 }
 
 #[test]

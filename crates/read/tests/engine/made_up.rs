@@ -2,45 +2,10 @@
 
 use packfs_codec::{CodecSettings, encoder};
 use packfs_core::codec::Algorithm;
-use packfs_core::{
-    BlockRef, DirCursor, DirEntry, Error, Extent, ExtentFrom, Facts, FileType, Finding, Image, Inode,
-    InodeId, InodeKind, Meta, Result, SpaceOwner, Volume, Xattrs,
-};
+use packfs_core::{BlockRef, DirEntry, Extent, ExtentFrom, FileType, Image, InodeId};
 use packfs_read::{Limits, ReadEngine, ReadOptions, Wanted};
-use packfs_testkit::Random;
-use std::ops::{ControlFlow, Range};
+use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume, Random};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// An image in memory that counts what is read of it.
-#[derive(Default)]
-pub struct Bytes {
-    pub bytes: Vec<u8>,
-    pub read_len: AtomicU64,
-    /// Whether the next read fails.
-    pub fails_once: AtomicBool,
-}
-
-impl Image for Bytes {
-    fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        if self.fails_once.swap(false, Ordering::Relaxed) {
-            return Err(Error::io("cannot read", std::io::Error::other("bad sector")));
-        }
-        let rest = self.bytes.get(offset as usize..).unwrap_or_default();
-        let len = rest.len().min(buf.len());
-        self.read_len.fetch_add(len as u64, Ordering::Relaxed);
-        buf[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        "made-up image".into()
-    }
-}
 
 /// Files by extents, directories by entries: inode `n` is the `n`th of either.
 #[derive(Clone, Default)]
@@ -53,96 +18,11 @@ pub struct MadeUp {
 pub const FILE: u64 = 1 << 32;
 
 impl MadeUp {
-    fn len(&self, id: InodeId) -> u64 {
-        self.files[(id.0 - FILE) as usize].iter().map(|extent| extent.len).sum()
-    }
-}
-
-impl Volume for MadeUp {
-    fn format_name(&self) -> &'static str {
-        "made-up"
-    }
-
-    fn root(&self) -> InodeId {
-        InodeId(0)
-    }
-
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        let kind = if id.0 < FILE { InodeKind::Directory } else { InodeKind::File { len: self.len(id) } };
-        Ok(Inode { kind, meta: Meta::default(), links: 1, number: id.0, has_xattrs: false })
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        Ok(self.dirs[dir.0 as usize].iter().find(|entry| entry.name == name).map(|entry| entry.id))
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        _: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        for entry in &self.dirs[dir.0 as usize] {
-            if visit(entry.clone(), DirCursor(0)).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_link(&self, _: InodeId) -> Result<Vec<u8>> {
-        Err(Error::failed("no links here"))
-    }
-
-    fn xattrs(&self, _: InodeId) -> Result<Xattrs> {
-        Ok(Xattrs::new())
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let extents = self.files.get((id.0 - FILE) as usize);
-        for extent in extents.ok_or_else(|| Error::corrupt("made-up image", "no such file"))? {
-            let (start, end) = (extent.offset.max(range.start), (extent.offset + extent.len).min(range.end));
-            if start >= end {
-                continue;
-            }
-            let skipped = start - extent.offset;
-            let from = match extent.from {
-                ExtentFrom::Hole => ExtentFrom::Hole,
-                ExtentFrom::Stored(at) => ExtentFrom::Stored(at + skipped),
-                ExtentFrom::Block { block, start } => {
-                    ExtentFrom::Block { block, start: start + skipped as u32 }
-                }
-            };
-            if visit(Extent { offset: start, len: end - start, from }).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        0
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
-    }
-
-    fn facts(&self) -> Result<Facts> {
-        Ok(Facts::default())
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        Ok(Vec::new())
-    }
-
-    fn check(&self, _: &mut dyn FnMut(Finding)) -> Result<()> {
-        Ok(())
+    pub fn volume(&self) -> MadeUpVolume {
+        let dirs = (0..).map(InodeId).zip(&self.dirs).map(|(id, dir)| (id, MadeUpNode::dir(id, dir.clone())));
+        let files = (FILE..).map(InodeId).zip(&self.files);
+        let files = files.map(|(id, extents)| (id, MadeUpNode::file(id, extents.clone())));
+        dirs.chain(files).collect()
     }
 }
 
@@ -230,11 +110,11 @@ impl Made {
     }
 
     /// The engine and the image that it reads.
-    pub fn counted(&self, jobs: usize, cache_bytes: u64) -> (Arc<ReadEngine>, Arc<Bytes>) {
+    pub fn counted(&self, jobs: usize, cache_bytes: u64) -> (Arc<ReadEngine>, Arc<MadeUpImage>) {
         let options = ReadOptions { jobs, cache_bytes, limits: Limits::default() };
-        let image = Arc::new(Bytes { bytes: self.image.clone(), ..Bytes::default() });
+        let image = Arc::new(MadeUpImage::new(self.image.clone()));
         let engine =
-            ReadEngine::new(Arc::clone(&image) as Arc<dyn Image>, Arc::new(self.volume.clone()), options);
+            ReadEngine::new(Arc::clone(&image) as Arc<dyn Image>, Arc::new(self.volume.volume()), options);
         (engine, image)
     }
 }

@@ -3,10 +3,10 @@
 
 use packfs_core::*;
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume, as_nobody, is_root, skip};
 use std::collections::BTreeSet;
-use std::ops::{ControlFlow, Range};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Data of files comes in extents of at most this.
@@ -20,17 +20,9 @@ pub enum Part<'a> {
     Unreadable(u64),
 }
 
-struct FakeNode {
-    inode: Inode,
-    children: Vec<(Vec<u8>, usize)>,
-    target: Vec<u8>,
-    xattrs: Xattrs,
-    extents: Vec<Extent>,
-}
-
 /// Nodes by index, the root first; and the bytes that extents point into.
 pub struct Fake {
-    nodes: Vec<FakeNode>,
+    nodes: Vec<MadeUpNode>,
     bytes: Vec<u8>,
 }
 
@@ -53,10 +45,7 @@ impl Fake {
         let mode = if kind == InodeKind::Directory { 0o755 } else { 0o644 };
         let mtime = Timestamp::from_seconds(1_000_000_000);
         let meta = Meta { mode, owner: own(), mtime };
-        let number = self.nodes.len() as u64 + 1;
-        let inode = Inode { kind, meta, links: 1, number, has_xattrs: false };
-        let (children, target, xattrs, extents) = Default::default();
-        self.nodes.push(FakeNode { inode, children, target, xattrs, extents });
+        self.nodes.push(MadeUpNode::new(InodeId(self.nodes.len() as u64), kind, meta));
         self.nodes.len() - 1
     }
 
@@ -67,8 +56,10 @@ impl Fake {
     }
 
     pub fn link(&mut self, parent: usize, name: &[u8], id: usize) {
-        self.nodes[parent].children.push((name.to_vec(), id));
-        self.nodes[parent].children.sort();
+        let file_type = self.nodes[id].inode.kind.file_type();
+        let entries = &mut self.nodes[parent].entries;
+        entries.push(DirEntry { name: name.to_vec(), id: InodeId(id as u64), file_type });
+        entries.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
     }
 
     pub fn dir(&mut self, parent: usize, name: &[u8]) -> usize {
@@ -150,18 +141,17 @@ impl Fake {
     }
 
     pub fn xattr(&mut self, id: usize, name: &[u8], value: &[u8]) {
-        self.nodes[id].inode.has_xattrs = true;
         self.nodes[id].xattrs.insert(name.to_vec(), value.to_vec());
     }
 
-    pub fn volume(self) -> FakeVolume {
-        FakeVolume(self.nodes)
+    pub fn volume(self) -> MadeUpVolume {
+        (0..).map(InodeId).zip(self.nodes).collect()
     }
 
-    pub fn engine(self) -> Arc<ReadEngine> {
-        let image = Arc::new(FakeImage(self.bytes));
+    pub fn engine(mut self) -> Arc<ReadEngine> {
+        let image = Arc::new(MadeUpImage::new(std::mem::take(&mut self.bytes)));
         let options = ReadOptions { jobs: 2, ..ReadOptions::default() };
-        ReadEngine::new(image, Arc::new(FakeVolume(self.nodes)), options)
+        ReadEngine::new(image, Arc::new(self.volume()), options)
     }
 
     pub fn open(self) -> Opened {
@@ -171,165 +161,9 @@ impl Fake {
     }
 }
 
-struct FakeImage(Vec<u8>);
-
-impl Image for FakeImage {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let start = (offset as usize).min(self.0.len());
-        let count = buf.len().min(self.0.len() - start);
-        buf[..count].copy_from_slice(&self.0[start..start + count]);
-        Ok(count)
-    }
-
-    fn name(&self) -> String {
-        "fake image".into()
-    }
-}
-
-pub struct FakeVolume(Vec<FakeNode>);
-
-impl FakeVolume {
-    fn node(&self, id: InodeId) -> &FakeNode {
-        &self.0[id.0 as usize]
-    }
-}
-
-impl Volume for FakeVolume {
-    fn format_name(&self) -> &'static str {
-        "fake"
-    }
-
-    fn root(&self) -> InodeId {
-        InodeId(0)
-    }
-
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        Ok(self.node(id).inode)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        Ok(self.node(dir).children.iter().find(|child| child.0 == name).map(|child| InodeId(child.1 as u64)))
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        for (index, (name, child)) in self.node(dir).children.iter().enumerate().skip(from.0 as usize) {
-            let id = InodeId(*child as u64);
-            let file_type = self.node(id).inode.kind.file_type();
-            let entry = DirEntry { name: name.clone(), id, file_type };
-            if visit(entry, DirCursor(index as u64 + 1)).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        Ok(self.node(id).target.clone())
-    }
-
-    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
-        Ok(self.node(id).xattrs.clone())
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        for extent in &self.node(id).extents {
-            let start = extent.offset.max(range.start);
-            let end = (extent.offset + extent.len).min(range.end);
-            if start >= end {
-                continue;
-            }
-            let from = match extent.from {
-                ExtentFrom::Stored(at) => ExtentFrom::Stored(at + start - extent.offset),
-                other => other,
-            };
-            if visit(Extent { offset: start, len: end - start, from }).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
-    }
-
-    fn facts(&self) -> Result<Facts> {
-        Ok(Facts::default())
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        Ok(Vec::new())
-    }
-
-    fn check(&self, _found: &mut dyn FnMut(Finding)) -> Result<()> {
-        Ok(())
-    }
-}
-
 /// Who runs the test.
 pub fn own() -> Owner {
     Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
-}
-
-pub fn is_root() -> bool {
-    own().uid == 0
-}
-
-/// Says that a test is left out.
-pub fn skip(why: &str) {
-    eprintln!("SKIPPED: {why}");
-}
-
-/// Runs `body` as somebody without privileges: in a process of its own if this one is root. `name` is the test's path.
-pub fn as_nobody(name: &str, body: impl FnOnce()) {
-    const MARK: &str = "PACKFS_TEST_AS_NOBODY";
-    const NOBODY: u32 = 65_534;
-    if !is_root() || std::env::var_os(MARK).is_some() {
-        assert!(!is_root());
-        return body();
-    }
-    // The test binary may lie where only root may go, so it is given to the child as an open file.
-    let copy = tempfile::Builder::new().prefix("packfs-test").tempdir().unwrap();
-    open_to_all(copy.path());
-    let program = copy.path().join("test");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let output = std::process::Command::new(program)
-        .args([name, "--exact", "--nocapture"])
-        .env(MARK, "1")
-        .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-fn open_to_all(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A directory with `target` to unpack into, and `outside`, in which nothing may change.

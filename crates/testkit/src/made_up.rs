@@ -1,0 +1,189 @@
+//! A volume made by hand over bytes made by hand: stranger than any builder of images would write it.
+
+use packfs_core::{
+    DirCursor, DirEntry, Error, Extent, ExtentFrom, Facts, Finding, Image, Inode, InodeId, InodeKind, Meta,
+    Result, SpaceOwner, Volume, Xattrs,
+};
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// An image in memory that counts what is read of it.
+#[derive(Default)]
+pub struct MadeUpImage {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// How many bytes were read so far.
+    pub read_len: AtomicU64,
+    /// Whether the next read fails.
+    pub fails_once: AtomicBool,
+}
+
+impl MadeUpImage {
+    /// An image of these bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        MadeUpImage { bytes, ..MadeUpImage::default() }
+    }
+}
+
+impl Image for MadeUpImage {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        if self.fails_once.swap(false, Ordering::Relaxed) {
+            return Err(Error::io("cannot read", std::io::Error::other("bad sector")));
+        }
+        let rest = self.bytes.get(offset as usize..).unwrap_or_default();
+        let len = rest.len().min(buf.len());
+        self.read_len.fetch_add(len as u64, Ordering::Relaxed);
+        buf[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn name(&self) -> String {
+        "made-up image".into()
+    }
+}
+
+/// One inode of a [`MadeUpVolume`], with whatever its kind has.
+#[derive(Clone, Debug)]
+pub struct MadeUpNode {
+    /// What the volume says of it.
+    pub inode: Inode,
+    /// Of a directory, in this order.
+    pub entries: Vec<DirEntry>,
+    /// Of a symbolic link.
+    pub target: Vec<u8>,
+    /// Told of if there are any.
+    pub xattrs: Xattrs,
+    /// Of a file.
+    pub extents: Vec<Extent>,
+}
+
+impl MadeUpNode {
+    /// An inode with one link and nothing else.
+    pub fn new(id: InodeId, kind: InodeKind, meta: Meta) -> Self {
+        let inode = Inode { kind, meta, links: 1, number: id.0, has_xattrs: false };
+        let (entries, target, xattrs, extents) = Default::default();
+        MadeUpNode { inode, entries, target, xattrs, extents }
+    }
+
+    /// A directory of these entries.
+    pub fn dir(id: InodeId, entries: Vec<DirEntry>) -> Self {
+        MadeUpNode { entries, ..MadeUpNode::new(id, InodeKind::Directory, Meta::default()) }
+    }
+
+    /// A file of these extents.
+    pub fn file(id: InodeId, extents: Vec<Extent>) -> Self {
+        let len = extents.iter().map(|extent| extent.len).sum();
+        MadeUpNode { extents, ..MadeUpNode::new(id, InodeKind::File { len }, Meta::default()) }
+    }
+}
+
+/// A volume that says what it is told to say. The root is inode 0.
+#[derive(Clone, Debug, Default)]
+pub struct MadeUpVolume {
+    /// Every inode there is.
+    pub nodes: BTreeMap<InodeId, MadeUpNode>,
+}
+
+impl MadeUpVolume {
+    fn node(&self, id: InodeId) -> Result<&MadeUpNode> {
+        self.nodes.get(&id).ok_or_else(|| Error::corrupt("made-up image", format!("no inode {}", id.0)))
+    }
+}
+
+impl FromIterator<(InodeId, MadeUpNode)> for MadeUpVolume {
+    fn from_iter<T: IntoIterator<Item = (InodeId, MadeUpNode)>>(nodes: T) -> Self {
+        MadeUpVolume { nodes: nodes.into_iter().collect() }
+    }
+}
+
+impl Volume for MadeUpVolume {
+    fn format_name(&self) -> &'static str {
+        "made-up"
+    }
+
+    fn root(&self) -> InodeId {
+        InodeId(0)
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        let node = self.node(id)?;
+        Ok(Inode { has_xattrs: !node.xattrs.is_empty(), ..node.inode })
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        Ok(self.node(dir)?.entries.iter().find(|entry| entry.name == name).map(|entry| entry.id))
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        for (index, entry) in self.node(dir)?.entries.iter().enumerate().skip(from.0 as usize) {
+            if visit(entry.clone(), DirCursor(index as u64 + 1)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        Ok(self.node(id)?.target.clone())
+    }
+
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
+        Ok(self.node(id)?.xattrs.clone())
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        for extent in &self.node(id)?.extents {
+            let (start, end) = (extent.offset.max(range.start), (extent.offset + extent.len).min(range.end));
+            if start >= end {
+                continue;
+            }
+            let skipped = start - extent.offset;
+            let from = match extent.from {
+                ExtentFrom::Hole => ExtentFrom::Hole,
+                ExtentFrom::Stored(at) => ExtentFrom::Stored(at + skipped),
+                ExtentFrom::Block { block, start } => {
+                    ExtentFrom::Block { block, start: start + skipped as u32 }
+                }
+            };
+            if visit(Extent { offset: start, len: end - start, from }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        None
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        Ok(Facts::default())
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        Ok(Vec::new())
+    }
+
+    fn check(&self, _: &mut dyn FnMut(Finding)) -> Result<()> {
+        Ok(())
+    }
+}
