@@ -18,13 +18,23 @@ pub trait Encoder: Send {
 
 /// Decompresses blocks of one algorithm. One per thread, as for [`Encoder`].
 pub trait Decoder: Send {
-    /// Decodes the one block that fills all of `src`; the decoded length is at most `dst.len()`. What `dst` holds
-    /// after an error is unspecified.
+    /// Decodes the one block that fills all of `src`; the decoded length is at most `dst.len()`, and exactly that for
+    /// [`Algorithm::MicroLzma`], whose blocks do not tell where they end. What `dst` holds after an error is
+    /// unspecified.
     ///
     /// # Errors
     /// The block is damaged, ends early, decodes to more than `dst.len()` bytes, has bytes after its end (where the
     /// framing tells), or asks for more memory than any block needs.
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError>;
+
+    /// Decodes the first `dst.len()` bytes of the block that fills all of `src`, and neither decodes nor checks what
+    /// follows. The length is that of `dst`, or less where the block holds less (MicroLZMA, which cannot tell, answers
+    /// an error instead). What `dst` holds after an error is unspecified.
+    ///
+    /// # Errors
+    /// The part of the block that was decoded is damaged, the block ends early, or it asks for more memory than any
+    /// block needs.
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError>;
 }
 
 /// A new encoder.
@@ -42,26 +52,34 @@ pub fn encoder(settings: &CodecSettings) -> Result<Box<dyn Encoder>, SettingsErr
         CodecSettings::Zlib { level, window_log, ref strategies } => {
             Box::new(deflate::Strategies::new(level, window_log, strategies))
         }
-        CodecSettings::LzmaAlone { preset, dict_len } => Box::new(lzma::Alone::new(preset, dict_len)),
+        CodecSettings::LzmaAlone { preset, extreme, dict_len } => {
+            Box::new(lzma::Alone::new(preset, extreme, dict_len))
+        }
         CodecSettings::Lzo { variant, level } => Box::new(lzo_glue::LzoEncoder::new(variant, level)),
         CodecSettings::Xz { preset, extreme, dict_len, ref filters } => {
             Box::new(xz::Xz::new(preset, extreme, dict_len, filters))
         }
         CodecSettings::Lz4 { acceleration } => Box::new(lz4::Fast::new(acceleration)),
         CodecSettings::Lz4Hc { level } => Box::new(lz4::High::new(level)),
-        CodecSettings::Zstd { level } => Box::new(zstd::Frame::new(level)),
+        CodecSettings::Zstd { level, window_log_max } => Box::new(zstd::Frame::new(level, window_log_max)),
+        CodecSettings::Deflate { level } => Box::new(deflate::Raw::new(level)),
+        CodecSettings::MicroLzma { preset, extreme, dict_len } => {
+            Box::new(lzma::Micro::new(preset, extreme, dict_len))
+        }
     })
 }
 
 /// A new decoder.
 pub fn decoder(algorithm: Algorithm) -> Box<dyn Decoder> {
     match algorithm {
-        Algorithm::Zlib => Box::new(deflate::Inflate::new()),
+        Algorithm::Zlib => Box::new(deflate::Inflate::new(deflate::Wrapper::Zlib)),
         Algorithm::LzmaAlone => Box::new(lzma::Unalone::new()),
         Algorithm::Lzo => Box::new(lzo_glue::LzoDecoder),
         Algorithm::Xz => Box::new(xz::Unxz::new()),
         Algorithm::Lz4 => Box::new(lz4::Block),
         Algorithm::Zstd => Box::new(zstd::Unframe::new()),
+        Algorithm::Deflate => Box::new(deflate::Inflate::new(deflate::Wrapper::None)),
+        Algorithm::MicroLzma => Box::new(lzma::Unmicro::new()),
     }
 }
 
@@ -87,6 +105,23 @@ impl Decoders {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize, DecodeError> {
-        self.made[algorithm as usize].get_or_insert_with(|| decoder(algorithm)).decompress(src, dst)
+        self.of(algorithm).decompress(src, dst)
+    }
+
+    /// Decodes the beginning of one block of `algorithm`, as [`Decoder::decompress_prefix`] does.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress_prefix`].
+    pub fn decompress_prefix(
+        &mut self,
+        algorithm: Algorithm,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, DecodeError> {
+        self.of(algorithm).decompress_prefix(src, dst)
+    }
+
+    fn of(&mut self, algorithm: Algorithm) -> &mut dyn Decoder {
+        self.made[algorithm as usize].get_or_insert_with(|| decoder(algorithm)).as_mut()
     }
 }

@@ -24,5 +24,5 @@ pub use coder::{Decoder, Decoders, Encoder, decoder, encoder};
 pub use error::{DecodeError, EncodeError, SettingsError};
 pub use lzma::DICT_LEN_MAX;
 pub use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
-pub use spec::CodecSpec;
+pub use spec::{CodecSpec, DictLens};
 pub use table::{CODECS, CodecRow};

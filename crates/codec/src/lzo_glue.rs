@@ -28,6 +28,10 @@ impl Decoder for LzoDecoder {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         lzo::decompress(src, dst).map_err(decode_error)
     }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        lzo::decompress_prefix(src, dst).map_err(decode_error)
+    }
 }
 
 /// Drops the offsets: blocks are small, and a caller that names the block has said where.

@@ -9,8 +9,8 @@ use packfs_core::codec::Algorithm;
 pub struct CodecRow {
     /// The name users type.
     pub name: &'static str,
-    /// What decodes its blocks; lz4 and lz4hc share one.
-    pub algorithm: Algorithm,
+    /// What decodes its blocks; lz4 and lz4hc share one. Several where formats frame the same codec differently.
+    pub algorithms: &'static [Algorithm],
     /// The levels, lowest (fastest) to highest (smallest); None for a codec without levels.
     pub levels: Option<RangeInclusive<i32>>,
     /// The level when none is named; None for a codec without levels.
@@ -25,15 +25,23 @@ pub struct CodecRow {
 pub static CODECS: &[CodecRow] = &[
     CodecRow {
         name: "gzip",
-        algorithm: Algorithm::Zlib,
+        algorithms: &[Algorithm::Zlib],
         levels: Some(1..=12),
         default_level: Some(9),
         options: "window=8..15, strategy=default+filtered+huffman+rle+fixed",
         description: "DEFLATE; every kernel and tool reads it; 10 to 12 search for near-optimal parses",
     },
     CodecRow {
+        name: "deflate",
+        algorithms: &[Algorithm::Deflate],
+        levels: Some(0..=12),
+        default_level: Some(9),
+        options: "",
+        description: "DEFLATE without a wrapper; 10 to 12 search for near-optimal parses",
+    },
+    CodecRow {
         name: "lzo",
-        algorithm: Algorithm::Lzo,
+        algorithms: &[Algorithm::Lzo],
         levels: Some(1..=9),
         default_level: Some(8),
         options: "variant=1|1_11|1_12|1_15|999 (levels are for 999)",
@@ -41,7 +49,7 @@ pub static CODECS: &[CodecRow] = &[
     },
     CodecRow {
         name: "lz4",
-        algorithm: Algorithm::Lz4,
+        algorithms: &[Algorithm::Lz4],
         levels: None,
         default_level: None,
         options: "acceleration=1..65537",
@@ -49,15 +57,15 @@ pub static CODECS: &[CodecRow] = &[
     },
     CodecRow {
         name: "lz4hc",
-        algorithm: Algorithm::Lz4,
-        levels: Some(1..=12),
+        algorithms: &[Algorithm::Lz4],
+        levels: Some(0..=12),
         default_level: Some(12),
         options: "",
         description: "LZ4, high compression; reads fastest of all",
     },
     CodecRow {
         name: "xz",
-        algorithm: Algorithm::Xz,
+        algorithms: &[Algorithm::Xz],
         levels: Some(0..=9),
         default_level: Some(6),
         options: "extreme, dict=SIZE|PERCENT%, bcj=x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
@@ -65,15 +73,15 @@ pub static CODECS: &[CodecRow] = &[
     },
     CodecRow {
         name: "lzma",
-        algorithm: Algorithm::LzmaAlone,
+        algorithms: &[Algorithm::LzmaAlone, Algorithm::MicroLzma],
         levels: Some(0..=9),
         default_level: Some(5),
-        options: "dict=SIZE|PERCENT%",
-        description: "LZMA1; for old vendor kernels only, mainline kernels do not read it",
+        options: "extreme, dict=SIZE|PERCENT%",
+        description: "LZMA1; in erofs the smallest images, in squashfs for old vendor kernels only",
     },
     CodecRow {
         name: "zstd",
-        algorithm: Algorithm::Zstd,
+        algorithms: &[Algorithm::Zstd],
         levels: Some(ZSTD_LEVEL_MIN..=22),
         default_level: Some(15),
         options: "",

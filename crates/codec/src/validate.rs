@@ -25,7 +25,8 @@ pub(crate) fn check(settings: &CodecSettings) -> Result<(), SettingsError> {
             }
             Ok(())
         }
-        CodecSettings::LzmaAlone { preset, dict_len } => {
+        CodecSettings::LzmaAlone { preset, dict_len, .. }
+        | CodecSettings::MicroLzma { preset, dict_len, .. } => {
             level_in_table("lzma", preset.into())?;
             dictionary("lzma dictionary", dict_len, LZMA_DICT_LEN_MIN)
         }
@@ -37,11 +38,15 @@ pub(crate) fn check(settings: &CodecSettings) -> Result<(), SettingsError> {
         }
         CodecSettings::Lz4 { acceleration } => in_range("lz4 acceleration", acceleration, 1..=65_537),
         CodecSettings::Lz4Hc { level } => level_in_table("lz4hc", level.into()),
-        CodecSettings::Zstd { level: 0 } => {
+        CodecSettings::Zstd { level: 0, .. } => {
             Err(SettingsError::new("zstd level", 0, "-131072 to -1 and 1 to 22")
                 .with_hint("zstd takes 0 for its own default, 3"))
         }
-        CodecSettings::Zstd { level } => level_in_table("zstd", level),
+        CodecSettings::Zstd { level, window_log_max } => {
+            in_range("zstd window limit", window_log_max.unwrap_or(31), 10..=31)?;
+            level_in_table("zstd", level)
+        }
+        CodecSettings::Deflate { level } => level_in_table("deflate", level.into()),
     }
 }
 

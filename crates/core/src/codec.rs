@@ -20,17 +20,24 @@ pub enum Algorithm {
     Lz4,
     /// One Zstandard frame.
     Zstd,
+    /// DEFLATE without a wrapper (RFC 1951).
+    Deflate,
+    /// LZMA1 as liblzma's MicroLZMA: one byte of inverted properties, then the stream without its first byte, which is
+    /// always zero. It states neither dictionary nor lengths, so decoding takes the exact length of both sides.
+    MicroLzma,
 }
 
 impl Algorithm {
-    /// Every algorithm, in the order of their numbers in SquashFS.
-    pub const ALL: [Algorithm; 6] = [
+    /// Every algorithm, those of SquashFS first, in the order of their numbers there.
+    pub const ALL: [Algorithm; 8] = [
         Algorithm::Zlib,
         Algorithm::LzmaAlone,
         Algorithm::Lzo,
         Algorithm::Xz,
         Algorithm::Lz4,
         Algorithm::Zstd,
+        Algorithm::Deflate,
+        Algorithm::MicroLzma,
     ];
 
     /// The name users type and read: `gzip` for zlib streams, as every tool of this field calls them.
@@ -42,6 +49,8 @@ impl Algorithm {
             Algorithm::Xz => "xz",
             Algorithm::Lz4 => "lz4",
             Algorithm::Zstd => "zstd",
+            Algorithm::Deflate => "deflate",
+            Algorithm::MicroLzma => "microlzma",
         }
     }
 }
@@ -68,6 +77,8 @@ pub enum CodecSettings {
     LzmaAlone {
         /// Preset 0 to 9.
         preset: u8,
+        /// liblzma's "extreme" flag: slower variant of the preset.
+        extreme: bool,
         /// Dictionary in bytes.
         dict_len: u32,
     },
@@ -96,13 +107,29 @@ pub enum CodecSettings {
     },
     /// LZ4, high compression encoder.
     Lz4Hc {
-        /// 1 to 12.
+        /// 0 to 12; 0 is the library's own choice, 9.
         level: u8,
     },
     /// Zstandard.
     Zstd {
         /// Negative (fast) to 22.
         level: i32,
+        /// Largest base-2 logarithm of a frame's window, 10 to 31, where a format has a limit; `None`: as the level likes.
+        window_log_max: Option<u8>,
+    },
+    /// Raw DEFLATE.
+    Deflate {
+        /// 0 (literals only) to 12 (smallest); 10 to 12 search for near-optimal parses.
+        level: u8,
+    },
+    /// LZMA1, MicroLZMA.
+    MicroLzma {
+        /// Preset 0 to 9.
+        preset: u8,
+        /// liblzma's "extreme" flag: slower variant of the preset.
+        extreme: bool,
+        /// Dictionary in bytes.
+        dict_len: u32,
     },
 }
 
@@ -116,6 +143,8 @@ impl CodecSettings {
             CodecSettings::Xz { .. } => Algorithm::Xz,
             CodecSettings::Lz4 { .. } | CodecSettings::Lz4Hc { .. } => Algorithm::Lz4,
             CodecSettings::Zstd { .. } => Algorithm::Zstd,
+            CodecSettings::Deflate { .. } => Algorithm::Deflate,
+            CodecSettings::MicroLzma { .. } => Algorithm::MicroLzma,
         }
     }
 }

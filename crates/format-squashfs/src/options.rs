@@ -1,7 +1,7 @@
 //! The options of SquashFS images: what may be asked for, and what holds otherwise.
 
-use packfs_codec::CodecSpec;
-use packfs_core::codec::CodecSettings;
+use packfs_codec::{CodecSpec, DictLens};
+use packfs_core::codec::{Algorithm, CodecSettings};
 use packfs_core::{Error, OptionRow, PackSettings, Result};
 
 /// What `--help` prints.
@@ -80,6 +80,10 @@ pub(crate) const BLOCK_LEN_MIN: u32 = 4 << 10;
 pub(crate) const BLOCK_LEN_MAX: u32 = 1 << 20;
 const BLOCK_LEN_DEFAULT: u32 = 128 << 10;
 
+/// The algorithms that SquashFS has, in the order of their numbers.
+const ALGORITHMS: [Algorithm; 6] =
+    [Algorithm::Zlib, Algorithm::LzmaAlone, Algorithm::Lzo, Algorithm::Xz, Algorithm::Lz4, Algorithm::Zstd];
+
 impl Options {
     /// Checks what the user asked for.
     ///
@@ -92,7 +96,9 @@ impl Options {
         }
         let typed = settings.codec.as_deref().unwrap_or("gzip");
         let spec: CodecSpec = typed.parse().map_err(|fault| unknown_codec(typed, fault))?;
-        let resolved = spec.resolve(block_len).map_err(Error::usage)?;
+        let resolved = spec
+            .resolve(&ALGORITHMS, DictLens::of_block(block_len))
+            .map_err(|fault| unknown_codec(typed, fault))?;
         let everything = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true };
         let mut options = Options {
             codec_name: spec.to_string(),

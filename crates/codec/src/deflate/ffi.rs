@@ -1,11 +1,26 @@
 //! libdeflate: the only unsafe code of this codec. Owns one C object per Rust object, freed on drop.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use libdeflate_sys as sys;
 
 use crate::{DecodeError, EncodeError};
+
+/// `libdeflate_zlib_compress` and its like.
+type Compress =
+    unsafe extern "C" fn(*mut sys::libdeflate_compressor, *const c_void, usize, *mut c_void, usize) -> usize;
+
+/// `libdeflate_zlib_decompress_ex` and its like.
+type Decompress = unsafe extern "C" fn(
+    *mut sys::libdeflate_decompressor,
+    *const c_void,
+    usize,
+    *mut c_void,
+    usize,
+    *mut usize,
+    *mut usize,
+) -> sys::libdeflate_result;
 
 /// A libdeflate compressor of one level.
 pub(super) struct Compressor(NonNull<sys::libdeflate_compressor>);
@@ -14,7 +29,7 @@ pub(super) struct Compressor(NonNull<sys::libdeflate_compressor>);
 unsafe impl Send for Compressor {}
 
 impl Compressor {
-    /// `level` is 1 to 12; None when memory is short.
+    /// `level` is 0 to 12; None when memory is short.
     pub(super) fn new(level: u8) -> Option<Compressor> {
         // SAFETY: takes any level and answers null for one it does not have.
         let raw = unsafe { sys::libdeflate_alloc_compressor(c_int::from(level)) };
@@ -23,15 +38,24 @@ impl Compressor {
 
     /// Writes one zlib stream; None when it does not fit.
     pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-        // SAFETY: the compressor lives as long as self; both pointers are valid for the lengths given.
+        self.write(sys::libdeflate_zlib_compress, src, dst)
+    }
+
+    /// Writes one raw stream; None when it does not fit.
+    pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        self.write(sys::libdeflate_deflate_compress, src, dst)
+    }
+
+    fn write(
+        &mut self,
+        function: Compress,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, EncodeError> {
+        // SAFETY: `function` is one of libdeflate's; the compressor lives as long as self; both pointers are valid for
+        // the lengths given.
         let len = unsafe {
-            sys::libdeflate_zlib_compress(
-                self.0.as_ptr(),
-                src.as_ptr().cast(),
-                src.len(),
-                dst.as_mut_ptr().cast(),
-                dst.len(),
-            )
+            function(self.0.as_ptr(), src.as_ptr().cast(), src.len(), dst.as_mut_ptr().cast(), dst.len())
         };
         Ok((len != 0).then_some(len))
     }
@@ -58,11 +82,20 @@ impl Decompressor {
 
     /// Reads one zlib stream that fills all of `src`.
     pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        self.read(sys::libdeflate_zlib_decompress_ex, src, dst)
+    }
+
+    /// Reads one raw stream that fills all of `src`.
+    pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        self.read(sys::libdeflate_deflate_decompress_ex, src, dst)
+    }
+
+    fn read(&mut self, function: Decompress, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         let (mut src_len, mut dst_len) = (0, 0);
-        // SAFETY: the decompressor lives as long as self; both pointers are valid for the lengths given, and the
-        // two results are written to locals.
+        // SAFETY: `function` is one of libdeflate's; the decompressor lives as long as self; both pointers are valid for
+        // the lengths given, and the two results are written to locals.
         let result = unsafe {
-            sys::libdeflate_zlib_decompress_ex(
+            function(
                 self.0.as_ptr(),
                 src.as_ptr().cast(),
                 src.len(),
@@ -75,10 +108,10 @@ impl Decompressor {
         match result {
             sys::libdeflate_result_LIBDEFLATE_SUCCESS if src_len == src.len() => Ok(dst_len),
             sys::libdeflate_result_LIBDEFLATE_SUCCESS => {
-                Err(DecodeError::Corrupt("bytes after the end of the zlib stream"))
+                Err(DecodeError::Corrupt("bytes after the end of the DEFLATE stream"))
             }
             sys::libdeflate_result_LIBDEFLATE_INSUFFICIENT_SPACE => Err(DecodeError::TooLong),
-            _ => Err(DecodeError::Corrupt("damaged zlib stream")),
+            _ => Err(DecodeError::Corrupt("damaged DEFLATE stream")),
         }
     }
 }

@@ -1,15 +1,17 @@
-//! DEFLATE in a zlib wrapper (RFC 1950, RFC 1951).
+//! DEFLATE, raw (RFC 1951) and in a zlib wrapper (RFC 1950).
 //!
 //! libdeflate writes blocks of the full 32 KiB window: faster and smaller than any zlib. It knows neither smaller
-//! windows nor zlib's strategies, so blocks that ask for these go through zlib-rs. All are read by libdeflate.
+//! windows nor zlib's strategies, so blocks that ask for these go through zlib-rs. Whole blocks are read by libdeflate,
+//! beginnings of blocks by zlib-rs, which can stop anywhere.
 
 #[allow(unsafe_code)]
 mod ffi;
 
 use packfs_core::codec::ZlibStrategy;
-use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
+use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, InflateFlush, Status, Strategy};
 
 use crate::smallest::Smallest;
+use crate::validate::WINDOW_LOG_MAX;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
 /// Encodes with the full window and libdeflate's own choices.
@@ -25,6 +27,30 @@ impl FullWindow {
 impl Encoder for FullWindow {
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
         self.0.as_mut().ok_or(EncodeError::OutOfMemory)?.zlib(src, dst)
+    }
+}
+
+/// Encodes raw streams with the full window. None begins with a zero byte, so that padding with zeros in front can be
+/// told from a stream.
+pub(crate) struct Raw(Option<ffi::Compressor>);
+
+impl Raw {
+    /// `level` is 0 to 12.
+    pub(crate) fn new(level: u8) -> Raw {
+        Raw(ffi::Compressor::new(level))
+    }
+}
+
+/// The lowest of the bits that pad a stored block's header to a byte; no decoder looks at them.
+const STORED_PADDING_BIT: u8 = 1 << 3;
+
+impl Encoder for Raw {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        let len = self.0.as_mut().ok_or(EncodeError::OutOfMemory)?.raw(src, dst)?;
+        if let Some(first @ 0) = dst.first_mut() {
+            *first = STORED_PADDING_BIT;
+        }
+        Ok(len)
     }
 }
 
@@ -77,17 +103,49 @@ fn deflate(stream: &mut Deflate, src: &[u8], dst: &mut [u8]) -> Result<Option<us
     }
 }
 
-/// Decodes zlib streams of any window.
-pub(crate) struct Inflate(Option<ffi::Decompressor>);
+/// What is around a DEFLATE stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrapper {
+    None,
+    Zlib,
+}
+
+/// Decodes streams of any window.
+pub(crate) struct Inflate {
+    wrapper: Wrapper,
+    whole: Option<ffi::Decompressor>,
+    /// Made when first used.
+    prefix: Option<zlib_rs::Inflate>,
+}
 
 impl Inflate {
-    pub(crate) fn new() -> Inflate {
-        Inflate(ffi::Decompressor::new())
+    pub(crate) fn new(wrapper: Wrapper) -> Inflate {
+        Inflate { wrapper, whole: ffi::Decompressor::new(), prefix: None }
     }
 }
 
 impl Decoder for Inflate {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        self.0.as_mut().ok_or(DecodeError::OutOfMemory)?.zlib(src, dst)
+        let whole = self.whole.as_mut().ok_or(DecodeError::OutOfMemory)?;
+        match self.wrapper {
+            Wrapper::None => whole.raw(src, dst),
+            Wrapper::Zlib => whole.zlib(src, dst),
+        }
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        let wrapped = self.wrapper == Wrapper::Zlib;
+        let stream = self.prefix.get_or_insert_with(|| zlib_rs::Inflate::new(wrapped, WINDOW_LOG_MAX));
+        stream.reset(wrapped);
+        let status = stream.decompress(src, dst, InflateFlush::Finish);
+        let len = usize::try_from(stream.total_out()).unwrap_or(usize::MAX);
+        match status {
+            // A destination that is full is all that is asked, even if the next byte would be a wrong one.
+            _ if len == dst.len() => Ok(len),
+            Ok(Status::StreamEnd) => Ok(len),
+            Ok(Status::Ok | Status::BufError) => Err(DecodeError::Corrupt("DEFLATE stream ends too early")),
+            Err(zlib_rs::InflateError::MemError) => Err(DecodeError::OutOfMemory),
+            Err(_) => Err(DecodeError::Corrupt("damaged DEFLATE stream")),
+        }
     }
 }

@@ -4,6 +4,13 @@ use std::ffi::{c_char, c_int, c_void};
 
 // `lz4-sys` compiles these (lz4.h, lz4hc.h) but declares none of them.
 unsafe extern "C" {
+    fn LZ4_decompress_safe_partial(
+        src: *const c_char,
+        dst: *mut c_char,
+        src_len: c_int,
+        wanted_len: c_int,
+        dst_len: c_int,
+    ) -> c_int;
     fn LZ4_sizeofState() -> c_int;
     fn LZ4_sizeofStateHC() -> c_int;
     fn LZ4_compress_fast_extState(
@@ -88,6 +95,17 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     // SAFETY: the pointers are valid for the lengths given; this decoder checks every read and write against them.
     let len = unsafe {
         lz4_sys::LZ4_decompress_safe(src.as_ptr().cast(), dst.as_mut_ptr().cast(), src_len, dst_len)
+    };
+    usize::try_from(len).ok()
+}
+
+/// Reads the beginning of one raw block until `dst` is full or `src` ends; None when it is damaged so far.
+pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Option<usize> {
+    let src_len = c_int::try_from(src.len()).ok()?;
+    let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
+    // SAFETY: as above; nothing is written past `wanted_len` and `dst_len`, which are the same.
+    let len = unsafe {
+        LZ4_decompress_safe_partial(src.as_ptr().cast(), dst.as_mut_ptr().cast(), src_len, dst_len, dst_len)
     };
     usize::try_from(len).ok()
 }

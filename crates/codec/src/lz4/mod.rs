@@ -36,7 +36,7 @@ pub(crate) struct High {
 }
 
 impl High {
-    /// `level` is 1 to 12.
+    /// `level` is 0 to 12.
     pub(crate) fn new(level: u8) -> High {
         High { state: ffi::HighState::new(), level: c_int::from(level) }
     }
@@ -55,5 +55,9 @@ impl Decoder for Block {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         ffi::decompress(src, dst)
             .ok_or(DecodeError::Corrupt("damaged LZ4 block, or one that decodes to too many bytes"))
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        ffi::decompress_prefix(src, dst).ok_or(DecodeError::Corrupt("damaged LZ4 block"))
     }
 }

@@ -120,6 +120,25 @@ impl Stream {
         started(unsafe { sys::lzma_raw_encoder(&mut self.0, filters.as_ptr()) })
     }
 
+    /// Becomes an encoder of one MicroLZMA block that is cut where the destination ends, which has at least 6 bytes.
+    pub(crate) fn start_micro_encoder(&mut self, parameters: &mut Parameters) -> Result<(), Outcome> {
+        // SAFETY: the options outlive the call, which copies what it needs.
+        started(unsafe { sys::lzma_microlzma_encoder(&mut self.0, &parameters.0) })
+    }
+
+    /// Becomes a decoder of one MicroLZMA block of `src_len` bytes that decodes to `dst_len` bytes, or, if not `exact`,
+    /// to at least so many.
+    pub(crate) fn start_micro_decoder(
+        &mut self,
+        src_len: u64,
+        dst_len: u64,
+        exact: bool,
+        dict_len: u32,
+    ) -> Result<(), Outcome> {
+        // SAFETY: no pointers but the stream.
+        started(unsafe { sys::lzma_microlzma_decoder(&mut self.0, src_len, dst_len, exact.into(), dict_len) })
+    }
+
     /// Becomes a decoder of one .xz stream.
     pub(crate) fn start_xz_decoder(&mut self, memory_len_max: u64) -> Result<(), Outcome> {
         // SAFETY: no pointers but the stream.

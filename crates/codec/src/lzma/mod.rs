@@ -1,4 +1,4 @@
-//! LZMA1 in the `.lzma` ("alone") container, and the parts of liblzma that xz shares.
+//! LZMA1 in the `.lzma` ("alone") container and as MicroLZMA, and the parts of liblzma that xz shares.
 //!
 //! A block is a 13-byte header (properties byte, dictionary length in 4 bytes, decoded length in 8 bytes, all
 //! little-endian) and the LZMA1 stream. The header states the real length, so the encoder writes no end marker; the
@@ -6,9 +6,12 @@
 
 #[allow(unsafe_code)]
 pub(crate) mod ffi;
+mod micro;
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 use ffi::{Outcome, Parameters, Stream};
+
+pub(crate) use micro::{Micro, Unmicro};
 
 /// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary above their own
 /// length, which no format lets grow anywhere near this.
@@ -66,13 +69,44 @@ fn decode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, Deco
         Outcome::NoProgress if run.dst_len == dst.len() && run.src_len < src.len() => {
             Err(DecodeError::TooLong)
         }
-        Outcome::NoProgress => Err(DecodeError::Corrupt("LZMA stream ends too early")),
-        Outcome::Format => Err(DecodeError::Corrupt("no header of an LZMA stream")),
-        Outcome::Options => Err(DecodeError::Corrupt("LZMA stream with unknown options")),
-        Outcome::MemoryLimit => Err(DecodeError::DictionaryTooLarge),
-        Outcome::OutOfMemory => Err(DecodeError::OutOfMemory),
-        Outcome::Damaged | Outcome::Misuse => Err(DecodeError::Corrupt("damaged LZMA stream")),
+        outcome => Err(decode_error(outcome)),
     }
+}
+
+/// The error for a decoder that stopped before the end.
+fn decode_error(outcome: Outcome) -> DecodeError {
+    match outcome {
+        Outcome::NoProgress => DecodeError::Corrupt("LZMA stream ends too early"),
+        Outcome::Format => DecodeError::Corrupt("no header of an LZMA stream"),
+        Outcome::Options => DecodeError::Corrupt("LZMA stream with unknown options"),
+        Outcome::MemoryLimit => DecodeError::DictionaryTooLarge,
+        Outcome::OutOfMemory => DecodeError::OutOfMemory,
+        Outcome::End | Outcome::Damaged | Outcome::Misuse => DecodeError::Corrupt("damaged LZMA stream"),
+    }
+}
+
+/// Runs a started decoder until the destination is full or the stream ends.
+fn decode_prefix(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+    if dst.is_empty() {
+        return Ok(0);
+    }
+    let run = stream.run(src, dst);
+    match run.outcome {
+        // Decoders look ahead of a full destination; what they find wrong there is not asked for.
+        Outcome::End => Ok(run.dst_len),
+        _ if run.dst_len == dst.len() => Ok(run.dst_len),
+        outcome => Err(decode_error(outcome)),
+    }
+}
+
+/// Starts a kept stream as an .xz decoder and runs it over the beginning of a block.
+pub(crate) fn decode_xz_prefix(
+    stream: &mut Stream,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize, DecodeError> {
+    stream.start_xz_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
+    decode_prefix(stream, src, dst)
 }
 
 /// Starts a kept stream as an .xz decoder and runs it.
@@ -97,8 +131,8 @@ pub(crate) struct Alone {
 
 impl Alone {
     /// `preset` is 0 to 9, `dict_len` one that [`is_dict_len`] takes.
-    pub(crate) fn new(preset: u8, dict_len: u32) -> Alone {
-        Alone { stream: Stream::new(), parameters: Parameters::new(preset, false, dict_len), dict_len }
+    pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Alone {
+        Alone { stream: Stream::new(), parameters: Parameters::new(preset, extreme, dict_len), dict_len }
     }
 }
 
@@ -138,6 +172,11 @@ impl Decoder for Unalone {
         }
         self.0.start_alone_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
         decode(&mut self.0, src, dst)
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        self.0.start_alone_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
+        decode_prefix(&mut self.0, src, dst)
     }
 }
 

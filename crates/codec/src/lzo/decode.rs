@@ -44,24 +44,57 @@ struct Match {
 ///
 /// Errors: every way in which a stream can be wrong, see [`LzoError`].
 pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
-    let mut cursor = first_instruction(src, dst)?;
+    let mut cursor = first_instruction(src, dst, Excess::Fails)?;
     loop {
         cursor = decode_with_room(src, dst, cursor)?;
-        match decode_exactly(src, dst, cursor)? {
+        match decode_exactly(src, dst, cursor, Excess::Fails)? {
             Some(next) => cursor = next,
             None => return Ok(cursor.written),
         }
     }
 }
 
+/// Decodes the beginning of one LZO1X stream until `dst` is full or the stream ends, and returns how many bytes that is.
+/// What follows is neither decoded nor checked.
+///
+/// Errors: as [`decompress`], for what was decoded.
+pub fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
+    let mut cursor = first_instruction(src, dst, Excess::IsCut)?;
+    while cursor.written < dst.len() {
+        cursor = decode_with_room(src, dst, cursor)?;
+        match decode_exactly(src, dst, cursor, Excess::IsCut)? {
+            Some(next) => cursor = next,
+            None => break,
+        }
+    }
+    Ok(cursor.written)
+}
+
+/// What becomes of an instruction that makes more bytes than there is room for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Excess {
+    Fails,
+    IsCut,
+}
+
+impl Excess {
+    /// How many of `wanted` bytes the instruction at `at` is to make.
+    fn within(self, room: usize, wanted: usize, at: usize) -> Result<usize, LzoError> {
+        match self {
+            Excess::Fails if wanted > room => Err(LzoError::OutputOverrun { at, wanted, room }),
+            _ => Ok(wanted.min(room)),
+        }
+    }
+}
+
 /// Reads the literal run the first byte may announce.
-fn first_instruction(src: &[u8], dst: &mut [u8]) -> Result<Cursor, LzoError> {
+fn first_instruction(src: &[u8], dst: &mut [u8], excess: Excess) -> Result<Cursor, LzoError> {
     let start = Cursor { read: 0, written: 0, state: 0 };
     match src {
         [FIRST_RUN_BIAS, 1, _, _, _, ..] => Err(LzoError::RunLengthStream),
         [first, ..] if *first > FIRST_RUN_BIAS => {
             let len = usize::from(first - FIRST_RUN_BIAS);
-            let written = copy_literals(src, dst, 0, 1, 0, len)?;
+            let written = copy_literals(src, dst, 0, 1, 0, len, excess)?;
             Ok(Cursor { read: 1 + len, written, state: len.min(AFTER_RUN) })
         }
         _ => Ok(start),
@@ -203,7 +236,12 @@ fn copy_match(dst: &mut [u8], at: usize, distance: usize, len: usize) {
 /// Decodes one instruction with every access checked; `None` after the end marker.
 #[cold]
 #[inline(never)]
-fn decode_exactly(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Option<Cursor>, LzoError> {
+fn decode_exactly(
+    src: &[u8],
+    dst: &mut [u8],
+    cursor: Cursor,
+    excess: Excess,
+) -> Result<Option<Cursor>, LzoError> {
     let Cursor { read: at, written, state } = cursor;
     let cut_short = LzoError::InputOverrun { at };
     let Some(&opcode) = src.get(at) else {
@@ -212,13 +250,13 @@ fn decode_exactly(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Option<C
     if opcode < FAR_OPCODE && state == 0 {
         let (len, start) = match opcode {
             0 => {
-                let (excess, start) = extension(src, at + 1).ok_or(cut_short)?;
-                (excess.saturating_add(RUN_LEN_MAX), start)
+                let (more, start) = extension(src, at + 1).ok_or(cut_short)?;
+                (more.saturating_add(RUN_LEN_MAX), start)
             }
             _ => (usize::from(opcode) + 3, at + 1),
         };
-        let written = copy_literals(src, dst, at, start, written, len)?;
-        return Ok(Some(Cursor { read: start + len, written, state: AFTER_RUN }));
+        let written = copy_literals(src, dst, at, start, written, len, excess)?;
+        return Ok(Some(Cursor { read: start.saturating_add(len), written, state: AFTER_RUN }));
     }
     let (found, after) = read_match(src, at, opcode, state).ok_or(cut_short)?;
     let Match { distance, len, carried } = found;
@@ -232,11 +270,9 @@ fn decode_exactly(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Option<C
     if distance > written {
         return Err(LzoError::LookbehindOverrun { at, distance, decoded: written });
     }
-    if len > dst.len() - written {
-        return Err(LzoError::OutputOverrun { at, wanted: len, room: dst.len() - written });
-    }
+    let len = excess.within(dst.len() - written, len, at)?;
     copy_match(dst, written, distance, len);
-    let written = copy_literals(src, dst, at, after, written + len, carried)?;
+    let written = copy_literals(src, dst, at, after, written + len, carried, excess)?;
     Ok(Some(Cursor { read: after + carried, written, state: carried }))
 }
 
@@ -285,11 +321,9 @@ fn copy_literals(
     start: usize,
     written: usize,
     len: usize,
+    excess: Excess,
 ) -> Result<usize, LzoError> {
-    let room = dst.len() - written;
-    if len > room {
-        return Err(LzoError::OutputOverrun { at, wanted: len, room });
-    }
+    let len = excess.within(dst.len() - written, len, at)?;
     let literals = src.get(start..).and_then(|rest| rest.get(..len)).ok_or(LzoError::InputOverrun { at })?;
     dst[written..written + len].copy_from_slice(literals);
     Ok(written + len)

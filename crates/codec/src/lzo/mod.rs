@@ -21,7 +21,7 @@ mod tests;
 mod tree;
 mod words;
 
-pub use decode::decompress;
+pub use decode::{decompress, decompress_prefix};
 pub use error::LzoError;
 
 use packfs_core::codec::LzoVariant;

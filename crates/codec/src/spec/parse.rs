@@ -107,7 +107,7 @@ impl Draft {
             variant: LzoVariant::X999,
             acceleration: 1,
             extreme: false,
-            dict: Dictionary::Block,
+            dict: Dictionary::Usual,
             filters: Vec::new(),
             seen: Vec::new(),
         })
@@ -132,7 +132,7 @@ impl Draft {
             ("lz4", "acceleration", Some(value)) => {
                 self.acceleration = number(&what, value, || "1 to 65537".into())?;
             }
-            ("xz", "extreme", None) => self.extreme = true,
+            ("xz" | "lzma", "extreme", None) => self.extreme = true,
             ("xz", "bcj", Some(value)) => self.filters = names(&what, value, &branch_filters())?,
             ("xz" | "lzma", "dict", Some(value)) => self.dict = dictionary(&what, value)?,
             _ => return Err(self.unknown_option(option)),
@@ -154,7 +154,9 @@ impl Draft {
         let settings = self.settings()?;
         validate::check(&settings)?;
         Ok(match settings {
-            CodecSettings::LzmaAlone { preset, .. } => Choice::Lzma { preset, dict: self.dict },
+            CodecSettings::LzmaAlone { preset, extreme, .. } => {
+                Choice::Lzma { preset, extreme, dict: self.dict }
+            }
             CodecSettings::Xz { preset, extreme, filters, .. } => {
                 Choice::Xz { preset, extreme, dict: self.dict, filters }
             }
@@ -181,8 +183,11 @@ impl Draft {
                 dict_len: SOUND_DICT_LEN,
                 filters: self.filters.clone(),
             },
-            "lzma" => CodecSettings::LzmaAlone { preset: small, dict_len: SOUND_DICT_LEN },
-            "zstd" => CodecSettings::Zstd { level },
+            "lzma" => {
+                CodecSettings::LzmaAlone { preset: small, extreme: self.extreme, dict_len: SOUND_DICT_LEN }
+            }
+            "zstd" => CodecSettings::Zstd { level, window_log_max: None },
+            "deflate" => CodecSettings::Deflate { level: small },
             other => return Err(unknown_name(other)),
         })
     }
@@ -216,14 +221,14 @@ fn names<T: Copy + PartialEq>(what: &str, text: &str, known: &[(&str, T)]) -> Re
     Ok(values)
 }
 
-/// `BYTES`, `NK`, `NM`, or `N%` of the block.
+/// `BYTES`, `NK`, `NM`, or `N%` of the format's usual length.
 fn dictionary(what: &str, text: &str) -> Result<Dictionary, SettingsError> {
     let refused =
         || SettingsError::new(what, quoted(text), "a length such as 131072, 128K or 1M, or 1% to 100%");
     if let Some(percent) = text.strip_suffix('%') {
         let percent: u8 = percent.parse().map_err(|_| refused())?;
         let allowed = (1..=100).contains(&percent);
-        return if allowed { Ok(Dictionary::PercentOfBlock(percent)) } else { Err(refused()) };
+        return if allowed { Ok(Dictionary::PercentOfUsual(percent)) } else { Err(refused()) };
     }
     let (digits, unit) = match text.strip_suffix(['K', 'k']) {
         Some(digits) => (digits, 1 << 10),

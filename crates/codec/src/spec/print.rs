@@ -13,20 +13,21 @@ impl fmt::Display for CodecSpec {
         match self.choice {
             Choice::Stored => f.write_str("none"),
             Choice::Settled(ref settings) => settled(f, settings),
-            Choice::Lzma { preset, dict } => {
-                write!(f, "lzma:{preset}")?;
+            Choice::Lzma { preset, extreme, dict } => {
+                head(f, "lzma", preset, extreme)?;
                 dictionary(f, dict)
             }
             Choice::Xz { preset, extreme, dict, ref filters } => {
-                write!(f, "xz:{preset}")?;
-                if extreme {
-                    f.write_str(",extreme")?;
-                }
+                head(f, "xz", preset, extreme)?;
                 dictionary(f, dict)?;
                 list(f, ",bcj=", filters.iter().map(|filter| filter.name()))
             }
         }
     }
+}
+
+fn head(f: &mut fmt::Formatter<'_>, name: &str, preset: u8, extreme: bool) -> fmt::Result {
+    write!(f, "{name}:{preset}{}", if extreme { ",extreme" } else { "" })
 }
 
 fn settled(f: &mut fmt::Formatter<'_>, settings: &CodecSettings) -> fmt::Result {
@@ -43,19 +44,25 @@ fn settled(f: &mut fmt::Formatter<'_>, settings: &CodecSettings) -> fmt::Result 
         CodecSettings::Lz4 { acceleration: 1 } => f.write_str("lz4"),
         CodecSettings::Lz4 { acceleration } => write!(f, "lz4,acceleration={acceleration}"),
         CodecSettings::Lz4Hc { level } => write!(f, "lz4hc:{level}"),
-        CodecSettings::Zstd { level } => write!(f, "zstd:{level}"),
-        CodecSettings::LzmaAlone { preset, dict_len } => {
-            write!(f, "lzma:{preset},dict={}", display_len(dict_len))
+        CodecSettings::Zstd { level, .. } => write!(f, "zstd:{level}"),
+        CodecSettings::Deflate { level } => write!(f, "deflate:{level}"),
+        CodecSettings::LzmaAlone { preset, extreme, dict_len }
+        | CodecSettings::MicroLzma { preset, extreme, dict_len } => {
+            head(f, "lzma", preset, extreme)?;
+            dictionary(f, Dictionary::Bytes(dict_len))
         }
-        CodecSettings::Xz { preset, dict_len, .. } => write!(f, "xz:{preset},dict={}", display_len(dict_len)),
+        CodecSettings::Xz { preset, extreme, dict_len, .. } => {
+            head(f, "xz", preset, extreme)?;
+            dictionary(f, Dictionary::Bytes(dict_len))
+        }
     }
 }
 
 fn dictionary(f: &mut fmt::Formatter<'_>, dict: Dictionary) -> fmt::Result {
     match dict {
-        Dictionary::Block => Ok(()),
+        Dictionary::Usual => Ok(()),
         Dictionary::Bytes(dict_len) => write!(f, ",dict={}", display_len(dict_len)),
-        Dictionary::PercentOfBlock(percent) => write!(f, ",dict={percent}%"),
+        Dictionary::PercentOfUsual(percent) => write!(f, ",dict={percent}%"),
     }
 }
 

@@ -1,19 +1,30 @@
 //! What parses, to which settings, and how a refusal reads.
 
-use packfs_core::codec::{BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
+use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
 
-use super::CodecSpec;
+use super::{CodecSpec, DictLens};
 use crate::table::CODECS;
 
 const BLOCK_LEN: u32 = 128 << 10;
 
+/// All algorithms but MicroLZMA, the other framing of `lzma`.
+const FRAMED: [Algorithm; 7] = [
+    Algorithm::Zlib,
+    Algorithm::LzmaAlone,
+    Algorithm::Lzo,
+    Algorithm::Xz,
+    Algorithm::Lz4,
+    Algorithm::Zstd,
+    Algorithm::Deflate,
+];
+
 fn settings(text: &str) -> CodecSettings {
-    text.parse::<CodecSpec>().unwrap().resolve(BLOCK_LEN).unwrap().unwrap()
+    text.parse::<CodecSpec>().unwrap().resolve(&FRAMED, DictLens::of_block(BLOCK_LEN)).unwrap().unwrap()
 }
 
 fn refusal(text: &str) -> String {
     match text.parse::<CodecSpec>() {
-        Ok(spec) => spec.resolve(BLOCK_LEN).unwrap_err().to_string(),
+        Ok(spec) => spec.resolve(&FRAMED, DictLens::of_block(BLOCK_LEN)).unwrap_err().to_string(),
         Err(error) => error.to_string(),
     }
 }
@@ -27,9 +38,10 @@ fn a_bare_name_takes_the_defaults() {
     assert_eq!(settings("lz4"), CodecSettings::Lz4 { acceleration: 1 });
     assert_eq!(settings("lz4hc"), CodecSettings::Lz4Hc { level: 12 });
     assert_eq!(settings("xz"), xz);
-    assert_eq!(settings("lzma"), CodecSettings::LzmaAlone { preset: 5, dict_len: BLOCK_LEN });
-    assert_eq!(settings("zstd"), CodecSettings::Zstd { level: 15 });
-    assert_eq!("none".parse::<CodecSpec>().unwrap().resolve(BLOCK_LEN), Ok(None));
+    assert_eq!(settings("lzma"), CodecSettings::LzmaAlone { preset: 5, extreme: false, dict_len: BLOCK_LEN });
+    assert_eq!(settings("zstd"), CodecSettings::Zstd { level: 15, window_log_max: None });
+    assert_eq!(settings("deflate"), CodecSettings::Deflate { level: 9 });
+    assert_eq!("none".parse::<CodecSpec>().unwrap().resolve(&[], DictLens::of_block(BLOCK_LEN)), Ok(None));
 }
 
 #[test]
@@ -37,7 +49,7 @@ fn every_row_of_the_table_parses_at_every_level() {
     for row in CODECS {
         for level in [row.levels.as_ref().map(|l| *l.start()), row.levels.as_ref().map(|l| *l.end())] {
             let text = level.map_or(row.name.into(), |level| format!("{}:{level}", row.name));
-            assert_eq!(settings(&text).algorithm(), row.algorithm, "{text}");
+            assert_eq!(settings(&text).algorithm(), row.algorithms[0], "{text}");
         }
     }
 }
@@ -57,16 +69,20 @@ fn options_reach_the_settings() {
     assert_eq!(settings("lzo:3,variant=999"), CodecSettings::Lzo { variant: LzoVariant::X999, level: 3 });
     assert_eq!(settings("lzo,variant=1_15"), CodecSettings::Lzo { variant: LzoVariant::X1_15, level: 8 });
     assert_eq!(settings("lz4,acceleration=65537"), CodecSettings::Lz4 { acceleration: 65537 });
-    assert_eq!(settings("zstd:-5"), CodecSettings::Zstd { level: -5 });
+    assert_eq!(settings("zstd:-5"), CodecSettings::Zstd { level: -5, window_log_max: None });
 }
 
 #[test]
 fn dictionary_follows_the_block() {
-    let dict_len =
-        |text: &str, block_len| match text.parse::<CodecSpec>().unwrap().resolve(block_len).unwrap() {
-            Some(CodecSettings::Xz { dict_len, .. } | CodecSettings::LzmaAlone { dict_len, .. }) => dict_len,
-            other => panic!("{other:?}"),
-        };
+    let dict_len = |text: &str, block_len| match text
+        .parse::<CodecSpec>()
+        .unwrap()
+        .resolve(&FRAMED, DictLens::of_block(block_len))
+        .unwrap()
+    {
+        Some(CodecSettings::Xz { dict_len, .. } | CodecSettings::LzmaAlone { dict_len, .. }) => dict_len,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(dict_len("xz", 1 << 20), 1 << 20);
     assert_eq!(dict_len("xz", 4096), 8192);
     assert_eq!(dict_len("lzma", 4096), 4096);
@@ -74,6 +90,26 @@ fn dictionary_follows_the_block() {
     assert_eq!(dict_len("lzma,dict=50%", 1 << 20), 512 << 10);
     assert_eq!(dict_len("xz,dict=25%", 8192), 8192);
     assert_eq!(dict_len("xz,dict=1M", 1 << 20), 1 << 20);
+}
+
+#[test]
+fn formats_choose_among_framings_and_refuse_codecs_that_they_lack() {
+    let erofs = [Algorithm::Lz4, Algorithm::MicroLzma, Algorithm::Deflate, Algorithm::Zstd];
+    let lens = DictLens { usual: 256 << 10, max: 8 << 20 };
+    let resolve = |text: &str| text.parse::<CodecSpec>().unwrap().resolve(&erofs, lens);
+    assert_eq!(
+        resolve("lzma:6"),
+        Ok(Some(CodecSettings::MicroLzma { preset: 6, extreme: false, dict_len: 256 << 10 }))
+    );
+    assert_eq!(
+        resolve("lzma:9,extreme,dict=8M"),
+        Ok(Some(CodecSettings::MicroLzma { preset: 9, extreme: true, dict_len: 8 << 20 }))
+    );
+    assert!(resolve("lzma,dict=16M").is_err());
+    assert_eq!(
+        resolve("gzip").unwrap_err().to_string(),
+        "codec: `gzip:9` found, deflate, lz4, lz4hc, lzma, zstd, none allowed"
+    );
 }
 
 #[test]
@@ -90,6 +126,8 @@ fn displays_as_it_can_be_typed() {
         "xz:6",
         "xz:0,extreme,dict=96K,bcj=x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
         "lzma:9,dict=25%",
+        "lzma:9,extreme,dict=8M",
+        "deflate:0",
         "zstd:-131072",
     ] {
         assert_eq!(text.parse::<CodecSpec>().unwrap().to_string(), text);
@@ -98,7 +136,7 @@ fn displays_as_it_can_be_typed() {
 
 #[test]
 fn refuses_unknown_names_with_the_known_ones() {
-    let known = "gzip, lzo, lz4, lz4hc, xz, lzma, zstd, none allowed";
+    let known = "gzip, deflate, lzo, lz4, lz4hc, xz, lzma, zstd, none allowed";
     assert_eq!(refusal("bzip2:9"), format!("codec: `bzip2` found, {known}"));
     assert_eq!(refusal(""), format!("codec: `` found, {known}"));
     assert_eq!(refusal("gzip "), format!("codec: `gzip ` found, {known}"));
@@ -112,7 +150,7 @@ fn refuses_levels_out_of_range() {
     assert_eq!(refusal("gzip:"), "gzip level: `` found, 1 to 12 allowed");
     assert_eq!(refusal("gzip:best"), "gzip level: `best` found, 1 to 12 allowed");
     assert_eq!(refusal("lzo:0"), "lzo level: 0 found, 1 to 9 allowed");
-    assert_eq!(refusal("lz4hc:13"), "lz4hc level: 13 found, 1 to 12 allowed");
+    assert_eq!(refusal("lz4hc:13"), "lz4hc level: 13 found, 0 to 12 allowed");
     assert_eq!(refusal("xz:10"), "xz level: 10 found, 0 to 9 allowed");
     assert_eq!(refusal("lzma:10"), "lzma level: 10 found, 0 to 9 allowed");
     assert_eq!(refusal("zstd:23"), "zstd level: 23 found, -131072 to 22 allowed");
@@ -150,7 +188,7 @@ fn refuses_options_out_of_range() {
     );
     assert_eq!(
         refusal("lzma,"),
-        "lzma option: `` found, dict=SIZE|PERCENT% allowed",
+        "lzma option: `` found, extreme, dict=SIZE|PERCENT% allowed",
         "a comma announces an option"
     );
     assert_eq!(refusal("xz,extreme,extreme"), "xz extreme: two found, one allowed");
@@ -162,7 +200,10 @@ fn refuses_dictionaries_that_headers_or_blocks_cannot_hold() {
     assert_eq!(refusal("xz,dict=4K"), format!("xz dictionary: 4K found, {lengths}"));
     assert_eq!(refusal("xz,dict=100000"), format!("xz dictionary: 100000 found, {lengths}"));
     assert_eq!(refusal("xz,dict=80%"), format!("xz dictionary: 104857 found, {lengths}"));
-    assert_eq!(refusal("xz,dict=256K"), "xz dictionary: 256K found, at most 128K (the block length) allowed");
+    assert_eq!(
+        refusal("xz,dict=256K"),
+        "xz dictionary: 256K found, at most 128K allowed (more than a block, or than the format knows, is of no use)"
+    );
     for text in ["0%", "101%", "1G", "4096M", "", "-1"] {
         assert_eq!(
             refusal(&format!("xz,dict={text}")),

@@ -8,7 +8,7 @@ mod branch;
 use packfs_core::codec::BranchFilter;
 
 use crate::lzma::ffi::{Outcome, Parameters, Stream};
-use crate::lzma::{decode_xz, dict_len_for, encode, encode_error};
+use crate::lzma::{decode_xz, decode_xz_prefix, dict_len_for, encode, encode_error};
 use crate::smallest::Smallest;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
@@ -65,6 +65,10 @@ impl Unxz {
 impl Decoder for Unxz {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         decode_xz(&mut self.0, src, dst)
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        decode_xz_prefix(&mut self.0, src, dst)
     }
 }
 

@@ -1,23 +1,35 @@
 //! Zstandard: one frame with its content size and without checksum.
 //!
 //! The frame's window is never larger than its content, because the content size is known when it is written.
-//! Decoding is one call into the destination, so no window is allocated, whatever the frame demands.
+//! Decoding all of a frame is one call into the destination, so no window is allocated, whatever the frame demands; the
+//! beginning of a frame is streamed, through a window of at most [`PREFIX_WINDOW_LOG_MAX`].
 
-use zstd_safe::{CCtx, CParameter, DCtx};
+use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
 /// `ZSTD_error_memory_allocation` and `ZSTD_error_dstSize_tooSmall` (zstd_errors.h); functions return them negated.
 const MEMORY_ALLOCATION: usize = 64;
 const DST_SIZE_TOO_SMALL: usize = 70;
+/// `ZSTD_error_frameParameter_windowTooLarge`.
+const WINDOW_TOO_LARGE: usize = 16;
+
+/// The window log that leaves the choice to the level.
+const LEVELS_OWN: u32 = 0;
+
+/// 64 MiB, as [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
+const PREFIX_WINDOW_LOG_MAX: u32 = 26;
 
 /// Encodes frames of one level.
-pub(crate) struct Frame(Result<CCtx<'static>, EncodeError>);
+pub(crate) struct Frame {
+    context: Result<CCtx<'static>, EncodeError>,
+    window_log_max: Option<u8>,
+}
 
 impl Frame {
     /// `level` is one that `ZSTD_minCLevel` to `ZSTD_maxCLevel` allow.
-    pub(crate) fn new(level: i32) -> Frame {
-        Frame(context(level))
+    pub(crate) fn new(level: i32, window_log_max: Option<u8>) -> Frame {
+        Frame { context: context(level), window_log_max }
     }
 }
 
@@ -25,6 +37,15 @@ fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
     let mut context = CCtx::try_create().ok_or(EncodeError::OutOfMemory)?;
     context.set_parameter(CParameter::CompressionLevel(level)).map_err(encode_error)?;
     Ok(context)
+}
+
+/// Keeps the window of the next frame within the limit. Inputs that fit the limit need no care: windows are never
+/// longer than what is known to be there.
+fn limit_window(context: &mut CCtx<'_>, src_len: usize, log_max: Option<u8>) -> Result<(), EncodeError> {
+    let Some(log_max) = log_max.map(u32::from) else { return Ok(()) };
+    let log = if src_len > 1 << log_max { log_max } else { LEVELS_OWN };
+    context.set_parameter(CParameter::WindowLog(log)).map_err(encode_error)?;
+    Ok(())
 }
 
 fn encode_error(code: usize) -> EncodeError {
@@ -36,7 +57,9 @@ fn encode_error(code: usize) -> EncodeError {
 
 impl Encoder for Frame {
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-        match self.0.as_mut().map_err(|error| *error)?.compress2(dst, src) {
+        let context = self.context.as_mut().map_err(|error| *error)?;
+        limit_window(context, src.len(), self.window_log_max)?;
+        match context.compress2(dst, src) {
             Ok(len) => Ok(Some(len)),
             Err(code) if code.wrapping_neg() == DST_SIZE_TOO_SMALL => Ok(None),
             Err(code) => Err(encode_error(code)),
@@ -45,11 +68,35 @@ impl Encoder for Frame {
 }
 
 /// Decodes frames.
-pub(crate) struct Unframe(Option<DCtx<'static>>);
+pub(crate) struct Unframe {
+    whole: Option<DCtx<'static>>,
+    /// Made when first used.
+    prefix: Option<DCtx<'static>>,
+}
 
 impl Unframe {
     pub(crate) fn new() -> Unframe {
-        Unframe(DCtx::try_create())
+        Unframe { whole: DCtx::try_create(), prefix: None }
+    }
+
+    /// The context for beginnings of frames, at the start of one.
+    fn prefix(&mut self) -> Result<&mut DCtx<'static>, DecodeError> {
+        if self.prefix.is_none() {
+            self.prefix = DCtx::try_create();
+        }
+        let context = self.prefix.as_mut().ok_or(DecodeError::OutOfMemory)?;
+        context.reset(ResetDirective::SessionAndParameters).map_err(decode_error)?;
+        context.set_parameter(DParameter::WindowLogMax(PREFIX_WINDOW_LOG_MAX)).map_err(decode_error)?;
+        Ok(context)
+    }
+}
+
+fn decode_error(code: usize) -> DecodeError {
+    match code.wrapping_neg() {
+        DST_SIZE_TOO_SMALL => DecodeError::TooLong,
+        MEMORY_ALLOCATION => DecodeError::OutOfMemory,
+        WINDOW_TOO_LARGE => DecodeError::DictionaryTooLarge,
+        _ => DecodeError::Corrupt(zstd_safe::get_error_name(code)),
     }
 }
 
@@ -58,11 +105,23 @@ impl Decoder for Unframe {
         if src.is_empty() {
             return Err(DecodeError::Corrupt("empty zstd frame"));
         }
-        let context = self.0.as_mut().ok_or(DecodeError::OutOfMemory)?;
-        context.decompress(dst, src).map_err(|code| match code.wrapping_neg() {
-            DST_SIZE_TOO_SMALL => DecodeError::TooLong,
-            MEMORY_ALLOCATION => DecodeError::OutOfMemory,
-            _ => DecodeError::Corrupt(zstd_safe::get_error_name(code)),
-        })
+        self.whole.as_mut().ok_or(DecodeError::OutOfMemory)?.decompress(dst, src).map_err(decode_error)
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        let context = self.prefix()?;
+        let dst_len = dst.len();
+        let (mut input, mut output) = (InBuffer::around(src), OutBuffer::around(dst));
+        while output.pos() < dst_len {
+            let before = (input.pos(), output.pos());
+            let frame_ended = context.decompress_stream(&mut output, &mut input).map_err(decode_error)? == 0;
+            if frame_ended {
+                break;
+            }
+            if before == (input.pos(), output.pos()) {
+                return Err(DecodeError::Corrupt("zstd frame ends too early"));
+            }
+        }
+        Ok(output.pos())
     }
 }

@@ -1,7 +1,7 @@
 //! Blocks of every kind, and the codecs to run over them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use packfs_codec::{CodecSettings, CodecSpec};
+use packfs_codec::{Algorithm, CodecSettings, CodecSpec, DictLens};
 
 /// Every codec at the edges of its levels and with each of its options.
 pub const SPECS: &[&str] = &[
@@ -9,6 +9,9 @@ pub const SPECS: &[&str] = &[
     "gzip:9",
     "gzip:12",
     "gzip:1,window=8",
+    "deflate:1",
+    "deflate:9",
+    "deflate:12",
     "gzip:9,window=14",
     "gzip:9,strategy=default+filtered+huffman+rle+fixed",
     "lzo:1",
@@ -31,6 +34,9 @@ pub const SPECS: &[&str] = &[
     "lzma:0",
     "lzma:9",
     "lzma:2,dict=50%",
+    "lzma:3,extreme",
+    "microlzma:0",
+    "microlzma:6",
     "zstd:-131072",
     "zstd:-1",
     "zstd:1",
@@ -43,8 +49,15 @@ pub const HARDLY_SHRINKING: [&str; 2] = ["lz4,acceleration=65537", "zstd:-131072
 
 pub const BLOCK_LENS: [usize; 3] = [4 << 10, 128 << 10, 1 << 20];
 
+/// `lzma` is LZMA-alone, `microlzma` MicroLZMA.
 pub fn settings(spec: &str, block_len: usize) -> CodecSettings {
-    spec.parse::<CodecSpec>().unwrap().resolve(block_len.try_into().unwrap()).unwrap().unwrap()
+    let (spec, left_out) = match spec.strip_prefix("micro") {
+        Some(spec) => (spec, Algorithm::LzmaAlone),
+        None => (spec, Algorithm::MicroLzma),
+    };
+    let algorithms: Vec<_> = Algorithm::ALL.into_iter().filter(|&algorithm| algorithm != left_out).collect();
+    let dict_lens = DictLens::of_block(block_len.try_into().unwrap());
+    spec.parse::<CodecSpec>().unwrap().resolve(&algorithms, dict_lens).unwrap().unwrap()
 }
 
 /// A generator of bytes that look random (splitmix64).

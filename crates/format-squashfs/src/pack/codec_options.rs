@@ -15,6 +15,8 @@ pub(super) fn codec_id(algorithm: Algorithm) -> u16 {
         Algorithm::Xz => disk::XZ_COMPRESSION,
         Algorithm::Lz4 => disk::LZ4_COMPRESSION,
         Algorithm::Zstd => disk::ZSTD_COMPRESSION,
+        // Options refuses them.
+        Algorithm::Deflate | Algorithm::MicroLzma => 0,
     }
 }
 
@@ -32,7 +34,10 @@ pub(super) fn block(options: &Options) -> Vec<u8> {
         }
         .as_bytes()
         .to_vec(),
-        CodecSettings::LzmaAlone { .. } | CodecSettings::Zstd { level: 15 } => return Vec::new(),
+        CodecSettings::LzmaAlone { .. }
+        | CodecSettings::Zstd { level: 15, .. }
+        | CodecSettings::Deflate { .. }
+        | CodecSettings::MicroLzma { .. } => return Vec::new(),
         CodecSettings::Lzo { variant: LzoVariant::X999, level: 8 } => return Vec::new(),
         CodecSettings::Lzo { variant, level } => {
             let (algorithm, level) = match variant {
@@ -60,7 +65,7 @@ pub(super) fn block(options: &Options) -> Vec<u8> {
         }
         CodecSettings::Lz4 { .. } => lz4(0),
         CodecSettings::Lz4Hc { .. } => lz4(disk::LZ4_HC),
-        CodecSettings::Zstd { level } => {
+        CodecSettings::Zstd { level, .. } => {
             disk::ZstdOptions { compression_level: (*level).into() }.as_bytes().to_vec()
         }
     };

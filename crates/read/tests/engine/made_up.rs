@@ -37,7 +37,7 @@ pub fn made(seed: u64, file_count: usize) -> Made {
     let mut random = Random::new(seed);
     let mut image = random.noise(100);
     let mut codecs = [
-        (Algorithm::Zstd, encoder(&CodecSettings::Zstd { level: 1 }).unwrap()),
+        (Algorithm::Zstd, encoder(&CodecSettings::Zstd { level: 1, window_log_max: None }).unwrap()),
         (Algorithm::Lz4, encoder(&CodecSettings::Lz4 { acceleration: 1 }).unwrap()),
     ];
     let mut blocks: Vec<(BlockRef, Vec<u8>)> = Vec::new();
