@@ -1,72 +1,10 @@
 //! What worker threads do: read a stretch of files, cut it into blocks, compress them, hash tails.
 
+use crate::context::{Context, Piece, is_zero};
+use crate::seen::TailBytes;
 use packfs_codec::Encoder;
 use packfs_core::codec::CodecSettings;
-use packfs_core::{
-    ContentReader, Contents, Cut, Error, NodeId, NodeKind, Plan, Result, StoredBlock, Tail, Tree,
-};
-use std::ops::Range;
-
-/// A stretch of one file: whole blocks, or up to the file's end with its tail.
-#[derive(Clone, Debug)]
-pub(crate) struct Piece {
-    /// Index of the file in the plan.
-    pub job: u32,
-    /// Which bytes of the file; starts at a block boundary.
-    pub range: Range<u64>,
-    /// Whether `range` ends where the file ends.
-    pub last: bool,
-}
-
-/// What a task needs to know of the whole.
-pub(crate) struct Context<'a> {
-    pub tree: &'a Tree,
-    pub contents: &'a dyn Contents,
-    pub plan: &'a Plan,
-}
-
-impl Context<'_> {
-    pub(crate) fn block_len(&self) -> u64 {
-        match &self.plan.cut {
-            Cut::FixedInput { block_len } => u64::from(*block_len),
-            Cut::FixedOutput(cut) => u64::from(cut.block_len),
-        }
-    }
-
-    pub(crate) fn open(&self, node: NodeId) -> Result<Box<dyn ContentReader + '_>> {
-        match self.tree.node(node).kind {
-            NodeKind::File { content, .. } => self.contents.open(content),
-            _ => Err(Error::failed("internal: only files have contents")),
-        }
-    }
-
-    pub(crate) fn len(&self, node: NodeId) -> u64 {
-        match self.tree.node(node).kind {
-            NodeKind::File { len, .. } => len,
-            _ => 0,
-        }
-    }
-
-    pub(crate) fn node(&self, job: u32) -> NodeId {
-        self.plan.files[job as usize].node
-    }
-
-    /// Length of the part of a file that goes into a shared block; 0: none.
-    pub(crate) fn shared_tail_len(&self, job: u32) -> u64 {
-        let job = self.plan.files[job as usize];
-        match job.tail {
-            Tail::Own | Tail::Inline => 0,
-            Tail::Shared => self.len(job.node) % self.block_len(),
-            Tail::SharedWhole => self.len(job.node),
-        }
-    }
-}
-
-/// A tail that is to go into a shared block.
-pub(crate) struct TailBytes {
-    pub bytes: Box<[u8]>,
-    pub hash: u128,
-}
+use packfs_core::{Error, Result, StoredBlock};
 
 /// What became of one [`Piece`].
 #[derive(Default)]
@@ -150,8 +88,7 @@ impl<'a> Cutter<'a> {
         if tail_len > 0 {
             let mut bytes = vec![0; tail_len as usize].into_boxed_slice();
             reader.read_exact_at(blocks_end, &mut bytes)?;
-            let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
-            cut.tail = Some(TailBytes { bytes, hash });
+            cut.tail = Some(TailBytes::new(bytes));
         }
         Ok(cut)
     }
@@ -185,11 +122,4 @@ fn store(encoder: Option<&mut (dyn Encoder + '_)>, raw: &[u8], out: &mut Vec<u8>
     }
     out.extend_from_slice(raw);
     Ok(StoredBlock { stored_len: raw.len() as u32, compressed: false })
-}
-
-/// Whether all bytes are zero; looks at the first few before it looks at all.
-pub(crate) fn is_zero(bytes: &[u8]) -> bool {
-    let (head, rest) = bytes.split_at(bytes.len().min(16));
-    head.iter().all(|&b| b == 0)
-        && rest.chunks(4096).all(|chunk| chunk.iter().fold(0, |acc, &b| acc | b) == 0)
 }

@@ -5,27 +5,25 @@
 //! of input in flight, whatever the size of files.
 
 use crate::PackOptions;
-use crate::cut::{Context, CutPiece, CutSpan, Cutter, Piece, TailBytes};
+use crate::context::{Context, Piece};
+use crate::cut::{CutPiece, CutSpan, Cutter};
+use crate::failures::Failures;
 use crate::output::Output;
-use crate::queue::{CloseOnDrop, TaskQueue};
-use crate::tails::{FullBlock, SeenTails, TailId, Tails};
+use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
+use crate::seen::{SeenTails, TailBytes, TailId};
+use crate::spans::{SPAN_LEN, Spans};
+use crate::tails::{FullBlock, Tails};
 use crate::twins::Twins;
 use packfs_core::{
     Contents, Error, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, StoredBlock, TailPlace, Tree,
 };
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 
 /// Input in flight: read but not yet written.
 const WINDOW_LEN: u64 = 24 << 20;
-/// Input of one span, unless a block is longer.
-const SPAN_LEN: u64 = 512 << 10;
-/// Files in one span.
-const SPAN_PIECES: usize = 128;
-/// Bytes of tails kept to compare later ones with.
-const COMPARED_LEN: usize = 4 << 20;
 
 enum Task {
     Span(u64, Vec<Piece>),
@@ -35,7 +33,6 @@ enum Task {
 enum Answer {
     Span(u64, Vec<Piece>, Result<CutSpan>),
     Shared(u32, Result<(StoredBlock, Vec<u8>)>),
-    Panicked,
 }
 
 /// Reads, compresses and writes the data of every file of the plan. Also returns what could not be read, if that is allowed.
@@ -58,7 +55,7 @@ pub(crate) fn place(
         for _ in 0..options.worker_count() {
             let answers = answers.clone();
             let mut cutter = Cutter::new(context)?;
-            scope.spawn(move || work(queue, &mut cutter, &answers));
+            scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, twins, options, progress, queue, out);
         placer.run(&answered)?;
@@ -66,62 +63,13 @@ pub(crate) fn place(
     })
 }
 
-fn work(queue: &TaskQueue<Task>, cutter: &mut Cutter<'_>, answers: &Sender<Answer>) {
-    struct SayIfPanicked<'a>(&'a Sender<Answer>);
-    impl Drop for SayIfPanicked<'_> {
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                let _ = self.0.send(Answer::Panicked);
-            }
+fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
+    match task {
+        Task::Span(number, pieces) => {
+            let cut = cutter.cut(&pieces);
+            Answer::Span(number, pieces, cut)
         }
-    }
-    let _says = SayIfPanicked(answers);
-    while let Some(task) = queue.pop() {
-        let answer = match task {
-            Task::Span(number, pieces) => {
-                let cut = cutter.cut(&pieces);
-                Answer::Span(number, pieces, cut)
-            }
-            Task::Shared(index, bytes) => Answer::Shared(index, cutter.compress_shared(&bytes)),
-        };
-        if answers.send(answer).is_err() {
-            return;
-        }
-    }
-}
-
-/// Yields the spans of a plan, in plan order.
-struct Spans<'a> {
-    context: &'a Context<'a>,
-    twins: &'a Twins,
-    next_job: u32,
-    next_offset: u64,
-}
-
-impl Spans<'_> {
-    fn next(&mut self) -> Option<(Vec<Piece>, u64)> {
-        let span_len = (SPAN_LEN / self.context.block_len()).max(1) * self.context.block_len();
-        let mut pieces = Vec::new();
-        let mut left = span_len;
-        while let Some(job) = self.context.plan.files.get(self.next_job as usize) {
-            let len = self.context.len(job.node);
-            if self.twins.original(job.node).is_some() || len == 0 {
-                self.next_job += 1;
-                continue;
-            }
-            let rest = len - self.next_offset;
-            if pieces.len() == SPAN_PIECES || (rest > left && !pieces.is_empty()) {
-                break;
-            }
-            let range = self.next_offset..self.next_offset + rest.min(span_len);
-            left = left.saturating_sub(rest);
-            let last = range.end == len;
-            let piece = Piece { job: self.next_job, range, last };
-            (self.next_job, self.next_offset) =
-                if last { (piece.job + 1, 0) } else { (piece.job, piece.range.end) };
-            pieces.push(piece);
-        }
-        (!pieces.is_empty()).then_some((pieces, span_len - left))
+        Task::Shared(index, bytes) => Answer::Shared(index, cutter.compress_shared(&bytes)),
     }
 }
 
@@ -135,13 +83,6 @@ enum Waiting {
     Written { span_len: u64 },
 }
 
-/// A tail as it was first seen: where to read it again.
-struct TailOrigin {
-    node: NodeId,
-    offset: u64,
-    len: u32,
-}
-
 const NO_TAIL: TailId = TailId::MAX;
 
 struct Placer<'a> {
@@ -152,24 +93,18 @@ struct Placer<'a> {
     queue: &'a TaskQueue<Task>,
     out: &'a mut Output,
     placed: Placed,
-    skipped: Vec<String>,
-    /// Nodes that could not be read.
-    failed: Vec<NodeId>,
-    /// Spans handed out and not yet written: their number, their lengths, the next to take back.
+    failures: Failures,
+    /// Spans handed out and not yet written: the input in them, what came back early, their lengths.
     in_flight_len: u64,
-    next_span: u64,
-    answered: BTreeMap<u64, (Vec<Piece>, CutSpan)>,
+    spans: InOrder<(Vec<Piece>, CutSpan)>,
     span_lens: VecDeque<u64>,
     waiting: VecDeque<Waiting>,
     shared_done: HashMap<u32, (StoredBlock, Vec<u8>)>,
     tails: Tails,
-    seen: SeenTails,
-    origins: Vec<TailOrigin>,
+    seen: SeenTails<'a>,
     tail_places: Vec<TailPlace>,
     /// The tail of each node.
     tail_of: Vec<TailId>,
-    compared: HashMap<TailId, Box<[u8]>>,
-    compared_len: usize,
 }
 
 impl<'a> Placer<'a> {
@@ -190,26 +125,22 @@ impl<'a> Placer<'a> {
             queue,
             out,
             placed: Placed { files: vec![FilePlace::default(); node_count], ..Placed::default() },
-            skipped: Vec::new(),
-            failed: Vec::new(),
+            failures: Failures::default(),
             in_flight_len: 0,
-            next_span: 0,
-            answered: BTreeMap::new(),
+            spans: InOrder::new(),
             span_lens: VecDeque::new(),
             waiting: VecDeque::new(),
             shared_done: HashMap::new(),
             tails: Tails::new(context.block_len() as usize),
-            seen: SeenTails::default(),
-            origins: Vec::new(),
+            seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; node_count],
-            compared: HashMap::new(),
-            compared_len: 0,
         }
     }
 
-    fn run(&mut self, answered: &Receiver<Answer>) -> Result<()> {
-        let mut spans = Spans { context: self.context, twins: self.twins, next_job: 0, next_offset: 0 };
+    fn run(&mut self, answered: &Receiver<Option<Answer>>) -> Result<()> {
+        let span_len = (SPAN_LEN / self.context.block_len()).max(1) * self.context.block_len();
+        let mut spans = Spans::new(self.context, self.twins, span_len, |_| span_len);
         let mut span_count = 0;
         let mut all_handed_out = false;
         loop {
@@ -224,7 +155,7 @@ impl<'a> Placer<'a> {
                     None => all_handed_out = true,
                 }
             }
-            if all_handed_out && self.next_span == span_count {
+            if all_handed_out && self.spans.taken() == span_count {
                 break;
             }
             self.take(answered)?;
@@ -240,22 +171,21 @@ impl<'a> Placer<'a> {
     }
 
     /// Waits for one answer and does all that it makes possible.
-    fn take(&mut self, answered: &Receiver<Answer>) -> Result<()> {
+    fn take(&mut self, answered: &Receiver<Option<Answer>>) -> Result<()> {
         if self.progress.cancelled() {
             return Err(Error::cancelled());
         }
         match answered.recv() {
-            Ok(Answer::Span(number, pieces, span)) => {
-                self.answered.insert(number, (pieces, span?));
-                while let Some((pieces, span)) = self.answered.remove(&self.next_span) {
-                    self.next_span += 1;
+            Ok(Some(Answer::Span(number, pieces, span))) => {
+                self.spans.put(number, (pieces, span?));
+                while let Some((pieces, span)) = self.spans.take() {
                     self.take_span(&pieces, span)?;
                 }
             }
-            Ok(Answer::Shared(index, done)) => {
+            Ok(Some(Answer::Shared(index, done))) => {
                 self.shared_done.insert(index, done?);
             }
-            Ok(Answer::Panicked) | Err(_) => return Err(Error::failed("internal: a worker thread panicked")),
+            Ok(None) | Err(_) => return Err(Error::failed("internal: a worker thread panicked")),
         }
         self.write_what_is_ready()
     }
@@ -274,7 +204,7 @@ impl<'a> Placer<'a> {
                         self.waiting.push_back(Waiting::Bytes { node, stored: stored.clone(), range });
                     }
                 }
-                Err(error) if self.options.keep_going => self.skip(node, &error),
+                Err(error) if self.options.keep_going => self.failures.add(node, &error, self.progress),
                 Err(error) => return Err(error),
             }
             self.progress.advance(u64::from(piece.last), piece.range.end - piece.range.start, 0);
@@ -282,14 +212,6 @@ impl<'a> Placer<'a> {
         let span_len = self.span_lens.pop_front().unwrap_or(0);
         self.waiting.push_back(Waiting::Written { span_len });
         Ok(())
-    }
-
-    fn skip(&mut self, node: NodeId, error: &Error) {
-        if self.failed.last() != Some(&node) {
-            self.failed.push(node);
-            self.skipped.push(error.to_string());
-            self.progress.warn(&format!("stored empty: {error}"));
-        }
     }
 
     fn take_piece(&mut self, node: NodeId, piece: &Piece, cut: CutPiece) -> Result<()> {
@@ -308,46 +230,20 @@ impl<'a> Placer<'a> {
 
     /// Finds the same tail among those before, or puts this one into a shared block.
     fn take_tail(&mut self, node: NodeId, piece: &Piece, tail: TailBytes) -> Result<TailId> {
-        let id = self.origins.len() as TailId;
-        let len = tail.bytes.len() as u32;
-        if self.context.plan.dedupe
-            && let Some(earlier) = self.seen.find_or_insert(&tail, id)
-            && self.is_same(earlier, &tail)?
-        {
-            if piece.range.start == 0 && piece.range.end == u64::from(len) {
-                self.count_duplicate(u64::from(len));
+        if let Some(earlier) = self.seen.find(&tail)? {
+            let len = tail.bytes.len() as u64;
+            if piece.range.start == 0 && piece.range.end == len {
+                self.placed.duplicate_files += 1;
+                self.placed.duplicate_bytes += len;
             }
             return Ok(earlier);
         }
-        self.origins.push(TailOrigin { node, offset: piece.range.end - u64::from(len), len });
+        let id = self.seen.add(node, piece.range.end, &tail);
         self.tail_places.push(TailPlace::Shared { index: 0, offset: 0 });
         if let Some(full) = self.tails.add(id, &tail) {
             self.close_shared(full);
         }
         Ok(id)
-    }
-
-    /// Compares a tail with an earlier one byte for byte: a hash alone proves nothing.
-    fn is_same(&mut self, earlier: TailId, tail: &TailBytes) -> Result<bool> {
-        if let Some(bytes) = self.compared.get(&earlier) {
-            return Ok(**bytes == *tail.bytes);
-        }
-        let TailOrigin { node, offset, len } = self.origins[earlier as usize];
-        let mut bytes = vec![0; len as usize].into_boxed_slice();
-        self.context.open(node)?.read_exact_at(offset, &mut bytes)?;
-        let same = bytes == tail.bytes;
-        if self.compared_len + bytes.len() > COMPARED_LEN {
-            self.compared.clear();
-            self.compared_len = 0;
-        }
-        self.compared_len += bytes.len();
-        self.compared.insert(earlier, bytes);
-        Ok(same)
-    }
-
-    fn count_duplicate(&mut self, len: u64) {
-        self.placed.duplicate_files += 1;
-        self.placed.duplicate_bytes += len;
     }
 
     fn close_shared(&mut self, full: FullBlock) {
@@ -396,22 +292,8 @@ impl<'a> Placer<'a> {
                 self.placed.files[node.index()].tail = Some(self.tail_places[tail as usize]);
             }
         }
-        for &node in &self.failed {
-            self.placed.files[node.index()] = FilePlace::default();
-        }
-        for job in &self.context.plan.files {
-            if let Some(original) = self.twins.original(job.node) {
-                self.placed.files[job.node.index()] = self.placed.files[original.index()];
-                self.count_duplicate(self.context.len(job.node));
-                self.progress.advance(1, self.context.len(job.node), 0);
-                if self.failed.contains(&original) {
-                    self.failed.push(job.node);
-                }
-            }
-        }
-        self.placed.failed = self.failed;
-        self.placed.failed.sort_unstable();
+        let skipped = self.twins.place(self.context, self.failures, self.progress, &mut self.placed);
         self.placed.data_end = self.out.position();
-        Ok((self.placed, self.skipped))
+        Ok((self.placed, skipped))
     }
 }

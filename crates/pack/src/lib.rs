@@ -5,12 +5,18 @@
 //! know any format: what lies around the data comes from [`packfs_core::PackFormat::layout`].
 #![forbid(unsafe_code)]
 
+mod clusters;
+mod context;
 mod coverage;
 mod cut;
 mod data;
+mod failures;
 mod output;
 mod queue;
 mod report;
+mod seen;
+mod spans;
+mod spool;
 mod tails;
 mod twins;
 
@@ -19,7 +25,8 @@ pub use report::PackReport;
 use coverage::Coverage;
 use output::Output;
 use packfs_core::{
-    Contents, Error, InlineTail, InlineTails, Loss, PackFormat, Plan, Progress, Result, Stage, Tree, escaped,
+    Contents, Cut, Error, InlineTail, InlineTails, Loss, PackFormat, Plan, Progress, Result, Stage, Tree,
+    escaped,
 };
 use std::path::Path;
 
@@ -83,10 +90,20 @@ pub fn pack(
     let twins = twins::find(tree, contents, &plan, options, progress)?;
 
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
-    let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
+    let (placed, skipped, tails): (_, _, Box<dyn InlineTails>) = match &plan.cut {
+        Cut::FixedInput { .. } => {
+            let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
+            (placed, skipped, Box::new(NoInlineTails))
+        }
+        Cut::FixedOutput(cut) => {
+            let job = clusters::Job { tree, contents, plan: &plan, twins: &twins, options, progress, output };
+            let (placed, skipped, tails) = clusters::place(&job, cut, &mut out)?;
+            (placed, skipped, Box::new(tails))
+        }
+    };
     progress.begin(Stage::Metadata, 0, 0);
     let mut coverage = Coverage::default();
-    format.layout(tree, &plan, &placed, &NoInlineTails, &mut |section| {
+    format.layout(tree, &plan, &placed, tails.as_ref(), &mut |section| {
         if progress.cancelled() {
             return Err(Error::cancelled());
         }

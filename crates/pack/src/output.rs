@@ -196,6 +196,15 @@ fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
     Err(Error::failed(format!("cannot create a temporary file beside {path:?}")))
 }
 
+/// A file without a name in the folder of `path`, for what has no place yet.
+pub(crate) fn nameless_file(path: &Path) -> Result<File> {
+    let (file, temporary) = create_temporary(path)?;
+    if let Some(temporary) = temporary {
+        std::fs::remove_file(&temporary).or_io(|| format!("cannot remove {temporary:?}"))?;
+    }
+    Ok(file)
+}
+
 /// A nameless file gets its name through `/proc`, which may not be there.
 fn can_be_named(file: &OwnedFd) -> bool {
     std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)

@@ -1,6 +1,7 @@
 //! The queue between the thread that decides and the threads that work.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Tasks for worker threads: first come, first served, except for urgent ones.
@@ -71,5 +72,51 @@ pub(crate) struct CloseOnDrop<'a, T>(pub(crate) &'a TaskQueue<T>);
 impl<T> Drop for CloseOnDrop<'_, T> {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// One worker thread: answers tasks until the queue is closed. A panic is told to who waits, as `None`.
+pub(crate) fn work<T, A>(queue: &TaskQueue<T>, answers: &Sender<Option<A>>, mut answer: impl FnMut(T) -> A) {
+    struct SayIfPanicked<'a, A>(&'a Sender<Option<A>>);
+    impl<A> Drop for SayIfPanicked<'_, A> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                let _ = self.0.send(None);
+            }
+        }
+    }
+    let _says = SayIfPanicked(answers);
+    while let Some(task) = queue.pop() {
+        if answers.send(Some(answer(task))).is_err() {
+            return;
+        }
+    }
+}
+
+/// Puts numbered answers back into the order of their tasks.
+pub(crate) struct InOrder<T> {
+    next: u64,
+    early: BTreeMap<u64, T>,
+}
+
+impl<T> InOrder<T> {
+    pub(crate) fn new() -> Self {
+        InOrder { next: 0, early: BTreeMap::new() }
+    }
+
+    pub(crate) fn put(&mut self, number: u64, answer: T) {
+        self.early.insert(number, answer);
+    }
+
+    /// The next answer in order, once it is there.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        let answer = self.early.remove(&self.next)?;
+        self.next += 1;
+        Some(answer)
+    }
+
+    /// How many were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.next
     }
 }

@@ -1,8 +1,7 @@
 //! Fills shared blocks with tails: best fit over a few open blocks, each tail once.
 
-use crate::cut::TailBytes;
+use crate::seen::{TailBytes, TailId};
 use packfs_core::TailPlace;
-use std::collections::HashMap;
 
 /// How many blocks are filled at a time. More of them waste less space at the end of each, but spread neighbours, which
 /// compress better side by side: on a Debian root two give the smallest image with LZ4 and XZ.
@@ -14,9 +13,6 @@ struct OpenBlock {
     /// Tails in it, to be told their place: who, and where in the block.
     tails: Vec<(TailId, u32)>,
 }
-
-/// A tail that was handed in, by number.
-pub(crate) type TailId = u32;
 
 /// A shared block that is full, with the places of the tails in it.
 pub(crate) struct FullBlock {
@@ -75,23 +71,6 @@ impl Tails {
         self.next_index += 1;
         let place = |(id, offset)| (id, TailPlace::Shared { index, offset });
         FullBlock { index, bytes: block.bytes, tails: block.tails.into_iter().map(place).collect() }
-    }
-}
-
-/// Which tails were seen before, by length and hash; whoever asks compares the bytes.
-#[derive(Default)]
-pub(crate) struct SeenTails(HashMap<(u32, u128), TailId>);
-
-impl SeenTails {
-    /// The earlier tail of this length and hash; if there is none, this one is remembered as `id`.
-    pub(crate) fn find_or_insert(&mut self, tail: &TailBytes, id: TailId) -> Option<TailId> {
-        match self.0.entry((tail.bytes.len() as u32, tail.hash)) {
-            std::collections::hash_map::Entry::Occupied(found) => Some(*found.get()),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                free.insert(id);
-                None
-            }
-        }
     }
 }
 

@@ -5,9 +5,10 @@
 //! agree, and counts as the same only if every byte does.
 
 use crate::PackOptions;
-use crate::cut::Context;
-use packfs_core::{Contents, Error, NodeId, Plan, Progress, Result, Stage, Tail, Tree};
-use std::collections::HashMap;
+use crate::context::Context;
+use crate::failures::Failures;
+use packfs_core::{Contents, Error, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tree};
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -24,6 +25,34 @@ impl Twins {
     pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
         self.0.get(&node).copied()
     }
+
+    /// Ends what is placed: failed files are empty, and every twin lies where its original lies.
+    pub(crate) fn place(
+        &self,
+        context: &Context<'_>,
+        mut failures: Failures,
+        progress: &dyn Progress,
+        placed: &mut Placed,
+    ) -> Vec<String> {
+        let failed: HashSet<NodeId> = failures.nodes.iter().copied().collect();
+        for &node in &failures.nodes {
+            placed.files[node.index()] = FilePlace::default();
+        }
+        for job in &context.plan.files {
+            if let Some(original) = self.original(job.node) {
+                placed.files[job.node.index()] = placed.files[original.index()];
+                placed.duplicate_files += 1;
+                placed.duplicate_bytes += context.len(job.node);
+                progress.advance(1, context.len(job.node), 0);
+                if failed.contains(&original) {
+                    failures.nodes.push(job.node);
+                }
+            }
+        }
+        placed.failed = failures.nodes;
+        placed.failed.sort_unstable();
+        failures.messages
+    }
 }
 
 /// Compares files of the same length. A file that cannot be read counts as different here and fails when it is packed.
@@ -38,9 +67,8 @@ pub(crate) fn find(
         return Ok(Twins::default());
     }
     let context = Context { tree, contents, plan };
-    let cut_alone =
-        |job: &&packfs_core::FileJob| job.tail == Tail::Own || context.len(job.node) >= context.block_len();
-    let by_len = groups(plan.files.iter().filter(cut_alone).map(|job| (context.len(job.node), job.node)));
+    let alone = plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
+    let by_len = groups(alone.map(|job| (context.len(job.node), job.node)));
     let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
 
@@ -101,7 +129,7 @@ fn hash(context: &Context<'_>, node: NodeId, len_max: u64) -> Result<u128> {
         }
         let part = &mut buf[..(len - offset).min(READ_LEN as u64) as usize];
         reader.read_exact_at(offset, part)?;
-        if !crate::cut::is_zero(part) {
+        if !crate::context::is_zero(part) {
             hasher.update(&offset.to_le_bytes());
             hasher.update(part);
         }

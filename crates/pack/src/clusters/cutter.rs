@@ -1,0 +1,300 @@
+//! What worker threads do: read pieces of files and cut them as their recipes say.
+
+use super::fit::{FitEncoder, fit_encoder};
+use super::segment::{self, Measures, Rest};
+use super::shape::{End, Shape, shape};
+use super::stored::{CutCluster, CutForm, Stored};
+use crate::context::{Context, Piece, is_zero};
+use crate::seen::TailBytes;
+use packfs_core::codec::CodecSettings;
+use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, Recipe, Result, Tail};
+use std::sync::Arc;
+
+/// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
+const ZERO_BLOCKS: u64 = 128;
+/// Scratch of a thread that is longer than this is not kept.
+const SCRATCH_LEN: usize = 2 << 20;
+
+/// What is at the end of a file, and not among its clusters.
+pub(super) enum CutTail {
+    /// For the packed stream, if it is not there yet.
+    Packed(TailBytes),
+    /// For the packed stream, as it is.
+    Stream(Vec<u8>),
+    /// For the format.
+    Inline { bytes: Vec<u8>, compressed: bool },
+}
+
+/// What became of one [`Piece`].
+pub(super) struct CutPiece {
+    pub clusters: Vec<CutCluster>,
+    /// Its stored bytes are the next so many of the span's.
+    pub stored_len: usize,
+    pub tail: Option<CutTail>,
+    /// The file is stored in chunks of this length.
+    pub chunk_len: Option<u32>,
+    /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without padding.
+    pub zeros: Option<Arc<[u8]>>,
+}
+
+/// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
+pub(super) struct CutSpan {
+    pub pieces: Vec<Result<CutPiece>>,
+    pub stored: Vec<u8>,
+}
+
+/// The encoder of one recipe and what a thread knows of it.
+struct Coder {
+    settings: CodecSettings,
+    encoder: Box<dyn FitEncoder>,
+    /// Zeros of [`Cutter::zeros_len`], if they fit into one block; unset until somebody asks.
+    zeros: Option<Option<Arc<[u8]>>>,
+}
+
+/// One worker's encoders and scratch.
+pub(super) struct Cutter<'a> {
+    context: &'a Context<'a>,
+    cut: &'a ClusterCut,
+    coders: Vec<Coder>,
+    input: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Cutter<'a> {
+    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut) -> Result<Self> {
+        let mut coders: Vec<Coder> = Vec::new();
+        for recipe in &cut.recipes {
+            if let Recipe::Clusters { codec, .. } = recipe
+                && !coders.iter().any(|coder| coder.settings == *codec)
+            {
+                let encoder = fit_encoder(codec).map_err(Error::usage)?;
+                coders.push(Coder { settings: codec.clone(), encoder, zeros: None });
+            }
+        }
+        Ok(Cutter { context, cut, coders, input: Vec::new(), scratch: Vec::new() })
+    }
+
+    /// Reads and cuts a span. A piece that fails is an error of its own.
+    pub(super) fn cut(&mut self, pieces: &[Piece]) -> CutSpan {
+        let mut stored = Stored::default();
+        let pieces = pieces
+            .iter()
+            .map(|piece| {
+                let before = stored.bytes.len();
+                stored.clusters.clear();
+                let cut = self.cut_piece(piece, &mut stored);
+                if cut.is_err() {
+                    stored.bytes.truncate(before);
+                }
+                let (tail, chunk_len, zeros) = cut?;
+                let stored_len = stored.bytes.len() - before;
+                Ok(CutPiece { clusters: stored.clusters.clone(), stored_len, tail, chunk_len, zeros })
+            })
+            .collect();
+        stored.bytes.shrink_to_fit();
+        if self.input.len() > SCRATCH_LEN {
+            self.input = Vec::new();
+        }
+        CutSpan { pieces, stored: stored.bytes }
+    }
+
+    /// Cuts a segment of the packed stream.
+    pub(super) fn cut_packed(&mut self, input: &[u8]) -> Result<(Vec<CutCluster>, Vec<u8>)> {
+        let mut stored = Stored::default();
+        match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
+            Some(Recipe::Clusters { codec, cluster_len }) => {
+                let measures = self.measures(*cluster_len);
+                let encoder = coder(&mut self.coders, codec)?.encoder.as_mut();
+                segment::cut(measures, input, End::Own, encoder, &mut self.scratch, &mut stored)?;
+            }
+            _ => stored.push_plain(input, self.cut.block_len as usize),
+        }
+        Ok((stored.clusters, stored.bytes))
+    }
+
+    fn measures(&self, cluster_len: u32) -> Measures {
+        Measures {
+            block_len: self.cut.block_len as usize,
+            cluster_len: cluster_len as usize,
+            decoded_len_max: self.cut.decoded_len_max as usize,
+            byte_aligned: self.cut.byte_aligned,
+        }
+    }
+
+    fn cut_piece(&mut self, piece: &Piece, stored: &mut Stored) -> Result<CutRest> {
+        let job = &self.context.plan.files[piece.job as usize];
+        let file_len = self.context.len(job.node);
+        let mut reader = self.context.open(job.node)?;
+        match shape(self.cut, job, file_len) {
+            Shape::Stream => {
+                self.read(reader.as_mut(), piece)?;
+                Ok((Some(CutTail::Stream(self.input.clone())), None, None))
+            }
+            Shape::Whole => {
+                self.read(reader.as_mut(), piece)?;
+                if self.is_better_flat(job.tail, file_len) {
+                    return self.cut_clusters(piece, End::Packed, stored);
+                }
+                Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
+            }
+            Shape::Clusters { end } => {
+                self.read(reader.as_mut(), piece)?;
+                self.cut_clusters(piece, end, stored)
+            }
+            Shape::Chunks { chunk_len } => self.cut_chunks(reader.as_mut(), piece, chunk_len, stored),
+            Shape::Flat { sparse_chunk_len, end } => {
+                if let Some(chunk_len) = sparse_chunk_len
+                    && self.context.plan.holes
+                    && has_hole(reader.as_mut(), file_len, u64::from(chunk_len))?
+                {
+                    return self.cut_chunks(reader.as_mut(), piece, chunk_len, stored);
+                }
+                self.read(reader.as_mut(), piece)?;
+                Ok((self.cut_flat(piece, end, stored), None, None))
+            }
+        }
+    }
+
+    /// Whether a file that may go to the packed stream as a whole gains nothing there.
+    fn is_better_flat(&self, tail: Tail, len: u64) -> bool {
+        let block_len = self.cut.block_len as usize;
+        tail == Tail::Shared
+            && len > 4 * block_len as u64
+            && super::doubt::all_looks_incompressible(&self.input, block_len)
+    }
+
+    /// Reads a piece into `input`.
+    fn read(&mut self, reader: &mut dyn ContentReader, piece: &Piece) -> Result<()> {
+        let range = &piece.range;
+        self.input.clear();
+        let mut offset = range.start;
+        // Long holes are not read.
+        while offset < range.end {
+            let data = reader.next_data(offset)?.unwrap_or(range.end..range.end);
+            let start = data.start.clamp(offset, range.end);
+            self.input.resize((start - range.start) as usize, 0);
+            let end = data.end.clamp(start, range.end);
+            self.input.resize((end - range.start) as usize, 0);
+            reader.read_exact_at(start, &mut self.input[(start - range.start) as usize..])?;
+            if end <= offset {
+                return Err(Error::failed("internal: a source's runs of data do not go on"));
+            }
+            offset = end;
+        }
+        Ok(())
+    }
+
+    fn cut_flat(&mut self, piece: &Piece, end: End, stored: &mut Stored) -> Option<CutTail> {
+        let block_len = self.cut.block_len as usize;
+        let tail_len = if piece.last && end == End::Inline { self.input.len() % block_len } else { 0 };
+        let (blocks, tail) = self.input.split_at(self.input.len() - tail_len);
+        if !blocks.is_empty() {
+            stored.push_plain(blocks, block_len);
+        }
+        (tail_len > 0).then(|| CutTail::Inline { bytes: tail.to_vec(), compressed: false })
+    }
+
+    fn cut_chunks(
+        &mut self,
+        reader: &mut dyn ContentReader,
+        piece: &Piece,
+        chunk_len: u32,
+        stored: &mut Stored,
+    ) -> Result<CutRest> {
+        self.read(reader, piece)?;
+        for chunk in self.input.chunks(chunk_len as usize) {
+            if self.context.plan.holes && is_zero(chunk) {
+                stored.push_empty(chunk.len(), CutForm::Is(ClusterForm::Hole));
+            } else {
+                let hash = xxhash_rust::xxh3::xxh3_128(chunk);
+                stored.push_chunk(chunk, hash, self.cut.block_len as usize);
+            }
+        }
+        Ok((None, Some(chunk_len), None))
+    }
+
+    /// Cuts what is in `input` into clusters: stretches between long runs of zeros, and those zeros.
+    fn cut_clusters(&mut self, piece: &Piece, end: End, stored: &mut Stored) -> Result<CutRest> {
+        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let Some(Recipe::Clusters { codec, cluster_len }) = self.cut.recipes.get(recipe) else {
+            return Err(Error::failed("internal: only recipes of clusters make clusters"));
+        };
+        let measures = self.measures(*cluster_len);
+        let holes = self.context.plan.holes;
+        let zeros_len = match (holes, self.cut.byte_aligned) {
+            (false, _) => usize::MAX,
+            (true, true) => measures.cluster_len,
+            (true, false) => zeros_len(self.cut),
+        };
+        let coder = coder(&mut self.coders, codec)?;
+        let mut zeros = None;
+        let mut start = 0;
+        let mut at = 0;
+        while at + zeros_len.min(self.input.len() + 1) <= self.input.len() {
+            if !is_zero(&self.input[at..at + zeros_len]) {
+                at += zeros_len;
+                continue;
+            }
+            if !self.cut.byte_aligned && zeros.is_none() {
+                zeros = coder.zeros(zeros_len, measures.block_len)?;
+                if zeros.is_none() {
+                    break;
+                }
+            }
+            let before = &self.input[start..at];
+            let encoder = coder.encoder.as_mut();
+            segment::cut(measures, before, End::Own, encoder, &mut self.scratch, stored)?;
+            segment::push_zeros(self.cut.byte_aligned, zeros_len, stored);
+            at += zeros_len;
+            start = at;
+        }
+        let rest = &self.input[start..];
+        let end = if piece.last { end } else { End::Own };
+        let encoder = coder.encoder.as_mut();
+        let tail = match segment::cut(measures, rest, end, encoder, &mut self.scratch, stored)? {
+            Rest::Nothing => None,
+            Rest::Packed(from) => Some(CutTail::Packed(TailBytes::new(rest[from..].into()))),
+            Rest::Inline { bytes, compressed, .. } => Some(CutTail::Inline { bytes, compressed }),
+        };
+        Ok((tail, None, zeros))
+    }
+}
+
+/// The tail of a piece, its file's chunk length, and what its zeros share.
+type CutRest = (Option<CutTail>, Option<u32>, Option<Arc<[u8]>>);
+
+fn coder<'c>(coders: &'c mut [Coder], settings: &CodecSettings) -> Result<&'c mut Coder> {
+    let found = coders.iter_mut().find(|coder| coder.settings == *settings);
+    found.ok_or_else(|| Error::failed("internal: a recipe without an encoder"))
+}
+
+impl Coder {
+    fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
+        if self.zeros.is_none() {
+            let mut block = vec![0; block_len];
+            let fit = self.encoder.compress_to_fit(&vec![0; len], &mut block).map_err(Error::failed)?;
+            self.zeros = Some((fit.consumed == len).then(|| block[..fit.written].into()));
+        }
+        Ok(self.zeros.clone().flatten())
+    }
+}
+
+/// How many zeros one shared cluster stands for.
+fn zeros_len(cut: &ClusterCut) -> usize {
+    let len = ZERO_BLOCKS * u64::from(cut.block_len);
+    let most = u64::from(cut.decoded_len_max / cut.block_len * cut.block_len);
+    len.min(most) as usize
+}
+
+/// Whether a source knows of a hole that a chunk fits into.
+fn has_hole(reader: &mut dyn ContentReader, len: u64, chunk_len: u64) -> Result<bool> {
+    let mut offset: u64 = 0;
+    while offset < len {
+        let data = reader.next_data(offset)?.unwrap_or(len..len);
+        if offset.next_multiple_of(chunk_len) + chunk_len <= data.start {
+            return Ok(true);
+        }
+        offset = data.end.max(offset + 1);
+    }
+    Ok(false)
+}

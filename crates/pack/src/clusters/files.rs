@@ -1,0 +1,99 @@
+//! The rows of [`Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
+
+use packfs_core::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, TailPlace};
+
+/// Most bytes of one row.
+const RUN_LEN_MAX: u32 = 1 << 30;
+
+/// Rows of clusters, those of one file one behind the other.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub clusters: Vec<Cluster>,
+    /// The first row of the file in work.
+    start: usize,
+}
+
+impl Rows {
+    /// Begins a file.
+    pub(super) fn begin(&mut self) {
+        self.start = self.clusters.len();
+    }
+
+    /// Drops the rows of the file in work.
+    pub(super) fn drop_file(&mut self) {
+        self.clusters.truncate(self.start);
+    }
+
+    /// Adds a row, or lets the last one grow if this one goes on where it ends. `unit`: a plain run goes on only behind a
+    /// multiple of it.
+    pub(super) fn push(&mut self, row: Cluster, unit: u32) {
+        if let Some(last) = self.clusters[self.start..].last_mut()
+            && last.form == row.form
+            && last.len.is_multiple_of(unit)
+            && last.len <= RUN_LEN_MAX - row.len.min(RUN_LEN_MAX)
+        {
+            let goes_on = match row.form {
+                ClusterForm::Hole => true,
+                ClusterForm::Plain => last.offset + u64::from(last.len) == row.offset,
+                ClusterForm::Compressed | ClusterForm::CompressedPart => false,
+            };
+            if goes_on {
+                last.len += row.len;
+                last.stored_len += row.stored_len;
+                return;
+            }
+        }
+        self.clusters.push(row);
+    }
+
+    /// Where the run of plain blocks would go on that is all of the file in work so far; `None` if it is no such run.
+    pub(super) fn flat_end(&self, block_len: u32) -> Option<u64> {
+        let mut end = None;
+        for row in &self.clusters[self.start..] {
+            let goes_on =
+                end.is_none_or(|end| end == row.offset) && row.offset.is_multiple_of(block_len.into());
+            if row.form != ClusterForm::Plain || !goes_on {
+                return None;
+            }
+            end = Some(row.offset + u64::from(row.len));
+        }
+        end
+    }
+
+    /// Whether the file in work has no rows.
+    pub(super) fn is_empty(&self) -> bool {
+        self.clusters.len() == self.start
+    }
+
+    /// Ends a file in chunks.
+    pub(super) fn end_chunks(&mut self) -> FilePlace {
+        self.place(FileForm::Chunks)
+    }
+
+    /// Ends any other file: flat if it is one run of plain blocks, and if its tail is stored as it is beside the inode.
+    pub(super) fn end(&mut self, block_len: u32, tail: Option<TailPlace>) -> FilePlace {
+        let tail_is_raw = !matches!(
+            tail,
+            Some(TailPlace::Packed { .. } | TailPlace::Inline(InlineTail { compressed: true, .. }))
+        );
+        if !tail_is_raw || !(self.is_empty() || self.flat_end(block_len).is_some()) {
+            return self.place(FileForm::Clusters);
+        }
+        let place = self.place(FileForm::Flat);
+        self.drop_file();
+        FilePlace { blocks_start: 0, blocks_count: 0, ..place }
+    }
+
+    fn place(&self, form: FileForm) -> FilePlace {
+        let rows = &self.clusters[self.start..];
+        let is_hole = |row: &&Cluster| row.form == ClusterForm::Hole;
+        FilePlace {
+            start: rows.iter().find(|row| !is_hole(row)).map_or(0, |row| row.offset),
+            blocks_start: if rows.is_empty() { 0 } else { self.start as u64 },
+            blocks_count: rows.len() as u32,
+            form,
+            tail: None,
+            hole_len: rows.iter().filter(is_hole).map(|row| u64::from(row.len)).sum(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Places file data for [`packfs_core::Cut::FixedOutput`]: clusters, chunks, flat runs, inline tails and the packed stream.
+//!
+//! As in [`crate::data`], one thread decides and writes in plan order and the others read and compress, with a bounded
+//! window of input in flight. What one segment of a file or of the packed stream becomes depends on its bytes alone.
+//! Knows no format: where indexes and inodes go is not its concern.
+
+mod chunks;
+mod cutter;
+mod doubt;
+mod files;
+mod fit;
+mod packed;
+mod placer;
+mod probe;
+mod segment;
+mod shape;
+mod stored;
+
+pub(crate) use shape::is_compared_as_tail;
+
+use crate::PackOptions;
+use crate::context::{Context, Piece};
+use crate::output::Output;
+use crate::queue::{CloseOnDrop, TaskQueue, work};
+use crate::spool::Spool;
+use crate::twins::Twins;
+use cutter::{CutSpan, Cutter};
+use packfs_core::{ClusterCut, Contents, Error, Placed, Plan, Progress, Recipe, Result, Stage, Tree};
+use placer::Placer;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use stored::CutCluster;
+
+/// Least and most input in flight: read but not yet written.
+const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
+
+enum Task {
+    Span(u64, Vec<Piece>),
+    Packed(u64, Vec<u8>),
+}
+
+enum Answer {
+    Span(u64, Vec<Piece>, CutSpan),
+    /// A segment of the packed stream: its number, its length, what became of it.
+    Packed(u64, u64, Result<(Vec<CutCluster>, Vec<u8>)>),
+}
+
+fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
+    match task {
+        Task::Span(number, pieces) => {
+            let cut = cutter.cut(&pieces);
+            Answer::Span(number, pieces, cut)
+        }
+        Task::Packed(number, bytes) => Answer::Packed(number, bytes.len() as u64, cutter.cut_packed(&bytes)),
+    }
+}
+
+/// What the engine has to work with.
+pub(crate) struct Job<'a> {
+    pub tree: &'a Tree,
+    pub contents: &'a dyn Contents,
+    pub plan: &'a Plan,
+    pub twins: &'a Twins,
+    pub options: &'a PackOptions,
+    pub progress: &'a dyn Progress,
+    /// Where the image will be; what must wait is kept beside it.
+    pub output: &'a Path,
+}
+
+/// Reads, compresses and writes the data of every file. Also returns what could not be read, if that is allowed, and the
+/// tails that the format is to store.
+pub(crate) fn place(
+    job: &Job<'_>,
+    cut: &ClusterCut,
+    out: &mut Output,
+) -> Result<(Placed, Vec<String>, Spool)> {
+    check(job.plan, cut)?;
+    let context = &Context { tree: job.tree, contents: job.contents, plan: job.plan };
+    let bytes_total = job.plan.files.iter().map(|file| context.len(file.node)).sum();
+    job.progress.begin(Stage::Data, job.plan.files.len() as u64, bytes_total);
+    let worker_count = job.options.worker_count();
+    let window_len = (2 * cut.segment_len)
+        .saturating_mul(worker_count as u64)
+        .clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
+    let queue = &TaskQueue::new();
+    std::thread::scope(|scope| {
+        let _closes = CloseOnDrop(queue);
+        let (answers, answered) = channel();
+        for _ in 0..worker_count {
+            let answers = answers.clone();
+            let mut cutter = Cutter::new(context, cut)?;
+            scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
+        }
+        let mut placer = Placer::new(context, cut, job, queue, out);
+        placer.run(&answered, window_len)?;
+        placer.finish()
+    })
+}
+
+/// Figures that the engine relies on.
+fn check(plan: &Plan, cut: &ClusterCut) -> Result<()> {
+    let block_len = cut.block_len;
+    let in_blocks = |len: u64| len > 0 && len.is_multiple_of(u64::from(block_len));
+    let recipe_holds = |recipe: &Recipe| match *recipe {
+        Recipe::Flat { sparse_chunk_len } => sparse_chunk_len.is_none_or(|len| in_blocks(len.into())),
+        Recipe::Chunks { chunk_len } => in_blocks(chunk_len.into()),
+        Recipe::Clusters { cluster_len, .. } => {
+            in_blocks(cluster_len.into())
+                && cut.decoded_len_max / 2 >= cluster_len
+                && (!cut.byte_aligned || cut.segment_len.is_multiple_of(u64::from(cluster_len)))
+        }
+    };
+    let holds = block_len.is_power_of_two()
+        && plan.data_start.is_multiple_of(u64::from(block_len))
+        && in_blocks(cut.segment_len)
+        && cut.segment_len <= 1 << 30
+        && cut.recipes.iter().all(recipe_holds)
+        && usize::from(cut.packed_recipe) < cut.recipes.len()
+        && plan.files.iter().all(|file| usize::from(file.recipe) < cut.recipes.len());
+    if holds { Ok(()) } else { Err(Error::failed("internal: the format's plan of clusters does not add up")) }
+}

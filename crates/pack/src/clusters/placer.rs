@@ -1,0 +1,397 @@
+//! Takes what workers cut, in plan order, and decides and writes: which chunk, tail or run of zeros is there already,
+//! what comes next in the image, and what each file's rows are.
+
+use super::chunks::SeenChunks;
+use super::cutter::{CutPiece, CutSpan, CutTail};
+use super::files::Rows;
+use super::packed::PackedStream;
+use super::shape::{End, flat_end, piece_len};
+use super::stored::{CutCluster, CutForm};
+use super::{Answer, Job, Task};
+use crate::context::{Context, Piece};
+use crate::failures::Failures;
+use crate::output::Output;
+use crate::queue::{InOrder, TaskQueue};
+use crate::seen::{SeenTails, TailBytes};
+use crate::spans::{SPAN_LEN, Spans};
+use crate::spool::Spool;
+use packfs_core::{
+    Cluster, ClusterCut, ClusterForm, Error, FileForm, FilePlace, InlineTail, Placed, Result, TailPlace,
+};
+use std::collections::{HashMap, VecDeque};
+use std::sync::mpsc::Receiver;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Inline tails, and stored parts of the packed stream, kept in memory; more than that lies beside the output.
+const SPOOL_LEN: usize = 16 << 20;
+const COPY_LEN: usize = 1 << 20;
+
+pub(super) struct Placer<'a> {
+    context: &'a Context<'a>,
+    cut: &'a ClusterCut,
+    job: &'a Job<'a>,
+    queue: &'a TaskQueue<Task>,
+    out: &'a mut Output,
+    hash: Xxh3,
+    placed: Placed,
+    failures: Failures,
+    /// Input handed out and not yet taken back.
+    in_flight_len: u64,
+    spans: InOrder<(Vec<Piece>, CutSpan)>,
+    span_lens: VecDeque<u64>,
+    rows: Rows,
+    /// Where shared clusters of zeros lie, by recipe and length.
+    zeros: HashMap<(u16, u32), Cluster>,
+    chunks: SeenChunks<'a>,
+    inline: Spool,
+    seen: SeenTails<'a>,
+    /// Where each seen tail starts in the packed stream.
+    tail_offsets: Vec<u64>,
+    packed: PackedStream,
+    packed_count: u64,
+    packed_done: InOrder<(u64, Vec<CutCluster>, Vec<u8>)>,
+    /// What is stored of the packed stream, until all files are written: the stream lies in one piece behind them.
+    packed_stored: Spool,
+    /// Its rows, as if it started at the image's start.
+    packed_rows: Rows,
+}
+
+impl<'a> Placer<'a> {
+    pub(super) fn new(
+        context: &'a Context<'a>,
+        cut: &'a ClusterCut,
+        job: &'a Job<'a>,
+        queue: &'a TaskQueue<Task>,
+        out: &'a mut Output,
+    ) -> Self {
+        let node_count = context.tree.node_count() as usize;
+        Placer {
+            context,
+            cut,
+            job,
+            queue,
+            out,
+            hash: Xxh3::new(),
+            placed: Placed { files: vec![FilePlace::default(); node_count], ..Placed::default() },
+            failures: Failures::default(),
+            in_flight_len: 0,
+            spans: InOrder::new(),
+            span_lens: VecDeque::new(),
+            rows: Rows::default(),
+            zeros: HashMap::new(),
+            chunks: SeenChunks::new(context),
+            inline: Spool::new(job.output, SPOOL_LEN),
+            seen: SeenTails::new(context),
+            tail_offsets: Vec::new(),
+            packed: PackedStream::new(cut.segment_len),
+            packed_count: 0,
+            packed_done: InOrder::new(),
+            packed_stored: Spool::new(job.output, SPOOL_LEN),
+            packed_rows: Rows::default(),
+        }
+    }
+
+    /// Hands out work and takes it back until all files and the packed stream are cut.
+    pub(super) fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
+        let (cut, context) = (self.cut, self.context);
+        let mut spans = Spans::new(context, self.job.twins, SPAN_LEN, |file| {
+            piece_len(cut, file, context.len(file.node))
+        });
+        let mut span_count = 0;
+        let mut all_handed_out = false;
+        loop {
+            while !all_handed_out && self.in_flight_len < window_len {
+                match spans.next() {
+                    Some((pieces, len)) => {
+                        self.in_flight_len += len;
+                        self.span_lens.push_back(len);
+                        self.queue.push(Task::Span(span_count, pieces));
+                        span_count += 1;
+                    }
+                    None => all_handed_out = true,
+                }
+            }
+            if all_handed_out && self.spans.taken() == span_count {
+                break;
+            }
+            self.take(answered)?;
+        }
+        if let Some(segment) = self.packed.finish() {
+            self.hand_out_packed(segment);
+        }
+        while self.packed_done.taken() < self.packed_count {
+            self.take(answered)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one answer and does all that it makes possible.
+    fn take(&mut self, answered: &Receiver<Option<Answer>>) -> Result<()> {
+        if self.job.progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        match answered.recv() {
+            Ok(Some(Answer::Span(number, pieces, span))) => {
+                self.spans.put(number, (pieces, span));
+                while let Some((pieces, span)) = self.spans.take() {
+                    self.take_span(&pieces, span)?;
+                }
+            }
+            Ok(Some(Answer::Packed(number, len, cut))) => {
+                let (clusters, stored) = cut?;
+                self.packed_done.put(number, (len, clusters, stored));
+                while let Some((len, clusters, stored)) = self.packed_done.take() {
+                    self.take_packed(&clusters, &stored)?;
+                    self.in_flight_len -= len;
+                }
+            }
+            Ok(None) | Err(_) => return Err(Error::failed("internal: a worker thread panicked")),
+        }
+        Ok(())
+    }
+
+    fn take_span(&mut self, pieces: &[Piece], span: CutSpan) -> Result<()> {
+        let mut stored = span.stored.as_slice();
+        for (piece, cut) in pieces.iter().zip(span.pieces) {
+            let node = self.context.node(piece.job);
+            if piece.range.start == 0 {
+                self.rows.begin();
+            }
+            match cut {
+                Ok(cut) => {
+                    let (now, later) = stored.split_at(cut.stored_len);
+                    stored = later;
+                    if !self.failures.is_last(node) {
+                        self.take_piece(piece, cut, now)?;
+                    }
+                }
+                Err(error) if self.job.options.keep_going => {
+                    self.failures.add(node, &error, self.job.progress);
+                    self.rows.drop_file();
+                }
+                Err(error) => return Err(error),
+            }
+            self.job.progress.advance(u64::from(piece.last), piece.range.end - piece.range.start, 0);
+        }
+        self.in_flight_len -= self.span_lens.pop_front().unwrap_or(0);
+        Ok(())
+    }
+
+    fn take_piece(&mut self, piece: &Piece, cut: CutPiece, stored: &[u8]) -> Result<()> {
+        let file = self.context.plan.files[piece.job as usize];
+        if let Some(chunk_len) = cut.chunk_len {
+            self.align()?;
+            self.take_chunks(piece, &cut, stored, chunk_len)?;
+        } else {
+            let plain = |cluster: &CutCluster| cluster.form == CutForm::Is(ClusterForm::Plain);
+            if piece.range.start == 0 && cut.clusters.first().is_some_and(plain) {
+                self.align()?;
+            }
+            self.take_clusters(file.recipe, &cut, stored)?;
+        }
+        let tail = match cut.tail {
+            None => None,
+            Some(CutTail::Inline { bytes, compressed }) => Some(self.keep_inline(&bytes, compressed)?),
+            Some(CutTail::Stream(bytes)) => Some(TailPlace::Packed { offset: self.append_packed(&bytes) }),
+            Some(CutTail::Packed(tail)) => self.take_tail(piece, &tail)?,
+        };
+        if piece.last {
+            let first = self.placed.files[file.node.index()].tail;
+            let place = match cut.chunk_len {
+                Some(_) => self.rows.end_chunks(),
+                None => self.rows.end(self.cut.block_len, tail),
+            };
+            if place.form == FileForm::Flat {
+                self.align()?;
+            }
+            self.placed.files[file.node.index()] = FilePlace { tail: first.or(tail), ..place };
+        } else if tail.is_some() && piece.range.start == 0 {
+            // A file that goes to the packed stream piece by piece lies where its first piece lies.
+            self.placed.files[file.node.index()].tail = tail;
+        }
+        Ok(())
+    }
+
+    /// Writes clusters and notes where they are.
+    fn take_clusters(&mut self, recipe: u16, cut: &CutPiece, mut stored: &[u8]) -> Result<()> {
+        for cluster in &cut.clusters {
+            let (now, later) = stored.split_at(cluster.space as usize);
+            stored = later;
+            let row = match cluster.form {
+                CutForm::Zeros => self.zeros(recipe, cluster.len, cut.zeros.as_deref())?,
+                CutForm::Is(ClusterForm::Hole) => row(cluster, 0, ClusterForm::Hole),
+                CutForm::Is(form) => row(cluster, self.out.position(), form),
+                CutForm::Chunk(_) => row(cluster, self.out.position(), ClusterForm::Plain),
+            };
+            self.rows.push(row, self.cut.block_len);
+            self.write(now)?;
+        }
+        Ok(())
+    }
+
+    /// The cluster that so many zeros of files with this recipe share; written when it is first needed.
+    fn zeros(&mut self, recipe: u16, len: u32, compressed: Option<&[u8]>) -> Result<Cluster> {
+        if let Some(&row) = self.zeros.get(&(recipe, len)) {
+            return Ok(row);
+        }
+        let compressed = compressed.ok_or_else(|| Error::failed("internal: no cluster stands for zeros"))?;
+        let mut block = vec![0; compressed.len().next_multiple_of(self.cut.block_len as usize)];
+        let padding = block.len() - compressed.len();
+        block[padding..].copy_from_slice(compressed);
+        let stored_len = compressed.len() as u32;
+        let row = Cluster { offset: self.out.position(), len, stored_len, form: ClusterForm::Compressed };
+        self.write(&block)?;
+        self.zeros.insert((recipe, len), row);
+        Ok(row)
+    }
+
+    /// Writes the chunks that are not in the image yet.
+    fn take_chunks(
+        &mut self,
+        piece: &Piece,
+        cut: &CutPiece,
+        mut stored: &[u8],
+        chunk_len: u32,
+    ) -> Result<()> {
+        let node = self.context.node(piece.job);
+        let mut offset = piece.range.start;
+        for chunk in &cut.clusters {
+            let (now, later) = stored.split_at(chunk.space as usize);
+            stored = later;
+            let row = match chunk.form {
+                CutForm::Chunk(hash) => {
+                    let bytes = &now[..chunk.len as usize];
+                    let position = self.out.position();
+                    let found = match self.context.plan.dedupe {
+                        true => self.chunks.find(bytes, hash),
+                        false => None,
+                    };
+                    if found.is_none() {
+                        self.chunks.add(bytes, hash, position, node, offset);
+                        self.write(now)?;
+                    }
+                    row(chunk, found.unwrap_or(position), ClusterForm::Plain)
+                }
+                _ => row(chunk, 0, ClusterForm::Hole),
+            };
+            self.rows.push(row, chunk_len);
+            offset += u64::from(chunk.len);
+        }
+        Ok(())
+    }
+
+    fn keep_inline(&mut self, bytes: &[u8], compressed: bool) -> Result<TailPlace> {
+        let id = self.inline.append(bytes)?;
+        Ok(TailPlace::Inline(InlineTail { id, stored_len: bytes.len() as u32, compressed }))
+    }
+
+    /// Finds the same tail in the packed stream, or puts this one there; tails of files without compressed clusters do not
+    /// belong there.
+    fn take_tail(&mut self, piece: &Piece, tail: &TailBytes) -> Result<Option<TailPlace>> {
+        let block_len = self.cut.block_len;
+        let file = self.context.plan.files[piece.job as usize];
+        if tail.bytes.len() < block_len as usize && self.rows.flat_end(block_len) == Some(self.out.position())
+        {
+            if flat_end(self.cut, file.tail) == End::Inline {
+                return self.keep_inline(&tail.bytes, false).map(Some);
+            }
+            let len = tail.bytes.len() as u32;
+            let offset = self.out.position();
+            self.rows.push(Cluster { offset, len, stored_len: len, form: ClusterForm::Plain }, block_len);
+            self.write(&tail.bytes)?;
+            self.align()?;
+            return Ok(None);
+        }
+        if self.cut.share_tails
+            && let Some(earlier) = self.seen.find(tail)?
+        {
+            if piece.range.start == 0 && self.rows.is_empty() {
+                self.placed.duplicate_files += 1;
+                self.placed.duplicate_bytes += tail.bytes.len() as u64;
+            }
+            return Ok(Some(TailPlace::Packed { offset: self.tail_offsets[earlier as usize] }));
+        }
+        self.seen.add(file.node, piece.range.end, tail);
+        let offset = self.append_packed(&tail.bytes);
+        self.tail_offsets.push(offset);
+        Ok(Some(TailPlace::Packed { offset }))
+    }
+
+    fn append_packed(&mut self, bytes: &[u8]) -> u64 {
+        let mut segments = Vec::new();
+        let offset = self.packed.append(bytes, |segment| segments.push(segment));
+        for segment in segments {
+            self.hand_out_packed(segment);
+        }
+        offset
+    }
+
+    fn hand_out_packed(&mut self, segment: Vec<u8>) {
+        self.in_flight_len += segment.len() as u64;
+        self.queue.push_urgent(Task::Packed(self.packed_count, segment));
+        self.packed_count += 1;
+    }
+
+    fn take_packed(&mut self, clusters: &[CutCluster], mut stored: &[u8]) -> Result<()> {
+        for cluster in clusters {
+            let (now, later) = stored.split_at(cluster.space as usize);
+            stored = later;
+            let CutForm::Is(form) = cluster.form else {
+                return Err(Error::failed("internal: the packed stream has neither holes nor chunks"));
+            };
+            let offset = self.packed_stored.append(now)?;
+            self.packed_rows.push(row(cluster, offset, form), self.cut.block_len);
+        }
+        Ok(())
+    }
+
+    fn align(&mut self) -> Result<()> {
+        let position = self.out.position();
+        let padding = position.next_multiple_of(self.cut.block_len.into()) - position;
+        self.write(&vec![0; padding as usize])
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.job.progress.advance(0, 0, bytes.len() as u64);
+        self.hash.update(bytes);
+        self.out.append(bytes)
+    }
+
+    /// Writes the packed stream and gives every duplicate its original's place.
+    pub(super) fn finish(mut self) -> Result<(Placed, Vec<String>, Spool)> {
+        self.align()?;
+        self.place_packed()?;
+        self.align()?;
+        self.placed.clusters = self.rows.clusters;
+        let skipped = self.job.twins.place(self.context, self.failures, self.job.progress, &mut self.placed);
+        self.placed.data_end = self.out.position();
+        self.placed.data_hash = self.hash.digest128();
+        Ok((self.placed, skipped, self.inline))
+    }
+
+    fn place_packed(&mut self) -> Result<()> {
+        if self.packed.len() == 0 {
+            return Ok(());
+        }
+        let start = self.out.position();
+        let mut buf = vec![0; COPY_LEN];
+        let mut at = 0;
+        while at < self.packed_stored.len() {
+            let len = (self.packed_stored.len() - at).min(COPY_LEN as u64) as usize;
+            self.packed_stored.read(at, &mut buf[..len])?;
+            self.write(&buf[..len])?;
+            at += len as u64;
+        }
+        self.rows.begin();
+        for row in std::mem::take(&mut self.packed_rows.clusters) {
+            self.rows.clusters.push(Cluster { offset: start + row.offset, ..row });
+        }
+        let place = self.rows.end(self.cut.block_len, None);
+        self.placed.packed = Some((place, self.packed.len()));
+        Ok(())
+    }
+}
+
+fn row(cluster: &CutCluster, offset: u64, form: ClusterForm) -> Cluster {
+    Cluster { offset, len: cluster.len, stored_len: cluster.stored_len, form }
+}

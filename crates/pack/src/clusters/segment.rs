@@ -1,0 +1,246 @@
+//! Cuts a stretch of a file into clusters, each filled with as much input as fits.
+//!
+//! Every cluster but a stretch's last holds at least as much input as it takes space, so no unit of `block_len` bytes of
+//! input sees two clusters start, and one that takes several blocks reaches past the whole unit that follows its start:
+//! what EROFS's indexes ask for, as stretches start at multiples of the unit. What does not shrink is stored in plain
+//! blocks. Knows neither files nor images.
+
+use super::doubt::{Doubt, all_looks_incompressible};
+use super::fit::{Fit, FitEncoder};
+use super::shape::End;
+use super::stored::{CutForm, Stored};
+use packfs_core::{ClusterForm, Error, Result};
+
+/// The figures that cuts are made by, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measures {
+    pub block_len: usize,
+    /// Most stored bytes of a cluster; with `byte_aligned` bytes of input.
+    pub cluster_len: usize,
+    pub decoded_len_max: usize,
+    pub byte_aligned: bool,
+}
+
+/// What is left at the end of the stretch and is not among its clusters.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    Nothing,
+    /// From here on: for the packed stream.
+    Packed(usize),
+    /// From here on: for the format, stored so.
+    Inline {
+        start: usize,
+        bytes: Vec<u8>,
+        compressed: bool,
+    },
+}
+
+/// Cuts `input`, which starts at a multiple of the block, into `out`.
+pub(super) fn cut(
+    measures: Measures,
+    input: &[u8],
+    end: End,
+    encoder: &mut dyn FitEncoder,
+    scratch: &mut Vec<u8>,
+    out: &mut Stored,
+) -> Result<Rest> {
+    scratch.resize(measures.cluster_len.max(measures.block_len), 0);
+    if measures.byte_aligned {
+        return cut_fixed_input(measures, input, end, encoder, scratch, out);
+    }
+    let mut doubt = Doubt::new(measures.block_len, measures.cluster_len);
+    // A short stretch would go to the packed stream without a try.
+    if end == End::Packed && all_looks_incompressible(input, measures.block_len) {
+        doubt.fail(0);
+    }
+    Stretch { measures, input, at: 0, filled_with: None, doubt, encoder, scratch, out }.cut(end)
+}
+
+/// Clusters of so much input, without padding.
+fn cut_fixed_input(
+    measures: Measures,
+    input: &[u8],
+    end: End,
+    encoder: &mut dyn FitEncoder,
+    scratch: &mut [u8],
+    out: &mut Stored,
+) -> Result<Rest> {
+    let mut at = 0;
+    for raw in input.chunks(measures.cluster_len) {
+        if end == End::Packed && raw.len() < measures.cluster_len {
+            return Ok(Rest::Packed(at));
+        }
+        // A saving of less than one part in 32 is not worth decoding.
+        let room = raw.len() - 1 - raw.len() / 32;
+        let fit = fit(encoder, raw, &mut scratch[..room])?;
+        if fit.consumed == raw.len() {
+            out.push_compressed(raw.len(), &scratch[..fit.written], 1);
+        } else {
+            out.push_plain(raw, 1);
+        }
+        at += raw.len();
+    }
+    Ok(Rest::Nothing)
+}
+
+fn fit(encoder: &mut dyn FitEncoder, src: &[u8], dst: &mut [u8]) -> Result<Fit> {
+    let (src_len, dst_len) = (src.len(), dst.len());
+    if dst_len == 0 {
+        return Ok(Fit { consumed: 0, written: 0 });
+    }
+    let fit = encoder.compress_to_fit(src, dst).map_err(Error::failed)?;
+    if fit.consumed > src_len || fit.written > dst_len || (fit.consumed > 0) != (fit.written > 0) {
+        return Err(Error::failed("internal: an encoder says that it did what it cannot have done"));
+    }
+    Ok(fit)
+}
+
+struct Stretch<'a> {
+    measures: Measures,
+    input: &'a [u8],
+    at: usize,
+    /// How much input the last cluster took.
+    filled_with: Option<usize>,
+    doubt: Doubt,
+    encoder: &'a mut dyn FitEncoder,
+    scratch: &'a mut [u8],
+    out: &'a mut Stored,
+}
+
+impl Stretch<'_> {
+    fn cut(mut self, end: End) -> Result<Rest> {
+        while self.at < self.input.len() {
+            let rest = match end {
+                End::Own => self.next_cluster(end)?,
+                End::Packed if self.is_for_packed_stream() => Some(Rest::Packed(self.at)),
+                End::Packed => self.next_cluster(end)?,
+                End::Inline if self.rest().len() <= self.measures.block_len => self.inline_rest()?,
+                End::Inline => self.next_cluster(end)?,
+            };
+            if let Some(rest) = rest {
+                return Ok(rest);
+            }
+        }
+        Ok(Rest::Nothing)
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.input[self.at..]
+    }
+
+    /// Whether the rest of the stretch would not fill a cluster, as far as can be told without compressing it.
+    fn is_for_packed_stream(&self) -> bool {
+        let Measures { block_len, cluster_len, .. } = self.measures;
+        let rest_len = self.rest().len();
+        match self.filled_with {
+            _ if self.doubt.failed() => rest_len < block_len,
+            Some(filled_with) => rest_len <= block_len || rest_len < filled_with / 4 * 3,
+            None => rest_len <= 2 * cluster_len,
+        }
+    }
+
+    /// Cuts one cluster off the rest; says what is left if that is not for a cluster.
+    fn next_cluster(&mut self, end: End) -> Result<Option<Rest>> {
+        let Measures { block_len, cluster_len, decoded_len_max, .. } = self.measures;
+        let rest = &self.input[self.at..];
+        if rest.len() <= block_len || self.doubt.says_plain(self.at, rest) {
+            self.push_plain();
+            return Ok(None);
+        }
+        let room = cluster_len.min((rest.len() - 1) / block_len * block_len);
+        let window = &rest[..rest.len().min(decoded_len_max)];
+        let found = fit(self.encoder, window, &mut self.scratch[..room])?;
+        if !self.is_gain(&found) {
+            self.doubt.fail(self.at);
+            self.push_plain();
+            return Ok(None);
+        }
+        if found.consumed == rest.len() {
+            let waste = found.written.next_multiple_of(block_len) - found.written;
+            match end {
+                End::Packed if waste > block_len / 8 => return Ok(Some(Rest::Packed(self.at))),
+                End::Inline if found.written < block_len => {
+                    let bytes = self.scratch[..found.written].to_vec();
+                    return Ok(Some(Rest::Inline { start: self.at, bytes, compressed: true }));
+                }
+                End::Inline if waste > block_len / 8 => return self.fill_whole_blocks(found.written),
+                _ => {}
+            }
+        }
+        self.push_compressed(&found);
+        Ok(None)
+    }
+
+    /// The rest compresses to `written` bytes; instead of a short last block, fills those before it, so that what is left can
+    /// be inline.
+    fn fill_whole_blocks(&mut self, written: usize) -> Result<Option<Rest>> {
+        let Measures { block_len, decoded_len_max, .. } = self.measures;
+        let rest = &self.input[self.at..];
+        let window = &rest[..rest.len().min(decoded_len_max)];
+        let room = written / block_len * block_len;
+        let all = self.scratch[..written].to_vec();
+        let found = match room {
+            0 => Fit { consumed: 0, written: 0 },
+            _ => fit(self.encoder, window, &mut self.scratch[..room])?,
+        };
+        if found.consumed < rest.len() && found.consumed > 0 && self.is_gain(&found) {
+            self.push_compressed(&found);
+        } else {
+            self.scratch[..written].copy_from_slice(&all);
+            self.push_compressed(&Fit { consumed: self.rest().len(), written });
+        }
+        Ok(None)
+    }
+
+    /// Whether a cluster takes so much less space than its input that it is worth decoding, and fulfils what the module
+    /// promises.
+    fn is_gain(&self, found: &Fit) -> bool {
+        let block_len = self.measures.block_len;
+        let space = found.written.next_multiple_of(block_len);
+        match found.consumed == self.rest().len() {
+            true => found.consumed.next_multiple_of(block_len) > space,
+            false => found.consumed >= space + space / 32,
+        }
+    }
+
+    /// The format keeps a rest of up to a block, compressed if that helps; a whole block that does not shrink it cannot keep.
+    fn inline_rest(&mut self) -> Result<Option<Rest>> {
+        // Indexes of a compressed file take 16 bytes or more.
+        const INDEX_LEN: usize = 16;
+        let start = self.at;
+        let rest = &self.input[start..];
+        let index_len = if self.filled_with.is_some() { 0 } else { INDEX_LEN };
+        let room = rest.len().saturating_sub(1 + index_len);
+        if !self.doubt.failed() {
+            let found = fit(self.encoder, rest, &mut self.scratch[..room])?;
+            if found.consumed == rest.len() {
+                let bytes = self.scratch[..found.written].to_vec();
+                return Ok(Some(Rest::Inline { start, bytes, compressed: true }));
+            }
+        }
+        if rest.len() == self.measures.block_len {
+            self.push_plain();
+            return Ok(None);
+        }
+        Ok(Some(Rest::Inline { start, bytes: rest.to_vec(), compressed: false }))
+    }
+
+    fn push_plain(&mut self) {
+        let rest = &self.input[self.at..];
+        let raw = &rest[..rest.len().min(self.measures.block_len)];
+        self.out.push_plain(raw, self.measures.block_len);
+        self.at += raw.len();
+    }
+
+    fn push_compressed(&mut self, found: &Fit) {
+        self.out.push_compressed(found.consumed, &self.scratch[..found.written], self.measures.block_len);
+        self.filled_with = Some(found.consumed);
+        self.at += found.consumed;
+        self.doubt.succeed();
+    }
+}
+
+/// Adds zeros that are known to be zeros.
+pub(super) fn push_zeros(byte_aligned: bool, len: usize, out: &mut Stored) {
+    out.push_empty(len, if byte_aligned { CutForm::Is(ClusterForm::Hole) } else { CutForm::Zeros });
+}

@@ -1,0 +1,107 @@
+//! How one file is to be stored, as far as the plan and its length alone tell.
+
+use packfs_core::{ClusterCut, FileJob, Recipe, Tail};
+
+/// Whole files up to so many blocks are compared with others as tails of the packed stream, while they are packed; longer
+/// ones before, since what turns out incompressible does not go there.
+const COMPARED_BLOCKS: u64 = 4;
+/// Files shorter than so many full clusters go to the packed stream as a whole: in most of them the first cluster
+/// would take nearly everything, and the rest would still have to go there.
+const PACKED_CLUSTERS: u64 = 2;
+
+/// What becomes of the end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It has blocks of its own.
+    Own,
+    /// The format keeps it.
+    Inline,
+    /// It goes to the packed stream.
+    Packed,
+}
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All of it goes to the packed stream, in one go, unless it looks incompressible.
+    Whole,
+    /// All of it goes to the packed stream, piece by piece.
+    Stream,
+    /// As it is; in chunks if the source knows of holes.
+    Flat {
+        /// Length of such chunks.
+        sparse_chunk_len: Option<u32>,
+        /// Its last short block.
+        end: End,
+    },
+    /// As it is, in chunks.
+    Chunks {
+        /// Length of all but the last.
+        chunk_len: u32,
+    },
+    /// Compressed.
+    Clusters {
+        /// What becomes of what does not fill a cluster.
+        end: End,
+    },
+}
+
+/// The shape of a file of `len` bytes.
+pub(super) fn shape(cut: &ClusterCut, job: &FileJob, len: u64) -> Shape {
+    let whole_max = match cut.recipes.get(usize::from(job.recipe)) {
+        Some(Recipe::Clusters { cluster_len, .. }) if cut.byte_aligned => u64::from(*cluster_len) - 1,
+        Some(Recipe::Clusters { cluster_len, .. }) => PACKED_CLUSTERS * u64::from(*cluster_len),
+        _ => COMPARED_BLOCKS * u64::from(cut.block_len),
+    };
+    if job.tail == Tail::SharedWhole {
+        return if len <= whole_max { Shape::Whole } else { Shape::Stream };
+    }
+    match cut.recipes.get(usize::from(job.recipe)) {
+        Some(&Recipe::Chunks { chunk_len }) => Shape::Chunks { chunk_len },
+        Some(Recipe::Clusters { .. }) => match job.tail {
+            Tail::Shared if len <= whole_max => Shape::Whole,
+            Tail::Shared => Shape::Clusters { end: End::Packed },
+            // Byte-aligned clusters waste nothing that an inline tail could save, and formats cannot tell them apart.
+            Tail::Inline if !cut.byte_aligned => Shape::Clusters { end: End::Inline },
+            _ => Shape::Clusters { end: End::Own },
+        },
+        Some(&Recipe::Flat { sparse_chunk_len }) => {
+            Shape::Flat { sparse_chunk_len, end: flat_end(cut, job.tail) }
+        }
+        None => Shape::Flat { sparse_chunk_len: None, end: End::Own },
+    }
+}
+
+/// What becomes of the short last block of a file that is stored flat.
+pub(super) fn flat_end(cut: &ClusterCut, tail: Tail) -> End {
+    match tail {
+        Tail::Inline => End::Inline,
+        Tail::Shared | Tail::SharedWhole if cut.inline_flat_tails => End::Inline,
+        _ => End::Own,
+    }
+}
+
+/// Whether a file needs no look before packing to find another that is the same: it is compared later, or has no stored
+/// blocks to share.
+pub(crate) fn is_compared_as_tail(cut: &ClusterCut, job: &FileJob, len: u64) -> bool {
+    let block_len = u64::from(cut.block_len);
+    match shape(cut, job, len) {
+        Shape::Whole => len <= COMPARED_BLOCKS * block_len,
+        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline } => len < block_len,
+        _ => false,
+    }
+}
+
+/// How much of a file one worker takes at a time.
+pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
+    let stretch = |unit: u32| (crate::spans::SPAN_LEN / u64::from(unit)).max(1) * u64::from(unit);
+    match shape(cut, job, len) {
+        Shape::Whole => len,
+        Shape::Stream => crate::spans::SPAN_LEN,
+        Shape::Clusters { .. } => cut.segment_len,
+        Shape::Chunks { chunk_len } => stretch(chunk_len),
+        Shape::Flat { sparse_chunk_len, .. } => {
+            stretch(sparse_chunk_len.unwrap_or(cut.block_len).max(cut.block_len))
+        }
+    }
+}

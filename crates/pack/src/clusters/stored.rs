@@ -1,0 +1,82 @@
+//! What workers hand back: stored bytes, and what they are.
+
+use packfs_core::ClusterForm;
+
+/// What a stored part of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CutForm {
+    /// As in the image.
+    Is(ClusterForm),
+    /// So many zeros that a cluster shared by all of them stands for them; nothing is stored here.
+    Zeros,
+    /// A chunk with this hash, as it is: stored unless it was before.
+    Chunk(u128),
+}
+
+/// A run of a file's bytes and how it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CutCluster {
+    /// How many bytes of the file.
+    pub len: u32,
+    /// How many bytes are stored, padding not counted.
+    pub stored_len: u32,
+    /// How many bytes it takes, padding included.
+    pub space: u32,
+    /// What it is.
+    pub form: CutForm,
+}
+
+/// Stored bytes and the clusters in them, one behind the other.
+#[derive(Default)]
+pub(super) struct Stored {
+    pub bytes: Vec<u8>,
+    pub clusters: Vec<CutCluster>,
+}
+
+impl Stored {
+    /// Adds bytes as they are, filled up to a multiple of `unit`; whole units join those before.
+    pub(super) fn push_plain(&mut self, raw: &[u8], unit: usize) {
+        self.bytes.extend_from_slice(raw);
+        let space = raw.len().next_multiple_of(unit);
+        self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
+        let (len, space) = (raw.len() as u32, space as u32);
+        match self.clusters.last_mut() {
+            Some(last) if last.form == CutForm::Is(ClusterForm::Plain) && last.len == last.space => {
+                last.len += len;
+                last.stored_len += len;
+                last.space += space;
+            }
+            _ => {
+                let form = CutForm::Is(ClusterForm::Plain);
+                self.clusters.push(CutCluster { len, stored_len: len, space, form });
+            }
+        }
+    }
+
+    /// Adds a compressed cluster that decodes to `len` bytes, behind the zeros that fill it up to a multiple of `unit`.
+    pub(super) fn push_compressed(&mut self, len: usize, compressed: &[u8], unit: usize) {
+        let space = compressed.len().next_multiple_of(unit);
+        self.bytes.resize(self.bytes.len() + (space - compressed.len()), 0);
+        self.bytes.extend_from_slice(compressed);
+        self.clusters.push(CutCluster {
+            len: len as u32,
+            stored_len: compressed.len() as u32,
+            space: space as u32,
+            form: CutForm::Is(ClusterForm::Compressed),
+        });
+    }
+
+    /// Adds a chunk, filled up to a multiple of `unit`.
+    pub(super) fn push_chunk(&mut self, raw: &[u8], hash: u128, unit: usize) {
+        self.bytes.extend_from_slice(raw);
+        let space = raw.len().next_multiple_of(unit);
+        self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
+        let (len, space) = (raw.len() as u32, space as u32);
+        self.clusters.push(CutCluster { len, stored_len: len, space, form: CutForm::Chunk(hash) });
+    }
+
+    /// Adds bytes that take no space.
+    pub(super) fn push_empty(&mut self, len: usize, form: CutForm) {
+        self.clusters.push(CutCluster { len: len as u32, stored_len: 0, space: 0, form });
+    }
+}

@@ -1,0 +1,52 @@
+//! Cuts a plan's files into the spans that workers take: one long piece, or many small files.
+
+use crate::context::{Context, Piece};
+use crate::twins::Twins;
+use packfs_core::FileJob;
+
+/// Input of one span, unless a single piece is longer.
+pub(crate) const SPAN_LEN: u64 = 512 << 10;
+/// Files in one span.
+const SPAN_PIECES: usize = 128;
+
+/// Yields the spans of a plan, in plan order.
+pub(crate) struct Spans<'a, F> {
+    context: &'a Context<'a>,
+    twins: &'a Twins,
+    span_len: u64,
+    piece_len: F,
+    next_job: u32,
+    next_offset: u64,
+}
+
+impl<'a, F: Fn(&FileJob) -> u64> Spans<'a, F> {
+    /// Spans of at most `span_len` bytes; files longer than their `piece_len` are cut into pieces of that length.
+    pub(crate) fn new(context: &'a Context<'a>, twins: &'a Twins, span_len: u64, piece_len: F) -> Self {
+        Spans { context, twins, span_len, piece_len, next_job: 0, next_offset: 0 }
+    }
+
+    /// The pieces of the next span and their length together.
+    pub(crate) fn next(&mut self) -> Option<(Vec<Piece>, u64)> {
+        let mut pieces = Vec::new();
+        let mut len = 0;
+        while let Some(job) = self.context.plan.files.get(self.next_job as usize) {
+            let file_len = self.context.len(job.node);
+            if self.twins.original(job.node).is_some() || file_len == 0 {
+                self.next_job += 1;
+                continue;
+            }
+            let rest = file_len - self.next_offset;
+            if pieces.len() == SPAN_PIECES || (len + rest > self.span_len && !pieces.is_empty()) {
+                break;
+            }
+            let range = self.next_offset..self.next_offset + rest.min((self.piece_len)(job));
+            let last = range.end == file_len;
+            let piece = Piece { job: self.next_job, range, last };
+            (self.next_job, self.next_offset) =
+                if last { (piece.job + 1, 0) } else { (piece.job, piece.range.end) };
+            len += piece.range.end - piece.range.start;
+            pieces.push(piece);
+        }
+        (!pieces.is_empty()).then_some((pieces, len))
+    }
+}

@@ -1,0 +1,223 @@
+//! A format that plans what a test asks for and keeps what the engine answers.
+
+use packfs_core::codec::CodecSettings;
+use packfs_core::{
+    ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath, InlineTail, InlineTails,
+    Loss, Meta, NodeKind, PackFormat, Placed, Plan, Progress, Recipe, Result, Section, Silent, Tail,
+    TailPlace, Tree, TreeBuilder, Xattrs,
+};
+use packfs_pack::{PackOptions, PackReport, pack};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The figures of a small format: blocks of 512 bytes, clusters of four of them.
+pub const BLOCK_LEN: u32 = 512;
+pub const CLUSTER_LEN: u32 = 2048;
+pub const SEGMENT_LEN: u64 = 16 << 10;
+
+pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
+    ClusterCut {
+        block_len: BLOCK_LEN,
+        recipes: vec![
+            Recipe::Clusters { codec, cluster_len },
+            Recipe::Flat { sparse_chunk_len: None },
+            Recipe::Chunks { chunk_len: 2 * BLOCK_LEN },
+        ],
+        packed_recipe: 0,
+        segment_len: SEGMENT_LEN,
+        byte_aligned: false,
+        share_ranges: false,
+        decoded_len_max: 8 * CLUSTER_LEN,
+        share_tails: true,
+        inline_flat_tails: true,
+    }
+}
+
+/// Files in memory whose holes are known where `sparse`: every block of zeros. Files by [`ContentId`].
+#[derive(Default)]
+pub struct Files {
+    pub all: Vec<Vec<u8>>,
+    pub sparse: bool,
+    /// Files whose last byte cannot be read.
+    pub broken: Vec<usize>,
+}
+
+impl Files {
+    pub fn new(all: Vec<Vec<u8>>) -> Self {
+        Files { all, ..Files::default() }
+    }
+
+    pub fn tree(&self) -> Tree {
+        let mut builder = TreeBuilder::new(Meta::default());
+        for (index, bytes) in self.all.iter().enumerate() {
+            let path = ImagePath::parse(format!("f{index:05}").as_bytes()).unwrap();
+            let kind = NodeKind::File { len: bytes.len() as u64, content: ContentId(index as u64) };
+            builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+}
+
+struct Opened<'a> {
+    bytes: &'a [u8],
+    sparse: bool,
+    broken: bool,
+}
+
+impl Contents for Files {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let index = id.0 as usize;
+        let broken = self.broken.contains(&index);
+        Ok(Box::new(Opened { bytes: &self.all[index], sparse: self.sparse, broken }))
+    }
+}
+
+impl ContentReader for Opened<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let range = offset as usize..offset as usize + buf.len();
+        if self.broken && range.end == self.bytes.len() {
+            return Err(Error::failed("the disk is broken"));
+        }
+        buf.copy_from_slice(&self.bytes[range]);
+        Ok(())
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        let len = self.bytes.len() as u64;
+        if !self.sparse {
+            return Ok((offset < len).then_some(offset..len));
+        }
+        let block = u64::from(BLOCK_LEN);
+        let is_hole = |at: u64| {
+            let start = at / block * block;
+            self.bytes[start as usize..(start + block).min(len) as usize].iter().all(|&b| b == 0)
+        };
+        let mut start = offset;
+        while start < len && is_hole(start) {
+            start = (start / block + 1) * block;
+        }
+        let mut end = start;
+        while end < len && !is_hole(end) {
+            end = (end / block + 1) * block;
+        }
+        Ok((start < len).then(|| start..end.min(len)))
+    }
+}
+
+/// Places, and inline tails by their id.
+pub type Answer = (Placed, HashMap<u64, Vec<u8>>);
+
+pub struct Fake {
+    pub cut: ClusterCut,
+    pub job: fn(u64) -> (Tail, u16),
+    pub dedupe: bool,
+    pub holes: bool,
+    pub answer: Mutex<Option<Answer>>,
+}
+
+impl Fake {
+    pub fn new(cut: ClusterCut, job: fn(u64) -> (Tail, u16)) -> Self {
+        Fake { cut, job, dedupe: true, holes: true, answer: Mutex::new(None) }
+    }
+}
+
+const DATA_START: u64 = 4096;
+
+impl PackFormat for Fake {
+    fn format_name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn codec_name(&self) -> String {
+        String::new()
+    }
+
+    fn plan(&self, tree: &Tree) -> Result<Plan> {
+        let files = tree.nodes().filter_map(|(node, row)| match row.kind {
+            NodeKind::File { len, content } if len > 0 => {
+                let (tail, recipe) = (self.job)(content.0);
+                Some(FileJob { node, tail, recipe })
+            }
+            _ => None,
+        });
+        Ok(Plan {
+            data_start: DATA_START,
+            cut: Cut::FixedOutput(self.cut.clone()),
+            block_codec: None,
+            shared_codec: None,
+            files: files.collect(),
+            dedupe: self.dedupe,
+            holes: self.holes,
+            losses: Vec::<Loss>::new(),
+        })
+    }
+
+    fn layout(
+        &self,
+        _: &Tree,
+        _: &Plan,
+        placed: &Placed,
+        tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        let mut inline = HashMap::new();
+        for place in &placed.files {
+            if let Some(TailPlace::Inline(tail)) = place.tail {
+                let InlineTail { id, stored_len, .. } = tail;
+                let mut bytes = Vec::new();
+                tails.read(tail, &mut bytes)?;
+                assert_eq!(bytes.len(), stored_len as usize);
+                inline.insert(id, bytes);
+            }
+        }
+        let kept = Placed {
+            files: placed.files.clone(),
+            blocks: Vec::new(),
+            clusters: placed.clusters.clone(),
+            shared: Vec::new(),
+            failed: placed.failed.clone(),
+            ..*placed
+        };
+        *self.answer.lock().unwrap() = Some((kept, inline));
+        put(Section { owner: "head", offset: 0, bytes: vec![0; DATA_START as usize] })
+    }
+
+    fn padding(&self) -> u64 {
+        1
+    }
+}
+
+/// What packing gave.
+pub struct Packed {
+    pub tree: Tree,
+    pub cut: ClusterCut,
+    pub plan: Plan,
+    pub placed: Placed,
+    pub inline: HashMap<u64, Vec<u8>>,
+    pub image: Vec<u8>,
+    pub report: PackReport,
+}
+
+pub fn try_pack(
+    format: &Fake,
+    files: &Files,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Packed> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image");
+    let tree = files.tree();
+    let options = PackOptions { sync: false, ..options.clone() };
+    let result = pack(&tree, files, format, &path, &options, progress);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), usize::from(result.is_ok()));
+    let report = result?;
+    let (placed, inline) = format.answer.lock().unwrap().take().unwrap();
+    let plan = format.plan(&tree)?;
+    let image = std::fs::read(&path).unwrap();
+    Ok(Packed { tree, cut: format.cut.clone(), plan, placed, inline, image, report })
+}
+
+pub fn pack_with(format: &Fake, files: &Files, jobs: usize) -> Packed {
+    try_pack(format, files, &PackOptions { jobs, ..PackOptions::default() }, &Silent).unwrap()
+}

@@ -1,0 +1,83 @@
+//! What is the same is stored once.
+
+use crate::check::{check, place};
+use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};
+use packfs_core::codec::CodecSettings;
+use packfs_core::{Tail, TailPlace};
+use packfs_testkit::Random;
+
+const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
+
+#[test]
+fn the_same_file_twice_costs_once_whatever_it_is() {
+    let mut random = Random::new(10);
+    let once = [random.text(100), random.text(100_000), random.noise(5000), random.noise(100_001)];
+    let twice = Files::new([once.clone(), once.clone()].concat());
+    let once = Files::new(once.to_vec());
+    for job in [
+        |_| (Tail::Own, 0),
+        |_| (Tail::Shared, 0),
+        |_| (Tail::SharedWhole, 0),
+        |_| (Tail::Own, 1),
+        |_| (Tail::Own, 2),
+    ] as [fn(u64) -> _; 5]
+    {
+        let packed = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), job), &twice, 2);
+        check(&packed, &twice);
+        let alone = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), job), &once, 2);
+        assert_eq!(packed.report.data_len, alone.report.data_len);
+        assert_eq!(packed.report.duplicate_files, 4);
+        assert_eq!(packed.report.duplicate_bytes, 100 + 100_000 + 5000 + 100_001);
+        for index in 0..4 {
+            assert_eq!(place(&packed, index), place(&packed, index + 4));
+        }
+    }
+}
+
+#[test]
+fn equal_tails_lie_in_the_packed_stream_once() {
+    let mut random = Random::new(11);
+    let tail = random.text(333);
+    let files = Files::new(vec![random.text(4000), tail.clone(), random.text(90), tail.clone(), tail]);
+    let packed = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Shared, 0)), &files, 2);
+    check(&packed, &files);
+    assert_eq!(packed.placed.packed.unwrap().1, 4000 + 333 + 90);
+    assert_eq!(place(&packed, 1).tail, place(&packed, 4).tail);
+
+    let mut apart = cut(LZ4, CLUSTER_LEN);
+    apart.share_tails = false;
+    let packed = pack_with(&Fake::new(apart, |_| (Tail::Shared, 0)), &files, 2);
+    check(&packed, &files);
+    assert_eq!(packed.placed.packed.unwrap().1, 4000 + 3 * 333 + 90);
+}
+
+#[test]
+fn equal_chunks_are_stored_once() {
+    let mut random = Random::new(12);
+    let chunk = random.noise(2 * BLOCK_LEN as usize);
+    let files = Files::new(vec![
+        [chunk.clone(), random.noise(2048), chunk.clone(), chunk.clone()].concat(),
+        [random.noise(1024), chunk.clone(), chunk[..700].to_vec()].concat(),
+        [random.noise(1024), chunk[..700].to_vec()].concat(),
+    ]);
+    let packed = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Own, 2)), &files, 2);
+    check(&packed, &files);
+    assert_eq!(packed.report.data_len, 1024 + 2048 + 1024 + 1024 + 1024);
+    let apart = Fake { dedupe: false, ..Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Own, 2)) };
+    let packed = pack_with(&apart, &files, 2);
+    check(&packed, &files);
+    assert_eq!(packed.report.data_len, 1024 * 5 + 1024 * 3 + 1024 * 2);
+}
+
+#[test]
+fn inline_tails_are_kept_for_each_file() {
+    let mut random = Random::new(13);
+    let files = Files::new((0..200).map(|i| random.text(i * 37 + 1)).collect());
+    for recipe in [|_| (Tail::Inline, 0), |_| (Tail::Inline, 1)] as [fn(u64) -> _; 2] {
+        let packed = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), recipe), &files, 2);
+        check(&packed, &files);
+        let inline =
+            (0..200).filter(|&i| matches!(place(&packed, i).tail, Some(TailPlace::Inline(_)))).count();
+        assert!(inline > 150, "{inline}");
+    }
+}
