@@ -1,14 +1,16 @@
-//! Block compression: every codec behind one [`Encoder`] and one [`Decoder`] trait, and one table of what users can
-//! name.
+//! Block compression: every codec behind one [`Encoder`] and one [`Decoder`] trait, those that can fill an output of
+//! fixed length behind [`FitEncoder`], and one table of what users can name.
 //!
 //! This crate owns all compressors, their C libraries and their unsafe code. One block is one call: no codec keeps
 //! anything of one block for the next, so the same block with the same settings gives the same bytes from any encoder
 //! on any thread. Formats, files and threads are other crates' concern; so is what an image's header can record.
 #![deny(unsafe_code)]
 
+mod bisect;
 mod coder;
 mod deflate;
 mod error;
+mod fit;
 mod lz4;
 mod lzma;
 pub mod lzo;
@@ -22,6 +24,7 @@ mod zstd;
 
 pub use coder::{Decoder, Decoders, Encoder, decoder, encoder};
 pub use error::{DecodeError, EncodeError, SettingsError};
+pub use fit::{Fit, FitEncoder, fit_encoder};
 pub use lzma::DICT_LEN_MAX;
 pub use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
 pub use spec::{CodecSpec, DictLens};

@@ -119,7 +119,7 @@ pub enum CodecSettings {
     },
     /// Raw DEFLATE.
     Deflate {
-        /// 0 (literals only) to 12 (smallest); 10 to 12 search for near-optimal parses.
+        /// 0 (stored) to 12 (smallest); 10 to 12 search for near-optimal parses.
         level: u8,
     },
     /// LZMA1, MicroLZMA.

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::Fit;
+
 // `lz4-sys` compiles these (lz4.h, lz4hc.h) but declares none of them.
 unsafe extern "C" {
     fn LZ4_decompress_safe_partial(
@@ -20,6 +22,22 @@ unsafe extern "C" {
         src_len: c_int,
         dst_len: c_int,
         acceleration: c_int,
+    ) -> c_int;
+    fn LZ4_compress_destSize_extState(
+        state: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_len: *mut c_int,
+        dst_len: c_int,
+        acceleration: c_int,
+    ) -> c_int;
+    fn LZ4_compress_HC_destSize(
+        state: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_len: *mut c_int,
+        dst_len: c_int,
+        level: c_int,
     ) -> c_int;
     fn LZ4_compress_HC_extStateHC(
         state: *mut c_void,
@@ -48,7 +66,7 @@ impl FastState {
         let (src_len, dst_len) = lengths(src, dst)?;
         // SAFETY: the state has LZ4_sizeofState bytes, 8-byte aligned, and this call initialises it; the pointers are
         // valid for the lengths given.
-        written(unsafe {
+        written_len(unsafe {
             LZ4_compress_fast_extState(
                 self.0.as_mut_ptr().cast(),
                 src.as_ptr().cast(),
@@ -58,6 +76,13 @@ impl FastState {
                 acceleration,
             )
         })
+    }
+}
+
+impl FastState {
+    /// Writes one raw block of as much as fits.
+    pub(super) fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8], acceleration: c_int) -> Fit {
+        fit(LZ4_compress_destSize_extState, &mut self.0, src, dst, acceleration)
     }
 }
 
@@ -75,7 +100,7 @@ impl HighState {
         let (src_len, dst_len) = lengths(src, dst)?;
         // SAFETY: the state has LZ4_sizeofStateHC bytes, 8-byte aligned, and this call initialises it; the pointers are
         // valid for the lengths given.
-        written(unsafe {
+        written_len(unsafe {
             LZ4_compress_HC_extStateHC(
                 self.0.as_mut_ptr().cast(),
                 src.as_ptr().cast(),
@@ -85,6 +110,43 @@ impl HighState {
                 level,
             )
         })
+    }
+}
+
+impl HighState {
+    /// Writes one raw block of as much as fits.
+    pub(super) fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8], level: c_int) -> Fit {
+        fit(LZ4_compress_HC_destSize, &mut self.0, src, dst, level)
+    }
+}
+
+/// [`LZ4_compress_destSize_extState`] and its like.
+type CompressToFit =
+    unsafe extern "C" fn(*mut c_void, *const c_char, *mut c_char, *mut c_int, c_int, c_int) -> c_int;
+
+/// `function` takes states of the length of `state`.
+fn fit(function: CompressToFit, state: &mut [u64], src: &[u8], dst: &mut [u8], setting: c_int) -> Fit {
+    if src.is_empty() || dst.is_empty() {
+        return Fit::default();
+    }
+    let src = &src[..src.len().min(SRC_LEN_MAX)];
+    let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
+    let mut consumed = c_int::try_from(src.len()).unwrap_or(c_int::MAX);
+    // SAFETY: the callers pair function and state, which is 8-byte aligned and initialised by this call; the pointers are
+    // valid for the lengths given, and the consumed length is written to a local.
+    let written = unsafe {
+        function(
+            state.as_mut_ptr().cast(),
+            src.as_ptr().cast(),
+            dst.as_mut_ptr().cast(),
+            &mut consumed,
+            dst_len,
+            setting,
+        )
+    };
+    match (usize::try_from(consumed), written_len(written)) {
+        (Ok(consumed @ 1..), Some(written)) => Fit { consumed, written },
+        _ => Fit::default(),
     }
 }
 
@@ -120,6 +182,6 @@ fn lengths(src: &[u8], dst: &[u8]) -> Option<(c_int, c_int)> {
     Some((src_len, c_int::try_from(dst.len()).unwrap_or(c_int::MAX)))
 }
 
-fn written(len: c_int) -> Option<usize> {
+fn written_len(len: c_int) -> Option<usize> {
     usize::try_from(len).ok().filter(|&len| len > 0)
 }

@@ -5,7 +5,7 @@ mod ffi;
 
 use std::ffi::c_int;
 
-use crate::{DecodeError, Decoder, EncodeError, Encoder};
+use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
 
 /// The fast encoder.
 pub(crate) struct Fast {
@@ -29,6 +29,12 @@ impl Encoder for Fast {
     }
 }
 
+impl FitEncoder for Fast {
+    fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        Ok(self.state.compress_to_fit(src, dst, self.acceleration))
+    }
+}
+
 /// The high compression encoder.
 pub(crate) struct High {
     state: ffi::HighState,
@@ -45,6 +51,12 @@ impl High {
 impl Encoder for High {
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
         Ok(self.state.compress(src, dst, self.level))
+    }
+}
+
+impl FitEncoder for High {
+    fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        Ok(self.state.compress_to_fit(src, dst, self.level))
     }
 }
 

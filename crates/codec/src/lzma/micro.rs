@@ -9,7 +9,7 @@ use super::ffi::{Outcome, Parameters, Stream};
 use super::{
     DICT_LEN_MAX, LZMA_DICT_LEN_MIN, decode, decode_prefix, dict_len_for, encode_error, start_error,
 };
-use crate::{DecodeError, Decoder, EncodeError, Encoder};
+use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
 
 /// The shortest destination that the encoder takes: properties and the five bytes of an empty stream.
 const DST_LEN_MIN: usize = 6;
@@ -30,8 +30,15 @@ impl Micro {
 
 impl Encoder for Micro {
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        let fit = self.compress_to_fit(src, dst)?;
+        Ok((fit.written > 0 && fit.consumed == src.len()).then_some(fit.written))
+    }
+}
+
+impl FitEncoder for Micro {
+    fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
         if dst.len() < DST_LEN_MIN {
-            return Ok(None);
+            return Ok(Fit::default());
         }
         let parameters = self.parameters.ok_or(encode_error(Outcome::Options))?;
         let mut parameters =
@@ -39,7 +46,8 @@ impl Encoder for Micro {
         self.stream.start_micro_encoder(&mut parameters).map_err(encode_error)?;
         let run = self.stream.run(src, dst);
         match run.outcome {
-            Outcome::End => Ok((run.src_len == src.len()).then_some(run.dst_len)),
+            Outcome::End if run.src_len == 0 => Ok(Fit::default()),
+            Outcome::End => Ok(Fit { consumed: run.src_len, written: run.dst_len }),
             outcome => Err(encode_error(outcome)),
         }
     }

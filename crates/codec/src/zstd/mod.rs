@@ -44,6 +44,8 @@ fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
 fn limit_window(context: &mut CCtx<'_>, src_len: usize, log_max: Option<u8>) -> Result<(), EncodeError> {
     let Some(log_max) = log_max.map(u32::from) else { return Ok(()) };
     let log = if src_len > 1 << log_max { log_max } else { LEVELS_OWN };
+    // A frame that did not fit has left the context in its middle.
+    context.reset(ResetDirective::SessionOnly).map_err(encode_error)?;
     context.set_parameter(CParameter::WindowLog(log)).map_err(encode_error)?;
     Ok(())
 }

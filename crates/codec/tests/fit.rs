@@ -1,0 +1,199 @@
+//! Outputs of a fixed length hold as much input as fits, and decode to exactly that.
+
+mod common;
+
+use common::{Noise, noise, program, settings, text};
+use packfs_codec::{Algorithm, CodecSettings, Decoders, Fit, FitEncoder, decoder, encoder, fit_encoder};
+
+/// Every codec that can fill an output, at the edges of its levels.
+const SPECS: [&str; 16] = [
+    "lz4",
+    "lz4,acceleration=9",
+    "lz4hc:0",
+    "lz4hc:3",
+    "lz4hc:12",
+    "microlzma:0",
+    "microlzma:6",
+    "deflate:0",
+    "deflate:1",
+    "deflate:6",
+    "deflate:9",
+    "deflate:12",
+    "zstd:-5",
+    "zstd:1",
+    "zstd:3",
+    "zstd:15",
+];
+
+fn settings_of(spec: &str) -> CodecSettings {
+    match settings(spec, 256 << 10) {
+        CodecSettings::Zstd { level, .. } => CodecSettings::Zstd { level, window_log_max: Some(20) },
+        settings => settings,
+    }
+}
+
+/// Easy, hard and changing inputs.
+fn inputs() -> Vec<Vec<u8>> {
+    let mixed: Vec<u8> =
+        (0..12).flat_map(|i| [noise(3000 + i * 511), text(20_000), vec![i as u8; 7000]].concat()).collect();
+    let few_symbols: Vec<u8> = noise(300_000).into_iter().map(|byte| byte & 3).collect();
+    vec![text(400_000), program(900_000), mixed, few_symbols, vec![0; 2 << 20], noise(100_000)]
+}
+
+/// Fits, and sees to it that what was written decodes to what was consumed.
+fn fit(
+    encoder: &mut dyn FitEncoder,
+    decoders: &mut Decoders,
+    algorithm: Algorithm,
+    src: &[u8],
+    room: usize,
+) -> Fit {
+    let mut dst = vec![0x5A; room + 64];
+    let fit = encoder.compress_to_fit(src, &mut dst[..room]).unwrap();
+    assert!(dst[room..].iter().all(|&byte| byte == 0x5A), "{algorithm}: wrote out of bounds");
+    assert!(fit.consumed <= src.len() && fit.written <= room);
+    assert_eq!(fit.consumed == 0, fit.written == 0);
+    if fit.written > 0 {
+        assert_ne!(dst[0], 0, "{algorithm}: begins like padding");
+        let mut plain = vec![0; fit.consumed];
+        let decoded = decoders.decompress(algorithm, &dst[..fit.written], &mut plain);
+        assert_eq!(decoded, Ok(fit.consumed), "{algorithm}, {room} bytes of room");
+        assert!(plain == src[..fit.consumed], "{algorithm}: other bytes came out");
+    }
+    fit
+}
+
+#[test]
+fn clusters_of_all_lengths_round_trip_and_are_well_filled() {
+    let mut decoders = Decoders::new();
+    for spec in SPECS {
+        let settings = settings_of(spec);
+        let mut encoder = fit_encoder(&settings).unwrap();
+        for (number, input) in inputs().iter().enumerate() {
+            for room in [512, 4096, 10_000, 64 << 10] {
+                encoder.begin_segment();
+                let (mut at, mut clusters, mut slack) = (0, 0, 0);
+                while at < input.len() && clusters < 12 {
+                    let rest = &input[at..];
+                    let fit = fit(&mut *encoder, &mut decoders, settings.algorithm(), rest, room);
+                    assert!(fit.consumed > 0, "{spec}, input {number}: nothing went into {room} bytes");
+                    at += fit.consumed;
+                    if fit.consumed < rest.len() {
+                        slack += room - fit.written;
+                        clusters += 1;
+                    }
+                }
+                // LZ4 has at times no way to end a block where its output ends, MicroLZMA a few bytes before.
+                assert!(
+                    slack <= clusters * (24 + room / 200),
+                    "{spec}, input {number}, {room} bytes of room: {slack} bytes left in {clusters} clusters"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fit_is_as_good_as_a_whole_encode_of_what_it_consumed() {
+    for spec in SPECS {
+        let settings = settings_of(spec);
+        for (number, input) in inputs().iter().enumerate() {
+            let room = 32 << 10;
+            let mut dst = vec![0; room];
+            let fit = fit_encoder(&settings).unwrap().compress_to_fit(input, &mut dst).unwrap();
+            let mut whole = vec![0; fit.consumed * 2 + 1000];
+            let whole_len =
+                encoder(&settings).unwrap().compress(&input[..fit.consumed], &mut whole).unwrap().unwrap();
+            assert!(
+                fit.written <= whole_len + whole_len / 50 + 32,
+                "{spec}, input {number}: {} bytes, {whole_len} in one encode",
+                fit.written
+            );
+        }
+    }
+}
+
+#[test]
+fn inputs_that_fit_are_consumed_whole() {
+    let mut decoders = Decoders::new();
+    for spec in SPECS {
+        let settings = settings_of(spec);
+        let mut encoder = fit_encoder(&settings).unwrap();
+        for len in (1..40).chain([255, 4095, 40_000]) {
+            for src in [noise(len), text(len), vec![0; len], vec![b'x'; len]] {
+                let fit = fit(&mut *encoder, &mut decoders, settings.algorithm(), &src, len * 2 + 200);
+                assert_eq!(fit.consumed, len, "{spec}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_room_and_no_input_are_no_error() {
+    for spec in SPECS {
+        let settings = settings_of(spec);
+        let mut encoder = fit_encoder(&settings).unwrap();
+        assert_eq!(encoder.compress_to_fit(&text(1000), &mut []).unwrap(), Fit::default(), "{spec}");
+        let mut decoders = Decoders::new();
+        for room in 1..80 {
+            fit(&mut *encoder, &mut decoders, settings.algorithm(), &text(1000), room);
+            fit(&mut *encoder, &mut decoders, settings.algorithm(), &noise(1000), room);
+            fit(&mut *encoder, &mut decoders, settings.algorithm(), &[0; 1000], room);
+        }
+        let empty = encoder.compress_to_fit(&[], &mut [0; 100]).unwrap();
+        assert_eq!(empty, Fit::default(), "{spec}");
+    }
+}
+
+#[test]
+fn a_segment_begins_as_with_a_fresh_encoder() {
+    for spec in SPECS {
+        let settings = settings_of(spec);
+        let mut used = fit_encoder(&settings).unwrap();
+        for input in &inputs() {
+            let clusters = |encoder: &mut dyn FitEncoder| {
+                encoder.begin_segment();
+                let (mut at, mut all) = (0, Vec::new());
+                for _ in 0..4 {
+                    let mut dst = vec![0; 8192];
+                    let fit = encoder.compress_to_fit(&input[at..], &mut dst).unwrap();
+                    dst.truncate(fit.written);
+                    at += fit.consumed;
+                    all.push((fit, dst));
+                }
+                all
+            };
+            let fresh = clusters(&mut *fit_encoder(&settings).unwrap());
+            assert!(clusters(&mut *used) == fresh, "{spec}");
+        }
+    }
+}
+
+#[test]
+fn damaged_clusters_never_panic() {
+    let mut random = Noise(9);
+    for spec in ["lz4hc:12", "microlzma:6", "deflate:9", "zstd:3"] {
+        let settings = settings_of(spec);
+        let mut dst = vec![0; 4096];
+        let fit = fit_encoder(&settings).unwrap().compress_to_fit(&program(100_000), &mut dst).unwrap();
+        let mut decoder = decoder(settings.algorithm());
+        let mut plain = vec![0; fit.consumed];
+        for _ in 0..2000 {
+            let mut damaged = dst[..fit.written].to_vec();
+            for _ in 0..1 + random.below(4) {
+                let at = random.below(damaged.len());
+                damaged[at] = random.next() as u8;
+            }
+            let _ = decoder.decompress(&damaged, &mut plain);
+            let _ = decoder.decompress_prefix(&damaged, &mut plain[..fit.consumed / 2]);
+        }
+    }
+}
+
+#[test]
+fn refuses_codecs_that_cannot_fill_an_output() {
+    for spec in ["gzip", "xz", "lzo", "lzma"] {
+        let error = fit_encoder(&settings(spec, 128 << 10)).err().unwrap().to_string();
+        assert!(error.ends_with("lz4, microlzma, deflate, zstd allowed"), "{error}");
+    }
+}
