@@ -38,7 +38,7 @@ impl Target {
             made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
         if !fresh && existing == Existing::Refuse {
             return Err(Error::failed(format!("directory {path:?} is not empty"))
-                .hint("unpack into a new directory, or say what to do with files that are there already"));
+                .hint("unpack into a new directory; or --existing merge, replace, skip or keep-newer says what to do"));
         }
         let closed = fresh && close_to_others(&fd).is_ok();
         Ok(Target { fd, fresh, closed })
