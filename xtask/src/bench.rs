@@ -23,7 +23,8 @@ pub const HELP: &str = "\
 Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
 
   --runs N            measured runs of each, after one that warms up [5]
-  --codecs A,B        only these: gzip lzo lz4 lz4hc xz zstd
+  --formats A,B       only these: squashfs erofs
+  --codecs A,B        only these: gzip lzo lz4 lz4hc xz zstd deflate lzma
   --corpus A,B        only these: debian small100k same60k
   --block-size SIZE   this block size instead of each case's own: 4K to 1M
   --jobs N            threads of each program [2]
@@ -71,6 +72,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
 
 fn options(mut args: args::Args) -> Result<Options> {
     let filter = case::Filter {
+        formats: args.list("--formats")?,
         codecs: args.list("--codecs")?,
         corpora: args.list("--corpus")?,
         block_len: args.option("--block-size")?.map(|text| case::parse_block_len(&text)).transpose()?,

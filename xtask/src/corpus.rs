@@ -22,6 +22,7 @@ Usage: cargo xtask corpus [--refresh] [NAME...]
   debian      a debootstrapped Debian 12 root; needs root and debootstrap
   debian.tar  the same as GNU tar packs it, with extended attributes
   small100k   100,000 files of 100 bytes to 16 KiB in 1,000 folders, pieces of the Debian root's files
+  releases    the Debian roots of bullseye, bookworm and trixie in three folders of one tree
   same60k     60,000 different files of 2,000 bytes each in 60 folders, pieces of the same files
 
 Without names all are made. --refresh makes them anew.";
@@ -33,11 +34,13 @@ pub enum Corpus {
     DebianTar,
     Small100k,
     Same60k,
+    Releases,
 }
 
 impl Corpus {
     /// In an order in which each can be made from those before it.
-    pub const ALL: [Self; 4] = [Self::Debian, Self::DebianTar, Self::Small100k, Self::Same60k];
+    pub const ALL: [Self; 5] =
+        [Self::Debian, Self::DebianTar, Self::Small100k, Self::Same60k, Self::Releases];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -45,6 +48,7 @@ impl Corpus {
             Self::DebianTar => "debian.tar",
             Self::Small100k => "small100k",
             Self::Same60k => "same60k",
+            Self::Releases => "releases",
         }
     }
 
@@ -69,7 +73,7 @@ impl Corpus {
     }
 
     fn make(self) -> Result<Counts> {
-        if self != Self::Debian {
+        if !matches!(self, Self::Debian | Self::Releases) {
             Self::Debian.ensure()?;
         }
         eprintln!("making corpus {}", self.name());
@@ -77,6 +81,7 @@ impl Corpus {
         workspace::make_dir(&workspace::corpora())?;
         match self {
             Self::Debian => debian::make_tree(&self.path())?,
+            Self::Releases => debian::make_releases(&self.path())?,
             Self::DebianTar => debian::make_tar(&Self::Debian.path(), &self.path())?,
             Self::Small100k => pieces::make_small(&Self::Debian.path(), &self.path())?,
             Self::Same60k => pieces::make_same(&Self::Debian.path(), &self.path())?,

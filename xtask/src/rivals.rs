@@ -3,6 +3,8 @@
 //! A file tells how its program is asked to do a task, and which version it is. What is measured, and how often, is
 //! decided elsewhere.
 
+mod fsck_erofs;
+mod mkfs_erofs;
 mod mksquashfs;
 mod packfs;
 mod sqfs2tar;
@@ -14,10 +16,53 @@ use std::path::{Path, PathBuf};
 use crate::failure::Result;
 use crate::peers;
 
+pub use fsck_erofs::FsckErofs;
+pub use mkfs_erofs::MkfsErofs;
 pub use mksquashfs::Mksquashfs;
 pub use packfs::Packfs;
 pub use sqfs2tar::Sqfs2tar;
 pub use unsquashfs::Unsquashfs;
+
+/// A format of images.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    Squashfs,
+    Erofs,
+}
+
+impl Format {
+    pub const ALL: [Self; 2] = [Self::Squashfs, Self::Erofs];
+
+    /// As packfs spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Squashfs => "squashfs",
+            Self::Erofs => "erofs",
+        }
+    }
+}
+
+/// What is shared between files beyond what a format's tools share without being asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// Nothing.
+    Plain,
+    /// Tails and small files share clusters of EROFS.
+    Fragments,
+    /// Equal ranges of different files are stored once.
+    Dedupe,
+}
+
+impl Sharing {
+    /// How it is named behind a case; empty where there is nothing to say.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Fragments => "fragments",
+            Self::Dedupe => "dedupe",
+        }
+    }
+}
 
 /// A compressor, with the level that is given to every program alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +86,8 @@ pub enum Task {
     Pack {
         source: PathBuf,
         image: PathBuf,
+        format: Format,
+        sharing: Sharing,
         codec: Codec,
         block_len: u32,
         jobs: usize,

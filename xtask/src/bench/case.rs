@@ -2,7 +2,7 @@
 
 use crate::corpus::Corpus;
 use crate::failure::{Failure, Result};
-use crate::rivals::Codec;
+use crate::rivals::{Codec, Format, Sharing};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verb {
@@ -27,19 +27,31 @@ impl Verb {
 pub struct Case {
     pub verb: Verb,
     pub corpus: Corpus,
+    pub format: Format,
+    pub sharing: Sharing,
     pub codec: Codec,
     pub block_len: u32,
 }
 
 impl Case {
-    /// Runs of the rival that are worth waiting for: it takes most of a minute for each pack of `same60k`.
+    /// Runs of the rival that are worth waiting for: some packs take it most of a minute, some many.
     pub fn rival_runs_max(&self) -> Option<usize> {
-        (self.verb == Verb::Pack && self.corpus == Corpus::Same60k).then_some(2)
+        match (self.verb, self.corpus, self.sharing) {
+            (Verb::Pack, _, Sharing::Dedupe) => Some(1),
+            (Verb::Pack, Corpus::Same60k, _) => Some(2),
+            _ => None,
+        }
     }
 
     pub fn label(&self) -> String {
+        let (verb, corpus, format) = (self.verb.name(), self.corpus.name(), self.format.name());
+        format!("{verb} {corpus} {format} {} {}", self.codec.label(), self.layout())
+    }
+
+    /// Block size, and what is shared.
+    pub fn layout(&self) -> String {
         let block = spell_block_len(self.block_len);
-        format!("{} {} {} {block}", self.verb.name(), self.corpus.name(), self.codec.label())
+        if self.sharing == Sharing::Plain { block } else { format!("{block} {}", self.sharing.name()) }
     }
 }
 
@@ -66,7 +78,12 @@ const LARGE: u32 = 1 << 20;
 
 /// Everything `all` measures, in the order of the report.
 fn cases() -> Vec<Case> {
-    let case = |verb, corpus, codec, block_len| Case { verb, corpus, codec, block_len };
+    [squashfs_cases(), erofs_cases()].concat()
+}
+
+fn squashfs_cases() -> Vec<Case> {
+    let (format, sharing) = (Format::Squashfs, Sharing::Plain);
+    let case = |verb, corpus, codec, block_len| Case { verb, corpus, format, sharing, codec, block_len };
     let mut cases: Vec<_> =
         CODECS.iter().map(|codec| case(Verb::Pack, Corpus::Debian, *codec, SMALL)).collect();
     cases.extend([XZ, ZSTD].map(|codec| case(Verb::Pack, Corpus::Debian, codec, LARGE)));
@@ -81,9 +98,32 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Codec and cluster of each EROFS image.
+const CLUSTERS: [(Codec, u32); 6] = [
+    (codec("lz4", None), CLUSTER),
+    (codec("lz4hc", Some(12)), CLUSTER),
+    (codec("zstd", Some(3)), CLUSTER),
+    (codec("zstd", Some(15)), CLUSTER),
+    (codec("deflate", Some(9)), CLUSTER),
+    (codec("lzma", Some(6)), LARGE),
+];
+const CLUSTER: u32 = 64 << 10;
+
+fn erofs_cases() -> Vec<Case> {
+    let case = |verb, sharing, (codec, block_len)| {
+        let (corpus, format) = (Corpus::Debian, Format::Erofs);
+        Case { verb, corpus, format, sharing, codec, block_len }
+    };
+    let pack = |sharing| CLUSTERS.map(|cluster| case(Verb::Pack, sharing, cluster));
+    let unpack = |sharing| CLUSTERS.map(|cluster| case(Verb::Unpack, sharing, cluster));
+    [pack(Sharing::Plain), pack(Sharing::Fragments), unpack(Sharing::Plain), unpack(Sharing::Fragments)]
+        .concat()
+}
+
 /// What to leave out: an empty list leaves nothing out.
 #[derive(Default)]
 pub struct Filter {
+    pub formats: Vec<String>,
     pub codecs: Vec<String>,
     pub corpora: Vec<String>,
     /// Replaces the block size of every case.
@@ -93,7 +133,11 @@ pub struct Filter {
 /// The cases of the verbs named (none or `all`: every verb) that pass the filter.
 pub fn select(verbs: &[String], filter: &Filter) -> Result<Vec<Case>> {
     check_known("command", verbs, &[&["all"][..], &Verb::ALL.map(Verb::name)].concat())?;
-    check_known("codec", &filter.codecs, &CODECS.map(|codec| codec.name))?;
+    check_known("format", &filter.formats, &Format::ALL.map(Format::name))?;
+    let mut codecs: Vec<_> = cases().iter().map(|case| case.codec.name).collect();
+    codecs.sort_unstable();
+    codecs.dedup();
+    check_known("codec", &filter.codecs, &codecs)?;
     check_known("corpus", &filter.corpora, &Corpus::ALL.map(Corpus::name))?;
     let has = |words: &[String], word: &str| words.is_empty() || words.iter().any(|known| known == word);
     let every = has(verbs, "all");
@@ -101,6 +145,7 @@ pub fn select(verbs: &[String], filter: &Filter) -> Result<Vec<Case>> {
     for mut case in cases() {
         case.block_len = filter.block_len.unwrap_or(case.block_len);
         let wanted = (every || has(verbs, case.verb.name()))
+            && has(&filter.formats, case.format.name())
             && has(&filter.codecs, case.codec.name)
             && has(&filter.corpora, case.corpus.name());
         if wanted && !selected.contains(&case) {
@@ -142,7 +187,8 @@ mod tests {
 
     fn select_labels(verbs: &[&str], codecs: &[&str], block_len: Option<u32>) -> Vec<String> {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let filter = Filter { codecs: owned(codecs), corpora: vec![], block_len };
+        let filter =
+            Filter { formats: owned(&["squashfs"]), codecs: owned(codecs), corpora: vec![], block_len };
         select(&owned(verbs), &filter).unwrap().iter().map(Case::label).collect()
     }
 
@@ -151,7 +197,7 @@ mod tests {
         let all = select_labels(&[], &[], None);
         for verb in Verb::ALL {
             for name in ["gzip", "lzo", "lz4", "xz", "zstd"] {
-                let start = format!("{} debian {name}", verb.name());
+                let start = format!("{} debian squashfs {name}", verb.name());
                 assert!(all.iter().any(|label| label.starts_with(&start)), "{start}");
             }
         }
@@ -159,12 +205,12 @@ mod tests {
 
     #[test]
     fn selects_by_verb_and_codec() {
-        assert_eq!(select_labels(&["tar"], &["xz"], None), ["tar debian xz 128K"]);
+        assert_eq!(select_labels(&["tar"], &["xz"], None), ["tar debian squashfs xz 128K"]);
     }
 
     #[test]
     fn measures_a_case_once_when_block_sizes_become_equal() {
-        assert_eq!(select_labels(&["pack"], &["xz"], Some(4096)), ["pack debian xz 4K"]);
+        assert_eq!(select_labels(&["pack"], &["xz"], Some(4096)), ["pack debian squashfs xz 4K"]);
     }
 
     #[test]

@@ -6,15 +6,16 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::case::Verb;
+use super::case::{Case, Verb};
 use crate::corpus::Counts;
 use crate::failure::{Failure, Result};
+use crate::rivals::Format;
 use crate::{shell, workspace};
 
-/// Checks the outputs of a verb: two images, two trees or two tars.
-pub fn check_same(verb: Verb, ours: &Path, theirs: &Path) -> Result<()> {
-    let count = |path: &Path| match verb {
-        Verb::Pack => Ok(Counts { entries: names_in_image(path)?, bytes: 0 }),
+/// Checks the outputs of a case: two images, two trees or two tars.
+pub fn check_same(case: &Case, ours: &Path, theirs: &Path) -> Result<()> {
+    let count = |path: &Path| match case.verb {
+        Verb::Pack => Ok(Counts { entries: names_in_image(case.format, path)?, bytes: 0 }),
         Verb::Unpack => Counts::of(path),
         Verb::Tar => Ok(Counts { entries: names_in_tar(path)?, bytes: 0 }),
     };
@@ -25,11 +26,13 @@ pub fn check_same(verb: Verb, ours: &Path, theirs: &Path) -> Result<()> {
     Err(Failure::new(format!("packfs wrote {found:?}, its rival {wanted:?}")))
 }
 
-fn names_in_image(image: &Path) -> Result<u64> {
-    let unsquashfs = workspace::peers().join("bin/unsquashfs");
-    count_lines(
-        Command::new("sh").args(["-c", r#""$1" -quiet -l "$2" | wc -l"#, "sh"]).arg(unsquashfs).arg(image),
-    )
+fn names_in_image(format: Format, image: &Path) -> Result<u64> {
+    let (program, list) = match format {
+        Format::Squashfs => ("unsquashfs", r#""$1" -quiet -l "$2" | wc -l"#),
+        Format::Erofs => ("dump.erofs", r#""$1" -S "$2" | sed -n 's/^Filesystem total file count: *//p'"#),
+    };
+    let program = workspace::peers().join("bin").join(program);
+    count_lines(Command::new("sh").args(["-c", list, "sh"]).arg(program).arg(image))
 }
 
 /// Some name the top of the tree in a tar, others do not.
@@ -46,6 +49,7 @@ fn count_lines(command: &mut Command) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::case::{Filter, select};
 
     #[test]
     fn counts_names_in_a_tar_but_not_its_top() {
@@ -67,8 +71,9 @@ mod tests {
             path
         };
         let (with_top, without, less) = (tar("1", &["."]), tar("2", &["a", "b"]), tar("3", &["a"]));
-        let same = check_same(Verb::Tar, &with_top, &without);
-        let differs = check_same(Verb::Tar, &less, &without);
+        let cases = select(&["tar".to_owned()], &Filter::default()).unwrap();
+        let same = check_same(&cases[0], &with_top, &without);
+        let differs = check_same(&cases[0], &less, &without);
         std::fs::remove_dir_all(&dir).unwrap();
         same.unwrap();
         assert!(differs.is_err());

@@ -68,17 +68,17 @@ mod tests {
 
     #[test]
     fn is_met_at_the_limit_itself() {
-        assert_eq!(verdict("pack debian zstd:15 128K", summary(1000, 1 << 20, 1000)), "met");
+        assert_eq!(verdict("pack debian squashfs zstd:15 128K", summary(1000, 1 << 20, 1000)), "met");
     }
 
     #[test]
     fn names_each_limit_that_is_missed() {
-        let found = verdict("pack debian gzip:9 128K", summary(500, 300 << 20, 991));
+        let found = verdict("pack debian squashfs gzip:9 128K", summary(500, 300 << 20, 991));
         assert_eq!(found, "missed: wall 0.500 > 0.40, size 0.991 > 0.99, MiB 300.000 > 200.29");
     }
 
     #[test]
     fn judges_no_size_where_nothing_is_packed() {
-        assert_eq!(verdict("unpack debian xz 128K", summary(900, 1 << 20, 5000)), "met");
+        assert_eq!(verdict("unpack debian squashfs xz 128K", summary(900, 1 << 20, 5000)), "met");
     }
 }

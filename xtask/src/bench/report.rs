@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::case::{Verb, spell_block_len};
+use super::case::Verb;
 use super::judge::{mebibytes, spell};
 use super::measure::Sample;
 use super::session::{Measured, Outcome, Session};
@@ -79,7 +79,8 @@ fn outcome_json(session: &Session, outcome: &Outcome) -> Value {
     let mut programs = vec![measured_json(session, &outcome.rival)];
     programs.extend(outcome.packfs.as_ref().map(|packfs| measured_json(session, packfs)));
     json!({
-        "verb": case.verb.name(), "corpus": case.corpus.name(), "codec": case.codec.name,
+        "verb": case.verb.name(), "corpus": case.corpus.name(), "format": case.format.name(),
+        "sharing": case.sharing.name(), "codec": case.codec.name,
         "level": case.codec.level, "block_size": case.block_len,
         "programs": programs, "verdicts": verdicts.collect::<Vec<_>>(),
     })
@@ -165,21 +166,22 @@ fn spelled(session: &Session, measured: &Measured) -> String {
     rivals::spelled(&measured.command).replace(&dir, "SCRATCH")
 }
 
-const CASE: [&str; 4] = ["verb", "corpus", "codec", "block"];
+const CASE: [&str; 5] = ["verb", "corpus", "format", "codec", "block"];
 
 fn case_cells(outcome: &Outcome) -> Vec<String> {
     let case = &outcome.case;
     vec![
         case.verb.name().to_owned(),
         case.corpus.name().to_owned(),
+        case.format.name().to_owned(),
         case.codec.label(),
-        spell_block_len(case.block_len),
+        case.layout(),
     ]
 }
 
 fn times(session: &Session) -> Table {
     let figures = ["rival", "wall", "packfs", "ratio", "target", "CPU", "packfs", "ratio", "verdict"];
-    let mut table = Table::new(&[&CASE[..], &figures].concat(), 5);
+    let mut table = Table::new(&[&CASE[..], &figures].concat(), 6);
     for outcome in &session.outcomes {
         let (rival, packfs) = (&outcome.rival.summary, outcome.packfs.as_ref().map(|packfs| packfs.summary));
         let both = |value: fn(&super::summary::Summary) -> Duration| {
@@ -200,7 +202,7 @@ fn times(session: &Session) -> Table {
 
 fn sizes(session: &Session) -> Table {
     let figures = ["rival", "bytes", "packfs", "ratio", "target", "MiB", "packfs", "target"];
-    let mut table = Table::new(&[&CASE[..], &figures].concat(), 5);
+    let mut table = Table::new(&[&CASE[..], &figures].concat(), 6);
     for outcome in &session.outcomes {
         let (rival, packfs) = (&outcome.rival.summary, outcome.packfs.as_ref().map(|packfs| packfs.summary));
         let ours = packfs.and_then(|packfs| packfs.output_len);

@@ -17,7 +17,7 @@ use super::summary::Summary;
 use super::{Options, content, report};
 use crate::corpus::{Corpus, Counts};
 use crate::failure::{Failure, Result};
-use crate::rivals::{Mksquashfs, Packfs, Rival, Sqfs2tar, Task, Unsquashfs};
+use crate::rivals::{Format, FsckErofs, MkfsErofs, Mksquashfs, Packfs, Rival, Sqfs2tar, Task, Unsquashfs};
 use crate::shell;
 
 /// All that was measured, and with what.
@@ -58,29 +58,48 @@ struct Rivals {
     mksquashfs: Mksquashfs,
     unsquashfs: Unsquashfs,
     sqfs2tar: Sqfs2tar,
+    mkfs_erofs: MkfsErofs,
+    fsck_erofs: FsckErofs,
 }
 
 impl Rivals {
-    fn of(&self, verb: Verb) -> &dyn Rival {
-        match verb {
-            Verb::Pack => &self.mksquashfs,
-            Verb::Unpack => &self.unsquashfs,
-            Verb::Tar => &self.sqfs2tar,
+    fn find() -> Result<Self> {
+        Ok(Self {
+            mksquashfs: Mksquashfs::find()?,
+            unsquashfs: Unsquashfs::find()?,
+            sqfs2tar: Sqfs2tar::find()?,
+            mkfs_erofs: MkfsErofs::find()?,
+            fsck_erofs: FsckErofs::find()?,
+        })
+    }
+
+    fn all(&self) -> [&dyn Rival; 5] {
+        [&self.mksquashfs, &self.unsquashfs, &self.sqfs2tar, &self.mkfs_erofs, &self.fsck_erofs]
+    }
+
+    fn packer(&self, format: Format) -> &dyn Rival {
+        match format {
+            Format::Squashfs => &self.mksquashfs,
+            Format::Erofs => &self.mkfs_erofs,
+        }
+    }
+
+    fn of(&self, case: &Case) -> &dyn Rival {
+        match (case.verb, case.format) {
+            (Verb::Pack, format) => self.packer(format),
+            (Verb::Unpack, Format::Squashfs) => &self.unsquashfs,
+            (Verb::Unpack, Format::Erofs) => &self.fsck_erofs,
+            (Verb::Tar, _) => &self.sqfs2tar,
         }
     }
 }
 
 pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
-    let rivals = Rivals {
-        mksquashfs: Mksquashfs::find()?,
-        unsquashfs: Unsquashfs::find()?,
-        sqfs2tar: Sqfs2tar::find()?,
-    };
+    let rivals = Rivals::find()?;
     let corpora = ensure_corpora(&options.cases)?;
     let scratch = Scratch::new(options.scratch.as_deref())?;
     let load_before = machine::load();
-    let mut images =
-        Images { scratch: &scratch, rival: &rivals.mksquashfs, jobs: options.jobs, made: HashMap::new() };
+    let mut images = Images { scratch: &scratch, rivals: &rivals, jobs: options.jobs, made: HashMap::new() };
     let packfs = packfs.map(|packfs| packfs as &dyn Rival);
     let (mut outcomes, mut failures) = (vec![], vec![]);
     for case in &options.cases {
@@ -88,7 +107,7 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
         let bench = Bench { case, image, scratch: &scratch, runs: options.runs, jobs: options.jobs };
         let entries =
             corpora.iter().find(|(corpus, _)| *corpus == case.corpus).map_or(0, |(_, counts)| counts.entries);
-        match bench.run(rivals.of(case.verb), packfs, entries) {
+        match bench.run(rivals.of(case), packfs, entries) {
             Ok(outcome) => {
                 eprintln!("{}", report::line(&outcome));
                 outcomes.push(outcome);
@@ -99,8 +118,9 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
             }
         }
     }
-    let shown: [&dyn Rival; 3] = [&rivals.mksquashfs, &rivals.unsquashfs, &rivals.sqfs2tar];
-    let shown = shown.into_iter().chain(packfs);
+    let used =
+        |rival: &&dyn Rival| outcomes.iter().any(|outcome: &Outcome| outcome.rival.program == rival.name());
+    let shown: Vec<_> = rivals.all().into_iter().filter(used).chain(packfs).collect();
     Ok(Session {
         machine: Machine::here(),
         scratch: scratch.description.clone(),
@@ -109,7 +129,7 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
         jobs: options.jobs,
         load_before,
         load_after: machine::load(),
-        versions: shown.map(|program| (program.name(), program.version().to_owned())).collect(),
+        versions: shown.iter().map(|program| (program.name(), program.version().to_owned())).collect(),
         corpora,
         outcomes,
         failures,
@@ -130,14 +150,15 @@ fn ensure_corpora(cases: &[Case]) -> Result<Vec<(Corpus, Counts)>> {
 /// Images to read, each made when first needed.
 struct Images<'a> {
     scratch: &'a Scratch,
-    rival: &'a Mksquashfs,
+    rivals: &'a Rivals,
     jobs: usize,
     made: HashMap<String, PathBuf>,
 }
 
 impl Images<'_> {
     fn of(&mut self, case: &Case) -> Result<PathBuf> {
-        let name = format!("{}-{}-{}.squashfs", case.corpus.name(), case.codec.label(), case.block_len);
+        let (corpus, format) = (case.corpus.name(), case.format.name());
+        let name = format!("{corpus}-{}-{}.{format}", case.codec.label(), case.layout().replace(' ', "-"));
         if let Some(path) = self.made.get(&name) {
             return Ok(path.clone());
         }
@@ -145,11 +166,13 @@ impl Images<'_> {
         let task = Task::Pack {
             source: case.corpus.path(),
             image: image.clone(),
+            format: case.format,
+            sharing: case.sharing,
             codec: case.codec,
             block_len: case.block_len,
             jobs: self.jobs,
         };
-        measure::run(&command(self.rival, &task)?, None)?;
+        measure::run(&command(self.rivals.packer(case.format), &task)?, None)?;
         self.made.insert(name, image.clone());
         Ok(image)
     }
@@ -218,7 +241,7 @@ impl Bench<'_> {
         let theirs = self.output(rival);
         if let Some(packfs) = packfs {
             let ours = self.output(packfs);
-            content::check_same(self.case.verb, &ours, &theirs)?;
+            content::check_same(self.case, &ours, &theirs)?;
             remove(&ours)?;
         }
         remove(&theirs)
@@ -233,8 +256,16 @@ impl Bench<'_> {
         let (image, output) = (self.image.clone().unwrap_or_default(), self.output(program));
         match case.verb {
             Verb::Pack => {
-                let (source, codec, block_len) = (case.corpus.path(), case.codec, case.block_len);
-                Task::Pack { source, image: output, codec, block_len, jobs }
+                let Case { format, sharing, codec, block_len, .. } = *case;
+                Task::Pack {
+                    source: case.corpus.path(),
+                    image: output,
+                    format,
+                    sharing,
+                    codec,
+                    block_len,
+                    jobs,
+                }
             }
             Verb::Unpack => Task::Unpack { image, dir: output, jobs },
             Verb::Tar => Task::Tar { image, jobs },

@@ -2,6 +2,7 @@
 
 use super::case::{Case, Verb};
 use crate::corpus::Corpus;
+use crate::rivals::Format;
 
 const MIB: u64 = 1 << 20;
 
@@ -30,6 +31,7 @@ impl Memory {
 /// Which cases a target is for; None means every one.
 struct Row {
     verb: Verb,
+    format: Format,
     corpus: Option<Corpus>,
     codec: Option<&'static str>,
     target: Target,
@@ -49,19 +51,29 @@ const fn tar(wall_ratio_max: f64) -> Target {
     Target { wall_ratio_max, len_ratio_max: None, memory_max: None }
 }
 
+const fn row(verb: Verb, format: Format, codec: Option<&'static str>, target: Target) -> Row {
+    Row { verb, format, corpus: None, codec, target }
+}
+
 /// The first row that fits a case holds.
-const ROWS: [Row; 6] = [
-    Row { verb: Verb::Pack, corpus: Some(Corpus::Same60k), codec: None, target: pack(0.1, 1.0) },
-    Row { verb: Verb::Pack, corpus: None, codec: Some("gzip"), target: pack(0.4, 0.99) },
-    Row { verb: Verb::Pack, corpus: None, codec: None, target: pack(1.0, 1.0) },
-    Row { verb: Verb::Unpack, corpus: None, codec: Some("gzip"), target: unpack(0.6) },
-    Row { verb: Verb::Unpack, corpus: None, codec: None, target: unpack(0.9) },
-    Row { verb: Verb::Tar, corpus: None, codec: None, target: tar(0.7) },
+const ROWS: [Row; 12] = [
+    Row { corpus: Some(Corpus::Same60k), ..row(Verb::Pack, Format::Squashfs, None, pack(0.1, 1.0)) },
+    row(Verb::Pack, Format::Squashfs, Some("gzip"), pack(0.4, 0.99)),
+    row(Verb::Pack, Format::Squashfs, None, pack(1.0, 1.0)),
+    row(Verb::Unpack, Format::Squashfs, Some("gzip"), unpack(0.6)),
+    row(Verb::Unpack, Format::Squashfs, None, unpack(0.9)),
+    row(Verb::Tar, Format::Squashfs, None, tar(0.7)),
+    row(Verb::Pack, Format::Erofs, Some("zstd"), pack(0.3, 1.0)),
+    row(Verb::Pack, Format::Erofs, Some("deflate"), pack(0.3, 1.0)),
+    row(Verb::Pack, Format::Erofs, Some("lz4hc"), pack(0.6, 1.0)),
+    row(Verb::Pack, Format::Erofs, Some("lzma"), pack(0.9, 1.0)),
+    row(Verb::Pack, Format::Erofs, None, pack(1.0, 1.0)),
+    row(Verb::Unpack, Format::Erofs, None, unpack(0.6)),
 ];
 
 pub fn of(case: &Case) -> Option<Target> {
     let fits = |row: &&Row| {
-        row.verb == case.verb
+        (row.verb, row.format) == (case.verb, case.format)
             && row.corpus.is_none_or(|corpus| corpus == case.corpus)
             && row.codec.is_none_or(|codec| codec == case.codec.name)
     };
@@ -80,21 +92,28 @@ mod tests {
 
     #[test]
     fn asks_for_less_time_where_libdeflate_helps() {
-        assert_eq!(target("pack debian gzip:9 128K"), pack(0.4, 0.99));
-        assert_eq!(target("pack debian zstd:15 1M"), pack(1.0, 1.0));
-        assert_eq!(target("unpack debian gzip:9 128K"), unpack(0.6));
-        assert_eq!(target("unpack debian xz 128K"), unpack(0.9));
-        assert_eq!(target("tar debian lzo:8 128K"), tar(0.7));
+        assert_eq!(target("pack debian squashfs gzip:9 128K"), pack(0.4, 0.99));
+        assert_eq!(target("pack debian squashfs zstd:15 1M"), pack(1.0, 1.0));
+        assert_eq!(target("unpack debian squashfs gzip:9 128K"), unpack(0.6));
+        assert_eq!(target("unpack debian squashfs xz 128K"), unpack(0.9));
+        assert_eq!(target("tar debian squashfs lzo:8 128K"), tar(0.7));
+    }
+
+    #[test]
+    fn asks_for_one_pass_instead_of_many_where_the_rival_bisects() {
+        assert_eq!(target("pack debian erofs zstd:15 64K"), pack(0.3, 1.0));
+        assert_eq!(target("pack debian erofs lzma:6 1M fragments"), pack(0.9, 1.0));
+        assert_eq!(target("unpack debian erofs lz4 64K"), unpack(0.6));
     }
 
     #[test]
     fn asks_for_a_tenth_where_the_rival_is_quadratic() {
-        assert_eq!(target("pack same60k gzip:9 128K"), pack(0.1, 1.0));
+        assert_eq!(target("pack same60k squashfs gzip:9 128K"), pack(0.1, 1.0));
     }
 
     #[test]
     fn grows_the_memory_of_pack_with_the_number_of_entries() {
-        let memory = target("pack small100k zstd:15 128K").memory_max.unwrap();
+        let memory = target("pack small100k squashfs zstd:15 128K").memory_max.unwrap();
         assert_eq!(memory.for_entries(100_000), 200 * MIB + 30_000_000);
     }
 }

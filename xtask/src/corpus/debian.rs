@@ -9,6 +9,8 @@ use crate::{shell, workspace};
 
 const SUITE: &str = "bookworm";
 
+const RELEASES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
+
 /// Besides the smallest system: ping carries a file capability (an extended attribute), the others are in daily use.
 const PACKAGES: [&str; 3] = ["iputils-ping", "file", "xz-utils"];
 
@@ -16,19 +18,36 @@ const PACKAGES: [&str; 3] = ["iputils-ping", "file", "xz-utils"];
 const CACHES: [&str; 5] = ["cache/apt", "cache/ldconfig", "lib/apt/lists", "log", "tmp"];
 
 pub fn make_tree(path: &Path) -> Result<()> {
+    let made = path.with_extension("new");
+    workspace::remove_dir(&made)?;
+    make_root(SUITE, &made)?;
+    replace(path, &made)
+}
+
+/// Makes one root a release, side by side.
+pub fn make_releases(path: &Path) -> Result<()> {
+    let made = path.with_extension("new");
+    workspace::remove_dir(&made)?;
+    workspace::make_dir(&made)?;
+    for release in RELEASES {
+        make_root(release, &made.join(release))?;
+    }
+    replace(path, &made)
+}
+
+fn replace(path: &Path, made: &Path) -> Result<()> {
+    workspace::remove_dir(path)?;
+    std::fs::rename(made, path).map_err(|error| Failure::io("move", made, error))
+}
+
+fn make_root(suite: &str, path: &Path) -> Result<()> {
     if !shell::is_root() {
         let why = "the Debian root has device nodes and files of many owners, so it can only be made as root";
         return Err(Failure::new(format!("{why}\nhint: sudo cargo xtask corpus")));
     }
     let debootstrap = Debootstrap::find()?;
-    let made = path.with_extension("new");
-    workspace::remove_dir(&made)?;
-    debootstrap.run(&[], &PACKAGES, SUITE, &made)?;
-    for cache in CACHES {
-        empty(&made.join("var").join(cache))?;
-    }
-    workspace::remove_dir(path)?;
-    std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
+    debootstrap.run(&[], &PACKAGES, suite, path)?;
+    CACHES.iter().try_for_each(|cache| empty(&path.join("var").join(cache)))
 }
 
 /// Removes what a folder holds and keeps the folder.

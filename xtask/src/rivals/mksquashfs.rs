@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{Codec, DebianProgram, Rival, Task, words};
+use super::{Codec, DebianProgram, Format, Rival, Task, words};
 use crate::failure::Result;
 
 pub struct Mksquashfs(DebianProgram);
@@ -23,7 +23,9 @@ impl Rival for Mksquashfs {
     }
 
     fn command(&self, task: &Task) -> Option<Vec<OsString>> {
-        let Task::Pack { source, image, codec, block_len, jobs } = task else { return None };
+        let Task::Pack { source, image, format: Format::Squashfs, codec, block_len, jobs, .. } = task else {
+            return None;
+        };
         let (block_len, jobs) = (block_len.to_string(), jobs.to_string());
         let mut command = words(&self.0.command, &[source, image, &"-noappend"]);
         command.extend(codec_options(*codec));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Rival, Task, words};
+use super::{Format, Rival, Sharing, Task, words};
 use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
@@ -43,12 +43,14 @@ impl Rival for Packfs {
     fn command(&self, task: &Task) -> Option<Vec<OsString>> {
         let program = [self.program.clone().into_os_string()];
         Some(match task {
-            Task::Pack { source, image, codec, block_len, jobs } => {
+            Task::Pack { source, image, format, sharing, codec, block_len, jobs } => {
                 let (codec, block_len) = (codec.label(), block_len.to_string());
-                let rest: [&dyn AsRef<_>; 10] = [
+                let rest: [&dyn AsRef<_>; 12] = [
                     &"pack",
                     source,
                     image,
+                    &"--format",
+                    &format.name(),
                     &"--codec",
                     &codec,
                     &"--block-size",
@@ -57,12 +59,22 @@ impl Rival for Packfs {
                     &jobs.to_string(),
                     &"--quiet",
                 ];
-                words(&program, &rest)
+                words(&words(&program, &rest), sharing_options(*format, *sharing))
             }
             Task::Unpack { image, dir, jobs } => {
                 words(&program, &[&"unpack", image, dir, &"--jobs", &jobs.to_string(), &"--quiet"])
             }
             Task::Tar { image, jobs } => words(&program, &[&"tar", image, &"--jobs", &jobs.to_string()]),
         })
+    }
+}
+
+/// What makes an image of packfs hold what the rival's holds: only then do their sizes say anything.
+fn sharing_options(format: Format, sharing: Sharing) -> &'static [&'static dyn AsRef<std::ffi::OsStr>] {
+    match (format, sharing) {
+        (Format::Squashfs, _) => &[],
+        (Format::Erofs, Sharing::Plain) => &[&"--option", &"fragments=off"],
+        (Format::Erofs, Sharing::Fragments) => &[&"--option", &"fragments=tails"],
+        (Format::Erofs, Sharing::Dedupe) => &[&"--option", &"fragments=off", &"--option", &"dedupe=on"],
     }
 }
