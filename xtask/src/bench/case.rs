@@ -116,8 +116,15 @@ fn erofs_cases() -> Vec<Case> {
     };
     let pack = |sharing| CLUSTERS.map(|cluster| case(Verb::Pack, sharing, cluster));
     let unpack = |sharing| CLUSTERS.map(|cluster| case(Verb::Unpack, sharing, cluster));
-    [pack(Sharing::Plain), pack(Sharing::Fragments), unpack(Sharing::Plain), unpack(Sharing::Fragments)]
-        .concat()
+    let dedupe = Case { corpus: Corpus::Releases, ..case(Verb::Pack, Sharing::Dedupe, CLUSTERS[1]) };
+    [
+        &pack(Sharing::Plain)[..],
+        &pack(Sharing::Fragments),
+        &[dedupe],
+        &unpack(Sharing::Plain),
+        &unpack(Sharing::Fragments),
+    ]
+    .concat()
 }
 
 /// What to leave out: an empty list leaves nothing out.
