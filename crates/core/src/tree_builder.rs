@@ -112,7 +112,8 @@ impl TreeBuilder {
 
     /// Adds or replaces the node at `path`; parents that are missing become directories.
     ///
-    /// Errors: `Failed` if a parent is something other than a directory, or if the root would stop being one.
+    /// Errors: `Failed` if a parent is something other than a directory, if the root would stop being one, or if all that
+    /// a directory holds would be lost.
     pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<BuildId> {
         let Some(name) = path.file_name() else {
             if !matches!(kind, NodeKind::Directory) {
@@ -125,14 +126,32 @@ impl TreeBuilder {
             return Ok(BuildId::ROOT);
         };
         let parent = self.parent_of(path)?;
+        if !matches!(kind, NodeKind::Directory) {
+            self.check_replaceable(parent, path, name, kind.file_type().word())?;
+        }
         Ok(self.add_child(parent, name, kind, meta, xattrs))
     }
 
-    /// Adds or replaces `path` as a hard link to `target`, which may come later.
+    fn check_replaceable(&self, parent: BuildId, path: &ImagePath, name: Name<'_>, by: &str) -> Result<()> {
+        match self.get(parent).children.get(name.as_bytes()) {
+            Some(Slot::Node(old)) if !self.get(*old).children.is_empty() => Err(Error::failed(format!(
+                "{path:?} is a directory with entries, which a {by} would replace"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds or replaces `path` as a hard link to `target`, which may come later. What is there already is linked as it is
+    /// now, whatever takes its name later.
     pub fn link(&mut self, path: &ImagePath, target: ImagePath) -> Result<()> {
         let name = path.file_name().ok_or_else(|| Error::failed("the root cannot be a hard link"))?;
         let parent = self.parent_of(path)?;
-        self.get_mut(parent).children.insert(name.as_bytes().into(), Slot::Link(target));
+        self.check_replaceable(parent, path, name, "hard link")?;
+        let slot = match self.find(&target) {
+            Some(id) if !matches!(self.get(id).kind, NodeKind::Directory) => Slot::Node(id),
+            _ => Slot::Link(target),
+        };
+        self.get_mut(parent).children.insert(name.as_bytes().into(), slot);
         Ok(())
     }
 
@@ -391,6 +410,32 @@ mod tests {
         let x = tree.find(&path("d/x")).unwrap();
         assert_eq!(tree.node(x).kind, file(2));
         assert_eq!(tree.node_count(), 3);
+    }
+
+    #[test]
+    fn a_hard_link_keeps_what_it_was_made_to() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        add(&mut builder, "a", file(1));
+        builder.link(&path("b"), path("a")).unwrap();
+        // As an archive has it that names the same file twice.
+        builder.link(&path("b"), path("b")).unwrap();
+        add(&mut builder, "a", file(2));
+        let tree = builder.finish().unwrap();
+        let kind = |at: &str| tree.node(tree.find(&path(at)).unwrap()).kind.clone();
+        assert_eq!((kind("a"), kind("b")), (file(2), file(1)));
+        assert_eq!(tree.node_count(), 3);
+    }
+
+    #[test]
+    fn nothing_replaces_a_directory_with_entries_in_it() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        add(&mut builder, "full/x", file(1));
+        add(&mut builder, "empty", NodeKind::Directory);
+        let replaced = builder.add(&path("full"), file(2), Meta::default(), Xattrs::new());
+        assert!(replaced.unwrap_err().to_string().contains("with entries"));
+        assert!(builder.link(&path("full"), path("full/x")).is_err());
+        add(&mut builder, "empty", file(2));
+        assert!(builder.finish().is_ok());
     }
 
     #[test]

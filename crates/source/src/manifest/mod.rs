@@ -65,7 +65,6 @@ pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Res
         links: Vec::new(),
     };
     reading.read_all(&mut BufReader::with_capacity(256 << 10, file), progress)?;
-    reading.check_parents()?;
     reading.make_links()?;
     let (tree, notes) = reading.shaper.finish().map_err(|error| error.at(&name))?;
     Ok(Loaded { tree, contents: Arc::new(reading.contents), notes })
@@ -176,26 +175,6 @@ impl Reading<'_> {
             },
         };
         Ok(NodeKind::File { len, content })
-    }
-
-    /// Nothing may lie below something that is no directory, in whatever order the lines stand.
-    fn check_parents(&self) -> Result<()> {
-        let below = |path: &ImagePath| {
-            let bytes = path.as_bytes();
-            let slashes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-            slashes.map(|(at, _)| &bytes[..at]).find_map(|parent| match self.lines.get(parent) {
-                Some((line, false)) => Some(*line),
-                _ => None,
-            })
-        };
-        let faults = self.lines.iter().filter_map(|(path, (line, _))| Some((*line, path, below(path)?)));
-        match faults.min() {
-            Some((line, path, parent)) => {
-                let fault = format!("path {path:?}: below that of line {parent}, which is no directory");
-                Err(Fault::new(fault).at(self.place(line)))
-            }
-            None => Ok(()),
-        }
     }
 
     /// Makes the hard links, and says on which line one stands that leads nowhere; what is left to the tree are circles.
