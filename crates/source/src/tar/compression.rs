@@ -4,10 +4,12 @@
 //! is an error, and so is an end in the middle or a checksum that is wrong.
 
 use packfs_core::{Error, Result, ResultExt};
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// How an archive is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,17 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     }
 }
 
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Compression::Gzip => "gzip",
+            Compression::Xz => "xz",
+            Compression::Zstd => "zstd",
+            Compression::Bzip2 => "bzip2",
+        })
+    }
+}
+
 /// Bytes handed from the decoding thread at a time.
 const PART_LEN: usize = 256 << 10;
 /// Parts that may wait.
@@ -43,22 +56,36 @@ const MEMORY_MAX: u64 = 512 << 20;
 /// The same for Zstandard, as the base-2 logarithm of its window.
 const WINDOW_LOG_MAX: u32 = 29;
 
-/// What errors of the decoder, unlike those of reading, are told by.
-const DAMAGED: io::ErrorKind = io::ErrorKind::InvalidData;
+/// Most zeros that may stand behind the last member, so that reading them ends.
+const PADDING_LEN_MAX: u64 = 1 << 30;
+/// How long reading waits for the decoding thread before it lets its caller look whether to go on.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Says within an [`io::Error`] that reading did not fail, but what was read is damaged.
+#[derive(Debug)]
+struct Damaged(String);
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}
 
 /// Turns an error of [`decoded`]'s reader into ours: damage is not the same as a disk that cannot be read.
 pub(super) fn read_error(name: &str, error: io::Error) -> Error {
-    if error.kind() == DAMAGED {
-        return Error::corrupt(format!("compressed tar archive {name}"), error);
+    match error.get_ref().and_then(|source| source.downcast_ref::<Damaged>()) {
+        Some(damaged) => Error::corrupt(format!("compressed tar archive {name}"), damaged),
+        None => Error::io(format!("cannot read {name}"), error),
     }
-    Error::io(format!("cannot read {name}"), error)
 }
 
 type Source = BufReader<Watched>;
 
-/// Decodes `reader`, running ahead on another thread.
+/// Decodes `reader`, running ahead on another thread. Reading is `Interrupted` now and then while that has nothing yet.
 ///
-/// Errors: `Io` if there is no memory for the decoder. The reader's errors are for [`read_error`].
+/// Errors: `Io` if there is no memory for the decoder, or no thread. The reader's errors are for [`read_error`].
 pub(super) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
@@ -66,9 +93,12 @@ pub(super) fn decoded(
 ) -> Result<Box<dyn Read + Send>> {
     let failed = Arc::new(AtomicBool::new(false));
     let source = BufReader::with_capacity(PART_LEN, Watched { reader, failed: Arc::clone(&failed) });
-    let member = Member::new(source, compression).or_io(|| format!("cannot decode {name}"))?;
+    let cannot_decode = || format!("cannot decode {name}");
+    let member = Member::new(source, compression).or_io(cannot_decode)?;
     let (parts, received) = sync_channel(PARTS_MAX);
-    std::thread::spawn(move || hand_over(Members(Some(member), compression), &failed, &parts));
+    let members = Members(Some(member), compression);
+    let thread = std::thread::Builder::new().name("decode tar".into());
+    thread.spawn(move || hand_over(members, &failed, &parts)).or_io(cannot_decode)?;
     Ok(Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }))
 }
 
@@ -147,7 +177,7 @@ impl Read for Members {
                 [] => {}
                 // Only `.xz` may have padding between two streams.
                 _ if !padded || self.1 == Compression::Xz => self.0 = Some(Member::new(source, self.1)?),
-                _ => return Err(io::Error::new(DAMAGED, "something follows the zeros behind its end")),
+                _ => return Err(io::Error::other("something follows the zeros behind its end")),
             }
         }
         Ok(0)
@@ -156,35 +186,42 @@ impl Read for Members {
 
 /// Passes over zeros; `true` if there were any.
 fn skip_zeros(source: &mut Source) -> io::Result<bool> {
-    let mut any = false;
-    loop {
+    let mut len = 0;
+    while len <= PADDING_LEN_MAX {
         let bytes = source.fill_buf()?;
         let zeros = bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len());
         if zeros == 0 {
-            return Ok(any);
+            return Ok(len > 0);
         }
-        any = true;
+        len += zeros as u64;
         source.consume(zeros);
     }
+    Err(io::Error::other(format!("more than {PADDING_LEN_MAX} zeros behind its end")))
 }
 
+/// Sends what is decoded, and at the end an empty part: a thread that just stopped did not come to an end.
 fn hand_over(mut decoder: Members, failed: &AtomicBool, parts: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut part = Vec::with_capacity(PART_LEN);
         let outcome = decoder.by_ref().take(PART_LEN as u64).read_to_end(&mut part);
-        let end = outcome.is_err() || part.is_empty();
+        let end = part.is_empty();
         // What was decoded before an error is handed over first.
-        if !part.is_empty() && parts.send(Ok(part)).is_err() {
+        if (!end || outcome.is_ok()) && parts.send(Ok(part)).is_err() {
             return;
         }
         if let Err(error) = outcome {
             let damaged = !failed.load(Ordering::Relaxed);
-            let _ = parts.send(Err(if damaged { io::Error::new(DAMAGED, error) } else { error }));
+            let _ = parts.send(Err(if damaged { damage(&error, decoder.1) } else { error }));
+            return;
         }
         if end {
             return;
         }
     }
+}
+
+fn damage(error: &io::Error, compression: Compression) -> io::Error {
+    io::Error::other(Damaged(format!("its {compression} data is damaged: {error}")))
 }
 
 struct Parts {
@@ -197,9 +234,15 @@ struct Parts {
 impl Read for Parts {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         while self.read == self.part.len() && !self.ended {
-            match self.received.recv() {
-                Ok(part) => (self.part, self.read) = (part?, 0),
-                Err(_) => self.ended = true,
+            match self.received.recv_timeout(PATIENCE) {
+                Ok(part) => {
+                    (self.part, self.read) = (part?, 0);
+                    self.ended = self.part.is_empty();
+                }
+                Err(RecvTimeoutError::Timeout) => return Err(io::ErrorKind::Interrupted.into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other("the thread that decodes it stopped"));
+                }
             }
         }
         let len = buf.len().min(self.part.len() - self.read);

@@ -2,20 +2,24 @@
 
 use super::compression::read_error;
 use super::header::{BLOCK_LEN, Block};
-use packfs_core::{Error, Result, ResultExt};
+use packfs_core::{Error, Progress, Result, ResultExt};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const BUFFER_LEN: usize = 256 << 10;
 /// Headers of an archive in place are read with this much behind them, which holds some more if files are small.
 const HEADERS_LEN: usize = 16 << 10;
+/// Most bytes that may stand behind the end of an archive, so that reading them ends.
+const BEHIND_LEN_MAX: u64 = 1 << 30;
 
 /// See the module.
-pub(super) struct Input {
+pub(super) struct Input<'a> {
     name: String,
+    /// Asked whether to go on wherever much is read at once.
+    progress: &'a dyn Progress,
     offset: u64,
     /// A block that was looked at before its turn.
     peeked: Option<Block>,
@@ -26,20 +30,31 @@ enum From {
     /// A file that data is read from later, where it stands.
     Place { file: File, len: u64, buffer: Vec<u8>, buffer_start: u64 },
     /// Anything else: data is copied to a file without a name.
-    Stream { reader: BufReader<Box<dyn Read + Send>>, spool: File, spool_len: u64 },
+    Stream {
+        reader: BufReader<Box<dyn Read + Send>>,
+        spool: BufWriter<File>,
+        spool_len: u64,
+        buffer: Vec<u8>,
+    },
 }
 
-impl Input {
-    pub(super) fn in_place(file: File, name: String) -> Result<Self> {
+impl<'a> Input<'a> {
+    pub(super) fn in_place(file: File, name: String, progress: &'a dyn Progress) -> Result<Self> {
         let len = file.metadata().or_io(|| format!("cannot read {name}"))?.len();
         let from = From::Place { file, len, buffer: Vec::new(), buffer_start: 0 };
-        Ok(Input { name, offset: 0, peeked: None, from })
+        Ok(Input { name, progress, offset: 0, peeked: None, from })
     }
 
-    pub(super) fn stream(reader: Box<dyn Read + Send>, name: String, spool_dir: &Path) -> Result<Self> {
-        let spool = nameless_file(spool_dir)?;
+    pub(super) fn stream(
+        reader: Box<dyn Read + Send>,
+        name: String,
+        spool_dir: &Path,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
+        let spool = BufWriter::with_capacity(BUFFER_LEN, nameless_file(spool_dir)?);
         let reader = BufReader::with_capacity(BUFFER_LEN, reader);
-        Ok(Input { name, offset: 0, peeked: None, from: From::Stream { reader, spool, spool_len: 0 } })
+        let from = From::Stream { reader, spool, spool_len: 0, buffer: Vec::new() };
+        Ok(Input { name, progress, offset: 0, peeked: None, from })
     }
 
     /// What messages call the archive.
@@ -84,7 +99,10 @@ impl Input {
             let part = &mut buf[filled..];
             let len = match &mut self.from {
                 From::Stream { reader, .. } => match reader.read(part) {
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                        check_cancelled(self.progress)?;
+                        continue;
+                    }
                     len => len.map_err(|error| read_error(&self.name, error))?,
                 },
                 From::Place { file, buffer, buffer_start, .. } => {
@@ -138,10 +156,12 @@ impl Input {
     }
 
     fn spool(&mut self, len: u64, padded: u64) -> Result<u64> {
-        let From::Stream { spool_len: at, .. } = self.from else { return Ok(0) };
-        let mut buffer = vec![0; (padded as usize).min(BUFFER_LEN)];
+        let From::Stream { spool_len: at, buffer, .. } = &mut self.from else { return Ok(0) };
+        let (at, mut buffer) = (*at, std::mem::take(buffer));
+        buffer.resize(BUFFER_LEN, 0);
         let mut done = 0;
         while done < padded {
+            check_cancelled(self.progress)?;
             let part = &mut buffer[..(padded - done).min(BUFFER_LEN as u64) as usize];
             let mut filled = 0;
             if let Some(block) = self.peeked.take() {
@@ -154,27 +174,53 @@ impl Input {
             }
             let From::Stream { spool, spool_len, .. } = &mut self.from else { return Ok(0) };
             let wanted = (len - done.min(len)).min(part.len() as u64) as usize;
-            spool.write_all(&part[..wanted]).or_io(|| {
-                "cannot write to the temporary file that holds the archive's contents (TMPDIR says where)"
-                    .to_string()
-            })?;
+            spool.write_all(&part[..wanted]).or_io(cannot_spool)?;
             *spool_len += wanted as u64;
             done += part.len() as u64;
+        }
+        if let From::Stream { buffer: kept, .. } = &mut self.from {
+            *kept = buffer;
         }
         Ok(at)
     }
 
     /// Reads to the end, so that a decoder sees its checksums, and returns the file that data is in.
-    pub(super) fn finish(self) -> Result<(File, String)> {
+    ///
+    /// Errors: `Corrupt` if more follows than can belong to an archive; `Cancelled`; `Io`.
+    pub(super) fn finish(mut self) -> Result<(File, String)> {
+        if matches!(self.from, From::Stream { .. }) {
+            self.pass_rest()?;
+        }
         match self.from {
             From::Place { file, .. } => Ok((file, self.name)),
-            From::Stream { mut reader, spool, .. } => {
-                std::io::copy(&mut reader, &mut std::io::sink())
-                    .map_err(|error| read_error(&self.name, error))?;
-                Ok((spool, self.name))
+            From::Stream { spool, .. } => {
+                let file = spool.into_inner().map_err(io::IntoInnerError::into_error).or_io(cannot_spool)?;
+                Ok((file, self.name))
             }
         }
     }
+
+    fn pass_rest(&mut self) -> Result<()> {
+        let end = self.offset;
+        let mut rest = vec![0; BUFFER_LEN];
+        while self.read(&mut rest)? > 0 {
+            check_cancelled(self.progress)?;
+            if self.offset - end > BEHIND_LEN_MAX {
+                let fault =
+                    format!("goes on for more than {BEHIND_LEN_MAX} bytes behind its end at {end:#x}");
+                return Err(Error::corrupt(format!("tar archive {}", self.name), fault));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_cancelled(progress: &dyn Progress) -> Result<()> {
+    if progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+}
+
+fn cannot_spool() -> &'static str {
+    "cannot write to the temporary file that holds the archive's contents (TMPDIR says where)"
 }
 
 /// A file that is gone when it is closed, whatever happens.

@@ -3,7 +3,7 @@
 use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
 use super::input::Input;
-use super::pax::Records;
+use super::pax::{RECORDS_LEN_MAX, Records, Scope, Wrong};
 use super::sparse::{SparseMap, old_entries};
 use crate::decimal::number as decimal;
 use crate::shaper::Shaper;
@@ -11,8 +11,6 @@ use packfs_core::{
     DeviceNumber, Error, ImagePath, Meta, NodeKind, Owner, Result, Timestamp, Xattrs, escaped,
 };
 
-/// Longest extended header, in bytes: attributes of 64 KiB each, many of them.
-const EXTENDED_LEN_MAX: u64 = 64 << 20;
 /// Longest target of a symbolic link that SquashFS and most systems can hold.
 const TARGET_LEN_MAX: usize = 65_535;
 /// Most entries of a sparse map.
@@ -49,7 +47,7 @@ impl<'a> Members<'a> {
     /// Ends the archive.
     ///
     /// Errors: `Corrupt` if an extended header has no member behind it.
-    pub(super) fn finish(self, input: &Input) -> Result<(Shaper<'a>, Stored)> {
+    pub(super) fn finish(self, input: &Input<'_>) -> Result<(Shaper<'a>, Stored)> {
         if self.next.is_some() || self.long_path.is_some() || self.long_link.is_some() {
             return Err(fault(input, input.offset(), "the archive ends behind an extended header"));
         }
@@ -57,23 +55,25 @@ impl<'a> Members<'a> {
     }
 
     /// Takes one header and the data behind it.
-    pub(super) fn take(&mut self, header: &Header<'_>, start: u64, input: &mut Input) -> Result<()> {
+    pub(super) fn take(&mut self, header: &Header<'_>, start: u64, input: &mut Input<'_>) -> Result<()> {
         let size = |members: &Self| members.size(header, start, input);
         match header.typeflag() {
             b'x' | b'X' => {
                 let bytes = extended(size(self)?, start, input)?;
                 let mut records = self.next.take().unwrap_or_else(|| self.global.clone());
-                records.add(&bytes).map_err(|what| fault(input, start, &what))?;
+                records.add(&bytes, Scope::Member).map_err(|wrong| wrong_record(input, start, &wrong))?;
                 self.next = Some(records);
             }
             b'g' => {
                 let bytes = extended(size(self)?, start, input)?;
-                let added = self.global.add(&bytes).and_then(|()| self.global.check_global());
-                added.map_err(|what| fault(input, start, &what))?;
+                self.global.add(&bytes, Scope::Global).map_err(|wrong| wrong_record(input, start, &wrong))?;
             }
             b'L' => self.long_path = Some(long_name(extended(size(self)?, start, input)?)),
             b'K' => self.long_link = Some(long_name(extended(size(self)?, start, input)?)),
-            b'V' => {}
+            b'V' => {
+                let size = size(self)?;
+                input.data(size)?;
+            }
             b'M' => {
                 let what = format!("multi-volume member in {} at {start:#x}", input.name());
                 return Err(
@@ -89,11 +89,11 @@ impl<'a> Members<'a> {
         Ok(())
     }
 
-    fn size(&self, header: &Header<'_>, start: u64, input: &Input) -> Result<u64> {
+    fn size(&self, header: &Header<'_>, start: u64, input: &Input<'_>) -> Result<u64> {
         number(header, Field::Size, start, input)
     }
 
-    fn member<'h>(&mut self, header: &'h Header<'h>, start: u64, input: &Input) -> Result<Member<'h>> {
+    fn member<'h>(&mut self, header: &'h Header<'h>, start: u64, input: &Input<'_>) -> Result<Member<'h>> {
         let mut records = self.next.take().unwrap_or_else(|| self.global.clone());
         let path = records.sparse.path.take().or(records.path.take()).or(self.long_path.take());
         let link = records.link.take().or(self.long_link.take());
@@ -110,15 +110,20 @@ impl<'a> Members<'a> {
         })
     }
 
-    fn add(&mut self, member: Member<'_>, input: &mut Input) -> Result<()> {
+    fn add(&mut self, member: Member<'_>, input: &mut Input<'_>) -> Result<()> {
         let start = member.start;
         let path = image_path(&member.path, start, input)?;
         let meta = member.meta(input)?;
         let is_dir_by_name = member.path.ends_with(b"/");
-        let device = |input: &Input| -> Result<DeviceNumber> {
-            let part = |field| number(member.header, field, start, input);
-            let number =
-                DeviceNumber { major: narrow(part(Field::Major)?), minor: narrow(part(Field::Minor)?) };
+        let device = |input: &Input<'_>| -> Result<DeviceNumber> {
+            let part = |known: Option<u64>, field| {
+                known.map_or_else(|| number(member.header, field, start, input), Ok).map(narrow)
+            };
+            let records = &member.records;
+            let number = DeviceNumber {
+                major: part(records.major, Field::Major)?,
+                minor: part(records.minor, Field::Minor)?,
+            };
             if DeviceNumber::decode(number.encode()) != number {
                 let what = format!(
                     "device number {}, {}: at most 4095, 1048575 allowed",
@@ -129,7 +134,7 @@ impl<'a> Members<'a> {
             Ok(number)
         };
         let kind = match member.header.typeflag() {
-            b'1' => return self.add_link(&member, path, meta, input),
+            b'1' => return self.add_link(&member, &path, input),
             b'2' => {
                 if member.link.is_empty() || member.link.len() > TARGET_LEN_MAX {
                     let what =
@@ -160,28 +165,21 @@ impl<'a> Members<'a> {
         self.shaper.add(&path, kind, meta, member.xattrs())
     }
 
-    fn add_link(
-        &mut self,
-        member: &Member<'_>,
-        path: ImagePath,
-        meta: Meta,
-        input: &mut Input,
-    ) -> Result<()> {
+    fn add_link(&mut self, member: &Member<'_>, path: &ImagePath, input: &mut Input<'_>) -> Result<()> {
         // Old archives give the target's size without data; new ones may repeat the data.
         if member.size > 0 {
             let next_is_header =
                 input.peek()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
             if !next_is_header {
-                let content = self.stored.add(input.data(member.size)?, member.size);
-                let kind = NodeKind::File { len: member.size, content };
-                return self.shaper.add(&path, kind, meta, member.xattrs());
+                // The same as the target's, which must be in the archive anyway.
+                input.data(member.size)?;
             }
         }
         let target = image_path(&member.link, member.start, input)?;
-        self.shaper.link(&path, &target)
+        self.shaper.link(path, &target)
     }
 
-    fn file(&mut self, member: &Member<'_>, input: &mut Input) -> Result<NodeKind> {
+    fn file(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
         let sparse = &member.records.sparse;
         let (len, content) = match (&sparse.map, sparse.in_data) {
             (_, true) => return self.sparse_in_data(member, input),
@@ -197,8 +195,8 @@ impl<'a> Members<'a> {
     }
 
     /// GNU's newest way: the map stands before the data, in decimal lines, padded to a block.
-    fn sparse_in_data(&mut self, member: &Member<'_>, input: &mut Input) -> Result<NodeKind> {
-        let wrong = |input: &Input, what: &str| fault(input, member.start, what);
+    fn sparse_in_data(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
+        let wrong = |input: &Input<'_>, what: &str| fault(input, member.start, what);
         let mut left = member.size;
         let mut lines: Vec<u64> = Vec::new();
         let mut digits = Vec::new();
@@ -233,9 +231,10 @@ impl<'a> Members<'a> {
     }
 
     /// GNU's oldest way: the map stands in the header and in blocks behind it.
-    fn old_sparse(&mut self, member: &Member<'_>, input: &mut Input) -> Result<NodeKind> {
-        let wrong =
-            |input: &Input| fault(input, member.start, "its sparse map holds something that is no number");
+    fn old_sparse(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
+        let wrong = |input: &Input<'_>| {
+            fault(input, member.start, "its sparse map holds something that is no number")
+        };
         let (entries, mut more, real_len) = member.header.sparse();
         let mut numbers = Vec::new();
         old_entries(entries, &mut numbers).ok_or_else(|| wrong(input))?;
@@ -256,7 +255,7 @@ impl<'a> Members<'a> {
 }
 
 impl Member<'_> {
-    fn meta(&self, input: &Input) -> Result<Meta> {
+    fn meta(&self, input: &Input<'_>) -> Result<Meta> {
         let id = |known: Option<u32>, field: Field| match known {
             Some(id) => Ok(id),
             None => {
@@ -276,8 +275,11 @@ impl Member<'_> {
     }
 
     fn xattrs(&self) -> Xattrs {
-        let mut xattrs = self.records.encoded_xattrs.clone();
-        xattrs.extend(self.records.xattrs.clone());
+        let records = &self.records;
+        let mut xattrs = Xattrs::new();
+        xattrs.extend(records.selinux.clone().map(|label| (b"security.selinux".to_vec(), label)));
+        xattrs.extend(records.encoded_xattrs.clone());
+        xattrs.extend(records.xattrs.clone());
         xattrs
     }
 }
@@ -287,26 +289,36 @@ fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn signed_number(header: &Header<'_>, field: Field, start: u64, input: &Input) -> Result<i64> {
+fn signed_number(header: &Header<'_>, field: Field, start: u64, input: &Input<'_>) -> Result<i64> {
     header.number(field).ok_or_else(|| fault(input, start, &format!("its {} is no number", field.name())))
 }
 
-fn number(header: &Header<'_>, field: Field, start: u64, input: &Input) -> Result<u64> {
+fn number(header: &Header<'_>, field: Field, start: u64, input: &Input<'_>) -> Result<u64> {
     let found = signed_number(header, field, start, input)?;
     u64::try_from(found)
         .map_err(|_| fault(input, start, &format!("{} {found}: must not be negative", field.name())))
 }
 
 /// Data of an extended header, in memory.
-fn extended(size: u64, start: u64, input: &mut Input) -> Result<Vec<u8>> {
-    if size > EXTENDED_LEN_MAX {
+fn extended(size: u64, start: u64, input: &mut Input<'_>) -> Result<Vec<u8>> {
+    if size > RECORDS_LEN_MAX {
         return Err(fault(
             input,
             start,
-            &format!("extended header of {size} bytes: at most {EXTENDED_LEN_MAX} allowed"),
+            &format!("extended header of {size} bytes: at most {RECORDS_LEN_MAX} allowed"),
         ));
     }
     input.bytes(size as usize)
+}
+
+fn wrong_record(input: &Input<'_>, start: u64, wrong: &Wrong) -> Error {
+    match wrong {
+        Wrong::Corrupt(what) => fault(input, start, what),
+        Wrong::Unsupported(what) => Error::unsupported(
+            format!("tar archive {}", input.name()),
+            format!("member at {start:#x}: {what}"),
+        ),
+    }
 }
 
 fn long_name(mut bytes: Vec<u8>) -> Vec<u8> {
@@ -316,10 +328,10 @@ fn long_name(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn image_path(path: &[u8], start: u64, input: &Input) -> Result<ImagePath> {
+fn image_path(path: &[u8], start: u64, input: &Input<'_>) -> Result<ImagePath> {
     ImagePath::parse(path).map_err(|error| fault(input, start, &error.to_string()))
 }
 
-fn fault(input: &Input, start: u64, what: &str) -> Error {
+fn fault(input: &Input<'_>, start: u64, what: &str) -> Error {
     Error::corrupt(format!("tar archive {}", input.name()), format!("member at {start:#x}: {what}"))
 }

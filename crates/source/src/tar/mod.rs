@@ -5,6 +5,7 @@
 //! that is cut off, contradicts itself or cannot be held is an error that names the member and where it starts.
 
 mod acl;
+mod attribute;
 mod compression;
 mod contents;
 mod header;
@@ -49,7 +50,7 @@ pub enum TarInput {
 /// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad globs, `Cancelled`.
 pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
-    let mut input = open(input)?;
+    let mut input = open(input, progress)?;
     let mut members = Members::new(Shaper::new(shape)?);
     let mut seen_any = false;
     loop {
@@ -60,6 +61,7 @@ pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Resu
         let Some(block) = input.block()? else {
             // Some writers leave the end out, but an empty file is no archive.
             if seen_any {
+                progress.warn(&format!("{} has no end; it may be cut off between two members", input.name()));
                 break;
             }
             return Err(Error::corrupt(format!("tar archive {}", input.name()), "is empty"));
@@ -90,14 +92,14 @@ pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Resu
     Ok(Loaded { tree, contents: Arc::new(TarContents { file, name, stored }), notes })
 }
 
-fn open(input: TarInput) -> Result<Input> {
+fn open(input: TarInput, progress: &dyn Progress) -> Result<Input<'_>> {
     let (reader, name, spool_dir): (Box<dyn Read + Send>, _, _) = match input {
         TarInput::Stream { reader, name, spool_dir } => (reader, name, spool_dir),
         TarInput::File(path) => {
             let name = format!("{path:?}");
             let file = File::open(&path).or_io(|| format!("cannot open {name}"))?;
             if compression_of(&beginning(&file, &path)?).is_none() {
-                return Input::in_place(file, name);
+                return Input::in_place(file, name, progress);
             }
             (Box::new(file), name, std::env::temp_dir())
         }
@@ -111,7 +113,7 @@ fn open(input: TarInput) -> Result<Input> {
         Some(compression) => compression::decoded(whole, compression, &name)?,
         None => whole,
     };
-    Input::stream(plain, name, &spool_dir)
+    Input::stream(plain, name, &spool_dir, progress)
 }
 
 fn beginning(file: &File, path: &Path) -> Result<Vec<u8>> {

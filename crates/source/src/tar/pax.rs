@@ -1,11 +1,31 @@
 //! PAX records: what they say of the next member, or of all that follow.
 
 use super::acl;
+use super::attribute;
 use crate::decimal::{number as decimal, time};
-use packfs_core::{Timestamp, Xattrs};
+use packfs_core::{Timestamp, Xattrs, escaped};
 
+/// Most bytes of all extended headers of one member: attributes of 64 KiB each, many of them.
+pub(super) const RECORDS_LEN_MAX: u64 = 64 << 20;
 /// Most bytes of attributes that global records may give to every member, or a small archive takes forever.
 const GLOBAL_XATTRS_LEN_MAX: usize = 64 << 10;
+/// What is wrong with a record.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    /// It breaks the rules of PAX.
+    Corrupt(String),
+    /// Without it the tree would come out wrong, and it cannot be followed.
+    Unsupported(String),
+}
+
+/// Whose records these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The next member's.
+    Member,
+    /// Every later member's.
+    Global,
+}
 
 /// What extended headers say of a member; what they do not say is `None`.
 #[derive(Clone, Debug, Default)]
@@ -16,10 +36,17 @@ pub(super) struct Records {
     pub uid: Option<u32>,
     pub gid: Option<u32>,
     pub mtime: Option<Timestamp>,
+    /// Device numbers that the header is too short for.
+    pub major: Option<u64>,
+    pub minor: Option<u64>,
     pub xattrs: Xattrs,
     /// Attributes as libarchive writes them; those of the same name above win.
     pub encoded_xattrs: Xattrs,
+    /// A label with its closing NUL; an attribute of that name wins.
+    pub selinux: Option<Vec<u8>>,
     pub sparse: SparseRecords,
+    /// Bytes of the member's own records so far.
+    len: u64,
 }
 
 /// What they say of holes, in one of GNU tar's three ways.
@@ -37,47 +64,72 @@ impl Records {
     /// Adds the records of one extended header; later ones win.
     ///
     /// Errors say which record is wrong, and how.
-    pub(super) fn add(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn add(&mut self, bytes: &[u8], scope: Scope) -> Result<(), Wrong> {
+        match scope {
+            Scope::Member => {
+                self.len += bytes.len() as u64;
+                if self.len > RECORDS_LEN_MAX {
+                    let what = format!("{} bytes of records: at most {RECORDS_LEN_MAX} allowed", self.len);
+                    return Err(Wrong::Unsupported(what));
+                }
+                self.add_each(bytes, scope)
+            }
+            Scope::Global => {
+                self.add_each(bytes, scope)?;
+                self.check_global_len()
+            }
+        }
+    }
+
+    fn add_each(&mut self, mut bytes: &[u8], scope: Scope) -> Result<(), Wrong> {
         while !bytes.is_empty() {
             // Some archives pad with zeros.
             if bytes.iter().all(|&b| b == 0) {
                 return Ok(());
             }
-            let (record, rest) = split(bytes).ok_or("a record's length is wrong")?;
+            let corrupt = |what: &str| Wrong::Corrupt(what.into());
+            let (record, rest) = split(bytes).ok_or_else(|| corrupt("a record's length is wrong"))?;
             bytes = rest;
-            let at = record.iter().position(|&b| b == b'=').ok_or("a record has no \"=\"")?;
+            let at = record.iter().position(|&b| b == b'=');
+            let at = at.ok_or_else(|| corrupt("a record has no \"=\""))?;
             let (key, value) = (&record[..at], &record[at + 1..]);
-            self.set(key, value).ok_or_else(|| {
-                // Names differ between machines, and an image has numbers only.
-                let allowed = if key.starts_with(b"SCHILY.acl.") { "; ids must be numbers" } else { "" };
-                let (key, value) =
-                    (packfs_core::escaped(key), packfs_core::escaped(&value[..value.len().min(80)]));
-                format!("record {key}: \"{value}\" is no value for it{allowed}")
-            })?;
+            if value.is_empty() && self.unset(key) {
+                continue;
+            }
+            if let Some(why) = refused(key, value, scope) {
+                return Err(Wrong::Unsupported(format!("record {}: {why}", escaped(key))));
+            }
+            self.set(key, value).ok_or_else(|| wrong_value(key, value))?;
         }
         Ok(())
     }
 
-    /// Whether these can be said of all members that follow, at little cost for each.
-    ///
-    /// Errors say what cannot.
-    pub(super) fn check_global(&self) -> Result<(), String> {
-        let sparse = &self.sparse;
-        if self.path.is_some() || self.link.is_some() || self.size.is_some() {
-            return Err("global record of a path, linkpath or size, which no two members share".into());
-        }
-        if sparse.path.is_some() || sparse.real_len.is_some() || sparse.in_data || sparse.map.is_some() {
-            return Err("global record of holes, which no two members share".into());
-        }
-        let lens =
-            self.xattrs.iter().chain(&self.encoded_xattrs).map(|(name, value)| name.len() + value.len());
-        let len: usize = lens.sum();
+    fn check_global_len(&self) -> Result<(), Wrong> {
+        let xattrs = self.xattrs.iter().chain(&self.encoded_xattrs);
+        let len: usize = xattrs.map(|(name, value)| name.len() + value.len()).sum();
         if len > GLOBAL_XATTRS_LEN_MAX {
-            return Err(format!(
+            return Err(Wrong::Unsupported(format!(
                 "global records of {len} bytes of extended attributes: at most {GLOBAL_XATTRS_LEN_MAX} allowed"
-            ));
+            )));
         }
         Ok(())
+    }
+
+    /// An empty value takes back what was said before; of attributes it is a value.
+    fn unset(&mut self, key: &[u8]) -> bool {
+        match key {
+            b"path" => self.path = None,
+            b"linkpath" => self.link = None,
+            b"size" => self.size = None,
+            b"uid" => self.uid = None,
+            b"gid" => self.gid = None,
+            b"mtime" => self.mtime = None,
+            b"SCHILY.devmajor" => self.major = None,
+            b"SCHILY.devminor" => self.minor = None,
+            b"RHT.security.selinux" => self.selinux = None,
+            _ => return false,
+        }
+        true
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
@@ -90,7 +142,17 @@ impl Records {
             b"mtime" => self.mtime = Some(time(value)?),
             b"GNU.sparse.name" => self.sparse.path = Some(without_nul(value)?),
             b"GNU.sparse.size" | b"GNU.sparse.realsize" => self.sparse.real_len = Some(decimal(value)?),
-            b"GNU.sparse.major" => self.sparse.in_data = decimal(value)? >= 1,
+            b"GNU.sparse.major" => {
+                self.sparse.in_data = match decimal(value)? {
+                    0 => false,
+                    1 => true,
+                    _ => return None,
+                }
+            }
+            // Linux stores the closing NUL too.
+            b"RHT.security.selinux" => self.selinux = Some([&without_nul(value)?[..], b"\0"].concat()),
+            b"SCHILY.devmajor" => self.major = Some(decimal(value)?),
+            b"SCHILY.devminor" => self.minor = Some(decimal(value)?),
             b"GNU.sparse.numblocks" => self.sparse.map = Some(Vec::new()),
             b"GNU.sparse.offset" | b"GNU.sparse.numbytes" => {
                 self.sparse.map.get_or_insert_default().push(decimal(value)?)
@@ -111,15 +173,42 @@ impl Records {
             }
             _ => {
                 if let Some(name) = key.strip_prefix(b"SCHILY.xattr.") {
-                    // GNU tar writes "=" and "%" in names as "%3D" and "%25".
-                    self.xattrs.insert(unescaped(name), value.to_vec());
+                    self.xattrs.insert(attribute::plain_name(name)?, value.to_vec());
                 } else if let Some(name) = key.strip_prefix(b"LIBARCHIVE.xattr.") {
-                    self.encoded_xattrs.insert(percent_decoded(name)?, base64_decoded(value)?);
+                    let (name, value) = (attribute::encoded_name(name)?, attribute::encoded_value(value)?);
+                    self.encoded_xattrs.insert(name, value);
                 }
             }
         }
         Some(())
     }
+}
+
+/// Why a record must not be passed over, as unknown ones are, or not be followed.
+fn refused(key: &[u8], value: &[u8], scope: Scope) -> Option<String> {
+    let why = match key {
+        b"SUN.holesdata" => "holes as Solaris writes them",
+        b"SCHILY.realsize" => "holes as star writes them",
+        // GNU tar gives each archive with a label such a record.
+        b"GNU.volume.label" => return None,
+        _ if key.starts_with(b"GNU.volume.") => "part of a multi-volume archive",
+        b"path" | b"linkpath" | b"size" if scope == Scope::Global => "is global, but no two members share it",
+        _ if scope == Scope::Global && key.starts_with(b"GNU.sparse.") => {
+            "is global, but no two members share it"
+        }
+        _ => return attribute::too_long(key, value),
+    };
+    Some(why.into())
+}
+
+fn wrong_value(key: &[u8], value: &[u8]) -> Wrong {
+    let shown = escaped(&value[..value.len().min(80)]);
+    let text = format!("record {}: \"{shown}\" is no value for it", escaped(key));
+    if key.starts_with(b"SCHILY.acl.") {
+        // Names differ between machines, and an image has numbers only.
+        return Wrong::Unsupported(format!("{text}; ids must be numbers"));
+    }
+    Wrong::Corrupt(text)
 }
 
 /// Cuts off one record: its decimal length, counted with its own digits and the newline, a space, and the rest.
@@ -132,59 +221,6 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn without_nul(value: &[u8]) -> Option<Vec<u8>> {
     (!value.contains(&0)).then(|| value.to_vec())
-}
-
-fn percent_decoded(text: &[u8]) -> Option<Vec<u8>> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        if byte == b'%' {
-            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            decoded.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &rest[2..];
-        } else {
-            decoded.push(byte);
-        }
-    }
-    Some(decoded)
-}
-
-fn unescaped(name: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(name.len());
-    let mut rest = name;
-    while let Some((&byte, behind)) = rest.split_first() {
-        let (byte, behind) = match rest {
-            [b'%', b'3', b'D' | b'd', behind @ ..] => (b'=', behind),
-            [b'%', b'2', b'5', behind @ ..] => (b'%', behind),
-            _ => (byte, behind),
-        };
-        plain.push(byte);
-        rest = behind;
-    }
-    plain
-}
-
-fn base64_decoded(text: &[u8]) -> Option<Vec<u8>> {
-    let mut decoded = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for &byte in text.iter().filter(|&&byte| byte != b'=' && byte != b'\n') {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            decoded.push((bits >> count) as u8);
-        }
-    }
-    Some(decoded)
 }
 
 #[cfg(test)]
@@ -208,7 +244,7 @@ mod tests {
             record(b"LIBARCHIVE.xattr.user.%41=AAEC/w"),
         ]
         .concat();
-        records.add(&bytes).unwrap();
+        records.add(&bytes, Scope::Member).unwrap();
         assert_eq!(records.xattrs[&b"user.a"[..]], b"1\n2\0=3");
         assert_eq!(records.path.unwrap(), b"a\nb");
         assert_eq!(records.encoded_xattrs[&b"user.A"[..]], [0, 1, 2, 255]);
@@ -229,6 +265,63 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_value_takes_back_what_was_said_but_is_one_of_an_attribute() {
+        let mut records = Records::default();
+        let said = [record(b"uid=5"), record(b"path=a"), record(b"SCHILY.xattr.user.a=b")].concat();
+        records.add(&said, Scope::Member).unwrap();
+        let taken_back = [record(b"uid="), record(b"path="), record(b"SCHILY.xattr.user.a=")].concat();
+        records.add(&taken_back, Scope::Member).unwrap();
+        assert_eq!((records.uid, records.path), (None, None));
+        assert_eq!(records.xattrs[&b"user.a"[..]], b"");
+    }
+
+    #[test]
+    fn refuses_records_without_which_contents_would_be_wrong() {
+        for (text, scope) in [
+            (&b"SUN.holesdata= 0 10 20"[..], Scope::Member),
+            (b"SCHILY.realsize=100", Scope::Member),
+            (b"GNU.volume.offset=100", Scope::Member),
+            (b"SCHILY.acl.access=user:lisa:r--", Scope::Member),
+            (b"size=100", Scope::Global),
+            (b"path=a", Scope::Global),
+            (b"GNU.sparse.map=0,1", Scope::Global),
+        ] {
+            let outcome = Records::default().add(&record(text), scope);
+            assert!(matches!(outcome, Err(Wrong::Unsupported(_))), "{text:?}: {outcome:?}");
+        }
+        for text in [&b"GNU.sparse.major=2"[..], b"SCHILY.xattr.=x", b"SCHILY.xattr.a\0=x"] {
+            let outcome = Records::default().add(&record(text), Scope::Member);
+            assert!(matches!(outcome, Err(Wrong::Corrupt(_))), "{text:?}: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn attributes_are_limited_one_by_one_and_those_of_all_members_together() {
+        let attribute = |name: &str, len| {
+            record(&[format!("SCHILY.xattr.{name}=").as_bytes(), &vec![b'x'; len]].concat())
+        };
+        let mut records = Records::default();
+        let comment = [b"comment=".as_slice(), &vec![b'x'; 200_000]].concat();
+        records.add(&record(&comment), Scope::Global).expect("what is not kept costs no member anything");
+        records.add(&attribute("user.a", 40_000), Scope::Global).unwrap();
+        let together = records.clone().add(&attribute("user.b", 40_000), Scope::Global);
+        assert!(matches!(together, Err(Wrong::Unsupported(_))), "{together:?}");
+        records.add(&attribute("user.b", 1 << 16), Scope::Member).unwrap();
+        // 65,536 bytes in base 64.
+        let encoded = [&b"LIBARCHIVE.xattr.user.d="[..], &vec![b'A'; 87_382], b"=="].concat();
+        records.add(&record(&encoded), Scope::Member).unwrap();
+        for (name, len) in [("user.c", (1 << 16) + 1), (&"n".repeat(256), 1)] {
+            let outcome = records.add(&attribute(name, len), Scope::Member);
+            assert!(matches!(outcome, Err(Wrong::Unsupported(_))), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_label_of_the_archive_is_no_part_of_its_members() {
+        Records::default().add(&record(b"GNU.volume.label=backup"), Scope::Global).unwrap();
+    }
+
+    #[test]
     fn says_which_record_is_wrong() {
         for (bytes, fault) in [
             (&b"99 path=a\n"[..], "length"),
@@ -240,8 +333,10 @@ mod tests {
             (b"13 mtime=abc\n", "mtime"),
             (b"11 path=a\0\n", "path"),
         ] {
-            let fault_found = Records::default().add(bytes).unwrap_err();
-            assert!(fault_found.contains(fault), "{bytes:?}: {fault_found}");
+            let Err(Wrong::Corrupt(found)) = Records::default().add(bytes, Scope::Member) else {
+                panic!("{bytes:?} is corrupt")
+            };
+            assert!(found.contains(fault), "{bytes:?}: {found}");
         }
     }
 }
