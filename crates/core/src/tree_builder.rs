@@ -24,6 +24,9 @@ enum Slot {
     Link(ImagePath),
 }
 
+/// A name in a directory.
+type Place = (BuildId, Box<[u8]>);
+
 struct BuildNode {
     kind: NodeKind,
     meta: Meta,
@@ -207,46 +210,59 @@ impl TreeBuilder {
     }
 
     fn resolve_links(&mut self) -> Result<()> {
+        let is_link = |slot: &Slot| matches!(slot, Slot::Link(_));
+        let slots = self.nodes.iter().flat_map(|node| node.children.values());
+        let links_count = slots.filter(|slot| is_link(slot)).count();
         for index in 0..self.nodes.len() {
-            let links: Vec<(Box<[u8]>, ImagePath)> = self.nodes[index]
-                .children
-                .iter()
-                .filter_map(|(name, slot)| match slot {
-                    Slot::Link(target) => Some((name.clone(), target.clone())),
-                    Slot::Node(_) => None,
-                })
-                .collect();
-            for (name, target) in links {
-                let found = self.follow(&target)?;
-                if matches!(self.get(found).kind, NodeKind::Directory) {
-                    let message =
-                        format!("hard link \"{}\" to {target:?}: is a directory", crate::escaped(&name));
-                    return Err(Error::failed(message));
-                }
-                self.nodes[index].children.insert(name, Slot::Node(found));
+            let children = self.nodes[index].children.iter();
+            let links: Vec<Box<[u8]>> =
+                children.filter(|(_, slot)| is_link(slot)).map(|(name, _)| name.clone()).collect();
+            for name in links {
+                self.resolve_link((BuildId(index as u32), name), links_count)?;
             }
         }
         Ok(())
     }
 
-    /// Follows a hard link to its node, through links to links, each path at most once.
-    fn follow(&self, first: &ImagePath) -> Result<BuildId> {
-        let mut seen = Vec::new();
-        let mut target = first;
-        loop {
-            let missing = || Error::failed(format!("hard link to {first:?}: there is no such file"));
-            let mut parent = target.clone();
-            let name = target.file_name().ok_or_else(missing)?.as_bytes();
-            parent.pop();
-            match self.find(&parent).and_then(|dir| self.get(dir).children.get(name)).ok_or_else(missing)? {
-                Slot::Node(id) => return Ok(*id),
-                Slot::Link(next) if seen.len() < 64 && !seen.contains(&next) => seen.push(next),
-                Slot::Link(_) => {
-                    return Err(Error::failed(format!("hard link to {first:?}: links in a circle")));
-                }
+    /// Follows a hard link to its node, through links to links, and resolves each of them: none is followed twice.
+    fn resolve_link(&mut self, link: Place, links_count: usize) -> Result<()> {
+        let mut chain = Vec::new();
+        let mut at = link;
+        let found = loop {
+            let (dir, name) = &at;
+            let target = match self.get(*dir).children.get(name) {
+                Some(Slot::Link(target)) => target,
+                Some(Slot::Node(id)) => break *id,
+                None => return Err(Error::failed("internal: a hard link was followed to nothing")),
+            };
+            let wrong = |fault: &str| {
+                Error::failed(format!("hard link \"{}\" to {target:?}: {fault}", crate::escaped(name)))
+            };
+            // A chain of more links than there are comes back to one of them.
+            if chain.len() == links_count {
+                return Err(wrong("links in a circle"));
             }
-            target = seen[seen.len() - 1];
+            let next = self.place_of(target).ok_or_else(|| wrong("there is no such file"))?;
+            if let Some(Slot::Node(id)) = self.get(next.0).children.get(&next.1)
+                && matches!(self.get(*id).kind, NodeKind::Directory)
+            {
+                return Err(wrong("is a directory"));
+            }
+            chain.push(std::mem::replace(&mut at, next));
+        };
+        for (dir, name) in chain {
+            self.get_mut(dir).children.insert(name, Slot::Node(found));
         }
+        Ok(())
+    }
+
+    /// Where an entry stands; `None` if there is none.
+    fn place_of(&self, path: &ImagePath) -> Option<Place> {
+        let name = path.file_name()?.as_bytes();
+        let mut parent = path.clone();
+        parent.pop();
+        let dir = self.find(&parent)?;
+        self.has_child(dir, name).then(|| (dir, name.into()))
     }
 
     fn freeze(mut self) -> (Tree, Vec<BuildId>) {
@@ -398,6 +414,31 @@ mod tests {
             let error = builder.finish().unwrap_err().to_string();
             assert!(error.contains(fault), "{error}");
         }
+    }
+
+    #[test]
+    fn hard_links_may_lead_over_any_number_of_others() {
+        const COUNT: u32 = 100_000;
+        // In both orders of names, so that chains are followed from their beginning and from their end.
+        for name in [|index| format!("{index:06}"), |index| format!("{:06}", COUNT - index)] {
+            let mut builder = TreeBuilder::new(Meta::default());
+            for index in 0..COUNT {
+                builder.link(&path(&name(index)), path(&name(index + 1))).unwrap();
+            }
+            add(&mut builder, &name(COUNT), file(1));
+            let tree = builder.finish().unwrap();
+            assert_eq!((tree.node_count(), tree.entry_count()), (2, COUNT as usize + 1));
+        }
+    }
+
+    #[test]
+    fn a_circle_at_the_end_of_a_chain_is_found() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        for index in 0..1000 {
+            let next = if index == 999 { 900 } else { index + 1 };
+            builder.link(&path(&index.to_string()), path(&next.to_string())).unwrap();
+        }
+        assert!(builder.finish().unwrap_err().to_string().contains("circle"));
     }
 
     #[test]
