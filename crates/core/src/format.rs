@@ -1,6 +1,6 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
+use crate::{Error, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
 use std::sync::Arc;
 
 /// An option that only one format knows, as `--help` and error messages name it.
@@ -42,6 +42,20 @@ pub trait Format: Send + Sync {
 
     /// Opens an image: checks what describes the whole, nothing more.
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>>;
+
+    /// Opens an image whose data lies on further devices, given in the order in which the image lists them.
+    ///
+    /// Errors: as [`Format::open`]; `Usage` if the format has no further devices, or the image another number of them.
+    fn open_with_devices(
+        &self,
+        image: Arc<dyn Image>,
+        devices: Vec<Arc<dyn Image>>,
+    ) -> Result<Box<dyn Volume>> {
+        if devices.is_empty() {
+            return self.open(image);
+        }
+        Err(Error::usage(format!("{} is a {} image, which has no further devices", image.name(), self.name())))
+    }
 
     /// The options that [`Format::packer`] takes besides codec and block size.
     fn options(&self) -> &'static [OptionRow];

@@ -35,4 +35,5 @@ pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
 pub use volume::{
     DirCursor, DirEntry, Extent, ExtentFrom, Inode, InodeId, InodeKind, Volume, block_ref::BlockRef,
+    block_ref::DecodedLen,
 };

@@ -1,7 +1,8 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{DeviceNumber, Facts, FileType, Finding, Meta, Result, SpaceOwner, Xattrs};
+use crate::{DeviceNumber, Facts, FileType, Finding, Image, Meta, Result, SpaceOwner, Xattrs};
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 /// Names an inode to the [`Volume`] that handed it out; two entries with the same id are hard links to one inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,19 +78,62 @@ pub struct DirEntry {
 pub(crate) mod block_ref {
     use crate::codec::Algorithm;
 
+    /// How the `decoded_len` of a [`BlockRef`] is meant.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum DecodedLen {
+        /// The block decodes to so many bytes, neither more nor less.
+        Exactly,
+        /// The block decodes to so many bytes or fewer.
+        AtMost,
+        /// Only the first so many bytes are wanted; the block may decode to more, not to fewer.
+        Prefix,
+    }
+
     /// A block of stored bytes and how to decode it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct BlockRef {
-        /// Where the stored bytes start, in bytes from the start of the image.
+        /// Where the stored bytes start, in bytes from the start of the image (see [`crate::Volume::data_image`]).
         pub offset: u64,
         /// How many bytes are stored.
         pub stored_len: u32,
-        /// How many bytes they must decode to: exactly this, or less where `exact` is false.
+        /// How many bytes they decode to, or are wanted of them.
         pub decoded_len: u32,
-        /// Whether the block must decode to exactly `decoded_len` bytes; else that is the most allowed.
-        pub exact: bool,
+        /// How `decoded_len` is meant.
+        pub decodes_to: DecodedLen,
+        /// Whether zeros in front of the stored bytes are padding, to be skipped before decoding. Only for blocks that
+        /// are encoded.
+        pub zero_padded: bool,
         /// How they are encoded; `None` means as they are.
         pub algorithm: Option<Algorithm>,
+    }
+
+    impl BlockRef {
+        /// A block that is stored as it is.
+        pub fn stored(offset: u64, len: u32) -> Self {
+            BlockRef {
+                offset,
+                stored_len: len,
+                decoded_len: len,
+                decodes_to: DecodedLen::Exactly,
+                zero_padded: false,
+                algorithm: None,
+            }
+        }
+
+        /// Whether the same bytes are stored in the same way, however many of them are wanted decoded.
+        pub fn is_stored_as(&self, other: &BlockRef) -> bool {
+            let stored = |block: &BlockRef| (block.offset, block.stored_len, block.zero_padded, block.algorithm);
+            stored(self) == stored(other)
+        }
+
+        /// Whether who decodes this block has all that `other` wants.
+        pub fn covers(&self, other: &BlockRef) -> bool {
+            self == other
+                || self.is_stored_as(other)
+                    && other.decodes_to == DecodedLen::Prefix
+                    && self.decodes_to != DecodedLen::AtMost
+                    && self.decoded_len >= other.decoded_len
+        }
     }
 }
 
@@ -160,6 +204,12 @@ pub trait Volume: Send + Sync {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
 
+    /// What the offsets of extents and blocks are relative to, where that is not the image alone: images that are spread
+    /// over several devices, or hold stored bytes within decoded ones. `None`: the image that the volume was opened from.
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        None
+    }
+
     /// How many inodes the image claims to hold; a hint, not to be trusted for allocation.
     fn inode_count_hint(&self) -> u64;
 
@@ -174,4 +224,29 @@ pub trait Volume: Send + Sync {
 
     /// Checks every structure (not file data), calling `found` for each fault; an `Err` ends the check early.
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::block_ref::{BlockRef, DecodedLen};
+
+    fn block(decoded_len: u32, decodes_to: DecodedLen) -> BlockRef {
+        BlockRef { decoded_len, decodes_to, ..BlockRef::stored(4096, 100) }
+    }
+
+    #[test]
+    fn a_longer_decode_covers_a_shorter_prefix_of_the_same_block_only() {
+        use DecodedLen::{AtMost, Exactly, Prefix};
+        let whole = block(1000, Exactly);
+        assert!(whole.covers(&whole));
+        assert!(whole.covers(&block(1000, Prefix)));
+        assert!(whole.covers(&block(10, Prefix)));
+        assert!(block(20, Prefix).covers(&block(10, Prefix)));
+        assert!(!block(10, Prefix).covers(&block(20, Prefix)));
+        assert!(!block(1000, Prefix).covers(&whole));
+        assert!(!block(1000, AtMost).covers(&block(10, Prefix)));
+        assert!(!whole.covers(&block(999, Exactly)));
+        assert!(!whole.covers(&BlockRef { offset: 0, ..block(10, Prefix) }));
+        assert!(!whole.covers(&BlockRef { zero_padded: true, ..block(10, Prefix) }));
+    }
 }

@@ -9,7 +9,7 @@ use crate::disk::*;
 use crate::inode::{RawFile, RawInode, RawKind, not_a};
 use crate::metadata::Cursor;
 use crate::volume::SquashfsVolume;
-use packfs_core::{BlockRef, Extent, ExtentFrom, InodeId, Result};
+use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, InodeId, Result};
 use std::ops::{ControlFlow, Range};
 use zerocopy::little_endian::U32;
 
@@ -151,7 +151,8 @@ impl SquashfsVolume {
                 offset: at,
                 stored_len: stored.len,
                 decoded_len: len,
-                exact: true,
+                decodes_to: DecodedLen::Exactly,
+                zero_padded: false,
                 algorithm: Some(self.geometry.algorithm),
             };
             ExtentFrom::Block { block, start: 0 }
@@ -240,7 +241,8 @@ impl SquashfsVolume {
                 offset: at,
                 stored_len: stored.len,
                 decoded_len: self.geometry.block_len,
-                exact: false,
+                decodes_to: DecodedLen::AtMost,
+                zero_padded: false,
                 algorithm: Some(self.geometry.algorithm),
             };
             ExtentFrom::Block { block, start }

@@ -1,7 +1,7 @@
 //! Decodes one block, and says what is wrong with it if that fails.
 
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Error, Image, Result};
+use packfs_core::{BlockRef, DecodedLen, Error, Image, Result};
 use std::sync::{Mutex, PoisonError};
 
 /// Longest block that is believed, stored or decoded; more is taken for an attack.
@@ -38,15 +38,34 @@ pub(crate) fn decode(
     let len = match (block.algorithm, out.get_mut(..allowed)) {
         (None, _) => stored.len(),
         (Some(_), None) => return Err(Error::failed("internal: no room for a block")),
-        (Some(algorithm), Some(out)) => decoders.decompress(algorithm, stored, out).map_err(|fault| {
-            corrupt(block, format!("{algorithm} data of {} bytes: {fault}", stored.len()))
-        })?,
+        (Some(algorithm), Some(out)) => {
+            let stored = if block.zero_padded { without_padding(stored) } else { stored };
+            let decoded = match block.decodes_to {
+                DecodedLen::Prefix => decoders.decompress_prefix(algorithm, stored, out),
+                DecodedLen::Exactly | DecodedLen::AtMost => decoders.decompress(algorithm, stored, out),
+            };
+            decoded.map_err(|fault| {
+                corrupt(block, format!("{algorithm} data of {} bytes: {fault}", stored.len()))
+            })?
+        }
     };
-    if len > allowed || block.exact && len != allowed {
-        let at_most = if block.exact { "" } else { "at most " };
-        return Err(corrupt(block, format!("decodes to {len} bytes, {at_most}{allowed} expected")));
+    let (fits, expected) = match block.decodes_to {
+        DecodedLen::Exactly => (len == allowed, ""),
+        DecodedLen::AtMost => (len <= allowed, "at most "),
+        // Bytes that are not encoded are all there, and those behind the prefix are nobody's.
+        DecodedLen::Prefix => (len >= allowed, "at least "),
+    };
+    if !fits {
+        return Err(corrupt(block, format!("decodes to {len} bytes, {expected}{allowed} expected")));
     }
     Ok(len)
+}
+
+/// What is left of a block when the zeros in front of it are skipped; padding is shorter than a block of the disk, and
+/// mostly shorter than a word or two.
+fn without_padding(stored: &[u8]) -> &[u8] {
+    let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
+    &stored[padding_len..]
 }
 
 fn corrupt(block: &BlockRef, fault: String) -> Error {

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn block(offset: u64, decoded_len: u32) -> BlockRef {
-        BlockRef { offset, stored_len: 10, decoded_len, exact: true, algorithm: None }
+        BlockRef { decoded_len, ..BlockRef::stored(offset, 10) }
     }
 
     fn kept(cache: &BlockCache) -> usize {

@@ -9,6 +9,7 @@ use crate::block;
 use crate::engine::ReadEngine;
 use packfs_codec::Decoders;
 use packfs_core::{BlockRef, Error, Extent, ExtentFrom, Image, Progress, Result};
+use std::cmp::Reverse;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -129,12 +130,15 @@ impl ReadEngine {
         first: &mut W,
         new_worker: &(dyn Fn() -> Result<W> + Sync),
     ) -> Result<()> {
+        // Of prefixes of one block the longest comes first: decoding that one is enough.
         rows.sort_unstable_by_key(|row| {
             let block = &row.block;
-            (block.offset, block.stored_len, block.decoded_len, row.start, row.file, row.offset)
+            let stored = (block.offset, block.stored_len, block.algorithm);
+            let decoded = (Reverse(block.decoded_len), block.decodes_to);
+            (stored, block.zero_padded, decoded, row.start, row.file, row.offset)
         });
         let stored_len: u64 = rows
-            .chunk_by(|a, b| a.block == b.block)
+            .chunk_by(|a, b| a.block.covers(&b.block))
             .fold(0, |len, rows| len.saturating_add(u64::from(rows[0].block.stored_len)));
         let run_len = stored_len / (self.jobs() as u64 * RUNS_PER_WORKER);
         let runs = runs(rows, run_len.clamp(RUN_LEN_MIN, RUN_LEN_MAX));
@@ -183,8 +187,7 @@ fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) -> u64 {
                 }
                 let len = (extent.len - done).min(STORED_PIECE_LEN) as u32;
                 let offset = at.saturating_add(done);
-                let block =
-                    BlockRef { offset, stored_len: len, decoded_len: len, exact: true, algorithm: None };
+                let block = BlockRef::stored(offset, len);
                 rows.push(Row { block, start: 0, len, file, offset: extent.offset.saturating_add(done) });
                 done += u64::from(len);
             }
@@ -200,7 +203,7 @@ fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
     for (index, row) in rows.iter().enumerate() {
         let stored = row.stored();
         if let Some(run) = runs.last_mut() {
-            let same_block = rows[index - 1].block == row.block;
+            let same_block = rows[index - 1].block.covers(&row.block);
             let near = stored.start.saturating_sub(run_end) <= GAP_LEN_MAX;
             if same_block || near && stored.end.max(run_end) - run_start <= run_len {
                 run.end = index + 1;
@@ -286,7 +289,7 @@ impl<W: PieceSink> Worker<W> {
     fn run(&mut self, image: &dyn Image, rows: &[Row], progress: &dyn Progress) -> Result<()> {
         let start = rows[0].block.offset;
         let mut stored = std::mem::take(&mut self.stored);
-        let mut blocks = rows.chunk_by(|a, b| a.block == b.block);
+        let mut blocks = rows.chunk_by(|a, b| a.block.covers(&b.block));
         let whole = read_run(image, rows, &mut stored);
         let outcome = blocks.try_for_each(|rows| {
             let block = rows[0].block;
@@ -300,7 +303,13 @@ impl<W: PieceSink> Worker<W> {
                     .map(|()| &stored[..len])
             };
             match bytes {
-                Ok(bytes) => self.block(&block, bytes, rows),
+                Ok(bytes) => {
+                    let mut done = 0;
+                    while done < rows.len() {
+                        done += self.block(bytes, &rows[done..])?;
+                    }
+                    Ok(())
+                }
                 Err(error) => self.fail(rows, &error),
             }
         });
@@ -309,7 +318,10 @@ impl<W: PieceSink> Worker<W> {
         outcome
     }
 
-    fn block(&mut self, block: &BlockRef, stored: &[u8], rows: &[Row]) -> Result<()> {
+    /// Decodes the first block of rows that want it or a prefix of it, and hands its pieces out. Returns how many rows
+    /// that settles: all, unless it cannot be decoded; the next prefix may be.
+    fn block(&mut self, stored: &[u8], rows: &[Row]) -> Result<usize> {
+        let block = &rows[0].block;
         let mut decoded = std::mem::take(&mut self.decoded);
         if block.algorithm.is_some() && decoded.len() < block.decoded_len as usize {
             decoded.resize(block.decoded_len as usize, 0);
@@ -317,14 +329,18 @@ impl<W: PieceSink> Worker<W> {
         let outcome = match block::decode(&mut self.decoders, block, stored, &mut decoded) {
             Ok(len) => {
                 let bytes = if block.algorithm.is_some() { &decoded[..len] } else { stored };
-                rows.iter().try_for_each(|row| {
+                let handed_out = rows.iter().try_for_each(|row| {
                     match block::slice(block, bytes, row.start, u64::from(row.len)) {
                         Ok(piece) => self.sink.piece(row.file as usize, row.offset, piece),
                         Err(error) => self.sink.failed(row.file as usize, error),
                     }
-                })
+                });
+                handed_out.map(|()| rows.len())
             }
-            Err(error) => self.fail(rows, &error),
+            Err(error) => {
+                let alike = rows.iter().position(|row| row.block != *block).unwrap_or(rows.len());
+                self.fail(&rows[..alike], &error).map(|()| alike)
+            }
         };
         self.decoded = decoded;
         outcome

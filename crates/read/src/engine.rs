@@ -51,6 +51,7 @@ pub struct ReadEngine {
 impl ReadEngine {
     /// Reads `volume`, which was opened from `image`.
     pub fn new(image: Arc<dyn Image>, volume: Arc<dyn Volume>, options: ReadOptions) -> Arc<ReadEngine> {
+        let image = volume.data_image().unwrap_or(image);
         let cache = BlockCache::new(options.cache_bytes);
         Arc::new(ReadEngine {
             image,
@@ -67,7 +68,7 @@ impl ReadEngine {
         &*self.volume
     }
 
-    /// The bytes that it was opened from.
+    /// The bytes that extents and blocks are read from.
     pub fn image(&self) -> &dyn Image {
         &*self.image
     }

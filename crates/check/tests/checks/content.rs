@@ -37,7 +37,7 @@ fn extent(len: u64, from: ExtentFrom) -> Extent {
 /// Part of a block that is no gzip data.
 fn damaged(len: u64) -> Extent {
     let algorithm = Some(Algorithm::Zlib);
-    let block = BlockRef { offset: 500, stored_len: 100, decoded_len: 4096, exact: true, algorithm };
+    let block = BlockRef { decoded_len: 4096, algorithm, ..BlockRef::stored(500, 100) };
     extent(len, ExtentFrom::Block { block, start: 0 })
 }
 

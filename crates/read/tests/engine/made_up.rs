@@ -50,7 +50,7 @@ pub fn made(seed: u64, file_count: usize) -> Made {
         let algorithm = Some(*algorithm);
         let (offset, decoded_len) = (image.len() as u64, len as u32);
         blocks.push((
-            BlockRef { offset, stored_len: stored_len as u32, decoded_len, exact: true, algorithm },
+            BlockRef { decoded_len, algorithm, ..BlockRef::stored(offset, stored_len as u32) },
             raw,
         ));
         image.extend_from_slice(&stored[..stored_len]);
