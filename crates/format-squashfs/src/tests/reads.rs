@@ -2,7 +2,7 @@
 
 use super::*;
 use packfs_core::{
-    BlockRef, DeviceNumber, Extent, ExtentFrom, FactValue, FileType, Owner, Timestamp, Xattrs,
+    BlockRef, DecodedLen, DeviceNumber, Extent, ExtentFrom, FactValue, FileType, Owner, Timestamp, Xattrs,
 };
 
 fn extents(volume: &SquashfsVolume, name: &str, range: std::ops::Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
@@ -103,15 +103,16 @@ fn compressed_blocks_say_what_they_must_decode_to() {
     let made =
         made().patch("a words", 0, &1000u32.to_le_bytes()).patch("fragment", 8, &2000u32.to_le_bytes());
     let volume = made.open().unwrap();
-    let block = |offset: usize, stored_len, exact| BlockRef {
+    let block = |offset: usize, stored_len, decodes_to| BlockRef {
         offset: offset as u64,
         stored_len,
         decoded_len: 4096,
-        exact,
+        decodes_to,
+        zero_padded: false,
         algorithm: Some(packfs_core::codec::Algorithm::Zlib),
     };
-    let own = ExtentFrom::Block { block: block(made.labels["data"], 1000, true), start: 0 };
-    let shared = ExtentFrom::Block { block: block(made.labels["tails"], 2000, false), start: 10 };
+    let own = ExtentFrom::Block { block: block(made.labels["data"], 1000, DecodedLen::Exactly), start: 0 };
+    let shared = ExtentFrom::Block { block: block(made.labels["tails"], 2000, DecodedLen::AtMost), start: 10 };
     assert_eq!(extents(&volume, "a", 0..5000), [(0, 4096, own), (4096, 904, shared)]);
 }
 
