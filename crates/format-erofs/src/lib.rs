@@ -4,4 +4,65 @@
 //! and touches no directory of the host.
 #![forbid(unsafe_code)]
 
+mod address;
+mod check;
+mod checksum;
+mod corruption;
+mod data;
+mod decoded;
+mod dir;
 mod disk;
+mod facts;
+mod inode;
+mod metadata;
+mod open;
+mod reader;
+mod space;
+mod space_map;
+mod volume;
+mod walk;
+mod xattr;
+
+use packfs_core::{Error, Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
+use std::sync::Arc;
+
+/// The EROFS format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Erofs;
+
+impl Format for Erofs {
+    fn name(&self) -> &'static str {
+        "erofs"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["erofs"]
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut magic = [0; 4];
+        let len = image.read_at(disk::EROFS_SUPER_OFFSET, &mut magic)?;
+        Ok(len == magic.len() && u32::from_le_bytes(magic) == disk::EROFS_SUPER_MAGIC_V1)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        self.open_with_devices(image, Vec::new())
+    }
+
+    fn open_with_devices(
+        &self,
+        image: Arc<dyn Image>,
+        devices: Vec<Arc<dyn Image>>,
+    ) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::ErofsVolume::open(image, devices).map_err(|error| error.at(name))?))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        &[]
+    }
+
+    fn packer(&self, _: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        Err(Error::unsupported("format", "erofs images can be read, but not be packed"))
+    }
+}

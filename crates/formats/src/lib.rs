@@ -5,9 +5,10 @@
 #![forbid(unsafe_code)]
 
 use packfs_core::{Format, Image, Result};
+use packfs_format_erofs::Erofs;
 use packfs_format_squashfs::Squashfs;
 
-static FORMATS: [&dyn Format; 1] = [&Squashfs];
+static FORMATS: [&dyn Format; 2] = [&Squashfs, &Erofs];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

@@ -1,0 +1,151 @@
+//! The address space of an image: its first file, the further devices behind it, and the decoded metabox behind those.
+//!
+//! Owns the translation of block numbers to places in that space. Invariant: a range handed out lies within one file.
+//! Every place in the space starts at a multiple of the largest block, so that an offset within a block stays what it is.
+
+use crate::corruption::{Allowed, Corruption, Place};
+use crate::open::Geometry;
+use packfs_core::{Error, Image, Result};
+use std::sync::Arc;
+
+/// Files are joined at multiples of this: the largest block.
+const ALIGN: u64 = 1 << 16;
+
+struct Part {
+    start: u64,
+    image: Arc<dyn Image>,
+}
+
+/// The first file and the further devices, one behind the other.
+pub(crate) struct Joined {
+    parts: Vec<Part>,
+    end: u64,
+}
+
+impl Joined {
+    /// Joins the files.
+    ///
+    /// Errors: `Usage` if the image lists another number of devices than are given.
+    pub(crate) fn new(
+        geometry: &Geometry,
+        image: Arc<dyn Image>,
+        devices: Vec<Arc<dyn Image>>,
+    ) -> Result<Joined> {
+        if !devices.is_empty() && devices.len() != geometry.devices.len() {
+            let (given, listed) = (devices.len(), geometry.devices.len());
+            let text = format!("{given} further devices are given, but the image lists {listed}");
+            return Err(
+                Error::usage(text).hint("give all of them, in the order in which the image lists them")
+            );
+        }
+        let mut joined = Joined { parts: Vec::new(), end: 0 };
+        for image in std::iter::once(image).chain(devices) {
+            let end = joined.end.checked_next_multiple_of(ALIGN);
+            let start = end.ok_or_else(|| Error::usage("the devices together are longer than any image"))?;
+            joined.end = start
+                .checked_add(image.len())
+                .filter(|&end| end <= i64::MAX as u64)
+                .ok_or_else(|| Error::usage("the devices together are longer than any image"))?;
+            joined.parts.push(Part { start, image });
+        }
+        Ok(joined)
+    }
+
+    /// Where something can be put behind the files.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.next_multiple_of(ALIGN)
+    }
+
+    /// Whether the devices that the image lists are given as files of their own.
+    pub(crate) fn has_devices(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// Reads across all files; what lies between them reads as zeros.
+    pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        if let [only] = &*self.parts {
+            return only.image.read_at(offset, buf);
+        }
+        let len = self.end.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
+        buf.fill(0);
+        for part in &self.parts {
+            let end = part.start + part.image.len();
+            let (from, to) = (part.start.max(offset), end.min(offset + len as u64));
+            if from >= to {
+                continue;
+            }
+            if let Some(buf) = buf.get_mut((from - offset) as usize..(to - offset) as usize) {
+                part.image.read_exact_at(from - part.start, buf)?;
+            }
+        }
+        Ok(len)
+    }
+
+    /// The name of the first file.
+    pub(crate) fn name(&self) -> String {
+        self.parts.first().map(|part| part.image.name()).unwrap_or_default()
+    }
+
+    /// Where `len` bytes at an address of a device lie: device 0 is the whole address space of the image, others are the
+    /// rows of the device table.
+    ///
+    /// Errors: `Corrupt` if there is no such device or no such range; `Failed` if the device is not given.
+    pub(crate) fn locate(
+        &self,
+        geometry: &Geometry,
+        device: u16,
+        address: u64,
+        len: u64,
+        place: Place,
+    ) -> Result<u64> {
+        let mask = (geometry.devices.len() + 1).next_power_of_two() as u64 - 1;
+        let device = u64::from(device) & mask;
+        if device as usize > geometry.devices.len() {
+            let allowed = Allowed::AtMost(geometry.devices.len() as u64);
+            return Err(Corruption::Figure { place, figure: "device", found: device, allowed }.into());
+        }
+        let (index, address) = match (device, self.has_devices()) {
+            (0, false) => (0, Some(address)),
+            (0, true) => unified(geometry, address),
+            (_, true) => (device as usize, Some(address)),
+            // One file holds all devices, each where the table maps it to.
+            (_, false) => {
+                let uniaddr = geometry.devices.get(device as usize - 1).map_or(0, |row| row.uniaddr);
+                if uniaddr == 0 {
+                    return Err(not_given(place, device));
+                }
+                (0, geometry.bytes_of(uniaddr).and_then(|start| start.checked_add(address)))
+            }
+        };
+        let part = self.parts.get(index).filter(|part| {
+            address.and_then(|address| address.checked_add(len)).is_some_and(|end| end <= part.image.len())
+        });
+        match (part, address) {
+            (Some(part), Some(address)) => Ok(part.start + address),
+            _ if !self.has_devices() && !geometry.devices.is_empty() => Err(not_given(place, device.max(1))),
+            _ => {
+                let end = self.parts.get(index).map_or(0, |part| part.image.len());
+                let start = address.unwrap_or(u64::MAX);
+                Err(Corruption::Outside { place, what: "the image", start, len, end }.into())
+            }
+        }
+    }
+}
+
+/// The device that an address of the whole space lies on, and the address there.
+fn unified(geometry: &Geometry, address: u64) -> (usize, Option<u64>) {
+    for (index, device) in geometry.devices.iter().enumerate().filter(|(_, device)| device.uniaddr != 0) {
+        let (start, len) = (geometry.bytes_of(device.uniaddr), geometry.bytes_of(device.blocks));
+        let (Some(start), Some(len)) = (start, len) else { continue };
+        if address >= start && address - start < len {
+            return (index + 1, Some(address - start));
+        }
+    }
+    (0, Some(address))
+}
+
+fn not_given(place: Place, device: u64) -> Error {
+    let text = format!("{place}: its data lies on device {device} of the image, which is not given");
+    Error::failed(text).hint("give the files that the image lists as devices")
+}

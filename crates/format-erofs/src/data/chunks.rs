@@ -1,0 +1,88 @@
+//! Files in chunks of equal length, each anywhere, on any device, or nowhere.
+
+use super::{RunFrom, Runs};
+use crate::corruption::Place;
+use crate::disk::*;
+use crate::inode::RawInode;
+use crate::reader::Reader;
+use packfs_core::{Error, Result};
+use std::mem::size_of;
+use zerocopy::little_endian::U32;
+
+/// What a chunk-based inode says of its map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkMap {
+    /// Where the first row lies in the address space.
+    pub(crate) at: u64,
+    /// Bytes of a row: 4 or 8.
+    pub(crate) row_len: u64,
+    /// Base-2 logarithm of a chunk's length.
+    pub(crate) chunk_bits: u32,
+    /// Bits of a block number.
+    address_bits: u32,
+}
+
+impl ChunkMap {
+    /// How many rows there are.
+    pub(crate) fn row_count(&self, size: u64) -> u64 {
+        size.div_ceil(1 << self.chunk_bits)
+    }
+}
+
+impl Reader {
+    /// Reads and checks what an inode says of its chunks.
+    pub(crate) fn chunk_map(&self, raw: &RawInode) -> Result<ChunkMap> {
+        let format = raw.i_u as u16;
+        if format & !EROFS_CHUNK_FORMAT_ALL != 0 {
+            let what =
+                format!("{}: chunk format {format:#x}, {EROFS_CHUNK_FORMAT_ALL:#x} are known", raw.place);
+            return Err(Error::unsupported("erofs image", what));
+        }
+        let row_len = match format & EROFS_CHUNK_FORMAT_INDEXES {
+            0 => EROFS_BLOCK_MAP_ENTRY_SIZE,
+            _ => size_of::<ChunkIndex>() as u64,
+        };
+        let wide = row_len > EROFS_BLOCK_MAP_ENTRY_SIZE && format & EROFS_CHUNK_FORMAT_48BIT != 0;
+        Ok(ChunkMap {
+            at: raw.tail_at().next_multiple_of(row_len),
+            row_len,
+            // At most 16 and 31.
+            chunk_bits: self.geometry.block_bits + u32::from(format & EROFS_CHUNK_FORMAT_BLKBITS_MASK),
+            address_bits: if wide { 48 } else { 32 },
+        })
+    }
+
+    /// See [`Reader::runs`].
+    pub(super) fn chunk_runs(&self, raw: &RawInode, runs: &mut Runs<'_>) -> Result<()> {
+        let map = self.chunk_map(raw)?;
+        let chunk_len = 1 << map.chunk_bits;
+        let place = raw.place.of("chunk map of the inode");
+        for index in runs.range.start >> map.chunk_bits.. {
+            let offset = index << map.chunk_bits;
+            let len = (raw.size - offset).min(chunk_len);
+            let at = map.at.saturating_add(index.saturating_mul(map.row_len));
+            let (device, block) = self.chunk_row(&map, at, place)?;
+            let from = match block == (1 << map.address_bits) - 1 {
+                true => RunFrom::Hole,
+                false => {
+                    let address = self.geometry.bytes_of(block).unwrap_or(u64::MAX);
+                    RunFrom::Stored(self.joined.locate(&self.geometry, device, address, len, place)?)
+                }
+            };
+            if runs.push(offset, len, from).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Device and block of a row.
+    fn chunk_row(&self, map: &ChunkMap, at: u64, place: Place) -> Result<(u16, u64)> {
+        if map.row_len == EROFS_BLOCK_MAP_ENTRY_SIZE {
+            return Ok((0, u64::from(self.read_struct::<U32>(at, place)?.get())));
+        }
+        let row: ChunkIndex = self.read_struct(at, place)?;
+        let upper = if map.address_bits == 48 { u64::from(row.startblk_hi.get()) << 32 } else { 0 };
+        Ok((row.device_id.get(), u64::from(row.startblk_lo.get()) | upper))
+    }
+}

@@ -1,0 +1,156 @@
+//! Files with encoded extents: records that say where each extent starts and how it is stored.
+//!
+//! Records of 8 bytes are found at once, those of 16 and 32 by halving. Those of 4 tell lengths only, so they are added up
+//! from the first on; the last sum is kept, for whoever reads a file in order.
+
+use super::map_header::EncodedHead;
+use super::{RunFrom, Runs};
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::inode::RawInode;
+use crate::reader::Reader;
+use packfs_core::Result;
+use std::ops::{ControlFlow, Range};
+use std::sync::PoisonError;
+use zerocopy::FromZeros;
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
+
+/// A record in plain figures.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    plen: u32,
+    /// Where its data starts.
+    address: u64,
+    /// Where it starts in the file.
+    offset: u64,
+}
+
+impl Record {
+    fn stored_len(&self) -> u64 {
+        u64::from(self.plen & Z_EROFS_EXTENT_PLEN_MASK)
+    }
+}
+
+impl Reader {
+    /// See [`Reader::runs`].
+    pub(super) fn encoded_runs(&self, raw: &RawInode, head: &EncodedHead, runs: &mut Runs<'_>) -> Result<()> {
+        let mut index = match head.record_len {
+            4 | 8 => runs.range.start >> head.lcluster_bits,
+            _ => self.last_record_before(raw, head, runs.range.start)?,
+        };
+        let mut address = match head.record_len {
+            4 => self.summed_address(raw, head, index)?,
+            _ => 0,
+        };
+        let mut record = self.record(raw, head, index, address)?;
+        loop {
+            address = record.address.saturating_add(record.stored_len());
+            let next = match index + 1 < head.count {
+                true => Some(self.record(raw, head, index + 1, address)?),
+                false => None,
+            };
+            let end = next.map_or(raw.size, |next| next.offset);
+            if record.offset >= end || end > raw.size {
+                let fault = "extents that do not follow each other";
+                return Err(Corruption::Fault { place: place(raw), fault }.into());
+            }
+            let flow = self.record_runs(raw, head, &record, record.offset..end, next.is_none(), runs)?;
+            match (flow, next) {
+                (ControlFlow::Continue(()), Some(next)) => (index, record) = (index + 1, next),
+                _ => break,
+            }
+        }
+        if head.record_len == 4 {
+            let mut last = self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = (raw.nid, index, record.address);
+        }
+        Ok(())
+    }
+
+    fn record_runs(
+        &self,
+        raw: &RawInode,
+        head: &EncodedHead,
+        record: &Record,
+        logical: Range<u64>,
+        is_last: bool,
+        runs: &mut Runs<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let (offset, len) = (logical.start, logical.end - logical.start);
+        if is_last && head.packed {
+            let upper = if head.record_len > 4 { record.address << 32 } else { 0 };
+            return Ok(runs.push(offset, len, RunFrom::Packed(u64::from(record.plen) | upper)));
+        }
+        let stored_len = record.stored_len();
+        if stored_len == 0 {
+            return Ok(runs.push(offset, len, RunFrom::Hole));
+        }
+        if logical.end <= runs.range.start {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let start = self.joined.locate(&self.geometry, 0, record.address, stored_len, place(raw))?;
+        let stored = start..start + stored_len;
+        match (record.plen >> Z_EROFS_EXTENT_PLEN_FMT_BIT) as u8 {
+            0 => {
+                let whole_blocks = self.geometry.in_block(record.address | stored_len) == 0;
+                self.plain_runs(place(raw), logical, stored, head.interlaced && whole_blocks, runs)
+            }
+            format => {
+                let partial = record.plen & Z_EROFS_EXTENT_PLEN_PARTIAL != 0;
+                let block = self.cluster_block(place(raw), format - 1, stored, len, partial)?;
+                Ok(runs.push(offset, len, RunFrom::Block(block, 0)))
+            }
+        }
+    }
+
+    /// Reads a record; `address` is where its data starts if it does not say so itself.
+    fn record(&self, raw: &RawInode, head: &EncodedHead, index: u64, address: u64) -> Result<Record> {
+        let in_front = if head.record_len == 4 { size_of::<U64>() as u64 } else { 0 };
+        let at = head.at.saturating_add(in_front).saturating_add(index.saturating_mul(head.record_len));
+        let mut extent = Extent::new_zeroed();
+        let room = extent.as_mut_bytes().get_mut(..head.record_len as usize).unwrap_or_default();
+        self.read_metadata(at, room, place(raw))?;
+        let (low, high) = (u64::from(extent.pstart_lo.get()), u64::from(extent.pstart_hi.get()));
+        let starts = u64::from(extent.lstart_lo.get()) | u64::from(extent.lstart_hi.get()) << 32;
+        Ok(match head.record_len {
+            4 => Record { plen: extent.plen.get(), address, offset: index << head.lcluster_bits },
+            8 => Record { plen: extent.plen.get(), address: low, offset: index << head.lcluster_bits },
+            _ => Record { plen: extent.plen.get(), address: low | high << 32, offset: starts },
+        })
+    }
+
+    /// The last record that starts at or before a byte of the file.
+    fn last_record_before(&self, raw: &RawInode, head: &EncodedHead, offset: u64) -> Result<u64> {
+        let (mut low, mut high) = (0, head.count);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.record(raw, head, middle, 0)?.offset > offset { high = middle } else { low = middle }
+        }
+        if self.record(raw, head, low, 0)?.offset > offset {
+            let fault = "the first extent does not start at 0";
+            return Err(Corruption::Fault { place: place(raw), fault }.into());
+        }
+        Ok(low)
+    }
+
+    /// Where the data of a record of 4 bytes starts: what those before it are long, added up.
+    fn summed_address(&self, raw: &RawInode, head: &EncodedHead, index: u64) -> Result<u64> {
+        let kept = *self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut at, mut address) = match kept {
+            (nid, kept, address) if nid == raw.nid && kept > 0 && kept <= index => (kept, address),
+            _ => (0, self.read_struct::<U64>(head.at, place(raw))?.get()),
+        };
+        while at < index {
+            let lengths = head.at + size_of::<U64>() as u64;
+            let plen: U32 = self.read_struct(lengths + at * head.record_len, place(raw))?;
+            address = address.saturating_add(u64::from(plen.get() & Z_EROFS_EXTENT_PLEN_MASK));
+            at += 1;
+        }
+        Ok(address)
+    }
+}
+
+fn place(raw: &RawInode) -> Place {
+    raw.place.of("extents of the inode")
+}

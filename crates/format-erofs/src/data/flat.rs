@@ -1,0 +1,33 @@
+//! Files in one run of blocks, with or without their last part behind the inode.
+
+use super::{RunFrom, Runs};
+use crate::inode::{Layout, RawInode};
+use crate::reader::Reader;
+use packfs_core::Result;
+
+impl Reader {
+    /// See [`Reader::runs`].
+    pub(super) fn flat_runs(&self, raw: &RawInode, runs: &mut Runs<'_>) -> Result<()> {
+        let Some(start_block) = raw.start_block else {
+            let _ = runs.push(0, raw.size, RunFrom::Hole);
+            return Ok(());
+        };
+        let blocks_len = match raw.layout {
+            Layout::FlatInline => (raw.size - 1) / self.geometry.block_len() * self.geometry.block_len(),
+            _ => raw.size,
+        };
+        if runs.range.start < blocks_len {
+            let address = self.geometry.bytes_of(start_block).unwrap_or(u64::MAX);
+            let at = self.joined.locate(&self.geometry, 0, address, blocks_len, raw.place)?;
+            if runs.push(0, blocks_len, RunFrom::Stored(at)).is_break() {
+                return Ok(());
+            }
+        }
+        if blocks_len < raw.size {
+            let len = raw.size - blocks_len;
+            self.check_inline(raw.place, raw.tail_at(), len)?;
+            let _ = runs.push(blocks_len, len, RunFrom::Stored(raw.tail_at()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! Entries of an index: what is said of one logical cluster, in either form.
+//!
+//! Owns the packing of compact entries. Invariant: an [`Entry`] handed out is either a head with an offset inside its
+//! logical cluster, or lies behind one by a distance of at least 1.
+
+use super::map_header::{IndexHead, PackPlace};
+use crate::corruption::{Allowed, Corruption, Place};
+use crate::disk::*;
+use crate::inode::RawInode;
+use crate::reader::Reader;
+use packfs_core::Result;
+use std::mem::size_of;
+
+/// Most entries of a pack.
+const PACK_MAX: usize = COMPACT_2B_PACK_COUNT as usize;
+
+/// How a cluster that starts here is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeadKind {
+    Plain,
+    Head1,
+    Head2,
+}
+
+/// One logical cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A cluster starts here.
+    Head {
+        kind: HeadKind,
+        /// Where in the logical cluster.
+        start: u32,
+        /// Its first block.
+        block: u32,
+        /// Only the beginning of the decoded cluster is meant.
+        partial: bool,
+    },
+    /// A cluster goes on.
+    Later {
+        /// Logical clusters back to its head, or to another one that knows more.
+        back: u32,
+        /// Right behind the head: how many blocks the cluster is stored in; 0 if it lies in the packed inode.
+        blocks: Option<u16>,
+    },
+}
+
+/// Reads entries of one index; keeps the pack read last.
+pub(crate) struct Entries<'a> {
+    reader: &'a Reader,
+    head: &'a IndexHead,
+    place: Place,
+    /// Index of the pack's first entry.
+    pack_first: u64,
+    pack_len: usize,
+    pack: [Entry; PACK_MAX],
+}
+
+impl<'a> Entries<'a> {
+    pub(crate) fn new(reader: &'a Reader, raw: &RawInode, head: &'a IndexHead) -> Self {
+        let place = raw.place.of("cluster index of the inode");
+        let pack = [Entry::Later { back: 1, blocks: None }; PACK_MAX];
+        Entries { reader, head, place, pack_first: 0, pack_len: 0, pack }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(crate) fn fault(&self, fault: &'static str) -> Corruption {
+        Corruption::Fault { place: self.place, fault }
+    }
+
+    /// The entry of a logical cluster.
+    ///
+    /// Errors: `Corrupt` for an index beyond the file's end, too.
+    pub(crate) fn get(&mut self, index: u64) -> Result<Entry> {
+        if index >= self.head.lcluster_count {
+            return Err(self.fault("a cluster goes on behind the end of the file").into());
+        }
+        if !self.head.compact {
+            return self.full(index);
+        }
+        if index < self.pack_first || index - self.pack_first >= self.pack_len as u64 {
+            self.load_pack(index)?;
+        }
+        let entry = self.pack.get((index - self.pack_first) as usize).copied();
+        entry.ok_or_else(|| self.fault("an entry outside of its pack").into())
+    }
+
+    fn full(&self, index: u64) -> Result<Entry> {
+        let at = self.head.at.saturating_add(index.saturating_mul(size_of::<LclusterIndex>() as u64));
+        let raw: LclusterIndex = self.reader.read_struct(at, self.place)?;
+        let (advise, word) = (raw.di_advise.get(), raw.di_u.get());
+        let kind = (advise & Z_EROFS_LI_LCLUSTER_TYPE_MASK) as u8;
+        if kind == Z_EROFS_LCLUSTER_TYPE_NONHEAD {
+            return self.later(word as u16);
+        }
+        let partial = advise & Z_EROFS_LI_PARTIAL_REF != 0;
+        self.head_entry(kind, u32::from(raw.di_clusterofs.get()), word, partial)
+    }
+
+    fn head_entry(&self, kind: u8, start: u32, block: u32, partial: bool) -> Result<Entry> {
+        let kind = match kind {
+            Z_EROFS_LCLUSTER_TYPE_PLAIN => HeadKind::Plain,
+            Z_EROFS_LCLUSTER_TYPE_HEAD1 => HeadKind::Head1,
+            _ => HeadKind::Head2,
+        };
+        if start >> self.head.lcluster_bits != 0 {
+            let allowed = Allowed::AtMost((1 << self.head.lcluster_bits) - 1);
+            let (figure, found) = ("start in a logical cluster", u64::from(start));
+            return Err(Corruption::Figure { place: self.place, figure, found, allowed }.into());
+        }
+        Ok(Entry::Head { kind, start, block, partial })
+    }
+
+    /// An entry that tells a distance, or how many blocks the cluster is stored in.
+    fn later(&self, delta: u16) -> Result<Entry> {
+        if delta & Z_EROFS_LI_D0_CBLKCNT != 0 {
+            if self.head.big == [false; 2] {
+                return Err(self.fault("a block count, but clusters have one block each").into());
+            }
+            let blocks = delta & !Z_EROFS_LI_D0_CBLKCNT;
+            return Ok(Entry::Later { back: 1, blocks: Some(blocks) });
+        }
+        match delta {
+            0 => Err(self.fault("a distance of 0 to the head of a cluster").into()),
+            _ => Ok(Entry::Later { back: u32::from(delta), blocks: None }),
+        }
+    }
+
+    fn load_pack(&mut self, index: u64) -> Result<()> {
+        let PackPlace { at, len, first, count } = self.head.pack_place(index);
+        let mut bytes = [0; COMPACT_2B_PACK_LEN as usize];
+        let room = bytes.get_mut(..len as usize).unwrap_or_default();
+        self.reader.read_metadata(at, room, self.place)?;
+        let base_at = len as usize - 4;
+        let word = |at: usize| match bytes.get(at..at + 4) {
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
+            _ => 0,
+        };
+        // What lies behind the file's end may be anything.
+        let used = (self.head.lcluster_count - first).min(count as u64) as usize;
+        let lo_bits = self.head.lcluster_bits.max(COMPACT_LO_BITS_MIN);
+        let entry_bits = base_at * 8 / count;
+        let mut raw = [(0_u8, 0_u16); PACK_MAX];
+        for (slot, raw) in raw.iter_mut().enumerate().take(used) {
+            let bit = slot * entry_bits;
+            let value = word(bit / 8) >> (bit % 8);
+            *raw = ((value >> lo_bits & 3) as u8, (value & ((1 << lo_bits) - 1)) as u16);
+        }
+        self.pack_len = 0;
+        let mut decoded = self.pack;
+        self.decode_pack(raw.get(..used).unwrap_or_default(), count, word(base_at), &mut decoded)?;
+        (self.pack, self.pack_first, self.pack_len) = (decoded, first, used);
+        Ok(())
+    }
+
+    /// Turns the slots of a pack into entries. Blocks are counted from the pack's base: each head takes one, or as many as
+    /// the entry behind it says.
+    fn decode_pack(
+        &self,
+        raw: &[(u8, u16)],
+        slot_count: usize,
+        base: u32,
+        out: &mut [Entry; PACK_MAX],
+    ) -> Result<()> {
+        let big = self.head.big[0];
+        // Without big clusters the base is the block before the first head's.
+        let mut block = if big { base } else { base.wrapping_add(1) };
+        let mut before: Option<u32> = None;
+        for (slot, (&(kind, lo), out)) in raw.iter().zip(out.iter_mut()).enumerate() {
+            if kind != Z_EROFS_LCLUSTER_TYPE_NONHEAD {
+                *out = self.head_entry(kind, u32::from(lo), block, false)?;
+                let next = raw.get(slot + 1).filter(|_| big);
+                let counted = next.is_some_and(|&(kind, lo)| {
+                    kind == Z_EROFS_LCLUSTER_TYPE_NONHEAD && lo & Z_EROFS_LI_D0_CBLKCNT != 0
+                });
+                block = block.wrapping_add(u32::from(!counted));
+                before = Some(0);
+                continue;
+            }
+            let is_count = lo & Z_EROFS_LI_D0_CBLKCNT != 0;
+            *out = if slot + 1 == slot_count && !is_count {
+                // The last slot looks forwards; how far it lies behind its head follows from the one before.
+                let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))? + 1;
+                Entry::Later { back, blocks: None }
+            } else {
+                self.later(lo)?
+            };
+            if let Entry::Later { back, blocks } = *out {
+                before = Some(back);
+                block = block.wrapping_add(u32::from(blocks.unwrap_or(0)));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! The head of a compressed file's map: which kind of index follows.
+
+use crate::corruption::{Allowed, Corruption};
+use crate::disk::*;
+use crate::inode::{Layout, RawInode};
+use crate::reader::Reader;
+use packfs_core::Result;
+use std::mem::size_of;
+
+/// An index with an entry for each logical cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexHead {
+    /// Where the first entry lies in the address space.
+    pub(crate) at: u64,
+    /// Entries of 4 and 2 bytes instead of 8.
+    pub(crate) compact: bool,
+    /// Compact: how many entries of 4 bytes stand in front of those of 2, and how many of 2 there are.
+    pub(crate) initial_4b: u64,
+    pub(crate) count_2b: u64,
+    /// Clusters of several blocks: for HEAD1, and for HEAD2 and PLAIN.
+    pub(crate) big: [bool; 2],
+    /// Stored length of the last cluster if that lies behind the index.
+    pub(crate) inline_len: Option<u16>,
+    /// The last cluster lies in the packed inode, at this offset (its lower 32 bits).
+    pub(crate) packed_at: Option<u32>,
+    pub(crate) interlaced: bool,
+    /// Algorithms of HEAD1 and HEAD2.
+    pub(crate) algorithms: [u8; 2],
+    /// Base-2 logarithm of a logical cluster.
+    pub(crate) lcluster_bits: u32,
+    /// How many logical clusters the file has.
+    pub(crate) lcluster_count: u64,
+}
+
+/// Encoded extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EncodedHead {
+    /// Where the first record lies in the address space; with records of 4 bytes an address stands in front of it.
+    pub(crate) at: u64,
+    /// Bytes of a record: 4, 8, 16 or 32.
+    pub(crate) record_len: u64,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// Records of 4 and 8 bytes: base-2 logarithm of what each stands for.
+    pub(crate) lcluster_bits: u32,
+    pub(crate) interlaced: bool,
+    /// The last extent lies in the packed inode.
+    pub(crate) packed: bool,
+}
+
+/// Where a pack of compact entries lies.
+pub(crate) struct PackPlace {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
+    /// Index of its first entry.
+    pub(crate) first: u64,
+    pub(crate) count: usize,
+}
+
+impl IndexHead {
+    /// Where the index ends in the address space: there lies an inline cluster.
+    pub(crate) fn end(&self) -> u64 {
+        let last = self.lcluster_count.saturating_sub(1);
+        if self.compact {
+            let pack = self.pack_place(last);
+            return pack.at.saturating_add(pack.len);
+        }
+        self.at.saturating_add((last + 1).saturating_mul(size_of::<LclusterIndex>() as u64))
+    }
+
+    /// The pack that holds an entry of a compact index.
+    pub(crate) fn pack_place(&self, index: u64) -> PackPlace {
+        let (initial, count_2b) = (self.initial_4b, self.count_2b);
+        let of_4b = |at: u64, first: u64| {
+            let number = (index - first) / COMPACT_4B_PACK_COUNT;
+            let at = at.saturating_add(number.saturating_mul(COMPACT_4B_PACK_LEN));
+            let first = first + number * COMPACT_4B_PACK_COUNT;
+            PackPlace { at, len: COMPACT_4B_PACK_LEN, first, count: COMPACT_4B_PACK_COUNT as usize }
+        };
+        if count_2b == 0 || index < initial {
+            return of_4b(self.at, 0);
+        }
+        let at_2b = self.at + initial / COMPACT_4B_PACK_COUNT * COMPACT_4B_PACK_LEN;
+        if index - initial >= count_2b {
+            let at = at_2b.saturating_add(count_2b / COMPACT_2B_PACK_COUNT * COMPACT_2B_PACK_LEN);
+            return of_4b(at, initial + count_2b);
+        }
+        let number = (index - initial) / COMPACT_2B_PACK_COUNT;
+        PackPlace {
+            at: at_2b + number * COMPACT_2B_PACK_LEN,
+            len: COMPACT_2B_PACK_LEN,
+            first: initial + number * COMPACT_2B_PACK_COUNT,
+            count: COMPACT_2B_PACK_COUNT as usize,
+        }
+    }
+}
+
+impl EncodedHead {
+    /// Where the records end in the address space.
+    pub(crate) fn end(&self) -> u64 {
+        let in_front = if self.record_len == 4 { 8 } else { 0 };
+        self.at.saturating_add(in_front).saturating_add(self.count.saturating_mul(self.record_len))
+    }
+}
+
+/// How a compressed file's bytes are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClusterMap {
+    /// All of it lies in the packed inode, from this offset on.
+    Packed(u64),
+    /// By an index.
+    Index(IndexHead),
+    /// By encoded extents.
+    Encoded(EncodedHead),
+}
+
+impl Reader {
+    /// Reads and checks the head of a compressed inode's map.
+    pub(crate) fn cluster_map(&self, raw: &RawInode) -> Result<ClusterMap> {
+        let place = raw.place.of("cluster map of the inode");
+        let start = raw.tail_at().next_multiple_of(MAP_HEADER_ALIGN);
+        let end = start + size_of::<MapHeader>() as u64;
+        let head: MapHeader = self.read_struct(start, place)?;
+        if head.h_clusterbits >> Z_EROFS_FRAGMENT_INODE_BIT != 0 {
+            let whole = [
+                u64::from(head.h_u.get()),
+                u64::from(head.h_advise.get()) << 32,
+                u64::from(head.h_algorithmtype) << 48,
+                u64::from(head.h_clusterbits & !(1 << Z_EROFS_FRAGMENT_INODE_BIT)) << 56,
+            ];
+            return Ok(ClusterMap::Packed(whole.iter().sum()));
+        }
+        let advise = head.h_advise.get();
+        let has = |bit: u16| advise & bit != 0;
+        let lcluster_bits = self.geometry.block_bits + u32::from(head.h_clusterbits & CLUSTERBITS_MASK);
+        if raw.layout == Layout::CompressedFull && has(Z_EROFS_ADVISE_EXTENTS) {
+            return Ok(ClusterMap::Encoded(self.encoded_head(raw, &head, end, lcluster_bits)?));
+        }
+        let compact = raw.layout == Layout::CompressedCompact;
+        let big = [has(Z_EROFS_ADVISE_BIG_PCLUSTER_1), has(Z_EROFS_ADVISE_BIG_PCLUSTER_2)];
+        if compact && big[0] != big[1] {
+            let fault = "a compact index with clusters of several blocks for one head only";
+            return Err(Corruption::Fault { place, fault }.into());
+        }
+        let max = match (compact, has(Z_EROFS_ADVISE_COMPACTED_2B)) {
+            (true, true) => COMPACT_2B_LCLUSTERBITS_MAX,
+            (true, false) => COMPACT_4B_LCLUSTERBITS_MAX,
+            // What the 16 bits of an offset in a logical cluster can tell.
+            (false, _) => 16,
+        };
+        if lcluster_bits > max {
+            let (found, allowed) = (u64::from(lcluster_bits), Allowed::AtMost(u64::from(max)));
+            return Err(Corruption::Figure { place, figure: "logical cluster bits", found, allowed }.into());
+        }
+        let lcluster_count = raw.size.div_ceil(1 << lcluster_bits);
+        let (initial_4b, count_2b) = match compact && has(Z_EROFS_ADVISE_COMPACTED_2B) {
+            true => entries_2b(end, raw.size.div_ceil(self.geometry.block_len())),
+            false => (0, 0),
+        };
+        let packed = has(Z_EROFS_ADVISE_FRAGMENT_PCLUSTER);
+        let idata_len = (head.h_u.get() >> 16) as u16;
+        let inline = !packed && has(Z_EROFS_ADVISE_INLINE_PCLUSTER) && idata_len > 0;
+        Ok(ClusterMap::Index(IndexHead {
+            at: if compact { end } else { end + FULL_INDEX_GAP },
+            compact,
+            initial_4b,
+            count_2b,
+            big,
+            inline_len: inline.then_some(idata_len),
+            packed_at: packed.then_some(head.h_u.get()),
+            interlaced: has(Z_EROFS_ADVISE_INTERLACED_PCLUSTER),
+            algorithms: [head.h_algorithmtype & 0xf, head.h_algorithmtype >> 4],
+            lcluster_bits,
+            lcluster_count,
+        }))
+    }
+
+    fn encoded_head(
+        &self,
+        raw: &RawInode,
+        head: &MapHeader,
+        end: u64,
+        lcluster_bits: u32,
+    ) -> Result<EncodedHead> {
+        let place = raw.place.of("cluster map of the inode");
+        let advise = head.h_advise.get();
+        let record_len = 4 << (advise >> Z_EROFS_ADVISE_EXTRECSZ_BIT & Z_EROFS_ADVISE_EXTRECSZ_MASK);
+        let at = end.next_multiple_of(record_len);
+        let count = match record_len {
+            4 | 8 => raw.size.div_ceil(1 << lcluster_bits),
+            _ => {
+                let upper = u64::from(head.h_algorithmtype) | u64::from(head.h_clusterbits) << 8;
+                u64::from(head.h_u.get()) | upper << 32
+            }
+        };
+        let room = self.space_end().saturating_sub(at) / record_len;
+        if count == 0 || count > room {
+            let allowed = Allowed::Between(1, room);
+            return Err(Corruption::Figure { place, figure: "extent count", found: count, allowed }.into());
+        }
+        Ok(EncodedHead {
+            at,
+            record_len,
+            count,
+            lcluster_bits,
+            interlaced: advise & Z_EROFS_ADVISE_INTERLACED_PCLUSTER != 0,
+            packed: advise & Z_EROFS_ADVISE_FRAGMENT_PCLUSTER != 0,
+        })
+    }
+}
+
+/// How many entries of 4 bytes stand in front of those of 2 bytes, and how many of these there are. An index too short for
+/// both has only entries of 4 bytes.
+fn entries_2b(index_start: u64, count: u64) -> (u64, u64) {
+    let initial = compacted_4b_initial(index_start);
+    if initial >= count {
+        return (0, 0);
+    }
+    let count_2b = (count - initial) / COMPACT_2B_PACK_COUNT * COMPACT_2B_PACK_COUNT;
+    (if count_2b == 0 { 0 } else { initial }, count_2b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_indexes_have_entries_of_four_bytes_only() {
+        assert_eq!(entries_2b(8, 6), (0, 0));
+        assert_eq!(entries_2b(8, 21), (0, 0));
+        assert_eq!(entries_2b(8, 22), (6, 16));
+        assert_eq!(entries_2b(32, 40), (0, 32));
+    }
+}

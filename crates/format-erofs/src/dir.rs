@@ -1,0 +1,196 @@
+//! Directories: blocks of entries, sorted as a whole, read in order or by halving.
+//!
+//! Owns the decoding of a block. Invariant: a name handed out lies within its block and has 1 to 255 bytes; whether it is a
+//! fit name is for [`packfs_core::Name`] to say.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::inode::{RawInode, not_a};
+use crate::reader::Reader;
+use packfs_core::{DirCursor, DirEntry, Error, FileType, InodeId, Result};
+use std::mem::size_of;
+use std::ops::{ControlFlow, Range};
+use zerocopy::FromBytes;
+
+const DIRENT_LEN: usize = size_of::<Dirent>();
+
+/// An entry as it is stored, `.` and `..` included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawEntry<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) nid: u64,
+    /// As stored; see [`entry_type`].
+    pub(crate) file_type: u8,
+}
+
+/// The type that an entry claims.
+pub(crate) fn entry_type(number: u8) -> Option<FileType> {
+    Some(match number {
+        EROFS_FT_REG_FILE => FileType::File,
+        EROFS_FT_DIR => FileType::Directory,
+        EROFS_FT_CHRDEV => FileType::CharDevice,
+        EROFS_FT_BLKDEV => FileType::BlockDevice,
+        EROFS_FT_FIFO => FileType::Fifo,
+        EROFS_FT_SOCK => FileType::Socket,
+        EROFS_FT_SYMLINK => FileType::Symlink,
+        _ => return None,
+    })
+}
+
+/// One block of a directory.
+pub(crate) struct DirBlock {
+    bytes: Vec<u8>,
+    count: usize,
+    place: Place,
+}
+
+impl DirBlock {
+    fn new(bytes: Vec<u8>, place: Place) -> Result<DirBlock> {
+        let mut block = DirBlock { bytes, count: 1, place };
+        let first = usize::from(block.dirent(0)?.nameoff.get());
+        if first < DIRENT_LEN || !first.is_multiple_of(DIRENT_LEN) || first >= block.bytes.len() {
+            return Err(block.fault("a block whose first name starts amid its entries, or behind it"));
+        }
+        block.count = first / DIRENT_LEN;
+        Ok(block)
+    }
+
+    fn fault(&self, fault: &'static str) -> Error {
+        Corruption::Fault { place: self.place, fault }.into()
+    }
+
+    /// How many entries it has; at least one.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    fn dirent(&self, index: usize) -> Result<Dirent> {
+        let bytes = self.bytes.get(index * DIRENT_LEN..).unwrap_or_default();
+        let found = Dirent::read_from_prefix(bytes).ok().filter(|_| index < self.count);
+        found.map(|(dirent, _)| dirent).ok_or_else(|| self.fault("a block that is too short for an entry"))
+    }
+
+    /// An entry.
+    pub(crate) fn entry(&self, index: usize) -> Result<RawEntry<'_>> {
+        let dirent = self.dirent(index)?;
+        let start = usize::from(dirent.nameoff.get());
+        let is_last = index + 1 == self.count;
+        let end = if is_last { self.bytes.len() } else { usize::from(self.dirent(index + 1)?.nameoff.get()) };
+        let names = self.count * DIRENT_LEN;
+        let name = self.bytes.get(start..end).filter(|_| start >= names);
+        let mut name = name.ok_or_else(|| self.fault("a name outside of its block"))?;
+        if is_last {
+            // The rest of the block is filled with zeros.
+            let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+            name = name.get(..len).unwrap_or_default();
+        }
+        if name.is_empty() || name.len() > EROFS_NAME_LEN {
+            return Err(self.fault("a name that is empty or longer than 255 bytes"));
+        }
+        Ok(RawEntry { name, nid: dirent.nid.get(), file_type: dirent.file_type })
+    }
+
+    /// The first entry whose name is not less than `name`, and whether it is that name.
+    fn find(&self, name: &[u8]) -> Result<(usize, bool)> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.entry(middle)?.name.cmp(name) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok((middle, true)),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok((low, false))
+    }
+}
+
+impl Reader {
+    /// How many blocks a directory has.
+    pub(crate) fn dir_block_count(&self, raw: &RawInode) -> u64 {
+        raw.size.div_ceil(self.geometry.block_len())
+    }
+
+    /// A block of a directory.
+    pub(crate) fn dir_block(&self, raw: &RawInode, index: u64) -> Result<DirBlock> {
+        let range = self.dir_block_range(raw, index);
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.read_content(raw, range.start, &mut bytes)?;
+        DirBlock::new(bytes, raw.place.of("directory"))
+    }
+
+    fn dir_block_range(&self, raw: &RawInode, index: u64) -> Range<u64> {
+        let start = index.saturating_mul(self.geometry.block_len()).min(raw.size);
+        start..start.saturating_add(self.geometry.block_len()).min(raw.size)
+    }
+
+    /// An inode that must be a directory.
+    pub(crate) fn raw_dir(&self, id: InodeId) -> Result<RawInode> {
+        let raw = self.raw_inode(id.0)?;
+        match raw.file_type {
+            FileType::Directory => Ok(raw),
+            other => Err(not_a("directory", other)),
+        }
+    }
+
+    /// See [`packfs_core::Volume::read_dir`]. A cursor is the number of a block, and below its 16 bits an entry's there.
+    pub(crate) fn each_entry(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let raw = self.raw_dir(dir)?;
+        let mut first = (from.0 & 0xffff) as usize;
+        for index in from.0 >> 16..self.dir_block_count(&raw) {
+            let block = self.dir_block(&raw, index)?;
+            for slot in first..block.count() {
+                let entry = block.entry(slot)?;
+                if matches!(entry.name, b"." | b"..") {
+                    continue;
+                }
+                let found = self.checked_entry(&raw, &entry)?;
+                if visit(found, DirCursor(index << 16 | (slot as u64 + 1))).is_break() {
+                    return Ok(());
+                }
+            }
+            first = 0;
+        }
+        Ok(())
+    }
+
+    fn checked_entry(&self, raw: &RawInode, entry: &RawEntry<'_>) -> Result<DirEntry> {
+        let place = raw.place.of("directory");
+        if let Err(fault) = packfs_core::Name::new(entry.name) {
+            return Err(Corruption::Fault { place, fault }.into());
+        }
+        let file_type = match entry_type(entry.file_type) {
+            Some(file_type) => file_type,
+            // Rare tools write no type; the inode has the last word anyway.
+            None if entry.file_type == EROFS_FT_UNKNOWN => self.raw_inode(entry.nid)?.file_type,
+            None => return Err(Corruption::Fault { place, fault: "an entry of an unknown type" }.into()),
+        };
+        Ok(DirEntry { name: entry.name.to_vec(), id: InodeId(entry.nid), file_type })
+    }
+
+    /// See [`packfs_core::Volume::lookup`].
+    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let raw = self.raw_dir(dir)?;
+        if matches!(name, b"." | b"..") {
+            return Ok(None);
+        }
+        // The last block whose first name is not greater.
+        let (mut low, mut high) = (0, self.dir_block_count(&raw));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let block = self.dir_block(&raw, middle)?;
+            match block.find(name)? {
+                (slot, true) => return Ok(Some(InodeId(block.entry(slot)?.nid))),
+                (0, _) => high = middle,
+                (slot, _) if slot == block.count() => low = middle + 1,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+}

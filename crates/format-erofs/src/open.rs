@@ -1,0 +1,309 @@
+//! From the superblock to a checked [`Geometry`]: what holds for the image as a whole.
+//!
+//! Owns every rule of the superblock, the codecs' settings behind it and the device table. Refuses what current kernels
+//! refuse to mount, save what only matters to them: page sizes, and which codecs they were built with.
+
+use crate::corruption::{Allowed, Corruption, Place};
+use crate::disk::*;
+use packfs_core::{Error, Image, Result};
+use std::mem::{offset_of, size_of};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// One row of the device table.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) tag: [u8; 64],
+    /// Length in blocks.
+    pub(crate) blocks: u64,
+    /// Block of the whole address space that it starts at; 0 if it has a space of its own.
+    pub(crate) uniaddr: u64,
+}
+
+/// What a codec's settings say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CodecSettingsFound {
+    /// In words, such as `lzma dict=65536`.
+    pub(crate) words: Vec<String>,
+    /// Where the last of them ends.
+    pub(crate) end: u64,
+}
+
+/// What holds for the image as a whole; every figure is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) super_block: SuperBlock,
+    /// Length of the superblock with its extension slots.
+    pub(crate) super_block_len: u64,
+    /// Length of the first file.
+    pub(crate) image_len: u64,
+    /// Base-2 logarithm of the block's length, 9 to 16.
+    pub(crate) block_bits: u32,
+    /// Blocks of the first device.
+    pub(crate) blocks: u64,
+    pub(crate) compat: u32,
+    pub(crate) incompat: u32,
+    /// Bit for each algorithm that may be used.
+    pub(crate) algorithms: u16,
+    pub(crate) root_nid: u64,
+    /// Where inodes that are not in the metabox are counted from, in bytes.
+    pub(crate) meta_at: u64,
+    /// Where shared xattrs are counted from, in bytes.
+    pub(crate) xattrs_at: u64,
+    pub(crate) packed_nid: Option<u64>,
+    pub(crate) metabox_nid: Option<u64>,
+    pub(crate) epoch: i64,
+    pub(crate) fixed_nsec: u32,
+    pub(crate) settings: CodecSettingsFound,
+    pub(crate) devices: Vec<Device>,
+    /// Where the device table starts.
+    pub(crate) devices_at: u64,
+}
+
+impl Geometry {
+    /// Whether an incompatible feature is on.
+    pub(crate) fn has(&self, feature: u32) -> bool {
+        self.incompat & feature != 0
+    }
+
+    /// Whether a compatible feature is on.
+    pub(crate) fn has_compat(&self, feature: u32) -> bool {
+        self.compat & feature != 0
+    }
+
+    /// Length of a block in bytes.
+    pub(crate) fn block_len(&self) -> u64 {
+        1 << self.block_bits
+    }
+
+    /// An offset within its block.
+    pub(crate) fn in_block(&self, offset: u64) -> u64 {
+        offset & (self.block_len() - 1)
+    }
+
+    /// Bytes that so many blocks take, if that is a number.
+    pub(crate) fn bytes_of(&self, blocks: u64) -> Option<u64> {
+        blocks.checked_mul(self.block_len())
+    }
+
+    /// Reads and checks.
+    pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
+        let image_len = image.len();
+        let super_block = read_super_block(image)?;
+        let place = Place::at("superblock", EROFS_SUPER_OFFSET);
+        let block_bits = block_bits(&super_block, place)?;
+        let incompat = super_block.feature_incompat.get();
+        let compat = super_block.feature_compat.get();
+        refuse_unknown_features(incompat)?;
+        let super_block_len =
+            SUPER_BLOCK_LEN as u64 + u64::from(super_block.sb_extslots) * EROFS_SB_EXTSLOT_SIZE as u64;
+        let room = EROFS_SUPER_OFFSET + super_block_len;
+        if room > image_len || room > (1 << block_bits).max(4096) {
+            let allowed = (image_len.min((1 << block_bits).max(4096)) - EROFS_SUPER_OFFSET - 128) / 16;
+            let found = u64::from(super_block.sb_extslots);
+            let figure = "extension slots";
+            return Err(Corruption::Figure { place, figure, found, allowed: Allowed::AtMost(allowed) }.into());
+        }
+        if super_block.dirblkbits != 0 {
+            let found = u64::from(super_block.dirblkbits);
+            let figure = "directory block bits";
+            return Err(Corruption::Figure { place, figure, found, allowed: Allowed::Only(0) }.into());
+        }
+        let is_48bit = incompat & EROFS_FEATURE_INCOMPAT_48BIT != 0 && super_block.rootnid_8b.get() != 0;
+        let (root_nid, blocks_hi) = match is_48bit {
+            true => (super_block.rootnid_8b.get(), u64::from(super_block.rb.get())),
+            false => (u64::from(super_block.rb.get()), 0),
+        };
+        let mut geometry = Geometry {
+            super_block,
+            super_block_len,
+            image_len,
+            block_bits,
+            blocks: u64::from(super_block.blocks_lo.get()) | blocks_hi << 32,
+            compat,
+            incompat,
+            algorithms: 0,
+            root_nid,
+            meta_at: u64::from(super_block.meta_blkaddr.get()) << block_bits,
+            xattrs_at: u64::from(super_block.xattr_blkaddr.get()) << block_bits,
+            packed_nid: None,
+            metabox_nid: None,
+            epoch: super_block.epoch.get() as i64,
+            fixed_nsec: super_block.fixed_nsec.get(),
+            settings: CodecSettingsFound::default(),
+            devices: Vec::new(),
+            devices_at: 0,
+        };
+        geometry.read_special_nids(place)?;
+        geometry.read_codecs(image, place)?;
+        geometry.read_devices(image, place)?;
+        Ok(geometry)
+    }
+
+    fn read_special_nids(&mut self, place: Place) -> Result<()> {
+        let packed_nid = self.super_block.packed_nid.get();
+        if packed_nid >> EROFS_DIRENT_NID_METABOX_BIT != 0 {
+            return Err(Corruption::Fault { place, fault: "the packed inode lies in the metabox" }.into());
+        }
+        // mkfs.erofs writes a nid of 0 where there is none.
+        self.packed_nid = Some(packed_nid).filter(|&nid| nid != 0);
+        if self.has(EROFS_FEATURE_INCOMPAT_METABOX) {
+            if self.super_block_len <= offset_of!(SuperBlock, metabox_nid) as u64 {
+                let (found, allowed) = (0, Allowed::AtLeast(1));
+                return Err(Corruption::Figure { place, figure: "extension slots", found, allowed }.into());
+            }
+            let nid = self.super_block.metabox_nid.get();
+            if nid >> EROFS_DIRENT_NID_METABOX_BIT != 0 {
+                return Err(Corruption::Fault { place, fault: "the metabox lies in the metabox" }.into());
+            }
+            self.metabox_nid = Some(nid);
+        }
+        Ok(())
+    }
+
+    /// Reads the settings of all codecs, which follow the superblock in the order of their numbers.
+    fn read_codecs(&mut self, image: &dyn Image, place: Place) -> Result<()> {
+        let mut at = EROFS_SUPER_OFFSET + self.super_block_len;
+        self.settings.end = at;
+        let u1 = self.super_block.u1.get();
+        if !self.has(EROFS_FEATURE_INCOMPAT_COMPR_CFGS) {
+            // Images from before there were settings know LZ4 only.
+            self.algorithms = 1 << Z_EROFS_COMPRESSION_LZ4;
+            if u1 != 0 {
+                self.settings.words.push(format!("lz4 max_distance={u1}"));
+            }
+            return Ok(());
+        }
+        if u1 & !Z_EROFS_ALL_COMPR_ALGS != 0 {
+            let what = format!("codecs {:#x}, {Z_EROFS_ALL_COMPR_ALGS:#x} are known", u1);
+            return Err(Error::unsupported("erofs image", what));
+        }
+        self.algorithms = u1;
+        for algorithm in (0..Z_EROFS_COMPRESSION_MAX).filter(|&number| u1 >> number & 1 != 0) {
+            at = at.next_multiple_of(4);
+            let place = Place { what: "codec settings", at, ..place };
+            let mut head = CfgLength::new_zeroed();
+            read(image, place, at, head.as_mut_bytes())?;
+            let len = usize::from(head.size.get());
+            let mut body = vec![0; len];
+            at += size_of::<CfgLength>() as u64;
+            read(image, place, at, &mut body)?;
+            at += len as u64;
+            self.settings.words.push(settings_words(algorithm, &body, place)?);
+        }
+        self.settings.end = at;
+        Ok(())
+    }
+
+    fn read_devices(&mut self, image: &dyn Image, place: Place) -> Result<()> {
+        let count = self.super_block.extra_devices.get();
+        if !self.has(EROFS_FEATURE_INCOMPAT_DEVICE_TABLE) || count == 0 {
+            return Ok(());
+        }
+        let mut at = u64::from(self.super_block.devt_slotoff.get()) * size_of::<DeviceSlot>() as u64;
+        self.devices_at = at;
+        for _ in 0..count {
+            let mut slot = DeviceSlot::new_zeroed();
+            read(image, place.of("device table"), at, slot.as_mut_bytes())?;
+            at += size_of::<DeviceSlot>() as u64;
+            let upper = |bits: u16| match self.has(EROFS_FEATURE_INCOMPAT_48BIT) {
+                true => u64::from(bits) << 32,
+                false => 0,
+            };
+            self.devices.push(Device {
+                tag: slot.tag,
+                blocks: u64::from(slot.blocks_lo.get()) | upper(slot.blocks_hi.get()),
+                uniaddr: u64::from(slot.uniaddr_lo.get()) | upper(slot.uniaddr_hi.get()),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn read(image: &dyn Image, place: Place, at: u64, out: &mut [u8]) -> Result<()> {
+    let (len, end) = (out.len() as u64, image.len());
+    if at.saturating_add(len) > end {
+        return Err(Corruption::Outside { place, what: "the image", start: at, len, end }.into());
+    }
+    image.read_exact_at(at, out)
+}
+
+fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
+    let len = image.len();
+    if len < EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64 {
+        return Err(Corruption::Short { len }.into());
+    }
+    let mut super_block = SuperBlock::new_zeroed();
+    let there = (len - EROFS_SUPER_OFFSET).min(size_of::<SuperBlock>() as u64) as usize;
+    if let Some(bytes) = super_block.as_mut_bytes().get_mut(..there) {
+        image.read_exact_at(EROFS_SUPER_OFFSET, bytes)?;
+    }
+    match super_block.magic.get() {
+        EROFS_SUPER_MAGIC_V1 => Ok(super_block),
+        found => Err(Corruption::Magic { found }.into()),
+    }
+}
+
+fn block_bits(super_block: &SuperBlock, place: Place) -> Result<u32> {
+    let found = super_block.blkszbits;
+    if !(BLKSZBITS_MIN..=BLKSZBITS_MAX).contains(&found) {
+        let allowed = Allowed::Between(u64::from(BLKSZBITS_MIN), u64::from(BLKSZBITS_MAX));
+        let figure = "block size bits";
+        return Err(Corruption::Figure { place, figure, found: u64::from(found), allowed }.into());
+    }
+    Ok(u32::from(found))
+}
+
+fn refuse_unknown_features(incompat: u32) -> Result<()> {
+    match incompat & !EROFS_ALL_FEATURE_INCOMPAT {
+        0 => Ok(()),
+        unknown => Err(Error::unsupported(
+            "erofs image",
+            format!("incompatible features {unknown:#x}, {EROFS_ALL_FEATURE_INCOMPAT:#x} are known"),
+        )),
+    }
+}
+
+/// Checks the settings of a codec, as kernels do, and puts them in words.
+fn settings_words(algorithm: u8, body: &[u8], place: Place) -> Result<String> {
+    let short = || Error::from(Corruption::Fault { place, fault: "settings that are too short" });
+    let figure =
+        |figure, found: u64, allowed| Error::from(Corruption::Figure { place, figure, found, allowed });
+    Ok(match algorithm {
+        Z_EROFS_COMPRESSION_LZ4 => {
+            let (found, _) = Lz4Cfgs::read_from_prefix(body).map_err(|_| short())?;
+            let (distance, blocks) = (found.max_distance.get(), found.max_pclusterblks.get());
+            format!("lz4 max_distance={distance},max_pclusterblks={blocks}")
+        }
+        Z_EROFS_COMPRESSION_LZMA => {
+            let (found, _) = LzmaCfgs::read_from_prefix(body).map_err(|_| short())?;
+            let (dict, format) = (found.dict_size.get(), found.format.get());
+            if format != 0 {
+                return Err(figure("lzma format", u64::from(format), Allowed::Only(0)));
+            }
+            if !(LZMA_DICT_SIZE_MIN..=Z_EROFS_LZMA_MAX_DICT_SIZE).contains(&dict) {
+                let (min, max) = (u64::from(LZMA_DICT_SIZE_MIN), u64::from(Z_EROFS_LZMA_MAX_DICT_SIZE));
+                return Err(figure("lzma dictionary", u64::from(dict), Allowed::Between(min, max)));
+            }
+            format!("lzma dict_size={dict}")
+        }
+        Z_EROFS_COMPRESSION_DEFLATE => {
+            let (found, _) = DeflateCfgs::read_from_prefix(body).map_err(|_| short())?;
+            if found.windowbits > DEFLATE_WINDOWBITS_MAX {
+                let allowed = Allowed::AtMost(u64::from(DEFLATE_WINDOWBITS_MAX));
+                return Err(figure("deflate window bits", u64::from(found.windowbits), allowed));
+            }
+            format!("deflate windowbits={}", found.windowbits)
+        }
+        _ => {
+            let (found, _) = ZstdCfgs::read_from_prefix(body).map_err(|_| short())?;
+            if found.format != 0 {
+                return Err(figure("zstd format", u64::from(found.format), Allowed::Only(0)));
+            }
+            if found.windowlog > ZSTD_WINDOWLOG_STORED_MAX {
+                let allowed = Allowed::AtMost(u64::from(ZSTD_WINDOWLOG_STORED_MAX));
+                return Err(figure("zstd window bits above 10", u64::from(found.windowlog), allowed));
+            }
+            format!("zstd windowlog={}", found.windowlog + ZSTD_WINDOWLOG_ABSOLUTEMIN)
+        }
+    })
+}

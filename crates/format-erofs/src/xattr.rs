@@ -1,0 +1,244 @@
+//! Extended attributes: behind the inode, shared, and with long prefixes.
+//!
+//! Owns prefixes and limits. Invariant: the attributes of an inode never take more memory than 64 KiB of names and 64 MiB
+//! of values, whatever the image says. Attributes with a prefix that this version of the format does not know are passed
+//! over, as the kernel does.
+
+use crate::corruption::{Allowed, Corruption, Place};
+use crate::disk::*;
+use crate::inode::RawInode;
+use crate::reader::Reader;
+use packfs_core::{Result, Xattrs};
+use std::mem::size_of;
+use zerocopy::little_endian::U32;
+
+/// Longest full name, in bytes (`XATTR_NAME_MAX` in the kernel's `limits.h`).
+const NAME_LEN_MAX: usize = 255;
+/// Most bytes of names, each with its NUL, that one inode's attributes may have (`XATTR_LIST_MAX`).
+const NAMES_LEN_MAX: usize = 65_536;
+/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps shared values from
+/// filling memory.
+const VALUES_LEN_MAX: usize = 64 << 20;
+
+/// A long prefix of names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LongPrefix {
+    /// Number of the short prefix.
+    pub(crate) base_index: u8,
+    /// What follows that.
+    pub(crate) infix: Vec<u8>,
+}
+
+/// What is read of one inode's attributes besides themselves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct XattrFigures {
+    /// Ids of shared attributes, in order.
+    pub(crate) shared: Vec<u32>,
+    /// Bits that are clear in the name filter where a name may be.
+    pub(crate) filter: u32,
+    /// Bits that have to be clear.
+    pub(crate) filter_needed: u32,
+    /// Attributes with an unknown prefix.
+    pub(crate) unknown: u32,
+}
+
+/// One attribute as it is stored.
+struct Stored {
+    entry: XattrEntry,
+    /// Name without prefix.
+    suffix: Vec<u8>,
+    /// Where the value starts.
+    value_at: u64,
+    /// Bytes of all of it, padding included.
+    len: u64,
+}
+
+/// The prefix of that number.
+fn short_prefix(index: u8) -> Option<&'static [u8]> {
+    XATTR_PREFIXES.iter().find(|(number, _)| *number == index).map(|(_, prefix)| *prefix)
+}
+
+/// The bit of a name filter that a name, without its short prefix, clears.
+pub(crate) fn filter_bit(base_index: u8, name: &[u8]) -> u32 {
+    let seed = EROFS_XATTR_FILTER_SEED.wrapping_add(u32::from(base_index));
+    1 << (xxhash_rust::xxh32::xxh32(name, seed) % EROFS_XATTR_FILTER_BITS)
+}
+
+impl Reader {
+    /// The attributes of an inode.
+    pub(crate) fn xattrs_of(&self, raw: &RawInode) -> Result<(Xattrs, XattrFigures)> {
+        let place = raw.place.of("xattrs of the inode");
+        let mut set = Set::default();
+        let head_len = size_of::<XattrIbodyHeader>() as u64;
+        if raw.xattr_len == 0 {
+            return Ok((set.xattrs, set.figures));
+        }
+        let head: XattrIbodyHeader = self.read_struct(raw.xattrs_at(), place)?;
+        let shared_count = u64::from(head.h_shared_count);
+        let mut at = raw.xattrs_at() + head_len;
+        let end = raw.tail_at();
+        if shared_count * 4 > raw.xattr_len - head_len {
+            let (figure, allowed) = ("shared xattr count", Allowed::AtMost((raw.xattr_len - head_len) / 4));
+            return Err(Corruption::Figure { place, figure, found: shared_count, allowed }.into());
+        }
+        set.figures.filter = head.h_name_filter.get();
+        for _ in 0..shared_count {
+            let id: U32 = self.read_struct(at, place)?;
+            set.figures.shared.push(id.get());
+            at += 4;
+        }
+        while at < end {
+            let stored = self.stored_xattr(at, place)?;
+            if stored.len > end - at {
+                return Err(Corruption::Fault { place, fault: "an xattr longer than their room" }.into());
+            }
+            self.add(&mut set, &stored, place)?;
+            at += stored.len;
+        }
+        for index in 0..set.figures.shared.len() {
+            let Some(&id) = set.figures.shared.get(index) else { break };
+            let (at, place) = self.shared_xattr_at(id)?;
+            let stored = self.stored_xattr(at, place)?;
+            self.add(&mut set, &stored, place)?;
+        }
+        Ok((set.xattrs, set.figures))
+    }
+
+    /// Where a shared attribute lies, and how long it is.
+    pub(crate) fn shared_xattr(&self, id: u32) -> Result<(u64, u64)> {
+        let (at, place) = self.shared_xattr_at(id)?;
+        Ok((at, self.stored_xattr(at, place)?.len))
+    }
+
+    fn shared_xattr_at(&self, id: u32) -> Result<(u64, Place)> {
+        let within = self.geometry.xattrs_at.saturating_add(u64::from(id) * XATTR_ALIGN);
+        let at = match &self.metabox {
+            Some(metabox) if self.geometry.has_compat(EROFS_FEATURE_COMPAT_SHARED_EA_IN_METABOX) => {
+                metabox.start.saturating_add(within)
+            }
+            _ if within >= self.geometry.image_len => {
+                let (place, end) = (Place::at("shared xattr", within), self.geometry.image_len);
+                return Err(
+                    Corruption::Outside { place, what: "the image", start: within, len: 4, end }.into()
+                );
+            }
+            _ => within,
+        };
+        Ok((at, self.place("shared xattr", at)))
+    }
+
+    fn stored_xattr(&self, at: u64, place: Place) -> Result<Stored> {
+        let entry: XattrEntry = self.read_struct(at, place)?;
+        let mut suffix = vec![0; usize::from(entry.e_name_len)];
+        let name_at = at + size_of::<XattrEntry>() as u64;
+        self.read_metadata(name_at, &mut suffix, place)?;
+        let value_at = name_at + u64::from(entry.e_name_len);
+        let end = value_at + u64::from(entry.e_value_size.get());
+        Ok(Stored { entry, suffix, value_at, len: (end - at).next_multiple_of(XATTR_ALIGN) })
+    }
+
+    fn add(&self, set: &mut Set, stored: &Stored, place: Place) -> Result<()> {
+        let index = stored.entry.e_name_index;
+        let long = match index & EROFS_XATTR_LONG_PREFIX {
+            0 => None,
+            _ => self.prefixes.get(usize::from(index & EROFS_XATTR_LONG_PREFIX_MASK)),
+        };
+        let (base, infix) = match (long, index & EROFS_XATTR_LONG_PREFIX) {
+            (Some(long), _) => (long.base_index, &*long.infix),
+            (None, 0) => (index, &b""[..]),
+            _ => (0, &b""[..]),
+        };
+        let Some(prefix) = short_prefix(base) else {
+            set.figures.unknown += 1;
+            return Ok(());
+        };
+        let own = [infix, &*stored.suffix].concat();
+        set.figures.filter_needed |= filter_bit(base, &own);
+        let name = [prefix, &*own].concat();
+        let fault = match () {
+            () if name.ends_with(b".") => Some("an xattr with an empty name"),
+            () if own.contains(&0) => Some("an xattr with a NUL byte in its name"),
+            () if name.len() > NAME_LEN_MAX => Some("an xattr with a name longer than 255 bytes"),
+            () => None,
+        };
+        if let Some(fault) = fault {
+            return Err(Corruption::Fault { place, fault }.into());
+        }
+        let mut value = vec![0; usize::from(stored.entry.e_value_size.get())];
+        set.names_len += name.len() + 1;
+        set.values_len += value.len();
+        if set.names_len > NAMES_LEN_MAX || set.values_len > VALUES_LEN_MAX {
+            return Err(Corruption::Fault { place, fault: "more xattrs than an inode can have" }.into());
+        }
+        self.read_metadata(stored.value_at, &mut value, place)?;
+        // Kernels look at those behind the inode first, so the first of a name is the one that counts.
+        if set.xattrs.contains_key(&name) {
+            return Err(Corruption::Fault { place, fault: "two xattrs of one name" }.into());
+        }
+        set.xattrs.insert(name, value);
+        Ok(())
+    }
+
+    /// Reads the long prefixes: from the metabox, the packed inode, or the image, in this order.
+    pub(crate) fn read_prefixes(&self) -> Result<Vec<LongPrefix>> {
+        let count = self.geometry.super_block.xattr_prefix_count;
+        let mut at = u64::from(self.geometry.super_block.xattr_prefix_start.get()) << 2;
+        let mut prefixes = Vec::new();
+        if count == 0 || !self.geometry.has(EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES) {
+            return Ok(prefixes);
+        }
+        let holder = match self.geometry.has_compat(EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX) {
+            true => None,
+            false => self.metabox.as_ref().map(|metabox| &metabox.inode).or(self.packed.as_ref()),
+        };
+        let place = Place::at("long xattr prefix", at);
+        let read = |at: u64, out: &mut [u8]| match holder {
+            Some(raw) if at.saturating_add(out.len() as u64) > raw.size => {
+                let (what, len, end) = ("what holds it", out.len() as u64, raw.size);
+                Err(Corruption::Outside { place, what, start: at, len, end }.into())
+            }
+            Some(raw) => self.read_content(raw, at, out),
+            None => self.read_metadata(at, out, place),
+        };
+        for _ in 0..count {
+            at = at.next_multiple_of(XATTR_ALIGN);
+            let mut len = [0; 2];
+            read(at, &mut len)?;
+            let len = u64::from(u16::from_le_bytes(len));
+            let max = EROFS_NAME_LEN as u64 + 1;
+            if !(1..=max).contains(&len) {
+                let (figure, allowed) = ("length", Allowed::Between(1, max));
+                return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
+            }
+            let mut bytes = vec![0; len as usize];
+            read(at + 2, &mut bytes)?;
+            at += 2 + len;
+            let base_index = bytes.remove(0);
+            prefixes.push(LongPrefix { base_index, infix: bytes });
+        }
+        Ok(prefixes)
+    }
+
+    /// Where the long prefixes lie in the image, if they lie there as they are.
+    pub(crate) fn plain_prefixes(&self) -> Option<std::ops::Range<u64>> {
+        let plain = self.geometry.has_compat(EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX)
+            || self.metabox.is_none() && self.packed.is_none();
+        if !plain || self.prefixes.is_empty() {
+            return None;
+        }
+        let start = u64::from(self.geometry.super_block.xattr_prefix_start.get()) << 2;
+        let end = self
+            .prefixes
+            .iter()
+            .fold(start, |end, prefix| end.next_multiple_of(XATTR_ALIGN) + 3 + prefix.infix.len() as u64);
+        Some(start..end)
+    }
+}
+
+#[derive(Default)]
+struct Set {
+    xattrs: Xattrs,
+    figures: XattrFigures,
+    names_len: usize,
+    values_len: usize,
+}
