@@ -54,7 +54,11 @@ pub trait Format: Send + Sync {
         if devices.is_empty() {
             return self.open(image);
         }
-        Err(Error::usage(format!("{} is a {} image, which has no further devices", image.name(), self.name())))
+        Err(Error::usage(format!(
+            "{} is a {} image, which has no further devices",
+            image.name(),
+            self.name()
+        )))
     }
 
     /// The options that [`Format::packer`] takes besides codec and block size.

@@ -122,7 +122,8 @@ pub(crate) mod block_ref {
 
         /// Whether the same bytes are stored in the same way, however many of them are wanted decoded.
         pub fn is_stored_as(&self, other: &BlockRef) -> bool {
-            let stored = |block: &BlockRef| (block.offset, block.stored_len, block.zero_padded, block.algorithm);
+            let stored =
+                |block: &BlockRef| (block.offset, block.stored_len, block.zero_padded, block.algorithm);
             stored(self) == stored(other)
         }
 

@@ -112,7 +112,8 @@ fn compressed_blocks_say_what_they_must_decode_to() {
         algorithm: Some(packfs_core::codec::Algorithm::Zlib),
     };
     let own = ExtentFrom::Block { block: block(made.labels["data"], 1000, DecodedLen::Exactly), start: 0 };
-    let shared = ExtentFrom::Block { block: block(made.labels["tails"], 2000, DecodedLen::AtMost), start: 10 };
+    let shared =
+        ExtentFrom::Block { block: block(made.labels["tails"], 2000, DecodedLen::AtMost), start: 10 };
     assert_eq!(extents(&volume, "a", 0..5000), [(0, 4096, own), (4096, 904, shared)]);
 }
 

@@ -71,8 +71,7 @@ fn a_damaged_block_fails_its_files_and_no_others() {
 #[test]
 fn blocks_at_the_end_of_all_numbers_overflow_nothing() {
     let mut made = made(16, 10);
-    let block =
-        |offset, stored_len| BlockRef { decoded_len: 9, ..BlockRef::stored(offset, stored_len) };
+    let block = |offset, stored_len| BlockRef { decoded_len: 9, ..BlockRef::stored(offset, stored_len) };
     let places = [(u64::MAX, 9), (u64::MAX - 5, 9), (u64::MAX, u32::MAX), (u64::MAX - (1 << 33), 9), (0, 9)];
     let extent =
         |(at, len)| Extent { offset: 0, len: 9, from: ExtentFrom::Block { block: block(at, len), start: 0 } };

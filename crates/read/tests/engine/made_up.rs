@@ -49,10 +49,8 @@ pub fn made(seed: u64, file_count: usize) -> Made {
         let stored_len = encoder.compress(&raw, &mut stored).unwrap().unwrap();
         let algorithm = Some(*algorithm);
         let (offset, decoded_len) = (image.len() as u64, len as u32);
-        blocks.push((
-            BlockRef { decoded_len, algorithm, ..BlockRef::stored(offset, stored_len as u32) },
-            raw,
-        ));
+        blocks
+            .push((BlockRef { decoded_len, algorithm, ..BlockRef::stored(offset, stored_len as u32) }, raw));
         image.extend_from_slice(&stored[..stored_len]);
         let gap = random.below(50) as usize;
         image.extend(random.noise(gap));
