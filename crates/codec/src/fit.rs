@@ -5,7 +5,7 @@
 
 use packfs_core::codec::CodecSettings;
 
-use crate::{EncodeError, SettingsError, bisect, lz4, lzma, validate};
+use crate::{EncodeError, SettingsError, bisect, deflate, lz4, lzma, validate};
 
 /// Fills outputs with as much input as fits. One per thread, as an [`Encoder`](crate::Encoder).
 pub trait FitEncoder: Send {
@@ -44,9 +44,8 @@ pub fn fit_encoder(settings: &CodecSettings) -> Result<Box<dyn FitEncoder>, Sett
         CodecSettings::MicroLzma { preset, extreme, dict_len } => {
             Box::new(lzma::Micro::new(preset, extreme, dict_len))
         }
-        CodecSettings::Deflate { .. } | CodecSettings::Zstd { .. } => {
-            Box::new(bisect::Bisection::new(crate::encoder(settings)?))
-        }
+        CodecSettings::Deflate { level } => Box::new(deflate::RawFit::new(level)),
+        CodecSettings::Zstd { .. } => Box::new(bisect::Bisection::new(crate::encoder(settings)?)),
         CodecSettings::Zlib { .. }
         | CodecSettings::LzmaAlone { .. }
         | CodecSettings::Lzo { .. }

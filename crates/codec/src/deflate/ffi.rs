@@ -46,6 +46,12 @@ impl Compressor {
         self.write(sys::libdeflate_deflate_compress, src, dst)
     }
 
+    /// How long a raw stream of so many bytes may become.
+    pub(super) fn raw_bound(&mut self, src_len: usize) -> usize {
+        // SAFETY: the compressor lives as long as self.
+        unsafe { sys::libdeflate_deflate_compress_bound(self.0.as_ptr(), src_len) }
+    }
+
     fn write(
         &mut self,
         function: Compress,

@@ -6,6 +6,7 @@
 
 #[allow(unsafe_code)]
 mod ffi;
+mod fit;
 
 use packfs_core::codec::ZlibStrategy;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, InflateFlush, Status, Strategy};
@@ -13,6 +14,8 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, InflateFlush, Status, Strate
 use crate::smallest::Smallest;
 use crate::validate::WINDOW_LOG_MAX;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
+
+pub(crate) use fit::RawFit;
 
 /// Encodes with the full window and libdeflate's own choices.
 pub(crate) struct FullWindow(Option<ffi::Compressor>);
