@@ -17,7 +17,8 @@ pub struct Shape {
     pub include: Vec<String>,
     /// Names of files in source directories that hold more globs to leave out, for the directory they lie in.
     pub ignore_files: Vec<String>,
-    /// Leading components that are cut off; what has no more than these is left out.
+    /// Leading components that are cut off; what has no more than these is left out. If all that is kept lies in a single
+    /// directory of just these, that one's owner, permissions, time and attributes become the root's.
     pub strip_components: usize,
     /// Only what lies below this is kept, and this is cut off.
     pub strip_prefix: ImagePath,

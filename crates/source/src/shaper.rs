@@ -23,7 +23,46 @@ pub struct Shaper<'a> {
     pending: HashMap<ImagePath, (Meta, Xattrs)>,
     /// Files that rules left out, which a hard link may still bring in.
     left_out: HashMap<ImagePath, LeftOut>,
+    stripped: StrippedRoot,
     notes: Notes,
+}
+
+/// Directories of the source that paths are cut off at, so that they become the root.
+///
+/// A single one gives the root its metadata; of several none does, since the order of entries should not matter.
+#[derive(Default)]
+struct StrippedRoot {
+    /// The one that holds everything so far.
+    only: Option<ImagePath>,
+    are_several: bool,
+    described: HashMap<ImagePath, (Meta, Xattrs)>,
+}
+
+impl StrippedRoot {
+    /// Takes note of an entry in such a directory, which is `depth` names deep, or of the directory itself.
+    fn note(&mut self, path: &ImagePath, depth: usize) {
+        if self.are_several || self.only.as_ref().is_some_and(|only| path.starts_with(only)) {
+            return;
+        }
+        if self.only.is_some() {
+            self.are_several = true;
+            self.described.clear();
+            return;
+        }
+        let mut root = ImagePath::root();
+        path.names().take(depth).for_each(|name| root.push(name));
+        self.only = Some(root);
+    }
+
+    fn describe(&mut self, path: &ImagePath, meta: Meta, xattrs: Xattrs) {
+        if !self.are_several {
+            self.described.insert(path.clone(), (meta, xattrs));
+        }
+    }
+
+    fn description(mut self) -> Option<(Meta, Xattrs)> {
+        self.described.remove(&self.only.filter(|_| !self.are_several)?)
+    }
 }
 
 enum LeftOut {
@@ -44,6 +83,7 @@ impl<'a> Shaper<'a> {
             builder: TreeBuilder::new(shaped_meta(shape, IMPLIED, true, false)),
             pending: HashMap::new(),
             left_out: HashMap::new(),
+            stripped: StrippedRoot::default(),
             notes: Notes::default(),
         })
     }
@@ -72,8 +112,16 @@ impl<'a> Shaper<'a> {
         let verdict = self.rules.judge(path, is_dir);
         let meta = shaped_meta(self.shape, meta, is_dir, is_symlink);
         let xattrs: Xattrs = xattrs.into_iter().filter(|(name, _)| self.xattr_rules.keeps(name)).collect();
+        if is_dir && self.becomes_root(path) && verdict != Verdict::LeaveOut {
+            if verdict == Verdict::Keep {
+                self.note_kept(path);
+            }
+            self.stripped.describe(path, meta, xattrs);
+            return Ok(());
+        }
         match (verdict, self.place(path)) {
             (Verdict::Keep, Some(place)) => {
+                self.note_kept(path);
                 self.add_pending_parents(&place)?;
                 self.builder.add(&place, kind, meta, xattrs)?;
             }
@@ -97,6 +145,7 @@ impl<'a> Shaper<'a> {
             self.notes.left_out += 1;
             return Ok(());
         };
+        self.note_kept(path);
         self.add_pending_parents(&place)?;
         match self.left_out.get_mut(target) {
             Some(LeftOut::Kept(first)) => self.builder.link(&place, first.clone()),
@@ -121,10 +170,8 @@ impl<'a> Shaper<'a> {
         if !path.starts_with(&shape.strip_prefix) {
             return None;
         }
-        let stripped = shape.strip_prefix.names().count() + shape.strip_components;
-        let depth = path.names().count();
-        // The directory that everything is stripped down to becomes the root.
-        if depth < stripped || depth == stripped && shape.strip_components > 0 && depth > 0 {
+        let (stripped, depth) = (self.stripped_depth(), path.names().count());
+        if depth < stripped || depth == stripped && shape.strip_components > 0 {
             return None;
         }
         let mut place = shape.prefix.clone();
@@ -132,6 +179,24 @@ impl<'a> Shaper<'a> {
             place.push(name);
         }
         Some(place)
+    }
+
+    /// How many names are cut off.
+    fn stripped_depth(&self) -> usize {
+        self.shape.strip_prefix.names().count().saturating_add(self.shape.strip_components)
+    }
+
+    /// Whether paths are cut off right behind this one, by their depth alone.
+    fn becomes_root(&self, path: &ImagePath) -> bool {
+        self.shape.strip_components > 0
+            && path.names().count() == self.stripped_depth()
+            && path.starts_with(&self.shape.strip_prefix)
+    }
+
+    fn note_kept(&mut self, path: &ImagePath) {
+        if self.shape.strip_components > 0 {
+            self.stripped.note(path, self.stripped_depth());
+        }
     }
 
     fn add_pending_parents(&mut self, place: &ImagePath) -> Result<()> {
@@ -150,7 +215,10 @@ impl<'a> Shaper<'a> {
     /// Freezes the tree.
     ///
     /// Errors: as [`TreeBuilder::finish`].
-    pub fn finish(self) -> Result<(Tree, Notes)> {
+    pub fn finish(mut self) -> Result<(Tree, Notes)> {
+        if let Some((meta, xattrs)) = self.stripped.description() {
+            self.builder.add(&self.shape.prefix, NodeKind::Directory, meta, xattrs)?;
+        }
         Ok((self.builder.finish()?, self.notes))
     }
 }
@@ -274,6 +342,49 @@ mod tests {
         assert!(!names(&shape).iter().any(|name| name.contains("var")));
         let shape = Shape { strip_components: 2, ..Shape::default() };
         assert_eq!(names(&shape), ["/", "a.txt", "dash", "doc", "doc/README", "sh"]);
+    }
+
+    #[test]
+    fn a_single_stripped_directory_gives_the_root_its_metadata() {
+        let directory = |mode| (NodeKind::Directory, Meta { mode, ..Meta::default() });
+        let file = |_| (NodeKind::Fifo, Meta::default());
+        type Entry<'a> = (&'a str, &'a dyn Fn(u16) -> (NodeKind, Meta), u16);
+        let root_of = |entries: &[Entry<'_>], shape: &Shape| {
+            let mut shaper = Shaper::new(shape).unwrap();
+            for (at, entry, mode) in entries {
+                let (kind, meta) = entry(*mode);
+                let xattrs = Xattrs::from([(b"user.at".to_vec(), at.as_bytes().to_vec())]);
+                shaper.add(&path(at), kind, meta, xattrs).unwrap();
+            }
+            let tree = shaper.finish().unwrap().0;
+            let root = tree.node(tree.find(&shape.prefix).unwrap());
+            let at = tree.xattrs(root.xattrs).get(&b"user.at"[..]).cloned().unwrap_or_default();
+            (root.meta.mode, String::from_utf8(at).unwrap())
+        };
+        let strip = |count| Shape { strip_components: count, ..Shape::default() };
+        let (dir, file): (&dyn Fn(_) -> _, &dyn Fn(_) -> _) = (&directory, &file);
+        let (top, implied) = ((0o750, "top".to_string()), (0o755, String::new()));
+        let only: [Entry<'_>; 4] =
+            [("", dir, 0o700), ("top/a", file, 0), ("top", dir, 0o750), ("README", file, 0)];
+        assert_eq!(
+            root_of(&only, &strip(1)),
+            top,
+            "whatever the order, and what is no directory does not count"
+        );
+        let prefixed = Shape { prefix: path("opt"), ..strip(1) };
+        assert_eq!(root_of(&only, &prefixed), top, "also if the root goes elsewhere");
+        for more in [("other", dir, 0o711), ("other/b", file, 0)] {
+            let several = [&only[..], &[more]].concat();
+            assert_eq!(root_of(&several, &strip(1)), implied, "of several none is preferred");
+            let excluded = Shape { exclude: globs(&["other"]), ..strip(1) };
+            assert_eq!(root_of(&several, &excluded), top, "but what is left out does not count");
+            let included = Shape { include: globs(&["top/a"]), ..strip(1) };
+            assert_eq!(root_of(&several, &included), top, "nor does what is not included");
+        }
+        let below = Shape { strip_prefix: path("x"), ..strip(1) };
+        let deep: [Entry<'_>; 3] = [("y", dir, 0o711), ("x/top", dir, 0o750), ("x/top/b", file, 0)];
+        assert_eq!(root_of(&deep, &below), (0o750, "x/top".into()));
+        assert_eq!(root_of(&[("top/a", file, 0)], &strip(1)), implied, "if nothing describes it");
     }
 
     #[test]
