@@ -266,13 +266,22 @@ fn hard_links_in_a_circle_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_becomes_empty_if_the_work_is_to_go_on() {
-    let fixture = Fixture::new("file a from=nowhere\nlink b target=a\nfile c data=c\n");
+fn what_cannot_be_read_is_left_out_with_its_links_if_the_work_is_to_go_on() {
+    let lines = "link d target=b\nfile a from=nowhere\nlink b target=a\nfile c data=c\nlink e target=c\n";
+    let fixture = Fixture::new(&(lines.to_string() + "file f from=.\nfile g from=root.manifest size=1\n"));
     let shape = Shape { keep_going: true, ..Shape::default() };
     let loaded = load_manifest(&fixture.path(), &shape, &Silent).unwrap();
-    assert!(bytes(&loaded, "a").is_empty() && bytes(&loaded, "b").is_empty());
-    assert_eq!(bytes(&loaded, "c"), b"c");
-    assert!(loaded.notes.unreadable.len() == 1 && loaded.notes.unreadable[0].contains("nowhere"));
+    let there: Vec<&str> = ["a", "b", "c", "d", "e", "f", "g"]
+        .into_iter()
+        .filter(|at| loaded.tree.find(&path(at)).is_some())
+        .collect();
+    assert_eq!(there, ["c", "e"]);
+    let notes = &loaded.notes.unreadable;
+    let expected = [(3, "nowhere"), (7, "regular file"), (8, "bytes long"), (2, "left out"), (4, "left out")];
+    assert_eq!(notes.len(), expected.len(), "{notes:?}");
+    for (note, (line, words)) in notes.iter().zip(expected) {
+        assert!(note.contains(&format!("root.manifest:{line}: ")) && note.contains(words), "{note}");
+    }
 }
 
 #[test]

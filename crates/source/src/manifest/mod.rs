@@ -19,7 +19,7 @@ use entry::{Bytes, Defaults, Entry, What};
 use fault::Fault;
 use packfs_core::{Error, ImagePath, NodeKind, Progress, Result, ResultExt, Stage, escaped};
 use rustix::fs::{Mode, OFlags};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -43,8 +43,8 @@ pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
 /// Reads a manifest. Paths of files in it begin at the folder that it lies in.
 ///
 /// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version; `Io` and `Failed` for
-/// a file that cannot be read, which with [`Shape::keep_going`] is noted and becomes empty; `Usage` for bad globs;
-/// `Cancelled`.
+/// a file that cannot be read, which with [`Shape::keep_going`] is noted and left out, with all hard links to it; `Usage`
+/// for bad globs; `Cancelled`.
 pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let name = escaped(path.as_os_str().as_bytes()).to_string();
@@ -63,6 +63,7 @@ pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Res
         contents: ManifestContents::new(folder.into(), folder_fd),
         lines: HashMap::new(),
         links: Vec::new(),
+        unreadable: HashSet::new(),
     };
     reading.read_all(&mut BufReader::with_capacity(256 << 10, file), progress)?;
     reading.make_links()?;
@@ -79,6 +80,8 @@ struct Reading<'a> {
     lines: HashMap<ImagePath, (u64, bool)>,
     /// Hard links: line, path and target. They are made last, when everything that they could lead to is known.
     links: Vec<(u64, ImagePath, ImagePath)>,
+    /// What was left out since it cannot be read.
+    unreadable: HashSet<ImagePath>,
 }
 
 impl Reading<'_> {
@@ -148,7 +151,13 @@ impl Reading<'_> {
                 self.links.push((line, entry.path, target));
                 return Ok(());
             }
-            What::File(bytes) => self.file(bytes)?,
+            What::File(bytes) => match self.file(bytes) {
+                Err(error) if self.shape.keep_going => {
+                    self.leave_out(entry.path, error.at(self.place(line)));
+                    return Ok(());
+                }
+                kind => kind?,
+            },
             What::Dir => NodeKind::Directory,
             What::Symlink(target) => NodeKind::Symlink(target.into()),
             What::Block(number) => NodeKind::BlockDevice(number),
@@ -166,20 +175,26 @@ impl Reading<'_> {
                 let len = bytes.len() as u64;
                 (self.contents.add_inline(bytes), len)
             }
-            Bytes::From { path, offset, len } => match self.contents.add_from(&path, offset, len) {
-                Err(error) if self.shape.keep_going => {
-                    self.shaper.notes().unreadable.push(error.to_string());
-                    (self.contents.add_hole(0), 0)
-                }
-                added => added?,
-            },
+            Bytes::From { path, offset, len } => self.contents.add_from(&path, offset, len)?,
         };
         Ok(NodeKind::File { len, content })
     }
 
+    fn leave_out(&mut self, path: ImagePath, why: Error) {
+        self.shaper.notes().unreadable.push(why.to_string());
+        self.unreadable.insert(path);
+    }
+
     /// Makes the hard links, and says on which line one stands that leads nowhere; what is left to the tree are circles.
     fn make_links(&mut self) -> Result<()> {
-        for (line, path, target) in std::mem::take(&mut self.links) {
+        let links = std::mem::take(&mut self.links);
+        let lost = links_to(&self.unreadable, &links);
+        for (index, (line, path, target)) in links.into_iter().enumerate() {
+            if lost.contains(&index) {
+                let why = Error::failed(format!("hard link {path:?} to {target:?}, which is left out"));
+                self.leave_out(path, why.at(self.place(line)));
+                continue;
+            }
             let fault = match self.lines.get(&target) {
                 Some((_, false)) => {
                     self.shaper.link(&path, &target).map_err(|error| error.at(self.place(line)))?;
@@ -192,6 +207,26 @@ impl Reading<'_> {
         }
         Ok(())
     }
+}
+
+/// Which of the links lead to one of these paths, be it through other links.
+fn links_to(paths: &HashSet<ImagePath>, links: &[(u64, ImagePath, ImagePath)]) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    if paths.is_empty() {
+        return found;
+    }
+    let mut links_by_target: HashMap<&ImagePath, Vec<usize>> = HashMap::new();
+    for (index, (_, _, target)) in links.iter().enumerate() {
+        links_by_target.entry(target).or_default().push(index);
+    }
+    let mut reached: Vec<&ImagePath> = paths.iter().collect();
+    while let Some(target) = reached.pop() {
+        for index in links_by_target.remove(target).unwrap_or_default() {
+            found.insert(index);
+            reached.push(&links[index].1);
+        }
+    }
+    found
 }
 
 fn first_line_fault(line: &[u8]) -> Fault {
