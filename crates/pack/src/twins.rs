@@ -162,7 +162,7 @@ fn is_same(context: &Context<'_>, a: NodeId, b: NodeId) -> Result<bool> {
 }
 
 /// Calls `f` for each item on all workers; results come in the order of items.
-fn in_parallel<T: Sync, R: Send>(
+pub(crate) fn in_parallel<T: Sync, R: Send>(
     options: &PackOptions,
     progress: &dyn Progress,
     items: &[T],

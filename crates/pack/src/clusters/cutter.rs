@@ -1,11 +1,13 @@
 //! What worker threads do: read pieces of files and cut them as their recipes say.
 
-use super::fit::{FitEncoder, fit_encoder};
 use super::segment::{self, Measures, Rest};
 use super::shape::{End, Shape, shape};
+use super::share::{Candidate, Matcher};
 use super::stored::{CutCluster, CutForm, Stored};
+use super::stretches::{Coder, Stretches};
 use crate::context::{Context, Piece, is_zero};
 use crate::seen::TailBytes;
+use packfs_codec::fit_encoder;
 use packfs_core::codec::CodecSettings;
 use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, Recipe, Result, Tail};
 use std::sync::Arc;
@@ -43,19 +45,12 @@ pub(super) struct CutSpan {
     pub stored: Vec<u8>,
 }
 
-/// The encoder of one recipe and what a thread knows of it.
-struct Coder {
-    settings: CodecSettings,
-    encoder: Box<dyn FitEncoder>,
-    /// Zeros of [`Cutter::zeros_len`], if they fit into one block; unset until somebody asks.
-    zeros: Option<Option<Arc<[u8]>>>,
-}
-
 /// One worker's encoders and scratch.
 pub(super) struct Cutter<'a> {
     context: &'a Context<'a>,
     cut: &'a ClusterCut,
     coders: Vec<Coder>,
+    matcher: Matcher<'a>,
     input: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -68,21 +63,23 @@ impl<'a> Cutter<'a> {
                 && !coders.iter().any(|coder| coder.settings == *codec)
             {
                 let encoder = fit_encoder(codec).map_err(Error::usage)?;
-                coders.push(Coder { settings: codec.clone(), encoder, zeros: None });
+                coders.push(Coder::new(codec.clone(), encoder));
             }
         }
-        Ok(Cutter { context, cut, coders, input: Vec::new(), scratch: Vec::new() })
+        let matcher = Matcher::new(context);
+        Ok(Cutter { context, cut, coders, matcher, input: Vec::new(), scratch: Vec::new() })
     }
 
     /// Reads and cuts a span. A piece that fails is an error of its own.
-    pub(super) fn cut(&mut self, pieces: &[Piece]) -> CutSpan {
+    pub(super) fn cut(&mut self, pieces: &[Piece], candidates: &[Vec<Candidate>]) -> CutSpan {
         let mut stored = Stored::default();
         let pieces = pieces
             .iter()
-            .map(|piece| {
+            .zip(candidates)
+            .map(|(piece, candidates)| {
                 let before = stored.bytes.len();
                 stored.clusters.clear();
-                let cut = self.cut_piece(piece, &mut stored);
+                let cut = self.cut_piece(piece, candidates, &mut stored);
                 if cut.is_err() {
                     stored.bytes.truncate(before);
                 }
@@ -121,7 +118,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    fn cut_piece(&mut self, piece: &Piece, stored: &mut Stored) -> Result<CutRest> {
+    fn cut_piece(&mut self, piece: &Piece, candidates: &[Candidate], stored: &mut Stored) -> Result<CutRest> {
         let job = &self.context.plan.files[piece.job as usize];
         let file_len = self.context.len(job.node);
         let mut reader = self.context.open(job.node)?;
@@ -133,13 +130,13 @@ impl<'a> Cutter<'a> {
             Shape::Whole => {
                 self.read(reader.as_mut(), piece)?;
                 if self.is_better_flat(job.tail, file_len) {
-                    return self.cut_clusters(piece, End::Packed, stored);
+                    return self.cut_clusters(piece, &[], End::Packed, stored);
                 }
                 Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
             }
             Shape::Clusters { end } => {
                 self.read(reader.as_mut(), piece)?;
-                self.cut_clusters(piece, end, stored)
+                self.cut_clusters(piece, candidates, end, stored)
             }
             Shape::Chunks { chunk_len } => self.cut_chunks(reader.as_mut(), piece, chunk_len, stored),
             Shape::Flat { sparse_chunk_len, end } => {
@@ -213,50 +210,47 @@ impl<'a> Cutter<'a> {
         Ok((None, Some(chunk_len), None))
     }
 
-    /// Cuts what is in `input` into clusters: stretches between long runs of zeros, and those zeros.
-    fn cut_clusters(&mut self, piece: &Piece, end: End, stored: &mut Stored) -> Result<CutRest> {
+    /// Cuts what is in `input` into clusters: what may be shared, and the stretches between.
+    fn cut_clusters(
+        &mut self,
+        piece: &Piece,
+        candidates: &[Candidate],
+        end: End,
+        stored: &mut Stored,
+    ) -> Result<CutRest> {
         let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
         let Some(Recipe::Clusters { codec, cluster_len }) = self.cut.recipes.get(recipe) else {
             return Err(Error::failed("internal: only recipes of clusters make clusters"));
         };
         let measures = self.measures(*cluster_len);
-        let holes = self.context.plan.holes;
-        let zeros_len = match (holes, self.cut.byte_aligned) {
-            (false, _) => usize::MAX,
-            (true, true) => measures.cluster_len,
-            (true, false) => zeros_len(self.cut),
-        };
         let coder = coder(&mut self.coders, codec)?;
-        let mut zeros = None;
-        let mut start = 0;
-        let mut at = 0;
-        while at + zeros_len.min(self.input.len() + 1) <= self.input.len() {
-            if !is_zero(&self.input[at..at + zeros_len]) {
-                at += zeros_len;
-                continue;
-            }
-            if !self.cut.byte_aligned && zeros.is_none() {
-                zeros = coder.zeros(zeros_len, measures.block_len)?;
-                if zeros.is_none() {
-                    break;
-                }
-            }
-            let before = &self.input[start..at];
-            let encoder = coder.encoder.as_mut();
-            segment::cut(measures, before, End::Own, encoder, &mut self.scratch, stored)?;
-            segment::push_zeros(self.cut.byte_aligned, zeros_len, stored);
-            at += zeros_len;
-            start = at;
-        }
-        let rest = &self.input[start..];
-        let end = if piece.last { end } else { End::Own };
-        let encoder = coder.encoder.as_mut();
-        let tail = match segment::cut(measures, rest, end, encoder, &mut self.scratch, stored)? {
-            Rest::Nothing => None,
-            Rest::Packed(from) => Some(CutTail::Packed(TailBytes::new(rest[from..].into()))),
-            Rest::Inline { bytes, compressed, .. } => Some(CutTail::Inline { bytes, compressed }),
+        let zeros_len = match (self.context.plan.holes, self.cut.byte_aligned) {
+            (false, _) => None,
+            (true, true) => Some(measures.cluster_len),
+            (true, false) => Some(zeros_len(self.cut)),
         };
-        Ok((tail, None, zeros))
+        let input = &self.input;
+        let mut stretches =
+            Stretches { measures, coder, zeros_len, scratch: &mut self.scratch, stored, zeros: None };
+        let mut at = 0;
+        for candidate in candidates {
+            let found = self.matcher.find(candidate, piece.range.start, input, at, measures.block_len);
+            if let Some((start, cluster)) = found
+                && stretches.cut_before_shared(input, at..start)?
+            {
+                at = start + cluster.len as usize;
+                stretches.stored.clusters.push(cluster);
+            }
+        }
+        let end = if piece.last { end } else { End::Own };
+        let tail = match stretches.cut(input, at..input.len(), end)? {
+            (_, Rest::Nothing) => None,
+            (start, Rest::Packed(from)) => {
+                Some(CutTail::Packed(TailBytes::new(input[start + from..].into())))
+            }
+            (_, Rest::Inline { bytes, compressed, .. }) => Some(CutTail::Inline { bytes, compressed }),
+        };
+        Ok((tail, None, stretches.zeros))
     }
 }
 
@@ -266,17 +260,6 @@ type CutRest = (Option<CutTail>, Option<u32>, Option<Arc<[u8]>>);
 fn coder<'c>(coders: &'c mut [Coder], settings: &CodecSettings) -> Result<&'c mut Coder> {
     let found = coders.iter_mut().find(|coder| coder.settings == *settings);
     found.ok_or_else(|| Error::failed("internal: a recipe without an encoder"))
-}
-
-impl Coder {
-    fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
-        if self.zeros.is_none() {
-            let mut block = vec![0; block_len];
-            let fit = self.encoder.compress_to_fit(&vec![0; len], &mut block).map_err(Error::failed)?;
-            self.zeros = Some((fit.consumed == len).then(|| block[..fit.written].into()));
-        }
-        Ok(self.zeros.clone().flatten())
-    }
 }
 
 /// How many zeros one shared cluster stands for.

@@ -9,6 +9,8 @@ const RUN_LEN_MAX: u32 = 1 << 30;
 #[derive(Default)]
 pub(super) struct Rows {
     pub clusters: Vec<Cluster>,
+    /// Where each starts in its file.
+    starts: Vec<u64>,
     /// The first row of the file in work.
     start: usize,
 }
@@ -22,6 +24,26 @@ impl Rows {
     /// Drops the rows of the file in work.
     pub(super) fn drop_file(&mut self) {
         self.clusters.truncate(self.start);
+        self.starts.truncate(self.start);
+    }
+
+    /// The file in work as far as it is known.
+    pub(super) fn unfinished(&self) -> FilePlace {
+        self.place(FileForm::Clusters)
+    }
+
+    /// The rows of a file that end behind `start` and start before `end`, and where they start in it.
+    pub(super) fn within(
+        &self,
+        place: &FilePlace,
+        start: u64,
+        end: u64,
+    ) -> impl Iterator<Item = (u64, Cluster)> {
+        let range = place.blocks_start as usize..place.blocks_start as usize + place.blocks_count as usize;
+        let rows =
+            self.starts[range.clone()].iter().copied().zip(self.clusters[range.clone()].iter().copied());
+        let first = self.starts[range].partition_point(|&from| from <= start).saturating_sub(1);
+        rows.skip(first).take_while(move |(from, _)| *from < end)
     }
 
     /// Adds a row, or lets the last one grow if this one goes on where it ends. `unit`: a plain run goes on only behind a
@@ -43,6 +65,12 @@ impl Rows {
                 return;
             }
         }
+        let file = self.start..self.clusters.len();
+        let end = match (self.starts[file.clone()].last(), self.clusters[file].last()) {
+            (Some(start), Some(last)) => start + u64::from(last.len),
+            _ => 0,
+        };
+        self.starts.push(end);
         self.clusters.push(row);
     }
 

@@ -8,13 +8,14 @@ mod chunks;
 mod cutter;
 mod doubt;
 mod files;
-mod fit;
 mod packed;
 mod placer;
 mod probe;
 mod segment;
 mod shape;
+mod share;
 mod stored;
+mod stretches;
 
 pub(crate) use shape::is_compared_as_tail;
 
@@ -27,6 +28,7 @@ use crate::twins::Twins;
 use cutter::{CutSpan, Cutter};
 use packfs_core::{ClusterCut, Contents, Error, Placed, Plan, Progress, Recipe, Result, Stage, Tree};
 use placer::Placer;
+use share::{Candidate, Regions};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use stored::CutCluster;
@@ -35,7 +37,8 @@ use stored::CutCluster;
 const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
 
 enum Task {
-    Span(u64, Vec<Piece>),
+    /// Pieces, and for each the stored clusters that it may share.
+    Span(u64, Vec<Piece>, Vec<Vec<Candidate>>),
     Packed(u64, Vec<u8>),
 }
 
@@ -47,8 +50,8 @@ enum Answer {
 
 fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
     match task {
-        Task::Span(number, pieces) => {
-            let cut = cutter.cut(&pieces);
+        Task::Span(number, pieces, candidates) => {
+            let cut = cutter.cut(&pieces, &candidates);
             Answer::Span(number, pieces, cut)
         }
         Task::Packed(number, bytes) => Answer::Packed(number, bytes.len() as u64, cutter.cut_packed(&bytes)),
@@ -76,6 +79,10 @@ pub(crate) fn place(
 ) -> Result<(Placed, Vec<String>, Spool)> {
     check(job.plan, cut)?;
     let context = &Context { tree: job.tree, contents: job.contents, plan: job.plan };
+    let regions = match cut.share_ranges && job.plan.dedupe {
+        true => Regions::find(context, cut, job.twins, job.options, job.progress)?,
+        false => Regions::default(),
+    };
     let bytes_total = job.plan.files.iter().map(|file| context.len(file.node)).sum();
     job.progress.begin(Stage::Data, job.plan.files.len() as u64, bytes_total);
     let worker_count = job.options.worker_count();
@@ -91,7 +98,7 @@ pub(crate) fn place(
             let mut cutter = Cutter::new(context, cut)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
-        let mut placer = Placer::new(context, cut, job, queue, out);
+        let mut placer = Placer::new(context, cut, job, &regions, queue, out);
         placer.run(&answered, window_len)?;
         placer.finish()
     })

@@ -6,6 +6,7 @@ use super::cutter::{CutPiece, CutSpan, CutTail};
 use super::files::Rows;
 use super::packed::PackedStream;
 use super::shape::{End, flat_end, piece_len};
+use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm};
 use super::{Answer, Job, Task};
 use crate::context::{Context, Piece};
@@ -30,6 +31,7 @@ pub(super) struct Placer<'a> {
     context: &'a Context<'a>,
     cut: &'a ClusterCut,
     job: &'a Job<'a>,
+    regions: &'a Regions,
     queue: &'a TaskQueue<Task>,
     out: &'a mut Output,
     hash: Xxh3,
@@ -37,6 +39,8 @@ pub(super) struct Placer<'a> {
     failures: Failures,
     /// Input handed out and not yet taken back.
     in_flight_len: u64,
+    /// All before it is placed.
+    done: Spot,
     spans: InOrder<(Vec<Piece>, CutSpan)>,
     span_lens: VecDeque<u64>,
     rows: Rows,
@@ -61,6 +65,7 @@ impl<'a> Placer<'a> {
         context: &'a Context<'a>,
         cut: &'a ClusterCut,
         job: &'a Job<'a>,
+        regions: &'a Regions,
         queue: &'a TaskQueue<Task>,
         out: &'a mut Output,
     ) -> Self {
@@ -69,12 +74,14 @@ impl<'a> Placer<'a> {
             context,
             cut,
             job,
+            regions,
             queue,
             out,
             hash: Xxh3::new(),
             placed: Placed { files: vec![FilePlace::default(); node_count], ..Placed::default() },
             failures: Failures::default(),
             in_flight_len: 0,
+            done: Spot { job: 0, offset: 0 },
             spans: InOrder::new(),
             span_lens: VecDeque::new(),
             rows: Rows::default(),
@@ -94,27 +101,28 @@ impl<'a> Placer<'a> {
     /// Hands out work and takes it back until all files and the packed stream are cut.
     pub(super) fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
         let (cut, context) = (self.cut, self.context);
-        let mut spans = Spans::new(context, self.job.twins, SPAN_LEN, |file| {
+        // Pieces that share with each other must not be in one span.
+        let span_len = if self.regions.is_empty() { SPAN_LEN } else { 0 };
+        let mut spans = Spans::new(context, self.job.twins, span_len, |file| {
             piece_len(cut, file, context.len(file.node))
         });
         let mut span_count = 0;
-        let mut all_handed_out = false;
-        loop {
-            while !all_handed_out && self.in_flight_len < window_len {
-                match spans.next() {
-                    Some((pieces, len)) => {
-                        self.in_flight_len += len;
-                        self.span_lens.push_back(len);
-                        self.queue.push(Task::Span(span_count, pieces));
-                        span_count += 1;
-                    }
-                    None => all_handed_out = true,
+        let mut next = spans.next();
+        while next.is_some() || self.spans.taken() < span_count {
+            match next.take() {
+                Some((pieces, len)) if self.in_flight_len < window_len && self.may_start(&pieces) => {
+                    let candidates = pieces.iter().map(|piece| self.candidates(piece)).collect();
+                    self.in_flight_len += len;
+                    self.span_lens.push_back(len);
+                    self.queue.push(Task::Span(span_count, pieces, candidates));
+                    span_count += 1;
+                    next = spans.next();
+                }
+                held => {
+                    next = held;
+                    self.take(answered)?;
                 }
             }
-            if all_handed_out && self.spans.taken() == span_count {
-                break;
-            }
-            self.take(answered)?;
         }
         if let Some(segment) = self.packed.finish() {
             self.hand_out_packed(segment);
@@ -123,6 +131,52 @@ impl<'a> Placer<'a> {
             self.take(answered)?;
         }
         Ok(())
+    }
+
+    /// How much of the earlier file of a region must be placed, and may be used: all of another file; of the same file the
+    /// pieces that the region reaches into.
+    fn known_until(&self, job: u32, region: &Region) -> Spot {
+        let origin = region.origin;
+        if origin.job != job {
+            return Spot { job: origin.job + 1, offset: 0 };
+        }
+        let file = &self.context.plan.files[origin.job as usize];
+        let piece_len = piece_len(self.cut, file, self.context.len(file.node));
+        Spot { job, offset: (origin.offset + region.len).next_multiple_of(piece_len) }
+    }
+
+    /// Whether all that a span may share is placed.
+    fn may_start(&self, pieces: &[Piece]) -> bool {
+        pieces.iter().all(|piece| {
+            let regions = self.regions.within(piece.job, &piece.range);
+            regions.iter().all(|region| self.known_until(piece.job, region) <= self.done)
+        })
+    }
+
+    /// The stored clusters that a piece may share, by where they would start in it.
+    fn candidates(&self, piece: &Piece) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for region in self.regions.within(piece.job, &piece.range) {
+            let file = &self.context.plan.files[region.origin.job as usize];
+            if file.recipe != self.context.plan.files[piece.job as usize].recipe {
+                continue;
+            }
+            let unfinished = self.rows.unfinished();
+            let is_other = region.origin.job != piece.job;
+            let origin = Origin {
+                node: file.node,
+                place: if is_other { &self.placed.files[file.node.index()] } else { &unfinished },
+                rows: &self.rows,
+                end: match is_other {
+                    true => self.context.len(file.node),
+                    false => self.known_until(piece.job, region).offset,
+                },
+            };
+            let block_len = self.cut.block_len;
+            candidates(region, self.regions.slack, &piece.range, &origin, block_len, &mut found);
+        }
+        found.sort_by_key(|candidate| candidate.at);
+        found
     }
 
     /// Waits for one answer and does all that it makes possible.
@@ -171,6 +225,10 @@ impl<'a> Placer<'a> {
                 }
                 Err(error) => return Err(error),
             }
+            self.done = match piece.last {
+                true => Spot { job: piece.job + 1, offset: 0 },
+                false => Spot { job: piece.job, offset: piece.range.end },
+            };
             self.job.progress.advance(u64::from(piece.last), piece.range.end - piece.range.start, 0);
         }
         self.in_flight_len -= self.span_lens.pop_front().unwrap_or(0);
@@ -221,6 +279,7 @@ impl<'a> Placer<'a> {
                 CutForm::Zeros => self.zeros(recipe, cluster.len, cut.zeros.as_deref())?,
                 CutForm::Is(ClusterForm::Hole) => row(cluster, 0, ClusterForm::Hole),
                 CutForm::Is(form) => row(cluster, self.out.position(), form),
+                CutForm::Shared(offset, form) => row(cluster, offset, form),
                 CutForm::Chunk(_) => row(cluster, self.out.position(), ClusterForm::Plain),
             };
             self.rows.push(row, self.cut.block_len);

@@ -6,9 +6,9 @@
 //! blocks. Knows neither files nor images.
 
 use super::doubt::{Doubt, all_looks_incompressible};
-use super::fit::{Fit, FitEncoder};
 use super::shape::End;
 use super::stored::{CutForm, Stored};
+use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{ClusterForm, Error, Result};
 
 /// The figures that cuts are made by, in bytes.
@@ -44,6 +44,8 @@ pub(super) fn cut(
     scratch: &mut Vec<u8>,
     out: &mut Stored,
 ) -> Result<Rest> {
+    // Encoders guess from what they had before: what became of other files must not show.
+    encoder.begin_segment();
     scratch.resize(measures.cluster_len.max(measures.block_len), 0);
     if measures.byte_aligned {
         return cut_fixed_input(measures, input, end, encoder, scratch, out);

@@ -9,6 +9,8 @@ pub(super) enum CutForm {
     Is(ClusterForm),
     /// So many zeros that a cluster shared by all of them stands for them; nothing is stored here.
     Zeros,
+    /// Stored before, at this place of the image.
+    Shared(u64, ClusterForm),
     /// A chunk with this hash, as it is: stored unless it was before.
     Chunk(u128),
 }
@@ -73,6 +75,16 @@ impl Stored {
         self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
         let (len, space) = (raw.len() as u32, space as u32);
         self.clusters.push(CutCluster { len, stored_len: len, space, form: CutForm::Chunk(hash) });
+    }
+
+    /// Where the last cluster starts, if they end at `end`; of plain blocks the last one.
+    pub(super) fn last_start(&self, end: usize, unit: usize) -> Option<usize> {
+        let last = self.clusters.last()?;
+        let len = last.len as usize;
+        Some(match last.form {
+            CutForm::Is(ClusterForm::Plain) => end - len + (len - 1) / unit * unit,
+            _ => end - len,
+        })
     }
 
     /// Adds bytes that take no space.

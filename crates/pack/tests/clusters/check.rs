@@ -133,7 +133,7 @@ fn put_chunks_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16
 fn stored<'a>(packed: &'a Packed, row: &Cluster) -> &'a [u8] {
     let block_len = u64::from(packed.cut.block_len);
     let padding = match row.form {
-        ClusterForm::Compressed if !packed.cut.byte_aligned => {
+        ClusterForm::Compressed | ClusterForm::CompressedPart if !packed.cut.byte_aligned => {
             u64::from(row.stored_len).next_multiple_of(block_len) - u64::from(row.stored_len)
         }
         _ => 0,
@@ -174,7 +174,19 @@ fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u
                 bytes.extend_from_slice(&decode(packed, recipe, stored(packed, row), row.len as usize));
                 starts.push((start, space));
             }
-            ClusterForm::CompressedPart => panic!("nobody asked for shared parts"),
+            ClusterForm::CompressedPart => {
+                assert!(cut.share_ranges, "nobody asked for shared parts");
+                assert!(row.stored_len <= cluster_len);
+                let Recipe::Clusters { codec, .. } = &cut.recipes[usize::from(recipe)] else {
+                    unreachable!()
+                };
+                let mut part = vec![0; row.len as usize];
+                let stored = stored(packed, row);
+                let len = Decoders::new().decompress_prefix(codec.algorithm(), stored, &mut part).unwrap();
+                assert_eq!(len, part.len());
+                bytes.extend_from_slice(&part);
+                starts.push((start, u64::from(row.stored_len).div_ceil(block_len)));
+            }
         }
     }
     if place.tail.is_some() {

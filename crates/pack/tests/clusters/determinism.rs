@@ -7,7 +7,7 @@ use packfs_core::Tail;
 use packfs_core::codec::CodecSettings;
 use packfs_testkit::Random;
 
-fn same_with_any_number_of_threads(format: impl Fn() -> Fake, files: &Files) {
+pub fn same_with_any_number_of_threads(format: impl Fn() -> Fake, files: &Files) {
     let one = pack_with(&format(), files, 1);
     check(&one, files);
     for jobs in [2, 16] {

@@ -10,7 +10,7 @@ pub fn codecs() -> Vec<CodecSettings> {
     vec![
         CodecSettings::Lz4 { acceleration: 1 },
         CodecSettings::Lz4Hc { level: 9 },
-        CodecSettings::Zstd { level: 3, window_log_max: None },
+        CodecSettings::Zstd { level: 3, window_log_max: Some(20) },
         CodecSettings::Deflate { level: 6 },
         CodecSettings::MicroLzma { preset: 1, extreme: false, dict_len: 64 << 10 },
     ]
@@ -108,7 +108,7 @@ fn files_that_do_not_shrink_are_stored_flat_with_every_tail() {
     let files = Files::new(lens.iter().map(|&len| random.noise(len)).collect());
     for tail in [|_| (Tail::Own, 0), |_| (Tail::Inline, 0), |_| (Tail::Shared, 0)] as [fn(u64) -> _; 3] {
         for inline_flat_tails in [false, true] {
-            let mut cut = cut(CodecSettings::Zstd { level: 3, window_log_max: None }, CLUSTER_LEN);
+            let mut cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
             cut.inline_flat_tails = inline_flat_tails;
             let packed = pack_with(&Fake::new(cut, tail), &files, 2);
             check(&packed, &files);
@@ -123,7 +123,7 @@ fn files_that_do_not_shrink_are_stored_flat_with_every_tail() {
 fn small_files_go_to_the_packed_stream_as_a_whole() {
     let mut random = Random::new(5);
     let files = Files::new((1..100).map(|len| random.text(len * 20)).collect());
-    let cut = cut(CodecSettings::Zstd { level: 3, window_log_max: None }, CLUSTER_LEN);
+    let cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
     let packed = pack_with(&Fake::new(cut, |_| (Tail::Shared, 0)), &files, 2);
     check(&packed, &files);
     for index in 0..files.all.len() {

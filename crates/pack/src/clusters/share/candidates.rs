@@ -1,0 +1,79 @@
+//! Which stored clusters a piece of a file may share.
+
+use super::Region;
+use crate::clusters::files::Rows;
+use packfs_core::{Cluster, ClusterForm, FileForm, FilePlace, NodeId};
+use std::ops::Range;
+
+/// Most bytes of a run that are looked at.
+const RUN_LEN_MAX: u64 = 1 << 30;
+
+/// A stored cluster, or run of plain blocks, whose beginning may recur in the piece of another file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    /// Where it would start in the file of the piece.
+    pub at: u64,
+    /// The file it was stored for, and where it starts there.
+    pub node: NodeId,
+    pub origin: u64,
+    /// What it is.
+    pub cluster: Cluster,
+}
+
+/// Where a region was before: the file and how it is stored.
+pub(crate) struct Origin<'a> {
+    pub node: NodeId,
+    pub place: &'a FilePlace,
+    pub rows: &'a Rows,
+    /// How far its rows are known, and as far as they may be used.
+    pub end: u64,
+}
+
+/// Adds those of one region, widened by `slack`, that start within `piece`. `block_len`: where runs may be entered.
+pub(crate) fn candidates(
+    region: &Region,
+    slack: u64,
+    piece: &Range<u64>,
+    origin: &Origin<'_>,
+    block_len: u32,
+    out: &mut Vec<Candidate>,
+) {
+    let before = slack.min(region.at.offset - piece.start);
+    let start = region.origin.offset.saturating_sub(before);
+    let end = (region.origin.offset + region.len + slack).min(origin.end);
+    let mut add = |from: u64, cluster: Cluster| {
+        let at = (from + region.at.offset).checked_sub(region.origin.offset);
+        if let Some(at) = at.filter(|at| piece.contains(at) && cluster.len > 0) {
+            out.push(Candidate { at, node: origin.node, origin: from, cluster });
+        }
+    };
+    // A run may be entered at any block of it.
+    let unit = u64::from(block_len);
+    let run = |from: u64, len: u64, offset: u64| {
+        let skip = start.saturating_sub(from).next_multiple_of(unit);
+        let whole = len.min(end.saturating_sub(from)) / unit * unit;
+        let len = whole.saturating_sub(skip).min(RUN_LEN_MAX) as u32;
+        (from + skip, Cluster { offset: offset + skip, len, stored_len: len, form: ClusterForm::Plain })
+    };
+    match origin.place.form {
+        FileForm::Flat => {
+            let (from, cluster) = run(0, end, origin.place.start);
+            add(from, cluster);
+        }
+        FileForm::Clusters => {
+            for (from, cluster) in origin.rows.within(origin.place, start, end) {
+                match cluster.form {
+                    ClusterForm::Plain => {
+                        let (from, cluster) = run(from, cluster.len.into(), cluster.offset);
+                        add(from, cluster);
+                    }
+                    ClusterForm::Compressed | ClusterForm::CompressedPart if from >= start => {
+                        add(from, cluster)
+                    }
+                    _ => {}
+                }
+            }
+        }
+        FileForm::Blocks | FileForm::Chunks => {}
+    }
+}

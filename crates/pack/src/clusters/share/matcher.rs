@@ -1,0 +1,127 @@
+//! Compares candidates with the bytes at hand: how much of a stored cluster recurs, and whether it may be shared there.
+
+use super::Candidate;
+use crate::clusters::stored::{CutCluster, CutForm};
+use crate::context::Context;
+use packfs_core::{Cluster, ClusterForm, ContentReader, NodeId, Result};
+
+/// Less than so many blocks are not worth the cut before and after them; they are also what an index of blocks needs to tell
+/// a cluster of several blocks.
+const BLOCKS_MIN: usize = 4;
+/// Blocks of a run that are tried before it is given up: more than the widened part of a region has.
+const BLOCKS_TRIED: usize = 64;
+/// How much is compared first, and then at a time.
+const FIRST_LEN: usize = 4 << 10;
+const READ_LEN: usize = 64 << 10;
+
+/// See the module. Keeps the file that was compared with last.
+pub(crate) struct Matcher<'a> {
+    context: &'a Context<'a>,
+    reader: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
+    buf: Vec<u8>,
+}
+
+impl<'a> Matcher<'a> {
+    pub(crate) fn new(context: &'a Context<'a>) -> Self {
+        Matcher { context, reader: None, buf: Vec::new() }
+    }
+
+    /// Where in `input`, from `at` on, the beginning of a candidate recurs, and the shared cluster; `None` if too little of it
+    /// does. `input` starts at `piece_start` of its file.
+    pub(crate) fn find(
+        &mut self,
+        candidate: &Candidate,
+        piece_start: u64,
+        input: &[u8],
+        at: usize,
+        block_len: usize,
+    ) -> Option<(usize, CutCluster)> {
+        let start = (candidate.at - piece_start) as usize;
+        if candidate.cluster.form != ClusterForm::Plain {
+            let found = (start >= at).then(|| self.compare(candidate, 0, input, start, block_len))?;
+            return Some((start, found?));
+        }
+        let first = at.saturating_sub(start).next_multiple_of(block_len);
+        (0..BLOCKS_TRIED).find_map(|block| {
+            let skip = first + block * block_len;
+            Some((start + skip, self.compare(candidate, skip, input, start + skip, block_len)?))
+        })
+    }
+
+    fn compare(
+        &mut self,
+        candidate: &Candidate,
+        skip: usize,
+        input: &[u8],
+        start: usize,
+        block_len: usize,
+    ) -> Option<CutCluster> {
+        let cluster = candidate.cluster;
+        let rest = input.get(start..)?;
+        let most = (cluster.len as usize).checked_sub(skip)?.min(rest.len());
+        if most < BLOCKS_MIN * block_len {
+            return None;
+        }
+        // What can no longer be read cannot be compared, and so not be shared; nothing else follows from that.
+        let same = self.same_len(candidate.node, candidate.origin + skip as u64, &rest[..most]).ok()?;
+        let len = match cluster.form {
+            ClusterForm::Plain => same / block_len * block_len,
+            _ => same,
+        };
+        (len >= BLOCKS_MIN * block_len).then(|| shared(&cluster, skip as u32, len as u32))
+    }
+
+    fn same_len(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<usize> {
+        let mut reader = match self.reader.take() {
+            Some((last, reader)) if last == node => reader,
+            _ => self.context.open(node)?,
+        };
+        let mut same = 0;
+        let (first, rest) = bytes.split_at(bytes.len().min(FIRST_LEN));
+        for part in std::iter::once(first).chain(rest.chunks(READ_LEN)) {
+            self.buf.resize(part.len(), 0);
+            reader.read_exact_at(offset + same as u64, &mut self.buf)?;
+            let len = common_len(part, &self.buf);
+            same += len;
+            if len < part.len() {
+                break;
+            }
+        }
+        self.reader = Some((node, reader));
+        Ok(same)
+    }
+}
+
+/// The row of a shared beginning.
+fn shared(cluster: &Cluster, skip: u32, len: u32) -> CutCluster {
+    let (offset, stored_len, form) = match cluster.form {
+        ClusterForm::Plain => (cluster.offset + u64::from(skip), len, ClusterForm::Plain),
+        form if len == cluster.len => (cluster.offset, cluster.stored_len, form),
+        _ => (cluster.offset, cluster.stored_len, ClusterForm::CompressedPart),
+    };
+    CutCluster { len, stored_len, space: 0, form: CutForm::Shared(offset, form) }
+}
+
+/// How many bytes at the beginning are the same.
+fn common_len(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 256;
+    let whole = a.chunks_exact(STEP).zip(b.chunks_exact(STEP)).take_while(|(a, b)| a == b).count() * STEP;
+    whole + a[whole..].iter().zip(&b[whole..]).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_first_difference() {
+        let a: Vec<u8> = (0..1000).map(|i| i as u8).collect();
+        for at in [0, 1, 255, 256, 257, 999] {
+            let mut b = a.clone();
+            b[at] ^= 1;
+            assert_eq!(common_len(&a, &b), at);
+        }
+        assert_eq!(common_len(&a, &a), 1000);
+        assert_eq!(common_len(&a, &a[..300]), 300);
+    }
+}

@@ -1,0 +1,179 @@
+//! Finds which parts of files occur in files before, by contents: all files are cut into chunks and hashed in parallel,
+//! then looked up in plan order. What it finds is likely, not certain; who uses it compares bytes.
+
+use super::cdc::Chunker;
+use crate::PackOptions;
+use crate::clusters::shape::{Shape, piece_len, shape};
+use crate::context::Context;
+use crate::twins::{Twins, in_parallel};
+use packfs_core::{ClusterCut, Progress, Result, Stage};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+/// Chunks are about so long in small trees.
+const CHUNK_LOG: u32 = 12;
+/// Chunks of all files together: longer ones in larger trees keep their number, and so memory, below this.
+const CHUNK_COUNT: u64 = 2 << 20;
+
+/// A place in the files of a plan: which file, which byte. Ordered as the plan is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    /// Index of the file in the plan.
+    pub job: u32,
+    /// Offset in the file.
+    pub offset: u64,
+}
+
+/// Bytes of a file that seem to be the same as earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub at: Spot,
+    pub len: u64,
+    /// Where the same bytes were before, in another piece.
+    pub origin: Spot,
+}
+
+/// All of them, in plan order.
+#[derive(Default)]
+pub(crate) struct Regions {
+    all: Vec<Region>,
+    /// How far a region may reach further than was found, on both sides.
+    pub slack: u64,
+}
+
+/// A stretch that one worker takes.
+struct Unit {
+    job: u32,
+    range: Range<u64>,
+}
+
+struct Chunk {
+    offset: u64,
+    len: u32,
+    hash: u64,
+}
+
+impl Regions {
+    /// Hashes every file that is stored in clusters. A file that cannot be read has no regions, and fails when it is packed.
+    pub(crate) fn find(
+        context: &Context<'_>,
+        cut: &ClusterCut,
+        twins: &Twins,
+        options: &PackOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let units = units(context, cut, twins);
+        let bytes_total: u64 = units.iter().map(|unit| unit.range.end - unit.range.start).sum();
+        let log = (CHUNK_LOG..24).find(|&log| bytes_total >> log <= CHUNK_COUNT).unwrap_or(24);
+        let chunker = Chunker::new(log);
+        progress.begin(Stage::Dedupe, units.len() as u64, bytes_total);
+        let chunks = in_parallel(options, progress, &units, |unit| {
+            let chunks = chunks(context, unit, chunker);
+            progress.advance(1, unit.range.end - unit.range.start, 0);
+            chunks
+        })?;
+        let mut finder = Finder::default();
+        for (unit, chunks) in units.iter().zip(chunks) {
+            finder.look_up(unit, &chunks.unwrap_or_default());
+        }
+        Ok(Regions { all: finder.regions, slack: chunker.len_max() as u64 })
+    }
+
+    /// Whether nothing is shared.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Those that start in a stretch of a file.
+    pub(crate) fn within(&self, job: u32, range: &Range<u64>) -> &[Region] {
+        let index = |offset| self.all.partition_point(|region| region.at < Spot { job, offset });
+        &self.all[index(range.start)..index(range.end)]
+    }
+}
+
+fn units(context: &Context<'_>, cut: &ClusterCut, twins: &Twins) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for (job, file) in context.plan.files.iter().enumerate() {
+        let len = context.len(file.node);
+        let in_clusters = matches!(shape(cut, file, len), Shape::Clusters { .. });
+        if !in_clusters || twins.original(file.node).is_some() {
+            continue;
+        }
+        let piece_len = piece_len(cut, file, len);
+        let mut start = 0;
+        while start < len {
+            let end = len.min(start + piece_len);
+            units.push(Unit { job: job as u32, range: start..end });
+            start = end;
+        }
+    }
+    units
+}
+
+fn chunks(context: &Context<'_>, unit: &Unit, chunker: Chunker) -> Result<Vec<Chunk>> {
+    const READ_LEN: u64 = 1 << 20;
+    let mut reader = context.open(context.node(unit.job))?;
+    let mut chunks = Vec::new();
+    let mut buf = Vec::new();
+    // `buf` holds what follows `start`.
+    let mut start = unit.range.start;
+    while start < unit.range.end {
+        let have = buf.len() as u64;
+        let more = (unit.range.end - start - have).min(READ_LEN);
+        buf.resize((have + more) as usize, 0);
+        reader.read_exact_at(start + have, &mut buf[have as usize..])?;
+        let is_end = start + have + more == unit.range.end;
+        let mut at = 0;
+        while at < buf.len() && (is_end || buf.len() - at >= chunker.len_max()) {
+            let len = chunker.cut(&buf[at..]);
+            let bytes = &buf[at..at + len];
+            // Zeros cost nothing where they are.
+            if !crate::context::is_zero(bytes) {
+                let hash = xxhash_rust::xxh3::xxh3_64(bytes);
+                chunks.push(Chunk { offset: start + at as u64, len: len as u32, hash });
+            }
+            at += len;
+        }
+        buf.drain(..at);
+        start += at as u64;
+    }
+    Ok(chunks)
+}
+
+#[derive(Default)]
+struct Finder {
+    first: HashMap<u64, Spot>,
+    regions: Vec<Region>,
+}
+
+impl Finder {
+    fn look_up(&mut self, unit: &Unit, chunks: &[Chunk]) {
+        for chunk in chunks {
+            let at = Spot { job: unit.job, offset: chunk.offset };
+            let origin = match self.first.entry(chunk.hash) {
+                Entry::Occupied(first) => *first.get(),
+                Entry::Vacant(free) => {
+                    free.insert(at);
+                    continue;
+                }
+            };
+            // What the same worker makes of the same stretch cannot be known before.
+            if origin.job == unit.job && origin.offset >= unit.range.start {
+                continue;
+            }
+            let len = u64::from(chunk.len);
+            match self.regions.last_mut() {
+                Some(last) if last.goes_on(at, origin) && at.offset != unit.range.start => last.len += len,
+                _ => self.regions.push(Region { at, len, origin }),
+            }
+        }
+    }
+}
+
+impl Region {
+    fn goes_on(&self, at: Spot, origin: Spot) -> bool {
+        let after = |spot: Spot| Spot { offset: spot.offset + self.len, ..spot };
+        after(self.at) == at && after(self.origin) == origin
+    }
+}
