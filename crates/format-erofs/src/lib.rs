@@ -7,6 +7,7 @@
 mod address;
 mod check;
 mod checksum;
+mod codec;
 mod corruption;
 mod data;
 mod decoded;
@@ -14,16 +15,20 @@ mod dir;
 mod disk;
 mod facts;
 mod inode;
+mod kernel;
 mod metadata;
 mod open;
+mod options;
+mod pack;
 mod reader;
+mod rules;
 mod space;
 mod space_map;
 mod volume;
 mod walk;
 mod xattr;
 
-use packfs_core::{Error, Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
 
 /// The EROFS format.
@@ -59,10 +64,10 @@ impl Format for Erofs {
     }
 
     fn options(&self) -> &'static [OptionRow] {
-        &[]
+        options::ROWS
     }
 
-    fn packer(&self, _: &PackSettings) -> Result<Box<dyn PackFormat>> {
-        Err(Error::unsupported("format", "erofs images can be read, but not be packed"))
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
     }
 }

@@ -74,6 +74,10 @@ impl Reader {
 
     fn claim_content(&self, raw: &RawInode, owner: &'static str, claims: &mut Claims) -> Result<()> {
         let block_len = self.geometry.block_len();
+        let inline_at = match raw.layout {
+            Layout::FlatPlain | Layout::ChunkBased => None,
+            _ => Some(self.map_range(raw)?.end),
+        };
         self.runs(raw, 0..raw.size, &mut |run| {
             let (range, sharing) = match run.from {
                 RunFrom::Hole | RunFrom::Packed(_) => return ControlFlow::Continue(()),
@@ -84,9 +88,9 @@ impl Reader {
                 }
             };
             // Behind the inode lies inline data; everything else has its blocks to itself, save unaligned clusters.
-            let is_inline = range.start >= raw.at && range.start < raw.tail_at().saturating_add(block_len);
+            let is_inline = inline_at == Some(range.start);
             let is_aligned = range.start.is_multiple_of(block_len);
-            match (is_inline && !is_aligned, is_aligned, run.from) {
+            match (is_inline, is_aligned, run.from) {
                 (true, ..) => self.claim(range, Sharing::Alone, "inline data", claims),
                 (_, true, RunFrom::Stored(_)) => {
                     let end = range.end.next_multiple_of(block_len).min(self.geometry.image_len);

@@ -56,6 +56,26 @@ pub fn squash_report(
     (path, report)
 }
 
+/// Packs a tree into `folder/name.erofs`.
+#[track_caller]
+pub fn erofs(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path, name: &str) -> PathBuf {
+    let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let settings = PackSettings {
+        codec: Some(wish.codec.into()),
+        block_len: Some(wish.block_len),
+        made_at: 1_700_000_000,
+        options,
+    };
+    let format =
+        packfs_formats::by_name("erofs").unwrap().packer(&settings).unwrap_or_else(|e| panic!("{e}"));
+    let path = folder.join(format!("{name}.erofs"));
+    let pack_options = PackOptions { jobs: wish.jobs, sync: false, ..PackOptions::default() };
+    let report = pack(tree, contents, &*format, &path, &pack_options, &Silent)
+        .unwrap_or_else(|e| panic!("{} {:?}: {e}", wish.codec, wish.options));
+    assert_eq!(report.image_len, std::fs::metadata(&path).unwrap().len());
+    path
+}
+
 /// Opens an image.
 #[track_caller]
 pub fn open_image(path: &Path) -> Arc<ReadEngine> {

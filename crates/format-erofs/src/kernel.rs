@@ -1,0 +1,163 @@
+//! Kernels that an image can be made for, and what each step of the format asks of them.
+//!
+//! Owns the list of kernels that users can name. Which kernel a feature bit or an algorithm came with is in `disk.rs`; here
+//! stands what has no bit of its own. Vendors' backports do not count.
+
+use crate::disk;
+use packfs_core::{Error, Result};
+
+/// A kernel's version: major, minor.
+pub(crate) type Version = (u16, u16);
+
+/// Kernels that can be named: those with long-term support since EROFS left staging.
+pub(crate) const KERNELS: [(&str, Version); 7] = [
+    ("5.4", (5, 4)),
+    ("5.10", (5, 10)),
+    ("5.15", (5, 15)),
+    ("6.1", (6, 1)),
+    ("6.6", (6, 6)),
+    ("6.12", (6, 12)),
+    ("6.18", (6, 18)),
+];
+
+/// Taken if none is named and nothing asks for a newer one: the oldest that most systems in use are not older than, and the
+/// first that can share tails between files, which saves most.
+pub(crate) const KERNEL_DEFAULT: Version = (6, 1);
+
+/// Clusters of more than one block.
+pub(crate) const BIG_CLUSTERS: Version = (5, 13);
+/// Files of chunks, and holes in files that are not compressed.
+pub(crate) const CHUNKS: Version = (5, 15);
+/// Last clusters beside the inode.
+pub(crate) const INLINE_CLUSTERS: Version = (5, 17);
+/// Shared tails, and ranges that files share.
+pub(crate) const FRAGMENTS: Version = (6, 1);
+/// Blocks shorter than the page, without compression.
+pub(crate) const SMALL_BLOCKS: Version = (6, 4);
+/// Prefixes of xattrs' names that the image defines.
+pub(crate) const XATTR_PREFIXES: Version = (6, 4);
+/// Blocks shorter than the page, with compression.
+pub(crate) const SMALL_BLOCKS_COMPRESSED: Version = (6, 8);
+/// Encoded extents, block numbers of 48 bits, directories without `.`, times of their own in compact inodes.
+pub(crate) const WIDE: Version = (6, 15);
+/// Compressed metadata.
+pub(crate) const METABOX: Version = (6, 17);
+/// Prefixes of xattrs' names outside of the packed inode, where there is one.
+pub(crate) const PLAIN_PREFIXES: Version = (6, 18);
+
+/// What an option asks of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// What, such as `codec zstd`.
+    pub what: String,
+    /// The first kernel that has it.
+    pub since: Version,
+    /// What to ask for instead, for older kernels.
+    pub instead: &'static str,
+}
+
+impl Need {
+    pub(crate) fn new(what: impl Into<String>, since: Version, instead: &'static str) -> Self {
+        Need { what: what.into(), since, instead }
+    }
+}
+
+/// Reads the name of a kernel.
+///
+/// Errors: `Usage` for one that is not listed.
+pub(crate) fn parse(text: &str) -> Result<Version> {
+    let found = KERNELS.iter().find(|(name, _)| *name == text);
+    let names = KERNELS.map(|(name, _)| name).join("|");
+    found
+        .map(|&(_, version)| version)
+        .ok_or_else(|| Error::usage(format!("erofs option kernel={text}: {names} is allowed")))
+}
+
+/// The kernel to make an image for: the one that was named, else the oldest listed one from the default on that has
+/// everything.
+///
+/// Errors: `Usage` if the one that was named lacks something, saying which kernel has it and what would do instead.
+pub(crate) fn choose(named: Option<Version>, needs: &[Need]) -> Result<Version> {
+    let newest = needs.iter().max_by_key(|need| need.since);
+    let Some(named) = named else {
+        let since = newest.map_or(KERNEL_DEFAULT, |need| need.since.max(KERNEL_DEFAULT));
+        return Ok(listed_from(since));
+    };
+    match newest.filter(|need| need.since > named) {
+        Some(need) => Err(lacks(named, need)),
+        None => Ok(named),
+    }
+}
+
+fn lacks(named: Version, need: &Need) -> Error {
+    let (major, minor) = need.since;
+    let message = format!(
+        "{} needs Linux {major}.{minor} or newer, this image is for Linux {}.{}",
+        need.what, named.0, named.1
+    );
+    let (major, minor) = listed_from(need.since);
+    Error::usage(message).hint(format!("kernel={major}.{minor} can; for older ones use {}", need.instead))
+}
+
+/// The oldest listed kernel from `since` on.
+fn listed_from(since: Version) -> Version {
+    KERNELS.iter().map(|&(_, version)| version).find(|&version| version >= since).unwrap_or(KERNELS[6].1)
+}
+
+/// The oldest kernel that mounts and reads an image with these figures in its superblock.
+pub(crate) fn needed(feature_incompat: u32, algorithms: u16, blkszbits: u8) -> Version {
+    let of = |rows: &[disk::KernelRow], holds: &dyn Fn(u32) -> bool| {
+        rows.iter().filter(|row| holds(row.0)).map(|row| row.2).max().unwrap_or((5, 4))
+    };
+    let features = of(&disk::INCOMPAT_ROWS, &|bit| feature_incompat & bit != 0);
+    let codecs = of(&disk::ALGORITHM_ROWS, &|number| algorithms >> number & 1 != 0);
+    let compressed = feature_incompat & disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING != 0;
+    let blocks = match (blkszbits < 12, compressed) {
+        (true, true) => SMALL_BLOCKS_COMPRESSED,
+        (true, false) => SMALL_BLOCKS,
+        _ => (5, 4),
+    };
+    features.max(codecs).max(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zstd() -> Need {
+        Need::new("codec zstd", (6, 10), "codec lz4hc")
+    }
+
+    #[test]
+    fn a_kernel_that_lacks_something_is_refused_with_one_that_has_it() {
+        let error = choose(Some((6, 6)), &[zstd()]).unwrap_err();
+        assert_eq!(error.to_string(), "codec zstd needs Linux 6.10 or newer, this image is for Linux 6.6");
+        assert_eq!(error.hints(), ["kernel=6.12 can; for older ones use codec lz4hc"]);
+        assert_eq!(choose(Some((6, 12)), &[zstd()]).unwrap(), (6, 12));
+    }
+
+    #[test]
+    fn without_a_name_the_kernel_is_as_new_as_needed_and_not_older_than_the_default() {
+        assert_eq!(choose(None, &[]).unwrap(), KERNEL_DEFAULT);
+        assert_eq!(choose(None, &[Need::new("chunks", CHUNKS, "none")]).unwrap(), KERNEL_DEFAULT);
+        assert_eq!(choose(None, &[zstd()]).unwrap(), (6, 12));
+        assert_eq!(choose(None, &[zstd(), Need::new("metabox", METABOX, "none")]).unwrap(), (6, 18));
+    }
+
+    #[test]
+    fn names_that_are_no_kernel_are_refused() {
+        assert!(parse("6.5").unwrap_err().to_string().contains("5.4|5.10|5.15|6.1|6.6|6.12|6.18"));
+        assert_eq!(parse("5.10").unwrap(), (5, 10));
+    }
+
+    #[test]
+    fn the_oldest_kernel_follows_from_features_codecs_and_blocks() {
+        let bits = disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING;
+        assert_eq!(needed(0, 0, 12), (5, 4));
+        assert_eq!(needed(bits, 0, 12), (5, 4));
+        assert_eq!(needed(bits, 0, 9), SMALL_BLOCKS_COMPRESSED);
+        assert_eq!(needed(0, 0, 9), SMALL_BLOCKS);
+        assert_eq!(needed(bits | disk::EROFS_FEATURE_INCOMPAT_COMPR_CFGS, 0b1001, 12), (6, 10));
+        assert_eq!(needed(bits | disk::EROFS_FEATURE_INCOMPAT_METABOX, 1, 12), (6, 17));
+    }
+}

@@ -1,0 +1,282 @@
+//! The options of EROFS images: what may be asked for, what holds otherwise, and what a kernel must have for it.
+
+mod rows;
+mod typed;
+mod values;
+
+pub(crate) use rows::ROWS;
+pub(crate) use values::len_32 as len_of;
+
+use crate::codec;
+use crate::disk;
+use crate::kernel::{self, Need, Version};
+use crate::rules::{Rules, Storage};
+use packfs_core::codec::{Algorithm, CodecSettings};
+use packfs_core::{Error, PackSettings, Result};
+use typed::Typed;
+
+/// Which files put bytes into the packed inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fragments {
+    /// None.
+    Off,
+    /// The last part of each file, small files whole.
+    Tails,
+    /// All files whole.
+    All,
+}
+
+/// What files share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dedupe {
+    /// Nothing.
+    Off,
+    /// Whole files with the same contents.
+    Files,
+    /// Parts of clusters too.
+    Ranges,
+}
+
+/// How the clusters of compressed files are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexForm {
+    /// Whatever is shortest.
+    Auto,
+    /// 8 bytes a block.
+    Full,
+    /// 2 or 4 bytes a block, where the file allows it.
+    Compact,
+    /// A record a cluster.
+    Extents,
+}
+
+/// The image's own id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uuid {
+    /// A hash of everything in it.
+    Content,
+    /// These bytes.
+    Is([u8; 16]),
+}
+
+/// Prefixes of xattrs' names that the image defines for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prefixes {
+    /// None.
+    Off,
+    /// Those that save more than a block.
+    Auto,
+    /// These.
+    List(Vec<Vec<u8>>),
+}
+
+/// In which order data is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As the tree goes.
+    Tree,
+    /// Files with the same extension and name next to each other.
+    Kind,
+}
+
+/// Everything that shapes an image, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub codec_name: String,
+    /// The oldest kernel that is to mount the image.
+    pub kernel: Version,
+    pub block_len: u32,
+    /// How files are stored that no rule is about.
+    pub storage: Storage,
+    pub rules: Rules,
+    pub fragments: Fragments,
+    pub packed_cluster_len: u32,
+    /// Whether last clusters lie beside their inodes.
+    pub inline_clusters: bool,
+    pub dedupe: Dedupe,
+    pub index: IndexForm,
+    /// Whether the image uses what came with 48-bit block numbers.
+    pub wide: bool,
+    pub byte_aligned: bool,
+    /// Bytes of input of a cluster of metadata, and how it is compressed.
+    pub metabox: Option<(u32, CodecSettings)>,
+    pub holes: bool,
+    pub label: [u8; disk::VOLUME_NAME_LEN],
+    pub uuid: Uuid,
+    /// Whether every inode has its own time; else all have the epoch.
+    pub times: bool,
+    pub epoch: Option<i64>,
+    pub made_at: i64,
+    pub xattr_filter: bool,
+    pub shared_xattrs: bool,
+    pub prefixes: Prefixes,
+    pub align: u64,
+    pub dot_omitted: bool,
+    pub checksum: bool,
+    pub order: Order,
+}
+
+const BLOCK_LEN_DEFAULT: u32 = 4096;
+const CLUSTER_LEN_DEFAULT: u32 = 64 << 10;
+const CODEC_DEFAULT: &str = "lz4hc:12";
+
+impl Options {
+    /// Checks what the user asked for.
+    ///
+    /// Errors: `Usage`, naming what was found and what is allowed, or which kernel allows it.
+    pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
+        let typed = Typed::new(&settings.options)?;
+        let block_len = typed.block_len.unwrap_or(BLOCK_LEN_DEFAULT);
+        let wants = Wants::new(settings, &typed, block_len)?;
+        let kernel = kernel::choose(typed.kernel, &wants.needs)?;
+        wants.resolve(settings, typed, kernel, block_len)
+    }
+
+    /// Every way in which files are stored: the usual one, then those of the rules.
+    pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
+        std::iter::once(&self.storage).chain(self.rules.storages())
+    }
+}
+
+/// What was asked for outright, and so must be had.
+struct Wants {
+    typed_codec: String,
+    /// As the user will read it.
+    codec_name: String,
+    compressed: bool,
+    needs: Vec<Need>,
+}
+
+impl Wants {
+    fn new(settings: &PackSettings, typed: &Typed, block_len: u32) -> Result<Self> {
+        let typed_codec = settings.codec.as_deref().unwrap_or(CODEC_DEFAULT).to_owned();
+        let (codec_name, chosen) = codec::parse(&typed_codec, CLUSTER_LEN_DEFAULT)?;
+        let mut algorithms: Vec<Algorithm> = chosen.iter().map(CodecSettings::algorithm).collect();
+        for (_, rule) in &typed.rules {
+            algorithms.extend(rule.codec(CLUSTER_LEN_DEFAULT)?.map(|codec| codec.algorithm()));
+        }
+        if typed.chunk_len.is_some() {
+            algorithms.clear();
+        }
+        let compressed = !algorithms.is_empty();
+        let mut needs = typed.needs();
+        needs.extend(algorithms.iter().map(|&algorithm| codec::need(algorithm)));
+        let cluster_len =
+            settings.block_len.max(typed.rules.iter().filter_map(|(_, rule)| rule.cluster_len).max());
+        if compressed && cluster_len.is_some_and(|len| len > block_len) {
+            let cluster = values::display_len(cluster_len.unwrap_or_default());
+            let what = format!("clusters of {cluster} in blocks of {}", values::display_len(block_len));
+            needs.push(Need::new(what, kernel::BIG_CLUSTERS, "a block size that is one block"));
+        }
+        if block_len < BLOCK_LEN_DEFAULT {
+            let (what, since) = match compressed {
+                true => ("compressed files in blocks", kernel::SMALL_BLOCKS_COMPRESSED),
+                false => ("files in blocks", kernel::SMALL_BLOCKS),
+            };
+            let what = format!("{what} of {}", values::display_len(block_len));
+            needs.push(Need::new(what, since, "block=4096"));
+        }
+        algorithms.sort_unstable();
+        algorithms.dedup();
+        if typed.one_codec && algorithms.len() > 1 {
+            let names: Vec<&str> = algorithms.iter().map(|&algorithm| codec::name(algorithm)).collect();
+            return Err(Error::usage(format!("codecs=one, but rules and --codec name {}", names.join(", "))));
+        }
+        Ok(Wants { typed_codec, codec_name, compressed, needs })
+    }
+
+    fn resolve(
+        self,
+        settings: &PackSettings,
+        typed: Typed,
+        kernel: Version,
+        block_len: u32,
+    ) -> Result<Options> {
+        let big = if kernel >= kernel::BIG_CLUSTERS { CLUSTER_LEN_DEFAULT } else { block_len };
+        let cluster_len = settings.block_len.unwrap_or(big);
+        let byte_aligned = typed.byte_aligned.unwrap_or(false);
+        let wide = typed.wants_wide();
+        let index = typed.index.unwrap_or(if byte_aligned { IndexForm::Extents } else { IndexForm::Auto });
+        let check = |len: u32| values::check_cluster_len(len, block_len, index);
+        check(cluster_len)?;
+        let storage = match typed.chunk_len {
+            Some(chunk_len) => Storage::Chunks { chunk_len: chunk_len.max(block_len) },
+            None => codec::storage(&self.typed_codec, cluster_len)?,
+        };
+        let rules = Rules::new(&typed.rules, cluster_len, typed.chunk_len.map(|len| len.max(block_len)))?;
+        for len in rules.storages().filter_map(|storage| storage.codec().map(|(_, len)| len)) {
+            check(len)?;
+        }
+        let fragments = match typed.fragments {
+            Some(fragments) => fragments,
+            None if kernel >= kernel::FRAGMENTS
+                && self.compressed
+                && !typed.inline_clusters.unwrap_or(false) =>
+            {
+                Fragments::Tails
+            }
+            None => Fragments::Off,
+        };
+        let inline_clusters = self.compressed
+            && fragments == Fragments::Off
+            && index != IndexForm::Extents
+            && block_len == BLOCK_LEN_DEFAULT
+            // erofs-utils look for such clusters in the image, not in the metabox.
+            && typed.inline_clusters.unwrap_or(kernel >= kernel::INLINE_CLUSTERS && typed.metabox.is_none());
+        if fragments != Fragments::Off && typed.inline_clusters == Some(true) {
+            let error = Error::usage("inline-tails=on, but tails go to the packed inode");
+            return Err(error.hint("fragments=off keeps them beside their inodes"));
+        }
+        if block_len < BLOCK_LEN_DEFAULT && typed.inline_clusters == Some(true) {
+            // Kernels look for the start of such a cluster in as many bytes as a block has behind its place in the page.
+            let error = Error::usage("inline-tails=on, which kernels misread in blocks below 4096");
+            return Err(error.hint("block=4096 or inline-tails=off"));
+        }
+        let packed_cluster_len = typed.packed_cluster_len.unwrap_or(cluster_len);
+        check(packed_cluster_len)?;
+        let metabox = typed.metabox.map(|len| (len, codec::of_metadata(&storage, len)));
+        // Older kernels look for prefixes in the packed inode if there is one; metadata cannot be put there.
+        let prefixes_found =
+            kernel >= kernel::PLAIN_PREFIXES || (fragments == Fragments::Off && metabox.is_none());
+        let prefixes = match typed.prefixes {
+            Some(Prefixes::List(_)) if !prefixes_found => {
+                let message = "prefixes together with fragments need Linux 6.18 or newer";
+                return Err(Error::usage(message).hint("kernel=6.18 can; for older ones use fragments=off"));
+            }
+            Some(prefixes) => prefixes,
+            None if kernel >= kernel::XATTR_PREFIXES && prefixes_found => Prefixes::Auto,
+            None => Prefixes::Off,
+        };
+        Ok(Options {
+            codec_name: if typed.chunk_len.is_some() { "none".into() } else { self.codec_name },
+            kernel,
+            block_len,
+            storage,
+            rules,
+            fragments,
+            packed_cluster_len,
+            inline_clusters,
+            dedupe: typed.dedupe.unwrap_or(Dedupe::Files),
+            index,
+            wide,
+            byte_aligned,
+            metabox,
+            holes: typed.holes.unwrap_or(true) && kernel >= kernel::CHUNKS,
+            label: typed.label.unwrap_or_default(),
+            uuid: typed.uuid.unwrap_or(Uuid::Content),
+            times: typed.times.unwrap_or(true),
+            epoch: typed.epoch,
+            made_at: settings.made_at,
+            xattr_filter: typed.xattr_filter.unwrap_or(true),
+            shared_xattrs: typed.shared_xattrs.unwrap_or(true),
+            prefixes,
+            align: typed.align.unwrap_or(1),
+            dot_omitted: typed.dot_omitted.unwrap_or(false),
+            checksum: typed.checksum.unwrap_or(true),
+            order: typed.order.unwrap_or(Order::Tree),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

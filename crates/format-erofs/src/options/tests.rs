@@ -1,0 +1,110 @@
+use super::*;
+
+fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
+    let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    Options::new(&PackSettings { codec: Some(codec.into()), block_len, made_at: 1, options })
+}
+
+fn refused(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> String {
+    let error = options(block_len, codec, set).unwrap_err();
+    assert_eq!(error.kind(), packfs_core::ErrorKind::Usage);
+    format!("{error}; {}", error.hints().join("; "))
+}
+
+#[test]
+fn the_default_is_for_linux_6_1_and_shares_tails() {
+    let defaults = Options::new(&PackSettings::default()).unwrap();
+    assert_eq!(defaults.kernel, (6, 1));
+    assert_eq!(defaults.fragments, Fragments::Tails);
+    assert_eq!(defaults.storage.codec().unwrap().1, 64 << 10);
+    assert_eq!((defaults.block_len, defaults.wide), (4096, false));
+}
+
+#[test]
+fn a_codec_brings_its_kernel_unless_one_is_named() {
+    assert_eq!(options(None, "zstd:3", &[]).unwrap().kernel, (6, 12));
+    assert_eq!(options(None, "deflate:3", &[]).unwrap().kernel, (6, 6));
+    let text = refused(None, "zstd:3", &[("kernel", "6.6")]);
+    assert!(text.contains("zstd needs Linux 6.10") && text.contains("kernel=6.12"), "{text}");
+}
+
+#[test]
+fn old_kernels_get_one_block_a_cluster_and_no_fragments() {
+    for kernel in ["5.4", "5.10"] {
+        let old = options(None, "lz4", &[("kernel", kernel)]).unwrap();
+        assert_eq!(old.storage.codec().unwrap().1, 4096);
+        assert_eq!((old.fragments, old.inline_clusters, old.holes), (Fragments::Off, false, false));
+        let text = refused(Some(8192), "lz4", &[("kernel", kernel)]);
+        assert!(text.contains("5.13") && text.contains("kernel=5.15"), "{text}");
+    }
+    assert!(options(Some(1 << 20), "lz4", &[("kernel", "5.15")]).is_ok());
+}
+
+#[test]
+fn what_a_kernel_lacks_is_refused_by_name() {
+    for (kernel, name, value) in [
+        ("6.1", "index", "extents"),
+        ("6.1", "block", "1024"),
+        ("6.6", "block", "1024"),
+        ("6.12", "48bit", "on"),
+        ("6.12", "metabox", "16K"),
+        ("5.15", "fragments", "all"),
+        ("5.15", "inline-tails", "on"),
+        ("5.10", "chunks", "1M"),
+        ("6.1", "prefixes", "auto"),
+    ] {
+        let text = refused(None, "lz4", &[("kernel", kernel), (name, value)]);
+        assert!(text.contains("newer") && text.contains("kernel="), "{name}={value}: {text}");
+    }
+}
+
+#[test]
+fn clusters_are_multiples_of_the_block_up_to_1m() {
+    for bad in [0, 2048, 5000, 2 << 20] {
+        let text = refused(Some(bad), "lz4", &[]);
+        assert!(text.contains("multiple of the block of 4K from 4K to 1M"), "{text}");
+    }
+    assert!(options(Some(12 << 10), "lz4", &[]).is_ok());
+}
+
+#[test]
+fn clusters_of_1m_in_blocks_of_512_need_extents_as_an_index_cannot_count_them() {
+    let text = refused(Some(1 << 20), "lz4", &[("block", "512")]);
+    assert!(text.contains("index=extents"), "{text}");
+    assert!(options(Some((1 << 20) - 512), "lz4", &[("block", "512")]).is_ok());
+    assert!(options(Some(1 << 20), "lz4", &[("block", "512"), ("index", "extents")]).is_ok());
+}
+
+#[test]
+fn says_which_values_an_option_takes() {
+    for (name, value) in
+        [("fragments", "maybe"), ("label", "more than fifteen bytes"), ("uuid", "x"), ("align", "0")]
+    {
+        let text = refused(None, "lz4", &[(name, value)]);
+        assert!(text.contains("is allowed"), "{text}");
+    }
+    assert!(refused(None, "lz4", &[("fragment", "on")]).contains("it has kernel"));
+    assert!(refused(None, "xz", &[]).contains("codec"));
+}
+
+#[test]
+fn a_second_codec_is_refused_where_one_is_asked_for() {
+    let rule = ("rule", "*.bin=lzma");
+    assert!(options(None, "lz4", &[rule]).is_ok());
+    let text = refused(None, "lz4", &[rule, ("codecs", "one")]);
+    assert!(text.contains("lz4, lzma"), "{text}");
+    assert!(options(None, "lz4", &[("rule", "*.bin=lz4hc:3"), ("codecs", "one")]).is_ok());
+}
+
+#[test]
+fn uuids_and_labels_are_kept_as_typed() {
+    let uuid = ("uuid", "00112233-4455-6677-8899-aabbccddeeff");
+    let set = options(None, "none", &[uuid, ("label", "root")]).unwrap();
+    assert_eq!(
+        set.uuid,
+        Uuid::Is([
+            0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff
+        ])
+    );
+    assert_eq!(&set.label[..5], b"root\0");
+}

@@ -1,0 +1,86 @@
+//! How values of options are spelt.
+
+use super::IndexForm;
+use crate::disk;
+use packfs_core::{Error, Result};
+
+/// Reads `on` or `off`.
+pub(super) fn on(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads `131072`, `128K`, `1M` or `2G`.
+pub(crate) fn len(value: &str) -> Option<u64> {
+    let (digits, shift) = match value.as_bytes().last()? {
+        b'K' | b'k' => (&value[..value.len() - 1], 10),
+        b'M' | b'm' => (&value[..value.len() - 1], 20),
+        b'G' | b'g' => (&value[..value.len() - 1], 30),
+        _ => (value, 0),
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+/// As [`len`], for lengths below 4 GiB.
+pub(crate) fn len_32(value: &str) -> Option<u32> {
+    len(value).and_then(|len| u32::try_from(len).ok())
+}
+
+/// The shortest of `4096`, `64K` and `1M`.
+pub(crate) fn display_len(len: u32) -> String {
+    match len {
+        len if len >= 1 << 20 && len.is_multiple_of(1 << 20) => format!("{}M", len >> 20),
+        len if len >= 1 << 10 && len.is_multiple_of(1 << 10) => format!("{}K", len >> 10),
+        len => len.to_string(),
+    }
+}
+
+/// Reads 32 hexadecimal digits, with or without hyphens.
+pub(super) fn uuid(value: &str) -> Option<[u8; 16]> {
+    let digits: Vec<u8> = value
+        .bytes()
+        .filter(|&b| b != b'-')
+        .map(|b| (b as char).to_digit(16).map(|d| d as u8))
+        .collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    if digits.len() == 32 { bytes.try_into().ok() } else { None }
+}
+
+/// Reads a volume's name; one byte stays zero, as kernels want it.
+pub(super) fn label(value: &str) -> Option<[u8; disk::VOLUME_NAME_LEN]> {
+    let mut label = [0; disk::VOLUME_NAME_LEN];
+    let fits = value.len() < label.len() && !value.contains('\0');
+    fits.then(|| {
+        label[..value.len()].copy_from_slice(value.as_bytes());
+        label
+    })
+}
+
+/// Checks the largest stored length of a cluster.
+///
+/// Errors: `Usage`.
+pub(super) fn check_cluster_len(len: u32, block_len: u32, index: IndexForm) -> Result<()> {
+    // An index counts the blocks of a cluster in 11 bits; extents count bytes.
+    let countable = match index {
+        IndexForm::Extents => u32::MAX,
+        _ => u32::from(disk::DELTA_MAX).saturating_mul(block_len),
+    };
+    let len_max = disk::Z_EROFS_PCLUSTER_MAX_SIZE.min(countable);
+    if len.is_multiple_of(block_len) && (block_len..=len_max).contains(&len) {
+        return Ok(());
+    }
+    let block = display_len(block_len);
+    let error = Error::usage(format!(
+        "erofs block size {}: a multiple of the block of {block} from {block} to {} is allowed",
+        display_len(len),
+        display_len(len_max)
+    ));
+    Err(match len_max < disk::Z_EROFS_PCLUSTER_MAX_SIZE {
+        true => error.hint("index=extents, or a larger block, allows 1M"),
+        false => error,
+    })
+}

@@ -1,0 +1,64 @@
+//! What an image really uses: its feature bits, its codecs, and the longest cluster of each.
+
+use super::index::Uses;
+use crate::disk;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Features {
+    /// Any file has a compressed layout.
+    pub compressed: bool,
+    pub big_clusters: bool,
+    pub chunks: bool,
+    pub inline_clusters: bool,
+    /// Tails in the packed inode.
+    pub fragments: bool,
+    /// Files that have only a part of a cluster.
+    pub parts: bool,
+    pub prefixes: bool,
+    pub wide: bool,
+    pub metabox: bool,
+    /// Most blocks of a cluster, by number of the algorithm; 0: not used.
+    pub blocks_max: [u32; disk::Z_EROFS_COMPRESSION_MAX as usize],
+}
+
+impl Features {
+    /// Adds what a file's index uses.
+    pub(super) fn add(&mut self, uses: &Uses, algorithm: u8) {
+        self.compressed = true;
+        self.big_clusters |= uses.big_clusters;
+        self.inline_clusters |= uses.inline;
+        self.fragments |= uses.fragments;
+        self.parts |= uses.parts;
+        self.wide |= uses.extents;
+        if uses.compressed
+            && let Some(blocks_max) = self.blocks_max.get_mut(usize::from(algorithm))
+        {
+            *blocks_max = uses.blocks_max.max(1).max(*blocks_max);
+        }
+    }
+
+    /// Bits of the algorithms that any file uses. A kernel that lacks one of them refuses the whole image.
+    pub(super) fn algorithms(&self) -> u16 {
+        (0u16..).zip(self.blocks_max).fold(0, |bits, (number, used)| bits | u16::from(used > 0) << number)
+    }
+
+    /// Whether codecs have settings behind the superblock: LZ4 in clusters of one block does without.
+    pub(super) fn has_codec_settings(&self) -> bool {
+        self.big_clusters || self.algorithms() & !(1 << disk::Z_EROFS_COMPRESSION_LZ4) != 0
+    }
+
+    pub(super) fn incompat(&self) -> u32 {
+        let bits = [
+            (self.compressed, disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING),
+            (self.has_codec_settings(), disk::EROFS_FEATURE_INCOMPAT_COMPR_CFGS),
+            (self.chunks, disk::EROFS_FEATURE_INCOMPAT_CHUNKED_FILE),
+            (self.inline_clusters, disk::EROFS_FEATURE_INCOMPAT_ZTAILPACKING),
+            (self.fragments || self.parts, disk::EROFS_FEATURE_INCOMPAT_FRAGMENTS),
+            (self.prefixes, disk::EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES),
+            (self.wide, disk::EROFS_FEATURE_INCOMPAT_48BIT),
+            (self.metabox, disk::EROFS_FEATURE_INCOMPAT_METABOX),
+        ];
+        bits.iter().fold(0, |all, &(set, bit)| if set { all | bit } else { all })
+    }
+}

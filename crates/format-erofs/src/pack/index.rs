@@ -1,0 +1,227 @@
+//! The index of a compressed file: chooses its form, knows its length before it is written, and writes it.
+//!
+//! Everything stands behind an inode and its xattrs, a multiple of 32 bytes from the start of the metadata: offsets from the
+//! start of the inode tell alignment.
+
+mod compact;
+mod extents;
+mod heads;
+
+use super::file_map::{FileMap, Form, internal};
+use crate::disk::{self, MapHeader};
+use crate::options::IndexForm;
+use extents::Extents;
+use heads::Heads;
+use packfs_core::Result;
+use zerocopy::IntoBytes;
+
+/// What the chosen index asks of the image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uses {
+    pub big_clusters: bool,
+    pub parts: bool,
+    pub inline: bool,
+    pub fragments: bool,
+    pub extents: bool,
+    /// Whether any cluster is compressed, and the most blocks of one.
+    pub compressed: bool,
+    pub blocks_max: u32,
+}
+
+/// An index of one file, chosen.
+#[derive(Debug)]
+pub(super) struct Index<'a> {
+    map: &'a FileMap,
+    body: Body,
+    /// Where the xattrs end.
+    start: u64,
+    block_bits: u32,
+    pub uses: Uses,
+    /// Stored blocks, as `i_u` counts them.
+    pub block_count: u64,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// Nothing but the header, which says where in the packed inode the file lies.
+    WholeFragment(u64),
+    Full(Heads),
+    Compact {
+        heads: Heads,
+        two_bytes: bool,
+    },
+    Extents(Extents),
+}
+
+/// What forms an index may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub form: IndexForm,
+    /// Whether extents are allowed where the form is not fixed.
+    pub wide: bool,
+    pub byte_aligned: bool,
+    pub block_bits: u32,
+}
+
+impl<'a> Index<'a> {
+    /// The shortest index that is allowed for a file whose inode and xattrs take `start` bytes.
+    ///
+    /// Errors: `Failed` for clusters that no index can tell.
+    pub(super) fn choose(map: &'a FileMap, choice: Choice, start: u64) -> Result<Self> {
+        let block_bits = choice.block_bits;
+        if let Some(offset) = map.whole_fragment() {
+            let uses = Uses { fragments: true, ..Uses::default() };
+            return Ok(Index {
+                map,
+                body: Body::WholeFragment(offset),
+                start,
+                block_bits,
+                uses,
+                block_count: 0,
+            });
+        }
+        let mut best: Option<Index<'a>> = None;
+        for (body, uses, block_count) in bodies(map, choice, start)? {
+            let index = Index { map, body, start, block_bits, uses, block_count };
+            if best.as_ref().is_none_or(|best| index.len() < best.len()) {
+                best = Some(index);
+            }
+        }
+        best.ok_or_else(|| internal("clusters that no index of this image can tell"))
+    }
+
+    /// The data layout in `i_format`.
+    pub(super) fn layout(&self) -> u16 {
+        match self.body {
+            Body::Compact { .. } => disk::EROFS_INODE_COMPRESSED_COMPACT,
+            _ => disk::EROFS_INODE_COMPRESSED_FULL,
+        }
+    }
+
+    fn header_at(&self) -> u64 {
+        self.start.next_multiple_of(disk::MAP_HEADER_ALIGN)
+    }
+
+    fn header_end(&self) -> u64 {
+        self.header_at() + size_of::<MapHeader>() as u64
+    }
+
+    /// Bytes from the end of the xattrs to the end of the index.
+    pub(super) fn len(&self) -> u64 {
+        let end = match &self.body {
+            Body::WholeFragment(_) => self.header_end(),
+            Body::Full(heads) => {
+                let entry_len = size_of::<disk::LclusterIndex>() as u64;
+                self.header_end() + disk::FULL_INDEX_GAP + heads.slot_count() * entry_len
+            }
+            Body::Compact { heads, two_bytes } => {
+                self.header_end() + compact::len(self.header_end(), heads.slot_count(), *two_bytes)
+            }
+            Body::Extents(extents) => extents.end(self.header_end()),
+        };
+        end - self.start
+    }
+
+    /// Appends the index, and what aligns it, to an inode with its xattrs.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let base = out.len() as u64 - self.start;
+        let pad = |out: &mut Vec<u8>, at: u64| out.resize((base + at) as usize, 0);
+        pad(out, self.header_at());
+        match &self.body {
+            Body::WholeFragment(offset) => {
+                let bit = 1 << (56 + u32::from(disk::Z_EROFS_FRAGMENT_INODE_BIT));
+                out.extend_from_slice(&(offset | bit).to_le_bytes());
+            }
+            Body::Full(heads) => {
+                let advise = self.advise(heads, disk::Z_EROFS_ADVISE_BIG_PCLUSTER_1);
+                out.extend_from_slice(self.header(advise).as_bytes());
+                pad(out, self.header_end() + disk::FULL_INDEX_GAP);
+                heads.write_full(out);
+            }
+            Body::Compact { heads, two_bytes } => {
+                let big = disk::Z_EROFS_ADVISE_BIG_PCLUSTER_1 | disk::Z_EROFS_ADVISE_BIG_PCLUSTER_2;
+                let two = if *two_bytes { disk::Z_EROFS_ADVISE_COMPACTED_2B } else { 0 };
+                out.extend_from_slice(self.header(self.advise(heads, big) | two).as_bytes());
+                compact::write(out, heads, self.header_end(), *two_bytes);
+            }
+            Body::Extents(extents) => {
+                out.extend_from_slice(extents.header(self.block_bits).as_bytes());
+                pad(out, extents.records_at(self.header_end()));
+                extents.write(out);
+            }
+        }
+        debug_assert_eq!(out.len() as u64, base + self.start + self.len());
+    }
+
+    fn advise(&self, heads: &Heads, big: u16) -> u16 {
+        (if heads.big { big } else { 0 })
+            | (if self.uses.inline { disk::Z_EROFS_ADVISE_INLINE_PCLUSTER } else { 0 })
+            | (if self.uses.fragments { disk::Z_EROFS_ADVISE_FRAGMENT_PCLUSTER } else { 0 })
+    }
+
+    /// The map header of an index of logical clusters, which are blocks.
+    fn header(&self, advise: u16) -> MapHeader {
+        let h_u = match self.map.pieces.last().map(|piece| piece.form) {
+            // The upper half stands in the tail's entry.
+            Some(Form::Fragment(offset)) => offset as u32,
+            Some(Form::Inline { .. }) => self.map.inline_len() << 16,
+            _ => 0,
+        };
+        MapHeader {
+            h_u: h_u.into(),
+            h_advise: advise.into(),
+            h_algorithmtype: if self.uses.compressed { self.map.algorithm } else { 0 },
+            h_clusterbits: 0,
+        }
+    }
+}
+
+/// Every body that is allowed and can tell the file, those preferred at equal length first.
+fn bodies(map: &FileMap, choice: Choice, start: u64) -> Result<Vec<(Body, Uses, u64)>> {
+    let mut bodies = Vec::with_capacity(3);
+    let uses = uses(map, choice.block_bits);
+    let inline = map.inline_len() > 0;
+    let only_extents = choice.byte_aligned || map.pieces.iter().any(|piece| piece.form == Form::Hole);
+    let with_extents = choice.wide && matches!(choice.form, IndexForm::Auto | IndexForm::Extents) && !inline;
+    let fixed = choice.form == IndexForm::Extents && with_extents;
+    if !only_extents && !fixed {
+        let heads = Heads::new(map, choice.block_bits)?;
+        let block_count = heads.block_count();
+        let header_end = start.next_multiple_of(disk::MAP_HEADER_ALIGN) + size_of::<MapHeader>() as u64;
+        let two_bytes =
+            (choice.form != IndexForm::Full).then(|| compact::allowed(&heads, header_end)).flatten();
+        bodies.push(match two_bytes {
+            Some(two_bytes) => (Body::Compact { heads, two_bytes }, uses, block_count),
+            None => (Body::Full(heads), uses, block_count),
+        });
+    }
+    if with_extents {
+        let extents = Extents::new(map, choice.block_bits, choice.byte_aligned);
+        let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
+        bodies.push((Body::Extents(extents), Uses { extents: true, ..uses }, block_count));
+    }
+    Ok(bodies)
+}
+
+fn uses(map: &FileMap, block_bits: u32) -> Uses {
+    let mut uses = Uses::default();
+    for piece in &map.pieces {
+        let blocks = piece.stored_len.div_ceil(1 << block_bits);
+        match piece.form {
+            Form::Compressed | Form::Part => {
+                uses.compressed = true;
+                uses.parts |= piece.form == Form::Part;
+                uses.blocks_max = uses.blocks_max.max(blocks);
+            }
+            Form::Inline { compressed } => {
+                uses.inline = true;
+                uses.compressed |= compressed;
+                uses.blocks_max = uses.blocks_max.max(u32::from(compressed));
+            }
+            Form::Fragment(_) => uses.fragments = true,
+            Form::Plain | Form::Hole => {}
+        }
+    }
+    uses.big_clusters = uses.blocks_max > 1;
+    uses
+}

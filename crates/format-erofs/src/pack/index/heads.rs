@@ -1,0 +1,191 @@
+//! A compressed file as logical clusters of one block: in each either one cluster starts, or one goes on.
+
+use super::super::file_map::{FileMap, Form, internal};
+use crate::disk::{self, DELTA_MAX, LclusterIndex, Z_EROFS_LI_D0_CBLKCNT};
+use packfs_core::Result;
+use zerocopy::IntoBytes;
+
+/// What starts at a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plain,
+    Compressed,
+    Part,
+    Inline {
+        compressed: bool,
+    },
+    Fragment(u64),
+    /// Nothing: the file ends here, within a block.
+    End,
+}
+
+/// Where a cluster starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// In the file.
+    pub start: u64,
+    pub kind: Kind,
+    /// First stored block.
+    pub block: u32,
+    /// How many blocks are stored.
+    pub blocks: u16,
+}
+
+impl Head {
+    /// One of `Z_EROFS_LCLUSTER_TYPE_*`.
+    pub(super) fn cluster_type(&self) -> u8 {
+        match self.kind {
+            Kind::Plain | Kind::End | Kind::Inline { compressed: false } => disk::Z_EROFS_LCLUSTER_TYPE_PLAIN,
+            _ => disk::Z_EROFS_LCLUSTER_TYPE_HEAD1,
+        }
+    }
+
+    /// Whether [`Head::block`] means something.
+    pub(super) fn has_address(&self) -> bool {
+        matches!(self.kind, Kind::Plain | Kind::Compressed | Kind::Part)
+    }
+}
+
+/// One logical cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// The head that it belongs to.
+    pub head: Head,
+    /// Logical clusters back to that one; 0: this is it.
+    pub back: u64,
+    /// Logical clusters on to the next head.
+    pub forward: u64,
+}
+
+/// All heads of a file.
+#[derive(Debug)]
+pub(super) struct Heads {
+    rows: Vec<Head>,
+    slot_count: u64,
+    pub block_bits: u32,
+    /// Whether any compressed cluster is longer than a block: then each tells how long it is.
+    pub big: bool,
+}
+
+impl Heads {
+    /// Errors: `Failed` for clusters that do not suit an index.
+    pub(super) fn new(map: &FileMap, block_bits: u32) -> Result<Self> {
+        let block_len = 1 << block_bits;
+        let mut rows = Vec::with_capacity(map.pieces.len() + 1);
+        for piece in &map.pieces {
+            let block = u32::try_from(piece.offset >> block_bits)
+                .map_err(|_| internal("a cluster beyond 2^32 blocks needs an index of extents"))?;
+            let blocks = u16::try_from(piece.stored_len.div_ceil(block_len)).unwrap_or(u16::MAX);
+            let kind = match piece.form {
+                Form::Plain => {
+                    for (count, start) in
+                        (piece.start..piece.start + piece.len).step_by(block_len as usize).enumerate()
+                    {
+                        rows.push(Head { start, kind: Kind::Plain, block: block + count as u32, blocks: 1 });
+                    }
+                    continue;
+                }
+                Form::Compressed => Kind::Compressed,
+                Form::Part => Kind::Part,
+                Form::Hole => return Err(internal("a hole needs an index of extents")),
+                Form::Inline { compressed } => Kind::Inline { compressed },
+                Form::Fragment(offset) => Kind::Fragment(offset),
+            };
+            let blocks = match kind {
+                Kind::Fragment(_) => 0,
+                Kind::Inline { .. } => 1,
+                _ => blocks,
+            };
+            rows.push(Head { start: piece.start, kind, block, blocks });
+        }
+        let ends_within = map.size & u64::from(block_len - 1) != 0;
+        if ends_within && rows.last().is_some_and(|last| last.start >> block_bits < map.size >> block_bits) {
+            rows.push(Head { start: map.size, kind: Kind::End, block: 0, blocks: 0 });
+        }
+        let big = rows.iter().any(|head| head.has_address() && head.blocks > 1);
+        let heads = Heads { rows, slot_count: map.size.div_ceil(u64::from(block_len)), block_bits, big };
+        heads.check()?;
+        Ok(heads)
+    }
+
+    /// Errors: `Failed` if two clusters start in one logical cluster, or one has no room to say how long it is.
+    fn check(&self) -> Result<()> {
+        for (index, head) in self.rows.iter().enumerate() {
+            let lcn = head.start >> self.block_bits;
+            let next = self.rows.get(index + 1).map_or(self.slot_count, |next| next.start >> self.block_bits);
+            if next <= lcn {
+                return Err(internal("two clusters start in one block of a file"));
+            }
+            if head.blocks > DELTA_MAX || head.has_address() && head.blocks > 1 && next - lcn < 2 {
+                return Err(internal("a cluster is longer than an index can tell"));
+            }
+        }
+        match self.rows.first() {
+            Some(first) if first.start == 0 => Ok(()),
+            _ => Err(internal("a file without first cluster")),
+        }
+    }
+
+    /// How many logical clusters the file has.
+    pub(super) fn slot_count(&self) -> u64 {
+        self.slot_count
+    }
+
+    /// Stored blocks.
+    pub(super) fn block_count(&self) -> u64 {
+        self.rows.iter().filter(|head| head.has_address()).map(|head| u64::from(head.blocks)).sum()
+    }
+
+    pub(super) fn rows(&self) -> &[Head] {
+        &self.rows
+    }
+
+    /// Every logical cluster in order.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.rows.iter().enumerate().flat_map(|(index, &head)| {
+            let first = head.start >> self.block_bits;
+            let next = self.rows.get(index + 1).map_or(self.slot_count, |next| next.start >> self.block_bits);
+            (first..next).map(move |lcn| Slot { head, back: lcn - first, forward: next - lcn })
+        })
+    }
+
+    /// What a non-head tells in place of its distance to the head: the length of a big cluster, behind its head.
+    pub(super) fn block_count_word(&self, slot: &Slot) -> Option<u16> {
+        (self.big && slot.back == 1).then_some(Z_EROFS_LI_D0_CBLKCNT | slot.head.blocks)
+    }
+
+    /// Where in its block a head starts.
+    pub(super) fn cluster_offset(&self, head: &Head) -> u16 {
+        (head.start & ((1 << self.block_bits) - 1)) as u16
+    }
+
+    /// Appends entries of 8 bytes.
+    pub(super) fn write_full(&self, out: &mut Vec<u8>) {
+        for slot in self.slots() {
+            let entry = match slot.back {
+                0 => {
+                    let part = if slot.head.kind == Kind::Part { disk::Z_EROFS_LI_PARTIAL_REF } else { 0 };
+                    let address = match slot.head.kind {
+                        Kind::Fragment(offset) => (offset >> 32) as u32,
+                        _ => slot.head.block,
+                    };
+                    LclusterIndex {
+                        di_advise: (u16::from(slot.head.cluster_type()) | part).into(),
+                        di_clusterofs: self.cluster_offset(&slot.head).into(),
+                        di_u: address.into(),
+                    }
+                }
+                back => {
+                    let delta = |distance: u64| distance.min(DELTA_MAX.into()) as u32;
+                    let first = self.block_count_word(&slot).map_or(delta(back), u32::from);
+                    LclusterIndex {
+                        di_advise: u16::from(disk::Z_EROFS_LCLUSTER_TYPE_NONHEAD).into(),
+                        di_clusterofs: 0.into(),
+                        di_u: (first | delta(slot.forward) << 16).into(),
+                    }
+                }
+            };
+            out.extend_from_slice(entry.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The pack side: which file is stored how ([`ErofsPacker`]), and everything around the data ([`layout`]).
+
+mod chunks;
+mod dirs;
+mod features;
+mod file_map;
+mod index;
+mod inodes;
+mod layout;
+mod losses;
+mod metabox;
+mod node;
+mod plan;
+mod room;
+mod stream;
+mod superblock;
+mod times;
+mod xattrs;
+
+use crate::options::Options;
+use packfs_core::{InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree};
+
+/// Prepares to pack EROFS images.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(ErofsPacker { options: Options::new(settings)? }))
+}
+
+struct ErofsPacker {
+    options: Options,
+}
+
+impl PackFormat for ErofsPacker {
+    fn format_name(&self) -> &'static str {
+        "erofs"
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn plan(&self, tree: &Tree) -> Result<Plan> {
+        plan::plan(&self.options, tree)
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::write(&self.options, tree, plan, placed, tails, put)
+    }
+
+    fn padding(&self) -> u64 {
+        superblock::image_unit(&self.options)
+    }
+}

@@ -1,0 +1,172 @@
+//! Decides how each file is stored, and in which order.
+
+use super::losses;
+use crate::disk;
+use crate::kernel;
+use crate::options::{Dedupe, Fragments, Options, Order};
+use crate::rules::Storage;
+use packfs_core::{
+    ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree, XattrsId,
+};
+
+/// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
+const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
+/// A cluster that holds this many times its stored length costs little to decode, and one that holds more saves nothing.
+const DECODED_FACTOR: u32 = 16;
+const DECODED_LEN_MIN: u32 = 1 << 20;
+/// Segments of a file that are compressed at the same time.
+const SEGMENT_LEN_MIN: u64 = 4 << 20;
+const SEGMENT_CLUSTERS: u64 = 32;
+/// A map of chunks has about this many rows at most; longer files get longer chunks.
+const CHUNK_COUNT_MAX: u64 = 1 << 16;
+/// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
+const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
+
+/// Where data starts: superblock, settings of all codecs and padding come before.
+pub(super) fn data_start(block_len: u32) -> u64 {
+    let codecs = 2 * 16 + 2 * 8;
+    (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + codecs)
+        .next_multiple_of(block_len.into())
+}
+
+pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
+    let mut recipes = Recipes { options, rows: Vec::new() };
+    let mut files = Vec::new();
+    for (id, node) in tree.nodes() {
+        if let NodeKind::File { len, .. } = node.kind
+            && len > 0
+        {
+            files.push(job(options, tree, &mut recipes, id, len)?);
+        }
+    }
+    if options.order == Order::Kind {
+        files.sort_by_cached_key(|job| kind_key(tree, job.node));
+    }
+    let packed_recipe = recipes.packed();
+    Ok(Plan {
+        data_start: data_start(options.block_len),
+        cut: Cut::FixedOutput(ClusterCut {
+            block_len: options.block_len,
+            packed_recipe,
+            segment_len: segment_len(options),
+            byte_aligned: options.byte_aligned,
+            share_ranges: options.dedupe == Dedupe::Ranges,
+            decoded_len_max: decoded_len_max(options),
+            share_tails: options.dedupe != Dedupe::Off,
+            inline_flat_tails: true,
+            recipes: recipes.rows,
+        }),
+        block_codec: None,
+        shared_codec: None,
+        files,
+        dedupe: options.dedupe != Dedupe::Off,
+        holes: options.holes,
+        losses: losses::find(tree, options.times),
+    })
+}
+
+fn longest_cluster(options: &Options) -> u32 {
+    let lens = options.storages().filter_map(|storage| storage.codec().map(|(_, len)| len));
+    lens.max().unwrap_or(options.block_len).max(options.packed_cluster_len)
+}
+
+fn decoded_len_max(options: &Options) -> u32 {
+    longest_cluster(options).saturating_mul(DECODED_FACTOR).clamp(DECODED_LEN_MIN, DECODED_LEN_MAX)
+        / options.block_len
+        * options.block_len
+}
+
+fn segment_len(options: &Options) -> u64 {
+    (u64::from(longest_cluster(options)) * SEGMENT_CLUSTERS).next_power_of_two().max(SEGMENT_LEN_MIN)
+}
+
+fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, len: u64) -> Result<FileJob> {
+    let rule = (!options.rules.is_empty()).then(|| options.rules.find(&tree.path(id))).flatten();
+    let block_len = u64::from(options.block_len);
+    let inline_len = len % block_len;
+    // A little less than a block, as the beginning of an inode with xattrs may not suit.
+    let room = if tree.node(id).xattrs == XattrsId::NONE { block_len } else { block_len - 32 };
+    let flat_tail = if inline_len > 0 && inline_len <= room { Tail::Inline } else { Tail::Own };
+    let (recipe, tail) = match rule.unwrap_or(&options.storage) {
+        Storage::Flat => (recipes.flat(len), flat_tail),
+        Storage::Chunks { chunk_len } => {
+            refuse_endless(tree, id, len.div_ceil(u64::from(*chunk_len)), "chunks")?;
+            (recipes.find(Recipe::Chunks { chunk_len: *chunk_len }), Tail::Own)
+        }
+        Storage::Clusters { codec, cluster_len } => {
+            let tail = match options.fragments {
+                Fragments::All => Tail::SharedWhole,
+                Fragments::Tails => Tail::Shared,
+                Fragments::Off if options.inline_clusters => Tail::Inline,
+                Fragments::Off => Tail::Own,
+            };
+            if tail == Tail::Own && len < block_len {
+                // It could not save a block.
+                (recipes.flat(len), flat_tail)
+            } else {
+                refuse_endless(tree, id, len.div_ceil(block_len), "blocks")?;
+                let recipe = Recipe::Clusters { codec: codec.clone(), cluster_len: *cluster_len };
+                (recipes.find(recipe), tail)
+            }
+        }
+    };
+    Ok(FileJob { node: id, tail, recipe })
+}
+
+/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
+fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()> {
+    if count <= INDEXED_BLOCKS_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("{:?} has {count} {what}, erofs lists at most {INDEXED_BLOCKS_MAX} here", tree.path(id));
+    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
+}
+
+/// Ways in which files are stored, each once.
+struct Recipes<'a> {
+    options: &'a Options,
+    rows: Vec<Recipe>,
+}
+
+impl Recipes<'_> {
+    fn find(&mut self, recipe: Recipe) -> u16 {
+        let known = self.rows.iter().position(|row| *row == recipe);
+        known.unwrap_or_else(|| {
+            self.rows.push(recipe);
+            self.rows.len() - 1
+        }) as u16
+    }
+
+    /// As it is; the holes of longer files are told less exactly.
+    fn flat(&mut self, len: u64) -> u16 {
+        let chunk_len = len.div_ceil(CHUNK_COUNT_MAX).next_power_of_two().max(self.options.block_len.into());
+        let sparse = u32::try_from(chunk_len).ok().filter(|_| self.options.holes);
+        self.find(Recipe::Flat { sparse_chunk_len: sparse })
+    }
+
+    fn packed(&mut self) -> u16 {
+        let compressed =
+            self.options.storage.codec().or_else(|| self.options.rules.storages().find_map(Storage::codec));
+        match compressed {
+            Some((codec, _)) => self.find(Recipe::Clusters {
+                codec: codec.clone(),
+                cluster_len: self.options.packed_cluster_len,
+            }),
+            None => self.find(Recipe::Flat { sparse_chunk_len: None }),
+        }
+    }
+}
+
+/// Files of one kind are those with the same extension, then those with the same name.
+fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
+    let name = tree.first_name(id);
+    let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
+    let extension = dot.map_or(&[][..], |dot| &name[dot..]);
+    (extension.to_vec(), name.to_vec())
+}
+
+/// Whether the kernel an image is for knows chunks, so that a flat file may become one of them.
+pub(super) fn knows_chunks(options: &Options) -> bool {
+    options.kernel >= kernel::CHUNKS
+}
