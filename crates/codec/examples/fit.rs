@@ -83,7 +83,7 @@ fn run(encoder: &mut dyn FitEncoder, files: &[&[u8]], cluster_len: usize) -> Rep
         while !rest.is_empty() {
             let Fit { consumed, written } = encoder.compress_to_fit(rest, &mut dst).expect("memory");
             if written >= consumed.min(cluster_len) && consumed < cluster_len {
-                let stored = rest.len().min(4096);
+                let stored = rest.len().min(consumed.max(4096));
                 report.blocks += 1;
                 rest = &rest[stored..];
                 continue;

@@ -5,7 +5,7 @@
 
 use packfs_core::codec::CodecSettings;
 
-use crate::{EncodeError, SettingsError, bisect, deflate, lz4, lzma, validate};
+use crate::{EncodeError, SettingsError, deflate, lz4, lzma, validate, zstd};
 
 /// Fills outputs with as much input as fits. One per thread, as an [`Encoder`](crate::Encoder).
 pub trait FitEncoder: Send {
@@ -45,7 +45,7 @@ pub fn fit_encoder(settings: &CodecSettings) -> Result<Box<dyn FitEncoder>, Sett
             Box::new(lzma::Micro::new(preset, extreme, dict_len))
         }
         CodecSettings::Deflate { level } => Box::new(deflate::RawFit::new(level)),
-        CodecSettings::Zstd { .. } => Box::new(bisect::Bisection::new(crate::encoder(settings)?)),
+        CodecSettings::Zstd { level, window_log_max } => Box::new(zstd::FrameFit::new(level, window_log_max)),
         CodecSettings::Zlib { .. }
         | CodecSettings::LzmaAlone { .. }
         | CodecSettings::Lzo { .. }

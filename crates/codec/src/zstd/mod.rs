@@ -4,6 +4,8 @@
 //! Decoding all of a frame is one call into the destination, so no window is allocated, whatever the frame demands; the
 //! beginning of a frame is streamed, through a window of at most [`PREFIX_WINDOW_LOG_MAX`].
 
+mod fit;
+
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
@@ -19,6 +21,8 @@ const LEVELS_OWN: u32 = 0;
 
 /// 64 MiB, as [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
 const PREFIX_WINDOW_LOG_MAX: u32 = 26;
+
+pub(crate) use fit::FrameFit;
 
 /// Encodes frames of one level.
 pub(crate) struct Frame {

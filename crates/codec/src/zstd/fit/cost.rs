@@ -1,0 +1,154 @@
+//! What sequences cost, about: order-0 entropies of one block, as its tables will have them.
+
+use super::ffi::{Sequence, is_block_end};
+
+/// Costs are in 1/256 bit.
+pub(super) const BIT: u64 = 256;
+
+/// Headers of a block, of its literals and of its sequences.
+const HEADERS_LEN: u64 = 3 + 4 + 4;
+
+/// About how much of a table's description one symbol takes, in 1/256 bit.
+const LITERAL_IN_TABLE: u64 = 3 * BIT;
+const CODE_IN_TABLE: u64 = 5 * BIT;
+
+/// Fewer literals are stored as they are (`COMPRESS_LITERALS_SIZE_MIN`).
+const CODED_LITERALS_MIN: u32 = 64;
+
+/// Symbols of lengths and offsets; all are far below.
+const CODE_COUNT: usize = 64;
+
+/// Costs of every symbol of one block.
+pub(super) struct Costs {
+    literals: [u32; 256],
+    literal_lens: [u32; CODE_COUNT],
+    match_lens: [u32; CODE_COUNT],
+    offsets: [u32; CODE_COUNT],
+    /// Of headers and tables.
+    pub(super) fixed: u64,
+    /// Of all literals and sequences.
+    pub(super) body: u64,
+}
+
+impl Costs {
+    /// Costs in a block of these sequences, which stand for `plain`.
+    pub(super) fn new(block: &[Sequence], plain: &[u8], literals_stored: bool) -> Costs {
+        let mut literals = [0u32; 256];
+        let mut literal_lens = [0; CODE_COUNT];
+        let mut match_lens = [0; CODE_COUNT];
+        let mut offsets = [0; CODE_COUNT];
+        let mut extra_bits = 0;
+        for (sequence, own_literals) in with_literals(block, plain) {
+            for &byte in own_literals {
+                literals[usize::from(byte)] += 1;
+            }
+            if !is_block_end(sequence) {
+                for (counts, (code, bits)) in [
+                    (&mut literal_lens, literal_len_code(sequence)),
+                    (&mut match_lens, match_len_code(sequence)),
+                    (&mut offsets, offset_code(sequence)),
+                ] {
+                    counts[code] += 1;
+                    extra_bits += u64::from(bits);
+                }
+            }
+        }
+        let literal_count: u32 = literals.iter().sum();
+        let literal_costs = match literals_stored || literal_count < CODED_LITERALS_MIN {
+            true => [8 * BIT as u32; 256],
+            false => entropies(&literals),
+        };
+        let used = |counts: &[u32]| counts.iter().filter(|&&count| count > 0).count() as u64;
+        let code_count = used(&literal_lens) + used(&match_lens) + used(&offsets);
+        let (len_costs, match_costs, offset_costs) =
+            (entropies(&literal_lens), entropies(&match_lens), entropies(&offsets));
+        let body = extra_bits * BIT
+            + sum(&literals, &literal_costs)
+            + sum(&literal_lens, &len_costs)
+            + sum(&match_lens, &match_costs)
+            + sum(&offsets, &offset_costs);
+        Costs {
+            body,
+            fixed: HEADERS_LEN * 8 * BIT + used(&literals) * LITERAL_IN_TABLE + code_count * CODE_IN_TABLE,
+            literals: literal_costs,
+            literal_lens: len_costs,
+            match_lens: match_costs,
+            offsets: offset_costs,
+        }
+    }
+
+    pub(super) fn literal(&self, byte: u8) -> u64 {
+        self.literals[usize::from(byte)].into()
+    }
+
+    /// The cost of a sequence without its literals; of nothing for an end of block.
+    pub(super) fn without_literals(&self, sequence: &Sequence) -> u64 {
+        if is_block_end(sequence) {
+            return 0;
+        }
+        let of = |costs: &[u32; CODE_COUNT], (code, extra_bits): (usize, u32)| {
+            u64::from(costs[code]) + u64::from(extra_bits) * BIT
+        };
+        of(&self.literal_lens, literal_len_code(sequence))
+            + of(&self.match_lens, match_len_code(sequence))
+            + of(&self.offsets, offset_code(sequence))
+    }
+
+    /// The cost of a whole sequence.
+    pub(super) fn sequence(&self, sequence: &Sequence, literals: &[u8]) -> u64 {
+        literals.iter().map(|&byte| self.literal(byte)).sum::<u64>() + self.without_literals(sequence)
+    }
+}
+
+/// Every sequence with its literals.
+pub(super) fn with_literals<'a>(
+    block: &'a [Sequence],
+    plain: &'a [u8],
+) -> impl Iterator<Item = (&'a Sequence, &'a [u8])> {
+    let mut at = 0;
+    block.iter().map(move |sequence| {
+        let end = at + sequence.litLength as usize;
+        let literals = &plain[at..end];
+        at = end + sequence.matchLength as usize;
+        (sequence, literals)
+    })
+}
+
+fn sum(counts: &[u32], costs: &[u32]) -> u64 {
+    counts.iter().zip(costs).map(|(&count, &cost)| u64::from(count) * u64::from(cost)).sum()
+}
+
+/// `log2(total / count)` for every count.
+fn entropies<const N: usize>(counts: &[u32; N]) -> [u32; N] {
+    let total: u32 = counts.iter().sum();
+    let total_log = (total.max(1) as f32).log2();
+    counts.map(|count| ((total_log - (count.max(1) as f32).log2()) * BIT as f32) as u32)
+}
+
+/// The code of a length and its extra bits, well enough: powers of two in so many steps, as in RFC 8878, 3.1.1.3.2.1.
+fn len_code(len: u32, direct: u32) -> (usize, u32) {
+    if len < direct {
+        return (len as usize, 0);
+    }
+    let log = len.ilog2();
+    ((direct + log - direct.ilog2()) as usize, log)
+}
+
+fn literal_len_code(sequence: &Sequence) -> (usize, u32) {
+    len_code(sequence.litLength, 16)
+}
+
+fn match_len_code(sequence: &Sequence) -> (usize, u32) {
+    len_code(sequence.matchLength.saturating_sub(3), 32)
+}
+
+fn offset_code(sequence: &Sequence) -> (usize, u32) {
+    match sequence.rep {
+        0 => {
+            let log = (sequence.offset.saturating_add(3)).max(1).ilog2();
+            (log as usize, log)
+        }
+        1 => (0, 0),
+        _ => (1, 1),
+    }
+}

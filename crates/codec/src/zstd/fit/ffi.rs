@@ -1,0 +1,128 @@
+//! libzstd's parse and entropy stage, each on its own, which the safe wrapper does not have.
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+use zstd_sys as sys;
+
+pub(super) use sys::ZSTD_Sequence as Sequence;
+pub(super) use sys::ZSTD_cParameter as Parameter;
+
+use crate::EncodeError;
+use crate::zstd::encode_error;
+
+/// Ends a block: what is left of its literals comes without a match.
+pub(super) fn is_block_end(sequence: &Sequence) -> bool {
+    sequence.offset == 0 && sequence.matchLength == 0
+}
+
+/// How many bytes a sequence stands for.
+pub(super) fn plain_len(sequence: &Sequence) -> usize {
+    sequence.litLength as usize + sequence.matchLength as usize
+}
+
+/// What a level means for inputs of a length.
+pub(super) fn parameters(level: i32, src_len: usize) -> sys::ZSTD_compressionParameters {
+    // SAFETY: takes any figures.
+    unsafe { sys::ZSTD_getCParams(level, src_len as u64, 0) }
+}
+
+/// One compression context.
+pub(super) struct Context(NonNull<sys::ZSTD_CCtx>);
+
+// SAFETY: libzstd binds no context to a thread; all use goes through `&mut self`.
+unsafe impl Send for Context {}
+
+impl Context {
+    /// None when memory is short.
+    pub(super) fn new() -> Option<Context> {
+        // SAFETY: no arguments.
+        NonNull::new(unsafe { sys::ZSTD_createCCtx() }).map(Context)
+    }
+
+    /// Sets a parameter for all frames to come.
+    pub(super) fn set(&mut self, parameter: Parameter, value: c_int) -> Result<(), EncodeError> {
+        // SAFETY: the context lives as long as self. A frame that failed has left it where no parameter may be set.
+        checked(unsafe {
+            sys::ZSTD_CCtx_reset(self.0.as_ptr(), sys::ZSTD_ResetDirective::ZSTD_reset_session_only);
+            sys::ZSTD_CCtx_setParameter(self.0.as_ptr(), parameter, value)
+        })
+        .map(|_| ())
+    }
+
+    /// Parses all of `src` into sequences with ends of blocks. What comes back is not to be trusted blindly: libzstd
+    /// calls this a means of debugging.
+    pub(super) fn parse(&mut self, src: &[u8], sequences: &mut Vec<Sequence>) -> Result<(), EncodeError> {
+        sequences.clear();
+        // SAFETY: no pointers.
+        sequences.reserve(unsafe { sys::ZSTD_sequenceBound(src.len()) });
+        // SAFETY: the context lives as long as self; the pointers are valid for the lengths and the capacity given.
+        let count = checked(unsafe {
+            sys::ZSTD_generateSequences(
+                self.0.as_ptr(),
+                sequences.as_mut_ptr(),
+                sequences.capacity(),
+                src.as_ptr().cast(),
+                src.len(),
+            )
+        })?;
+        debug_assert!(count <= sequences.capacity());
+        // SAFETY: so many have been written.
+        unsafe { sequences.set_len(count) };
+        Ok(())
+    }
+
+    /// Writes one frame of these sequences, which end with an end of block and stand for all of `src`; the length, which
+    /// is an error when `dst` is too short.
+    pub(super) fn encode(
+        &mut self,
+        sequences: &[Sequence],
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, EncodeError> {
+        if !stand_for(sequences, src.len()) {
+            return Err(EncodeError::Internal("zstd sequences of another length than their input"));
+        }
+        // SAFETY: the context lives as long as self; the pointers are valid for the lengths given; the sequences copy
+        // exactly the literals of `src`, and refer to what is before them, as `stand_for` has seen to.
+        checked(unsafe {
+            sys::ZSTD_compressSequences(
+                self.0.as_ptr(),
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                sequences.as_ptr(),
+                sequences.len(),
+                src.as_ptr().cast(),
+                src.len(),
+            )
+        })
+    }
+}
+
+/// Whether sequences end a block and stand for so many bytes, with matches only in what is before them.
+fn stand_for(sequences: &[Sequence], src_len: usize) -> bool {
+    let mut at = 0usize;
+    for sequence in sequences {
+        at += sequence.litLength as usize;
+        if !is_block_end(sequence) && (sequence.offset == 0 || sequence.offset as usize > at) {
+            return false;
+        }
+        at += sequence.matchLength as usize;
+    }
+    at == src_len && sequences.last().is_some_and(is_block_end)
+}
+
+fn checked(code: usize) -> Result<usize, EncodeError> {
+    // SAFETY: takes any figure.
+    match unsafe { sys::ZSTD_isError(code) } {
+        0 => Ok(code),
+        _ => Err(encode_error(code)),
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, freed once.
+        unsafe { sys::ZSTD_freeCCtx(self.0.as_ptr()) };
+    }
+}

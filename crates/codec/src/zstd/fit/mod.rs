@@ -1,0 +1,211 @@
+//! Filling an output with a Zstandard frame in one parse.
+//!
+//! libzstd parses somewhat more input than will fit. The parse is cut where it is expected to fill the output, and the
+//! entropy stage alone runs over what is before the cut; as a rule, once more over a corrected cut.
+
+mod cost;
+#[allow(unsafe_code)]
+mod ffi;
+mod parse;
+
+use super::Frame;
+use crate::bisect::Bisection;
+use crate::{EncodeError, Encoder, Fit, FitEncoder};
+use ffi::{Context, Parameter};
+use parse::Parse;
+
+/// How much input is expected to fit before anything is known of it, as a multiple of the room.
+const FIRST_GUESS: usize = 3;
+
+/// How often the entropy stage runs for one output at most.
+const RUNS_MAX: usize = 6;
+
+/// The largest window log that needs no leave of decoders (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
+const WINDOW_LOG_USUAL_MAX: u8 = 27;
+
+/// Encodes frames of a fixed length.
+pub(crate) struct FrameFit {
+    level: i32,
+    window_log_max: Option<u8>,
+    /// For inputs that are likely to fit as a whole.
+    whole: Frame,
+    parser: Option<Context>,
+    coder: Option<Context>,
+    parse: Parse,
+    /// That of the parse, which the entropy stage goes by, too.
+    strategy: i32,
+    scratch: Vec<u8>,
+    /// The last fit that the room ended, not the input.
+    last: Option<Fit>,
+}
+
+impl FrameFit {
+    /// As for [`Frame::new`].
+    pub(crate) fn new(level: i32, window_log_max: Option<u8>) -> FrameFit {
+        FrameFit {
+            level,
+            window_log_max,
+            whole: Frame::new(level, window_log_max),
+            parser: parser(level).ok(),
+            coder: coder(level).ok(),
+            parse: Parse::default(),
+            strategy: 0,
+            scratch: Vec::new(),
+            last: None,
+        }
+    }
+
+    /// Parses all of `src`, of which about `expected` bytes will be used: what the level means is chosen by that.
+    fn parse(&mut self, src: &[u8], expected: usize) -> Result<(), EncodeError> {
+        let parser = self.parser.as_mut().ok_or(EncodeError::OutOfMemory)?;
+        let parameters = ffi::parameters(self.level, expected.min(src.len()));
+        self.strategy = parameters.strategy as i32;
+        let window_log = window_log(src.len(), self.window_log_max);
+        for (parameter, value) in [
+            (Parameter::ZSTD_c_windowLog, window_log),
+            (Parameter::ZSTD_c_chainLog, parameters.chainLog),
+            (Parameter::ZSTD_c_hashLog, parameters.hashLog),
+            (Parameter::ZSTD_c_searchLog, parameters.searchLog),
+            (Parameter::ZSTD_c_minMatch, parameters.minMatch),
+            (Parameter::ZSTD_c_targetLength, parameters.targetLength),
+            (Parameter::ZSTD_c_strategy, parameters.strategy as u32),
+        ] {
+            parser.set(parameter, value as i32)?;
+        }
+        self.parse.read(parser, src, self.level < 0)
+    }
+
+    /// Writes the parse of the beginning of `src` up to a cut to the scratch buffer and answers the length.
+    fn encode(&mut self, src: &[u8], cut: usize) -> Result<usize, EncodeError> {
+        let coder = self.coder.as_mut().ok_or(EncodeError::OutOfMemory)?;
+        coder.set(Parameter::ZSTD_c_windowLog, window_log(cut, self.window_log_max) as i32)?;
+        coder.set(Parameter::ZSTD_c_strategy, self.strategy)?;
+        let bound = zstd_safe::compress_bound(cut) + 3 * self.parse.block_count() + 64;
+        if self.scratch.len() < bound {
+            self.scratch.resize(bound, 0);
+        }
+        self.parse.with_cut(cut, |sequences| coder.encode(sequences, &src[..cut], &mut self.scratch))
+    }
+
+    /// Looks for the cut that fills `dst`.
+    fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        // Little enough to leave empty, and to aim at the middle of.
+        let tolerance = 2 + dst.len() / 8192;
+        let mut best = Fit::default();
+        let mut too_long = src.len() + 1;
+        let mut cut = self.parse.first_cut(src, dst.len());
+        for run in 0..RUNS_MAX {
+            let written = self.encode(src, cut)?;
+            if written <= dst.len() {
+                dst[..written].copy_from_slice(&self.scratch[..written]);
+                best = Fit { consumed: cut, written };
+            } else {
+                too_long = cut;
+            }
+            let filled = best.written > 0 && dst.len() - best.written <= tolerance;
+            if filled || too_long - best.consumed <= 1 || best.consumed == src.len() {
+                break;
+            }
+            // As long as nothing fits, ever less is tried.
+            let caution = if best.written == 0 { dst.len() * run * run / 256 } else { 0 };
+            let aim = (dst.len() - tolerance / 2).saturating_sub(caution);
+            let moved = self.parse.moved_cut(src, cut, written, aim);
+            let next = self.parse.sound_cut(moved.clamp(best.consumed + 1, too_long - 1));
+            if next == cut || next <= best.consumed {
+                break;
+            }
+            cut = next;
+        }
+        Ok(best)
+    }
+}
+
+/// The smallest window for so many bytes, within the limit.
+fn window_log(src_len: usize, log_max: Option<u8>) -> u32 {
+    let needed = usize::BITS - src_len.saturating_sub(1).leading_zeros();
+    needed.clamp(10, log_max.unwrap_or(WINDOW_LOG_USUAL_MAX).max(10).into())
+}
+
+fn parser(level: i32) -> Result<Context, EncodeError> {
+    let mut context = Context::new().ok_or(EncodeError::OutOfMemory)?;
+    context.set(Parameter::ZSTD_c_compressionLevel, level)?;
+    Ok(context)
+}
+
+/// A context that only codes: its match finder, which is prepared for every frame, is as small as can be.
+fn coder(level: i32) -> Result<Context, EncodeError> {
+    let mut context = Context::new().ok_or(EncodeError::OutOfMemory)?;
+    for (parameter, value) in [
+        (Parameter::ZSTD_c_compressionLevel, level),
+        (Parameter::ZSTD_c_hashLog, 6),
+        (Parameter::ZSTD_c_chainLog, 6),
+        (Parameter::ZSTD_c_searchLog, 1),
+        (Parameter::ZSTD_c_minMatch, 3),
+        // ZSTD_c_blockDelimiters: ZSTD_sf_explicitBlockDelimiters.
+        (Parameter::ZSTD_c_experimentalParam11, 1),
+        // ZSTD_c_useRowMatchFinder: ZSTD_ps_disable.
+        (Parameter::ZSTD_c_experimentalParam14, 2),
+        // ZSTD_c_repcodeResolution: ZSTD_ps_enable.
+        (Parameter::ZSTD_c_experimentalParam19, 1),
+    ] {
+        context.set(parameter, value)?;
+    }
+    Ok(context)
+}
+
+/// How much input would fit into `room` if it were like `last`'s.
+fn like(last: Fit, room: usize) -> usize {
+    let like = (last.consumed as u64).saturating_mul(room as u64) / (last.written.max(1) as u64);
+    usize::try_from(like).unwrap_or(usize::MAX)
+}
+
+/// Somewhat more than is expected to fit.
+fn more_than(expected: usize) -> usize {
+    expected.saturating_add(expected / 8 + 256)
+}
+
+impl FitEncoder for FrameFit {
+    fn begin_segment(&mut self) {
+        self.last = None;
+    }
+
+    fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        if src.is_empty() || dst.is_empty() {
+            return Ok(Fit::default());
+        }
+        if src.len() <= dst.len().saturating_mul(2)
+            && let Some(written) = self.whole.compress(src, dst)?
+        {
+            return Ok(Fit { consumed: src.len(), written });
+        }
+        let mut expected = match self.last {
+            Some(last) => like(last, dst.len()),
+            None => dst.len().saturating_mul(FIRST_GUESS),
+        };
+        let mut offered = more_than(expected);
+        loop {
+            offered = offered.min(src.len());
+            let offer = &src[..offered];
+            let fit = match self.parse(offer, expected) {
+                Ok(()) => self.fill(offer, dst)?,
+                // A last block of a few bytes, or a parse that is not to be trusted.
+                Err(EncodeError::Internal(_)) => Fit::default(),
+                Err(error) => return Err(error),
+            };
+            if fit.written == 0 {
+                // Rare, so nothing is kept for it.
+                let encoder = Frame::new(self.level, self.window_log_max);
+                return Bisection::new(Box::new(encoder)).compress_to_fit(src, dst);
+            }
+            if fit.consumed < offered {
+                self.last = Some(fit);
+                return Ok(fit);
+            }
+            if offered == src.len() {
+                return Ok(fit);
+            }
+            expected = like(fit, dst.len()).clamp(offered, offered.saturating_mul(16));
+            offered = more_than(expected);
+        }
+    }
+}
