@@ -2,6 +2,7 @@
 //!
 //! The mirror is the one this machine's own apt uses, so that a machine behind a mirror of its own keeps to it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -96,9 +97,37 @@ fn mirror_in(sources: &str) -> Option<String> {
     })
 }
 
+/// A downloaded package.
+pub struct Archive {
+    pub path: PathBuf,
+    pub version: String,
+}
+
+/// The packages that `debootstrap --download-only` left in `dir`, by name.
+pub fn downloaded(dir: &Path) -> Result<HashMap<String, Archive>> {
+    let dir = &dir.join("var/cache/apt/archives");
+    let entries = std::fs::read_dir(dir).map_err(|error| Failure::io("list", dir, error))?;
+    let mut archives = HashMap::new();
+    for entry in entries {
+        let path = entry.map_err(|error| Failure::io("list", dir, error))?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Some((package, version)) = name_and_version(&name) {
+            archives.insert(package, Archive { path, version });
+        }
+    }
+    Ok(archives)
+}
+
+/// Reads `squashfs-tools_1%3a4.7.5-1_amd64.deb` as `squashfs-tools` and `1:4.7.5-1`.
+fn name_and_version(file_name: &str) -> Option<(String, String)> {
+    let mut parts = file_name.strip_suffix(".deb")?.split('_');
+    let (name, version) = (parts.next()?, parts.next()?);
+    Some((name.to_owned(), version.replace("%3a", ":")))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::mirror_in;
+    use super::{mirror_in, name_and_version};
 
     #[test]
     fn finds_the_mirror_in_both_syntaxes() {
@@ -112,5 +141,16 @@ mod tests {
     fn passes_over_archives_of_others() {
         assert_eq!(mirror_in("deb https://packages.example/apt cloud main\n"), None);
         assert_eq!(mirror_in("URIs: http://near.example/debian-security\n"), None);
+    }
+
+    #[test]
+    fn reads_name_and_version_with_epoch_from_a_file_name() {
+        let found = name_and_version("squashfs-tools_1%3a4.7.5-1_amd64.deb");
+        assert_eq!(found, Some(("squashfs-tools".to_owned(), "1:4.7.5-1".to_owned())));
+    }
+
+    #[test]
+    fn passes_over_files_that_are_no_packages() {
+        assert_eq!(name_and_version("lock"), None);
     }
 }

@@ -11,6 +11,7 @@ mod ci;
 mod corpus;
 mod debian;
 mod failure;
+mod kernels;
 mod licences;
 mod metadata;
 mod peers;
@@ -31,7 +32,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 6] = [
+const VERBS: [Verb; 7] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "check-layers",
@@ -50,6 +51,12 @@ const VERBS: [Verb; 6] = [
         about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
         help: peers::HELP,
         run: peers::run,
+    },
+    Verb {
+        name: "kernels",
+        about: "fetch kernels of older Debian releases into target/kernels",
+        help: kernels::HELP,
+        run: kernels::run,
     },
     Verb {
         name: "corpus",

@@ -25,6 +25,11 @@ pub fn corpora() -> PathBuf {
     target().join("corpora")
 }
 
+/// Kernels of older releases, to be run in a virtual machine.
+pub fn kernels() -> PathBuf {
+    target().join("kernels")
+}
+
 /// Makes a folder and those above it.
 pub fn make_dir(path: &std::path::Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| Failure::io("make", path, error))
