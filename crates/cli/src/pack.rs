@@ -37,6 +37,10 @@ pub struct Opts {
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String)>,
 
+    /// Use only what this Linux kernel and newer ones mount, such as 6.1; the same as -O kernel=VERSION (erofs)
+    #[arg(long, value_name = "VERSION")]
+    kernel: Option<String>,
+
     /// When the image says it was made: newest (the time of its newest file), now, or a time; without it
     /// SOURCE_DATE_EPOCH, else newest
     #[arg(long, value_name = "TIME", value_parser = parse_made_at)]
@@ -137,6 +141,9 @@ impl Opts {
         }
         if let Some(order) = &self.order {
             packing = packing.order_file(order);
+        }
+        if let Some(kernel) = &self.kernel {
+            packing = packing.option("kernel", kernel);
         }
         Ok(self.options.iter().fold(packing, |packing, (name, value)| packing.option(name, value)))
     }

@@ -13,6 +13,7 @@ Examples:
   packfs pack old.sqfs new.sqfs --codec xz              another image
   packfs pack root.manifest root.sqfs                   a list of files, owners, devices
   packfs pack rootfs root.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
+  packfs pack rootfs root.erofs --kernel 6.1            what Linux 6.1 and newer ones mount
   packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
 
 const SOURCES: &str = "\

@@ -75,6 +75,8 @@ pub(crate) enum Prefixes {
 pub(crate) enum Order {
     /// As the tree goes.
     Tree,
+    /// As the tree goes, then files that are tails as a whole, those with the same extension and name next to each other.
+    Tails,
     /// Files with the same extension and name next to each other.
     Kind,
 }
@@ -273,7 +275,7 @@ impl Wants {
             align: typed.align.unwrap_or(1),
             dot_omitted: typed.dot_omitted.unwrap_or(false),
             checksum: typed.checksum.unwrap_or(true),
-            order: typed.order.unwrap_or(Order::Tree),
+            order: typed.order.unwrap_or(Order::Tails),
         })
     }
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Wish, erofs, read_image};
-use packfs_testkit::{Compare, Mount, is_root, odd_tree, peer, skip, snapshot_dir, snapshot_tree};
+use packfs_core::{Held, ImagePath, Meta, NodeKind, Owner, Timestamp, Tree, TreeBuilder, Xattrs};
+use packfs_testkit::{Compare, Mount, Random, is_root, odd_tree, peer, skip, snapshot_dir, snapshot_tree};
 use std::path::Path;
 
 /// Packs the odd tree as wished; the kernel, fsck.erofs and erofsfuse must find the same in it.
@@ -111,5 +112,124 @@ fn the_kernel_reads_every_profile() {
         for codec in ["none", "lz4hc:9"] {
             all_agree(Wish { codec, block_len: 4096, options: &[("kernel", kernel)], ..Wish::default() });
         }
+    }
+}
+
+/// A tree of one file for each of these times.
+fn tree_of_times(times: &[Timestamp]) -> (Tree, Held) {
+    let mut contents = Held::default();
+    let mut builder = TreeBuilder::new(Meta { mode: 0o755, ..Meta::default() });
+    for (index, &mtime) in times.iter().enumerate() {
+        let kind = NodeKind::File { len: 1, content: contents.push(vec![b'x']) };
+        let path = ImagePath::parse(format!("file{index}").as_bytes()).unwrap();
+        let owner = Owner { uid: 1_000_000 * (index as u32 % 2), gid: 0 };
+        builder.add(&path, kind, Meta { mode: 0o644, owner, mtime }, Xattrs::new()).unwrap();
+    }
+    (builder.finish().unwrap(), contents)
+}
+
+#[test]
+fn times_before_1970_after_2106_and_between_seconds_are_kept_in_every_mode() {
+    if !is_root() {
+        return skip("mounting needs root");
+    }
+    let at = |seconds, nanos| Timestamp { seconds, nanos };
+    let most = [at(1_700_000_000, 5); 10];
+    let odd =
+        [at(-157_766_400, 0), at(-1, 999_999_999), at(0, 0), at(1_700_000_001, 5), at(7_258_118_400, 0)];
+    let (tree, contents) = tree_of_times(&[&most[..], &odd].concat());
+    for options in [
+        &[][..],
+        &[("48bit", "on")],
+        &[("48bit", "on"), ("epoch", "0")],
+        &[("epoch", "-5000")],
+        &[("kernel", "5.4")],
+        &[("metabox", "4K")],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let wish = Wish { codec: "lz4", block_len: 4096, options, ..Wish::default() };
+        let image = erofs(&tree, &contents, wish, folder.path(), "times");
+        let mount = Mount::new(&image, "erofs").unwrap();
+        let compare = Compare { nanos: true, ..Compare::default() };
+        snapshot_tree(&tree, &contents).assert_same(
+            &snapshot_dir(&mount.path()),
+            compare,
+            &format!("{options:?}"),
+        );
+    }
+}
+
+#[test]
+fn the_same_time_for_every_file_makes_small_inodes() {
+    let at = Timestamp { seconds: 1_700_000_000, nanos: 5 };
+    let (tree, contents) = tree_of_times(&[at; 2000]);
+    let folder = tempfile::tempdir().unwrap();
+    let wish = Wish { codec: "none", ..Wish::default() };
+    let kept = std::fs::metadata(erofs(&tree, &contents, wish, folder.path(), "kept")).unwrap().len();
+    let each: Vec<Timestamp> = (0..2000).map(|nanos| Timestamp { seconds: 1, nanos }).collect();
+    let (tree, contents) = tree_of_times(&each);
+    let each = std::fs::metadata(erofs(&tree, &contents, wish, folder.path(), "each")).unwrap().len();
+    assert!(kept + 1000 * 32 <= each, "{kept} and {each}");
+}
+
+#[test]
+fn holes_take_no_room_and_incompressible_twins_are_stored_once() {
+    let mut random = Random::new(5);
+    let noise = random.noise(3 << 20);
+    let mut contents = Held::default();
+    let mut builder = TreeBuilder::new(Meta::default());
+    let files = [("a", noise.clone()), ("b", noise), ("zeros", vec![0; 20 << 20])];
+    for (name, bytes) in files {
+        let kind = NodeKind::File { len: bytes.len() as u64, content: contents.push(bytes) };
+        builder
+            .add(&ImagePath::parse(name.as_bytes()).unwrap(), kind, Meta::default(), Xattrs::new())
+            .unwrap();
+    }
+    let tree = builder.finish().unwrap();
+    for (codec, options) in [
+        ("lz4hc:9", &[][..]),
+        ("zstd:3", &[("fragments", "all")]),
+        ("zstd:3", &[("fragments", "off"), ("dedupe", "ranges")]),
+        ("none", &[("chunks", "4K")]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let wish = Wish { codec, block_len: 64 << 10, options, ..Wish::default() };
+        let len = std::fs::metadata(erofs(&tree, &contents, wish, folder.path(), "twins")).unwrap().len();
+        assert!(len < (3 << 20) + (256 << 10), "{codec} {options:?}: {len}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let (tree, contents) = odd_tree(16 << 10, true);
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &[("fragments", "off"), ("dedupe", "ranges")], &[("metabox", "16K")]] {
+        let image = |jobs| {
+            let wish = Wish { codec: "lz4hc:3", block_len: 16 << 10, options, jobs };
+            std::fs::read(erofs(&tree, &contents, wish, folder.path(), &format!("jobs{jobs}"))).unwrap()
+        };
+        let first = image(1);
+        assert!([2, 16].iter().all(|&jobs| image(jobs) == first), "{options:?}");
+    }
+}
+
+#[test]
+fn erofsfuse_reads_what_the_kernel_reads() {
+    let Some(erofsfuse) = peer("erofsfuse") else { return };
+    if !is_root() {
+        return skip("owners and devices need root");
+    }
+    let (tree, contents) = odd_tree(16 << 10, true);
+    for options in [&[][..], &[("fragments", "off")], &[("index", "extents")], &[("metabox", "16K")]] {
+        let folder = tempfile::tempdir().unwrap();
+        let wish = Wish { codec: "deflate:1", block_len: 16 << 10, options, ..Wish::default() };
+        let image = erofs(&tree, &contents, wish, folder.path(), "fuse");
+        let mount = Mount::fuse(&erofsfuse, &image).unwrap();
+        let compare = Compare { xattrs: false, hard_links: false, ..Compare::default() };
+        snapshot_tree(&tree, &contents).assert_same(
+            &snapshot_dir(&mount.path()),
+            compare,
+            &format!("{options:?}"),
+        );
     }
 }

@@ -142,8 +142,9 @@ pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow { name: "checksum", values: "on|off", default: "on", help: "checksum of the superblock" },
     OptionRow {
         name: "order",
-        values: "tree|kind",
-        default: "tree",
-        help: "place data as the tree goes, or files of the same kind together, which makes fragments smaller",
+        values: "tree|tails|kind",
+        default: "tails",
+        help: "place data as the tree goes (tree); but small files of the same kind together, which makes fragments \
+               smaller (tails); or all files of the same kind (kind)",
     },
 ];

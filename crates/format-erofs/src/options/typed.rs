@@ -110,7 +110,10 @@ impl Typed {
             }
             "dot-omitted" => put(&mut self.dot_omitted, on(value)),
             "checksum" => put(&mut self.checksum, on(value)),
-            "order" => put(&mut self.order, one_of(value, &[("tree", Order::Tree), ("kind", Order::Kind)])),
+            "order" => put(
+                &mut self.order,
+                one_of(value, &[("tree", Order::Tree), ("tails", Order::Tails), ("kind", Order::Kind)]),
+            ),
             _ => return Err(unknown(name)),
         })
     }

@@ -236,7 +236,9 @@ impl Zone {
             root_nid: self.nid(NodeId::ROOT),
             packed_nid: self.packed.as_ref().map(|&(at, _)| self.nid_at(at)),
             metabox_nid,
-            inode_count: nodes.tree.node_count().into(),
+            inode_count: u64::from(nodes.tree.node_count())
+                + u64::from(self.packed.is_some())
+                + u64::from(metabox_nid.is_some()),
             has_xattrs: !xattrs.is_empty(),
         };
         superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data_hash), put)

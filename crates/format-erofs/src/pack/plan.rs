@@ -17,6 +17,8 @@ const DECODED_LEN_MIN: u32 = 1 << 20;
 /// Segments of a file that are compressed at the same time.
 const SEGMENT_LEN_MIN: u64 = 4 << 20;
 const SEGMENT_CLUSTERS: u64 = 32;
+/// Files up to so many clusters go to the packed inode as a whole.
+const TAIL_CLUSTERS: u64 = 2;
 /// A map of chunks has about this many rows at most; longer files get longer chunks.
 const CHUNK_COUNT_MAX: u64 = 1 << 16;
 /// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
@@ -39,8 +41,13 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
             files.push(job(options, tree, &mut recipes, id, len)?);
         }
     }
-    if options.order == Order::Kind {
-        files.sort_by_cached_key(|job| kind_key(tree, job.node));
+    match options.order {
+        Order::Tree => {}
+        Order::Kind => files.sort_by_cached_key(|job| kind_key(tree, job.node)),
+        Order::Tails => files.sort_by_cached_key(|job| {
+            let is_tail = recipes.is_tail(job, tree);
+            (is_tail, is_tail.then(|| kind_key(tree, job.node)))
+        }),
     }
     let packed_recipe = recipes.packed();
     Ok(Plan {
@@ -143,6 +150,18 @@ impl Recipes<'_> {
         let chunk_len = len.div_ceil(CHUNK_COUNT_MAX).next_power_of_two().max(self.options.block_len.into());
         let sparse = u32::try_from(chunk_len).ok().filter(|_| self.options.holes);
         self.find(Recipe::Flat { sparse_chunk_len: sparse })
+    }
+
+    /// Whether all of a file will be in the packed inode, as far as its length tells.
+    fn is_tail(&self, job: &FileJob, tree: &Tree) -> bool {
+        let NodeKind::File { len, .. } = tree.node(job.node).kind else { return false };
+        match (job.tail, self.rows.get(usize::from(job.recipe))) {
+            (Tail::SharedWhole, _) => true,
+            (Tail::Shared, Some(Recipe::Clusters { cluster_len, .. })) => {
+                len <= TAIL_CLUSTERS * u64::from(*cluster_len)
+            }
+            _ => false,
+        }
     }
 
     fn packed(&mut self) -> u16 {
