@@ -59,6 +59,11 @@ fn fit(
         let decoded = decoders.decompress(algorithm, &dst[..fit.written], &mut plain);
         assert_eq!(decoded, Ok(fit.consumed), "{algorithm}, {room} bytes of room");
         assert!(plain == src[..fit.consumed], "{algorithm}: other bytes came out");
+        // Prefixes are read by other decoders than whole blocks: zlib-rs, and zstd's through a window.
+        plain.fill(0);
+        let decoded = decoders.decompress_prefix(algorithm, &dst[..fit.written], &mut plain);
+        assert_eq!(decoded, Ok(fit.consumed), "{algorithm}, {room} bytes of room");
+        assert!(plain == src[..fit.consumed], "{algorithm}: other bytes came out");
     }
     fit
 }
@@ -186,6 +191,43 @@ fn damaged_clusters_never_panic() {
             }
             let _ = decoder.decompress(&damaged, &mut plain);
             let _ = decoder.decompress_prefix(&damaged, &mut plain[..fit.consumed / 2]);
+        }
+    }
+}
+
+/// The window that a decoder of this frame has to keep (RFC 8878, 3.1.1.1).
+fn window_len(frame: &[u8]) -> u64 {
+    let descriptor = frame[4];
+    if descriptor & 0x20 == 0 {
+        let (exponent, mantissa) = (frame[5] >> 3, u64::from(frame[5] & 7));
+        let base = 1 << (10 + exponent);
+        return base + base / 8 * mantissa;
+    }
+    let mut content_len = [0; 8];
+    let field_len = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    content_len[..field_len].copy_from_slice(&frame[5..5 + field_len]);
+    u64::from_le_bytes(content_len) + if field_len == 2 { 256 } else { 0 }
+}
+
+#[test]
+fn zstd_frames_keep_to_the_window() {
+    for level in [1, 3, 15, 19] {
+        for log in [17, 20] {
+            let settings = CodecSettings::Zstd { level, window_log_max: Some(log) };
+            let src = [program(300_000), vec![0; 3 << 20]].concat();
+            let mut dst = vec![0; 1 << 20];
+            let len = encoder(&settings).unwrap().compress(&src, &mut dst).unwrap().unwrap();
+            assert!(window_len(&dst[..len]) <= 1 << log);
+            for room in [4096, 64 << 10, 1 << 20] {
+                let mut encoder = fit_encoder(&settings).unwrap();
+                for src in [&src[..], &src[300_000..]] {
+                    let fit = encoder.compress_to_fit(src, &mut dst[..room]).unwrap();
+                    assert!(
+                        window_len(&dst[..fit.written]) <= 1 << log,
+                        "level {level}, {room} bytes of room"
+                    );
+                }
+            }
         }
     }
 }

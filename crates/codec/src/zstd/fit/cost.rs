@@ -27,7 +27,7 @@ pub(super) struct Costs {
     /// Of headers and tables.
     pub(super) fixed: u64,
     /// Of all literals and sequences.
-    pub(super) body: u64,
+    body: u64,
 }
 
 impl Costs {
@@ -43,14 +43,13 @@ impl Costs {
                 literals[usize::from(byte)] += 1;
             }
             if !is_block_end(sequence) {
-                for (counts, (code, bits)) in [
-                    (&mut literal_lens, literal_len_code(sequence)),
-                    (&mut match_lens, match_len_code(sequence)),
-                    (&mut offsets, offset_code(sequence)),
-                ] {
-                    counts[code] += 1;
-                    extra_bits += u64::from(bits);
-                }
+                let (len_code, len_bits) = literal_len_code(sequence);
+                let (match_code, match_bits) = match_len_code(sequence);
+                let (offset_code, offset_bits) = offset_code(sequence);
+                literal_lens[len_code] += 1;
+                match_lens[match_code] += 1;
+                offsets[offset_code] += 1;
+                extra_bits += u64::from(len_bits + match_bits + offset_bits);
             }
         }
         let literal_count: u32 = literals.iter().sum();
@@ -75,6 +74,11 @@ impl Costs {
             match_lens: match_costs,
             offsets: offset_costs,
         }
+    }
+
+    /// Of the whole block.
+    pub(super) fn total(&self) -> u64 {
+        self.fixed + self.body
     }
 
     pub(super) fn literal(&self, byte: u8) -> u64 {

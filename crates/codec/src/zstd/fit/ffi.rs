@@ -11,6 +11,9 @@ pub(super) use sys::ZSTD_cParameter as Parameter;
 use crate::EncodeError;
 use crate::zstd::encode_error;
 
+/// An end of block without literals.
+pub(super) const BLOCK_END: Sequence = Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 };
+
 /// Ends a block: what is left of its literals comes without a match.
 pub(super) fn is_block_end(sequence: &Sequence) -> bool {
     sequence.offset == 0 && sequence.matchLength == 0

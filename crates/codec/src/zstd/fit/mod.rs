@@ -7,18 +7,22 @@ mod cost;
 #[allow(unsafe_code)]
 mod ffi;
 mod parse;
+mod split;
 
 use super::Frame;
 use crate::bisect::Bisection;
 use crate::{EncodeError, Encoder, Fit, FitEncoder};
 use ffi::{Context, Parameter};
-use parse::Parse;
+use parse::{Habits, Parse};
 
 /// How much input is expected to fit before anything is known of it, as a multiple of the room.
 const FIRST_GUESS: usize = 3;
 
 /// How often the entropy stage runs for one output at most.
 const RUNS_MAX: usize = 6;
+
+/// The last strategy (`ZSTD_dfast`) whose parse is so fast that the entropy stage weighs as much.
+const FAST_STRATEGY_MAX: i32 = 2;
 
 /// The largest window log that needs no leave of decoders (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
 const WINDOW_LOG_USUAL_MAX: u8 = 27;
@@ -72,7 +76,8 @@ impl FrameFit {
         ] {
             parser.set(parameter, value as i32)?;
         }
-        self.parse.read(parser, src, self.level < 0)
+        let habits = Habits { literals_stored: self.level < 0, divides: self.strategy > FAST_STRATEGY_MAX };
+        self.parse.read(parser, src, habits)
     }
 
     /// Writes the parse of the beginning of `src` up to a cut to the scratch buffer and answers the length.
@@ -90,7 +95,8 @@ impl FrameFit {
     /// Looks for the cut that fills `dst`.
     fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
         // Little enough to leave empty, and to aim at the middle of.
-        let tolerance = 2 + dst.len() / 8192;
+        let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { 2048 };
+        let tolerance = 2 + dst.len() / share;
         let mut best = Fit::default();
         let mut too_long = src.len() + 1;
         let mut cut = self.parse.first_cut(src, dst.len());

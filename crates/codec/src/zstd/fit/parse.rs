@@ -1,7 +1,8 @@
 //! A parse and the places where it can be cut.
 
 use super::cost::{BIT, Costs, with_literals};
-use super::ffi::{Context, Sequence, is_block_end, plain_len};
+use super::ffi::{BLOCK_END, Context, Sequence, is_block_end, plain_len};
+use super::split;
 use crate::EncodeError;
 
 /// The shortest match that a frame can hold.
@@ -10,14 +11,22 @@ const MATCH_LEN_MIN: u32 = 3;
 /// The frame's own header: magic, descriptor, content size and perhaps a window.
 const FRAME_HEADER_LEN: u64 = 9;
 
-/// An end of block without literals.
-const BLOCK_END: Sequence = Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 };
-
 /// The sequences of one input, in blocks, and what they cost.
 #[derive(Default)]
 pub(super) struct Parse {
     sequences: Vec<Sequence>,
     blocks: Vec<Block>,
+    /// Memory for the sequences with further ends of blocks.
+    divided: Vec<Sequence>,
+}
+
+/// What is done with literals and blocks at a level.
+#[derive(Clone, Copy)]
+pub(super) struct Habits {
+    /// Literals are not coded.
+    pub(super) literals_stored: bool,
+    /// Blocks are divided where it pays.
+    pub(super) divides: bool,
 }
 
 /// A run of sequences up to an end of block.
@@ -31,19 +40,34 @@ struct Block {
 }
 
 impl Parse {
-    /// Parses all of `src`. `literals_stored` says that the level does not code literals.
+    /// Parses all of `src`.
     pub(super) fn read(
         &mut self,
         parser: &mut Context,
         src: &[u8],
-        literals_stored: bool,
+        habits: Habits,
     ) -> Result<(), EncodeError> {
         parser.parse(src, &mut self.sequences)?;
         if !self.says(src) {
             return Err(EncodeError::Internal("zstd sequences that do not give their input"));
         }
-        self.divide(src, literals_stored);
+        if habits.divides {
+            self.divide(src, habits.literals_stored);
+        }
+        self.weigh(src, habits.literals_stored);
         Ok(())
+    }
+
+    /// Divides blocks where it pays.
+    fn divide(&mut self, src: &[u8], literals_stored: bool) {
+        self.divided.clear();
+        let mut at = 0;
+        for block in self.sequences.split_inclusive(is_block_end) {
+            let end = at + block.iter().map(plain_len).sum::<usize>();
+            split::divide(block, &src[at..end], literals_stored, &mut self.divided);
+            at = end;
+        }
+        std::mem::swap(&mut self.sequences, &mut self.divided);
     }
 
     /// Whether the sequences give `src`.
@@ -63,7 +87,8 @@ impl Parse {
             && self.sequences.last().is_some_and(is_block_end)
     }
 
-    fn divide(&mut self, src: &[u8], literals_stored: bool) {
+    /// Finds the blocks and their costs.
+    fn weigh(&mut self, src: &[u8], literals_stored: bool) {
         self.blocks.clear();
         let (mut first, mut plain_start) = (0, 0);
         for block in self.sequences.split_inclusive(is_block_end) {
@@ -85,7 +110,7 @@ impl Parse {
         let mut left = (room as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
         for block in &self.blocks {
             let raw = ((block.plain_end - block.plain_start) as u64 + 3) * 8 * BIT;
-            let whole = (block.costs.fixed + block.costs.body).min(raw);
+            let whole = (block.costs.total()).min(raw);
             if whole > left {
                 let within = left.saturating_sub(block.costs.fixed);
                 return self.sound_cut(self.forward(src, block.plain_start, within)).max(1);
