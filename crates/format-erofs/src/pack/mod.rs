@@ -14,6 +14,8 @@ mod plan;
 mod room;
 mod stream;
 mod superblock;
+#[cfg(test)]
+mod tests;
 mod times;
 mod xattrs;
 
