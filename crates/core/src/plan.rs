@@ -38,9 +38,9 @@ pub struct ClusterCut {
     pub decoded_len_max: u32,
     /// Whether shared tails are looked for in what is in the packed stream already.
     pub share_tails: bool,
-    /// Whether the format can keep uncompressed tails of flat files beside their inodes. [`Tail::Shared`] then becomes
-    /// [`Tail::Inline`] where a file is stored flat, as only compressed files have tails in the packed stream; else it becomes
-    /// [`Tail::Own`].
+    /// Whether the format can keep uncompressed tails of flat files beside their inodes. Where a file with a recipe of clusters
+    /// turns out to be flat, its tail is then as with [`Tail::Inline`] whatever was asked; else it is [`Tail::Own`], as only
+    /// compressed files have tails in the packed stream.
     pub inline_flat_tails: bool,
 }
 
@@ -76,7 +76,8 @@ pub enum Tail {
     Shared,
     /// Shared, and not only the tail but all of the file.
     SharedWhole,
-    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block.
+    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block; of a file with a recipe of
+    /// clusters, if it is at least 32 bytes shorter.
     Inline,
 }
 

@@ -21,6 +21,8 @@ const SCRATCH_LEN: usize = 2 << 20;
 pub(super) enum CutTail {
     /// For the packed stream, if it is not there yet.
     Packed(TailBytes),
+    /// Less than a block: for the format if all before it is plain, else a plain block.
+    Plain(Vec<u8>),
     /// For the packed stream, as it is.
     Stream(Vec<u8>),
     /// For the format.
@@ -248,6 +250,7 @@ impl<'a> Cutter<'a> {
             (start, Rest::Packed(from)) => {
                 Some(CutTail::Packed(TailBytes::new(input[start + from..].into())))
             }
+            (start, Rest::Plain(from)) => Some(CutTail::Plain(input[start + from..].to_vec())),
             (_, Rest::Inline { bytes, compressed, .. }) => Some(CutTail::Inline { bytes, compressed }),
         };
         Ok((tail, None, stretches.zeros))

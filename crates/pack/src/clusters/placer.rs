@@ -5,6 +5,7 @@ use super::chunks::SeenChunks;
 use super::cutter::{CutPiece, CutSpan, CutTail};
 use super::files::Rows;
 use super::packed::PackedStream;
+use super::segment::INLINE_SPARE;
 use super::shape::{End, flat_end, piece_len};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm};
@@ -251,6 +252,8 @@ impl<'a> Placer<'a> {
             None => None,
             Some(CutTail::Inline { bytes, compressed }) => Some(self.keep_inline(&bytes, compressed)?),
             Some(CutTail::Stream(bytes)) => Some(TailPlace::Packed { offset: self.append_packed(&bytes) }),
+            Some(CutTail::Plain(bytes)) if self.is_flat_so_far() => Some(self.keep_inline(&bytes, false)?),
+            Some(CutTail::Plain(bytes)) => self.write_short_block(&bytes)?,
             Some(CutTail::Packed(tail)) => self.take_tail(piece, &tail)?,
         };
         if piece.last {
@@ -347,19 +350,15 @@ impl<'a> Placer<'a> {
     /// Finds the same tail in the packed stream, or puts this one there; tails of files without compressed clusters do not
     /// belong there.
     fn take_tail(&mut self, piece: &Piece, tail: &TailBytes) -> Result<Option<TailPlace>> {
-        let block_len = self.cut.block_len;
         let file = self.context.plan.files[piece.job as usize];
-        if tail.bytes.len() < block_len as usize && self.rows.flat_end(block_len) == Some(self.out.position())
-        {
-            if flat_end(self.cut, file.tail) == End::Inline {
-                return self.keep_inline(&tail.bytes, false).map(Some);
-            }
-            let len = tail.bytes.len() as u32;
-            let offset = self.out.position();
-            self.rows.push(Cluster { offset, len, stored_len: len, form: ClusterForm::Plain }, block_len);
-            self.write(&tail.bytes)?;
-            self.align()?;
-            return Ok(None);
+        let is_short = tail.bytes.len() < self.cut.block_len as usize;
+        if is_short && !self.rows.is_empty() && self.is_flat_so_far() {
+            return match flat_end(self.cut, file.tail) {
+                End::Inline if tail.bytes.len() + INLINE_SPARE <= self.cut.block_len as usize => {
+                    self.keep_inline(&tail.bytes, false).map(Some)
+                }
+                _ => self.write_short_block(&tail.bytes),
+            };
         }
         if self.cut.share_tails
             && let Some(earlier) = self.seen.find(tail)?
@@ -374,6 +373,21 @@ impl<'a> Placer<'a> {
         let offset = self.append_packed(&tail.bytes);
         self.tail_offsets.push(offset);
         Ok(Some(TailPlace::Packed { offset }))
+    }
+
+    /// Whether the file in work is one run of plain blocks up to here, or nothing.
+    fn is_flat_so_far(&self) -> bool {
+        self.rows.is_empty() || self.rows.flat_end(self.cut.block_len) == Some(self.out.position())
+    }
+
+    /// Writes the last bytes of a file as a block of its own.
+    fn write_short_block(&mut self, bytes: &[u8]) -> Result<Option<TailPlace>> {
+        let (offset, len) = (self.out.position(), bytes.len() as u32);
+        let row = Cluster { offset, len, stored_len: len, form: ClusterForm::Plain };
+        self.rows.push(row, self.cut.block_len);
+        self.write(bytes)?;
+        self.align()?;
+        Ok(None)
     }
 
     fn append_packed(&mut self, bytes: &[u8]) -> u64 {

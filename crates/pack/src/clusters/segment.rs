@@ -11,6 +11,10 @@ use super::stored::{CutForm, Stored};
 use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{ClusterForm, Error, Result};
 
+/// An inline tail is so much shorter than a block, or more: inodes start at multiples of 32 bytes, and what lies between an
+/// inode's start and its tail may be no such multiple.
+pub(super) const INLINE_SPARE: usize = 32;
+
 /// The figures that cuts are made by, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measures {
@@ -21,12 +25,21 @@ pub(super) struct Measures {
     pub byte_aligned: bool,
 }
 
+impl Measures {
+    /// Longest tail that is kept for the format.
+    pub(super) fn inline_max(&self) -> usize {
+        self.block_len - INLINE_SPARE
+    }
+}
+
 /// What is left at the end of the stretch and is not among its clusters.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     Nothing,
     /// From here on: for the packed stream.
     Packed(usize),
+    /// From here on, less than a block: plain, or for the format.
+    Plain(usize),
     /// From here on: for the format, stored so.
     Inline {
         start: usize,
@@ -113,7 +126,10 @@ impl Stretch<'_> {
     fn cut(mut self, end: End) -> Result<Rest> {
         while self.at < self.input.len() {
             let rest = match end {
-                End::Own => self.next_cluster(end)?,
+                End::OwnUnlessFlat if self.rest().len() <= self.measures.inline_max() => {
+                    Some(Rest::Plain(self.at))
+                }
+                End::Own | End::OwnUnlessFlat => self.next_cluster(end)?,
                 End::Packed if self.is_for_packed_stream() => Some(Rest::Packed(self.at)),
                 End::Packed => self.next_cluster(end)?,
                 End::Inline if self.rest().len() <= self.measures.block_len => self.inline_rest()?,
@@ -161,7 +177,7 @@ impl Stretch<'_> {
             let waste = found.written.next_multiple_of(block_len) - found.written;
             match end {
                 End::Packed if waste > block_len / 8 => return Ok(Some(Rest::Packed(self.at))),
-                End::Inline if found.written < block_len => {
+                End::Inline if found.written <= self.measures.inline_max() => {
                     let bytes = self.scratch[..found.written].to_vec();
                     return Ok(Some(Rest::Inline { start: self.at, bytes, compressed: true }));
                 }
@@ -205,14 +221,15 @@ impl Stretch<'_> {
         }
     }
 
-    /// The format keeps a rest of up to a block, compressed if that helps; a whole block that does not shrink it cannot keep.
+    /// The format keeps a rest of up to a block, compressed if that helps; what is as long as a block it cannot keep.
     fn inline_rest(&mut self) -> Result<Option<Rest>> {
         // Indexes of a compressed file take 16 bytes or more.
         const INDEX_LEN: usize = 16;
         let start = self.at;
         let rest = &self.input[start..];
         let index_len = if self.filled_with.is_some() { 0 } else { INDEX_LEN };
-        let room = rest.len().saturating_sub(1 + index_len);
+        let inline_max = self.measures.inline_max();
+        let room = rest.len().saturating_sub(1 + index_len).min(inline_max);
         if !self.doubt.failed() {
             let found = fit(self.encoder, rest, &mut self.scratch[..room])?;
             if found.consumed == rest.len() {
@@ -220,7 +237,7 @@ impl Stretch<'_> {
                 return Ok(Some(Rest::Inline { start, bytes, compressed: true }));
             }
         }
-        if rest.len() == self.measures.block_len {
+        if rest.len() > inline_max {
             self.push_plain();
             return Ok(None);
         }

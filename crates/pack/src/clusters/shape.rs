@@ -14,6 +14,8 @@ const PACKED_CLUSTERS: u64 = 2;
 pub(super) enum End {
     /// It has blocks of its own.
     Own,
+    /// The same, but the format keeps a short last block if the file turns out to be flat.
+    OwnUnlessFlat,
     /// The format keeps it.
     Inline,
     /// It goes to the packed stream.
@@ -63,6 +65,9 @@ pub(super) fn shape(cut: &ClusterCut, job: &FileJob, len: u64) -> Shape {
             Tail::Shared => Shape::Clusters { end: End::Packed },
             // Byte-aligned clusters waste nothing that an inline tail could save, and formats cannot tell them apart.
             Tail::Inline if !cut.byte_aligned => Shape::Clusters { end: End::Inline },
+            Tail::Own if cut.inline_flat_tails && !cut.byte_aligned => {
+                Shape::Clusters { end: End::OwnUnlessFlat }
+            }
             _ => Shape::Clusters { end: End::Own },
         },
         Some(&Recipe::Flat { sparse_chunk_len }) => {
@@ -87,7 +92,9 @@ pub(crate) fn is_compared_as_tail(cut: &ClusterCut, job: &FileJob, len: u64) -> 
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
         Shape::Whole => len <= COMPARED_BLOCKS * block_len,
-        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline } => len < block_len,
+        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline | End::OwnUnlessFlat } => {
+            len < block_len
+        }
         _ => false,
     }
 }

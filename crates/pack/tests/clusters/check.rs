@@ -88,7 +88,14 @@ fn put_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, strea
         Some(TailPlace::Inline(InlineTail { id, stored_len, compressed })) => {
             let stored = &packed.inline[&id];
             let rest = (len - bytes.len() as u64) as usize;
-            assert!(rest > 0 && u64::from(stored_len) < block_len);
+            let spare = match packed.cut.recipes[usize::from(recipe)] {
+                Recipe::Clusters { .. } => 32,
+                _ => 1,
+            };
+            assert!(
+                rest > 0 && u64::from(stored_len) <= block_len - spare,
+                "{stored_len} of {len}, {place:?}"
+            );
             if compressed {
                 bytes.extend_from_slice(&decode(packed, recipe, stored, rest));
             } else {

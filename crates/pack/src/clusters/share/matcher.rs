@@ -5,9 +5,8 @@ use crate::clusters::stored::{CutCluster, CutForm};
 use crate::context::Context;
 use packfs_core::{Cluster, ClusterForm, ContentReader, NodeId, Result};
 
-/// Less than so many blocks are not worth the cut before and after them; they are also what an index of blocks needs to tell
-/// a cluster of several blocks.
-const BLOCKS_MIN: usize = 4;
+/// Less than so many blocks are not worth the cut before and after them.
+const BLOCKS_MIN: usize = 2;
 /// Blocks of a run that are tried before it is given up: more than the widened part of a region has.
 const BLOCKS_TRIED: usize = 64;
 /// How much is compared first, and then at a time.
@@ -68,7 +67,9 @@ impl<'a> Matcher<'a> {
             ClusterForm::Plain => same / block_len * block_len,
             _ => same,
         };
-        (len >= BLOCKS_MIN * block_len).then(|| shared(&cluster, skip as u32, len as u32))
+        // Which other blocks a cluster of several blocks takes is said by an index of the block after its first.
+        let units = (start + len) / block_len - start / block_len;
+        (len >= BLOCKS_MIN * block_len && units >= 2).then(|| shared(&cluster, skip as u32, len as u32))
     }
 
     fn same_len(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<usize> {

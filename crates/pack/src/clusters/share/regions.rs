@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 /// Chunks are about so long in small trees.
-const CHUNK_LOG: u32 = 12;
+const CHUNK_LOG: u32 = 11;
 /// Chunks of all files together: longer ones in larger trees keep their number, and so memory, below this.
 const CHUNK_COUNT: u64 = 2 << 20;
 
