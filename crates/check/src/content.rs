@@ -61,7 +61,8 @@ impl PieceSink for Faults<'_> {
     }
 
     fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
-        if error.kind() != ErrorKind::Corrupt {
+        // Anything else is the image's fault, or that of devices which are not given.
+        if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) {
             return Err(error);
         }
         let fault = error.to_string();

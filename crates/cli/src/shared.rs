@@ -18,12 +18,17 @@ pub struct ImageInput {
     /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     pub offset: u64,
+
+    /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
+    #[arg(long, value_name = "FILE")]
+    pub device: Vec<PathBuf>,
 }
 
 impl ImageInput {
     /// Opens the image, to be decoded on so many threads (0: all processors).
     pub fn open(&self, jobs: usize) -> Result<Opened> {
-        OpenOptions::new().offset(self.offset).jobs(jobs).open(&self.image)
+        let options = OpenOptions::new().offset(self.offset).jobs(jobs);
+        self.device.iter().fold(options, OpenOptions::device).open(&self.image)
     }
 }
 

@@ -147,5 +147,5 @@ fn unified(geometry: &Geometry, address: u64) -> (usize, Option<u64>) {
 
 fn not_given(place: Place, device: u64) -> Error {
     let text = format!("{place}: its data lies on device {device} of the image, which is not given");
-    Error::failed(text).hint("give the files that the image lists as devices")
+    Error::failed(text).hint("give the files that the image lists as its devices, in that order (--device)")
 }

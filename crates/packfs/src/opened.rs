@@ -9,7 +9,7 @@ use packfs_image::{FileImage, SliceImage};
 use packfs_read::{LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How much of a hole is written at a time.
@@ -32,6 +32,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
 pub struct OpenOptions {
     offset: u64,
     len: Option<u64>,
+    devices: Vec<PathBuf>,
     read: ReadOptions,
 }
 
@@ -52,6 +53,14 @@ impl OpenOptions {
     #[must_use]
     pub fn len(mut self, bytes: u64) -> Self {
         self.len = Some(bytes);
+        self
+    }
+
+    /// A further file or block device that holds data of the image (EROFS: blobs, layers, a tar that is only indexed). To
+    /// be called once for each, in the order in which the image lists them.
+    #[must_use]
+    pub fn device(mut self, path: impl Into<PathBuf>) -> Self {
+        self.devices.push(path.into());
         self
     }
 
@@ -83,7 +92,12 @@ impl OpenOptions {
                 Error::unsupported("image", format!("{} is of no format that packfs reads", image.name()));
             return Err(error.hint(format!("packfs reads {}", known.join(", "))));
         };
-        let volume: Arc<dyn Volume> = Arc::from(format.open(Arc::clone(&image))?);
+        let mut devices: Vec<Arc<dyn Image>> = Vec::new();
+        for path in &self.devices {
+            devices.push(Arc::new(FileImage::open(path)?));
+        }
+        let volume = format.open_with_devices(Arc::clone(&image), devices)?;
+        let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::new(Arc::clone(&image), Arc::clone(&volume), self.read.clone());
         Ok(Opened { image, format, volume, engine })
     }
@@ -174,7 +188,9 @@ impl Opened {
             Ok(())
         });
         match copied {
-            Err(error) if error.kind() == ErrorKind::Corrupt => Err(error.at(format!("{path:?}"))),
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+                Err(error.at(format!("{path:?}")))
+            }
             copied => copied.map(|()| len),
         }
     }

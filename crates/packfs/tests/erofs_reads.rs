@@ -3,9 +3,9 @@
 mod common;
 
 use common::read_image;
-use packfs_core::Finding;
+use packfs_core::{ErrorKind, Finding, Severity, Silent};
 use packfs_testkit::{
-    Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, skip, snapshot_dir, write_dir,
+    Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, skip, snapshot_dir, snapshot_tree, write_dir,
 };
 use std::path::Path;
 
@@ -144,4 +144,113 @@ fn agrees_with_the_kernel_on_every_layout_without_compression() {
 #[test]
 fn agrees_with_the_kernel_on_every_layout_of_clusters() {
     agrees_on(CLUSTERS, 64 << 10);
+}
+
+#[test]
+fn reads_blobs_of_further_devices() {
+    let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
+        return skip("mounting and owners need root");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, image, blob) =
+        (folder.path().join("source"), folder.path().join("image"), folder.path().join("blob"));
+    std::fs::create_dir(&source).unwrap();
+    let (tree, contents) = odd_tree(16 << 10, true);
+    write_dir(&tree, &contents, &source);
+    let blobdev = format!("--blobdev={}", blob.display());
+    make(&mkfs, &["--chunksize=4096", &blobdev], &image, &[&source]).unwrap();
+    let opened = packfs::OpenOptions::new().device(&blob).open(&image).unwrap();
+    let loaded = opened.load(&Silent).unwrap();
+    let snapshot = snapshot_tree(&loaded.tree, &**opened.engine());
+    // mkfs.erofs marks directories for overlayfs that hold whiteouts.
+    let compare = Compare { nanos: true, xattrs: false, ..Compare::default() };
+    snapshot.assert_same(&snapshot_dir(&source), compare, "blob");
+    let mut findings = Vec::new();
+    opened.volume().check(&mut |finding| findings.push(finding)).unwrap();
+    assert_eq!(findings, []);
+    let target = folder.path().join("target");
+    opened.unpack(&target).unwrap();
+    snapshot_dir(&target).assert_same(&snapshot_dir(&source), compare, "unpacked");
+}
+
+#[test]
+fn says_which_device_is_missing_and_how_many_are_wanted() {
+    let Some(mkfs) = peer("mkfs.erofs") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, image, blob) =
+        (folder.path().join("source"), folder.path().join("image"), folder.path().join("blob"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("file"), vec![7; 10_000]).unwrap();
+    let blobdev = format!("--blobdev={}", blob.display());
+    make(&mkfs, &["--chunksize=4096", &blobdev], &image, &[&source]).unwrap();
+    let alone = packfs::open(&image).unwrap();
+    let error = alone.read("file").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
+    assert!(error.to_string().contains("device 1 of the image, which is not given"), "{error}");
+    let mut findings = Vec::new();
+    alone.volume().check(&mut |finding| findings.push(finding)).unwrap();
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Note), "{findings:?}");
+    let too_many = packfs::OpenOptions::new().device(&blob).device(&blob).open(&image).err().unwrap();
+    assert_eq!(too_many.kind(), ErrorKind::Usage);
+    assert!(
+        too_many.to_string().contains("2 further devices are given, but the image lists 1"),
+        "{too_many}"
+    );
+}
+
+/// A tar that is only indexed: the image's data are ranges of the tar, given as a device or joined behind the image.
+#[test]
+fn reads_an_indexed_tar() {
+    let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
+        return skip("owners need root");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, tar, image) =
+        (folder.path().join("source"), folder.path().join("tar"), folder.path().join("image"));
+    std::fs::create_dir(&source).unwrap();
+    let (tree, contents) = odd_tree(4096, true);
+    write_dir(&tree, &contents, &source);
+    for socket in ["socket", "xattrs/socket"] {
+        std::fs::remove_file(source.join(socket)).unwrap();
+    }
+    let mut gnu_tar = std::process::Command::new("tar");
+    gnu_tar.args(["--create", "--numeric-owner", "--xattrs", "--xattrs-include=*", "--format=posix"]);
+    gnu_tar.arg("--file").arg(&tar).arg("--directory").arg(&source).arg(".");
+    assert!(gnu_tar.output().unwrap().status.success());
+    make(&mkfs, &["--tar=i"], &image, &[&tar]).unwrap();
+    let expected = snapshot_dir(&source);
+    // Hard links of other things than files become several of them.
+    let compare = Compare { hard_links: false, root: false, ..Compare::default() };
+    let read = |options: packfs::OpenOptions, image: &Path, what: &str| {
+        let opened = options.open(image).unwrap();
+        let loaded = opened.load(&Silent).unwrap();
+        snapshot_tree(&loaded.tree, &**opened.engine()).assert_same(&expected, compare, what);
+    };
+    read(packfs::OpenOptions::new().device(&tar), &image, "tar as a device");
+    let mut joined = std::fs::read(&image).unwrap();
+    joined.extend(std::fs::read(&tar).unwrap());
+    let whole = folder.path().join("whole");
+    std::fs::write(&whole, joined).unwrap();
+    read(packfs::OpenOptions::new(), &whole, "tar behind the image");
+}
+
+/// mkfs.erofs 1.9 does not rotate the data of an interlaced plain cluster that it puts behind an inode, but kernels rotate
+/// it back. The data is read as it was written, and the check says what kernels do to it.
+#[test]
+fn tells_of_tails_that_kernels_read_wrongly() {
+    let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
+        return skip("owners need root");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, image) = (folder.path().join("source"), folder.path().join("image"));
+    std::fs::create_dir(&source).unwrap();
+    let (tree, contents) = odd_tree(64 << 10, true);
+    write_dir(&tree, &contents, &source);
+    make(&mkfs, &["-zlz4", "-C16384", "-Efragments,ztailpacking"], &image, &[&source]).unwrap();
+    let (snapshot, findings) = read_image(&image);
+    // It marks directories for overlayfs that hold whiteouts.
+    let compare = Compare { nanos: true, xattrs: false, ..Compare::default() };
+    snapshot.assert_same(&snapshot_dir(&source), compare, "as written");
+    let texts: Vec<_> = findings.iter().map(|finding| &*finding.fault).collect();
+    assert!(matches!(&*texts, [text] if text.contains("kernels read it wrongly")), "{texts:?}");
 }

@@ -53,6 +53,7 @@ struct Walk<'a, 'r> {
     listings: Budget,
     not_given: Tally,
     long_clusters: Tally,
+    rotated: Tally,
     filters: Tally,
 }
 
@@ -69,6 +70,7 @@ pub(super) fn check(reader: &Reader, report: &mut Report<'_>) -> Result<Seen> {
         listings: reader.metadata_budget(),
         not_given: Tally::default(),
         long_clusters: Tally::default(),
+        rotated: Tally::default(),
         filters: Tally::default(),
     };
     walk.specials()?;
@@ -366,6 +368,10 @@ impl Walk<'_, '_> {
                 ] {
                     *features |= if used { feature } else { 0 };
                 }
+                let is_rotated = index.interlaced && index.inline_len.is_some();
+                if is_rotated && self.reader.has_plain_inline_cluster(raw, &index)? {
+                    self.rotated.add(|| format!("\"{place}\""));
+                }
             }
             ClusterMap::Encoded(head) => {
                 *features |= EROFS_FEATURE_INCOMPAT_48BIT;
@@ -391,6 +397,10 @@ impl Walk<'_, '_> {
         if let Some(text) =
             self.long_clusters.told("clusters of more than 12 MiB, which kernels since 6.15 refuse")
         {
+            self.report.error("clusters", text);
+        }
+        let what = "a plain cluster behind the inode of an interlaced file, kernels read it wrongly";
+        if let Some(text) = self.rotated.told(what) {
             self.report.error("clusters", text);
         }
         if let Some(text) = self.filters.told("xattrs that the name filter hides from kernels") {

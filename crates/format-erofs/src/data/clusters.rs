@@ -63,6 +63,14 @@ impl Reader {
         Ok(())
     }
 
+    /// Whether the cluster behind the inode is stored as it is, and starts amid a block.
+    pub(crate) fn has_plain_inline_cluster(&self, raw: &RawInode, index: &IndexHead) -> Result<bool> {
+        let mut entries = Entries::new(self, raw, index);
+        let head = find_head(&mut entries, index, raw.size.saturating_sub(1))?;
+        let offset = head.offset(index.lcluster_bits);
+        Ok(head.kind == HeadKind::Plain && self.geometry.in_block(offset) != 0)
+    }
+
     fn cluster_runs(
         &self,
         raw: &RawInode,

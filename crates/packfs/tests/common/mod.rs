@@ -1,6 +1,8 @@
 //! Packing trees of the testkit.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod damage;
+
 use packfs_core::{Contents, Finding, Image, PackSettings, Severity, Silent, Tree, Volume};
 use packfs_image::FileImage;
 use packfs_pack::{PackOptions, PackReport, pack};

@@ -79,7 +79,7 @@ pub fn write_tar(
     let delivered = engine.in_file_order(&wanted, progress, &mut |index, piece| archive.take(index, piece));
     delivered.map_err(|error| match nodes.get(archive.complete) {
         // Files come one after the other: what is damaged is the first one that is not complete.
-        Some(&node) if error.kind() == ErrorKind::Corrupt => {
+        Some(&node) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
             error.at(format!("{:?}", loaded.tree.path(node)))
         }
         _ => error,
