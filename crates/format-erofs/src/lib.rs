@@ -24,6 +24,8 @@ mod reader;
 mod rules;
 mod space;
 mod space_map;
+#[cfg(test)]
+mod tests;
 mod volume;
 mod walk;
 mod xattr;

@@ -15,7 +15,7 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::inode::{Layout, RawInode};
 use crate::reader::Reader;
-pub(crate) use map_header::{ClusterMap, IndexHead};
+pub(crate) use map_header::ClusterMap;
 use packfs_core::codec::Algorithm;
 use packfs_core::{BlockRef, DecodedLen, Error, Extent, ExtentFrom, Result};
 use std::ops::{ControlFlow, Range};
