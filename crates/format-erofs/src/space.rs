@@ -74,10 +74,7 @@ impl Reader {
 
     fn claim_content(&self, raw: &RawInode, owner: &'static str, claims: &mut Claims) -> Result<()> {
         let block_len = self.geometry.block_len();
-        let inline_at = match raw.layout {
-            Layout::FlatPlain | Layout::ChunkBased => None,
-            _ => Some(self.map_range(raw)?.end),
-        };
+        let inline_at = self.inline_at(raw)?;
         self.runs(raw, 0..raw.size, &mut |run| {
             let (range, sharing) = match run.from {
                 RunFrom::Hole | RunFrom::Packed(_) => return ControlFlow::Continue(()),
@@ -87,18 +84,30 @@ impl Reader {
                     (block.offset..end, Sharing::Contents)
                 }
             };
-            // Behind the inode lies inline data; everything else has its blocks to itself, save unaligned clusters.
-            let is_inline = inline_at == Some(range.start);
-            let is_aligned = range.start.is_multiple_of(block_len);
-            match (is_inline, is_aligned, run.from) {
-                (true, ..) => self.claim(range, Sharing::Alone, "inline data", claims),
-                (_, true, RunFrom::Stored(_)) => {
-                    let end = range.end.next_multiple_of(block_len).min(self.geometry.image_len);
-                    self.claim(range.start..end.max(range.end), sharing, owner, claims);
-                }
-                _ => self.claim(range, sharing, owner, claims),
+            if inline_at == Some(range.start) {
+                self.claim(range, Sharing::Alone, "inline data", claims);
+            } else if raw.is_compressed() {
+                self.claim(range, sharing, owner, claims);
+            } else {
+                // Flat files and chunks have their last block to themselves.
+                let end = range.end.checked_next_multiple_of(block_len).unwrap_or(range.end);
+                self.claim(range.start..end, sharing, owner, claims);
             }
             ControlFlow::Continue(())
+        })
+    }
+
+    /// Where the part of an inode's contents lies that follows the inode.
+    fn inline_at(&self, raw: &RawInode) -> Result<Option<u64>> {
+        Ok(match raw.layout {
+            Layout::FlatInline => Some(raw.tail_at()),
+            Layout::CompressedFull | Layout::CompressedCompact if raw.size > 0 => {
+                match self.cluster_map(raw)? {
+                    ClusterMap::Index(index) if index.inline_len.is_some() => Some(index.end()),
+                    _ => None,
+                }
+            }
+            _ => None,
         })
     }
 
