@@ -91,3 +91,15 @@ pub(crate) fn of_metadata(storage: &Storage, cluster_len: u32) -> CodecSettings 
         None => CodecSettings::Lz4Hc { level: 12 },
     }
 }
+
+/// Whether settings are those of the same codec and level; windows and dictionaries follow the length of clusters.
+pub(crate) fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
+    match (one, other) {
+        (CodecSettings::Zstd { level: one, .. }, CodecSettings::Zstd { level: other, .. }) => one == other,
+        (
+            CodecSettings::MicroLzma { preset: one, extreme: one_extreme, .. },
+            CodecSettings::MicroLzma { preset: other, extreme: other_extreme, .. },
+        ) => (one, one_extreme) == (other, other_extreme),
+        _ => one == other,
+    }
+}

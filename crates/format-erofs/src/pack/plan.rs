@@ -1,10 +1,12 @@
 //! Decides how each file is stored, and in which order.
 
 use super::losses;
+use crate::codec;
 use crate::disk;
 use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options, Order};
 use crate::rules::Storage;
+use packfs_core::codec::CodecSettings;
 use packfs_core::{
     ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree, XattrsId,
 };
@@ -102,6 +104,12 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
         }
         Storage::Clusters { codec, cluster_len } => {
             let tail = match options.fragments {
+                // What a rule says of a file's codec holds for all of it.
+                _ if rule.is_some()
+                    && !packed_codec(options).is_some_and(|packed| codec::is_same(packed, codec)) =>
+                {
+                    Tail::Own
+                }
                 Fragments::All => Tail::SharedWhole,
                 Fragments::Tails => Tail::Shared,
                 Fragments::Off if options.inline_clusters => Tail::Inline,
@@ -118,6 +126,11 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
         }
     };
     Ok(FileJob { node: id, tail, recipe })
+}
+
+/// How the packed inode is compressed: as files are that no rule is about, or as the first rule says that compresses.
+fn packed_codec(options: &Options) -> Option<&CodecSettings> {
+    options.storages().find_map(Storage::codec).map(|(codec, _)| codec)
 }
 
 /// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
@@ -165,10 +178,8 @@ impl Recipes<'_> {
     }
 
     fn packed(&mut self) -> u16 {
-        let compressed =
-            self.options.storage.codec().or_else(|| self.options.rules.storages().find_map(Storage::codec));
-        match compressed {
-            Some((codec, _)) => self.find(Recipe::Clusters {
+        match packed_codec(self.options) {
+            Some(codec) => self.find(Recipe::Clusters {
                 codec: codec.clone(),
                 cluster_len: self.options.packed_cluster_len,
             }),
@@ -188,4 +199,56 @@ fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
 /// Whether the kernel an image is for knows chunks, so that a flat file may become one of them.
 pub(super) fn knows_chunks(options: &Options) -> bool {
     options.kernel >= kernel::CHUNKS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Erofs;
+    use packfs_core::{ContentId, Format, ImagePath, Meta, PackSettings, TreeBuilder, Xattrs};
+
+    /// Plans files of these names and lengths; a recipe and a tail for each.
+    fn planned(files: &[(&str, u64)], options: &[(&str, &str)]) -> Result<Vec<(Recipe, Tail)>> {
+        let mut builder = TreeBuilder::new(Meta::default());
+        for &(name, len) in files {
+            let kind = NodeKind::File { len, content: ContentId(0) };
+            builder.add(&ImagePath::parse(name.as_bytes())?, kind, Meta::default(), Xattrs::new())?;
+        }
+        let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let settings = PackSettings { codec: Some("lz4".into()), options, ..PackSettings::default() };
+        let plan = Erofs.packer(&settings)?.plan(&builder.finish()?)?;
+        let Cut::FixedOutput(cut) = plan.cut else { panic!("erofs fills clusters") };
+        let mut files = plan.files;
+        files.sort_by_key(|job| job.node);
+        Ok(files.iter().map(|job| (cut.recipes[usize::from(job.recipe)].clone(), job.tail)).collect())
+    }
+
+    #[test]
+    fn a_rule_holds_for_all_of_a_file_whatever_becomes_of_other_tails() {
+        let rules = [("rule", "b=zstd:3@16K"), ("rule", "c=none"), ("rule", "d=lz4@8K")];
+        let rows = planned(&[("a", 9000), ("b", 9000), ("c", 9000), ("d", 9000)], &rules).unwrap();
+        let cluster_len = |index: usize| match rows[index].0 {
+            Recipe::Clusters { cluster_len, .. } => cluster_len,
+            _ => 0,
+        };
+        assert_eq!((cluster_len(0), rows[0].1), (64 << 10, Tail::Shared));
+        assert_eq!((cluster_len(1), rows[1].1), (16 << 10, Tail::Own));
+        assert_eq!(rows[2], (Recipe::Flat { sparse_chunk_len: Some(4096) }, Tail::Inline));
+        assert_eq!((cluster_len(3), rows[3].1), (8 << 10, Tail::Shared));
+    }
+
+    #[test]
+    fn files_below_a_block_stay_flat_where_nothing_shares_their_cluster() {
+        let rows = planned(&[("a", 100), ("b", 5000)], &[("kernel", "5.4")]).unwrap();
+        assert_eq!(rows[0], (Recipe::Flat { sparse_chunk_len: None }, Tail::Inline));
+        assert!(matches!(rows[1], (Recipe::Clusters { .. }, Tail::Own)));
+    }
+
+    #[test]
+    fn refuses_files_whose_blocks_no_inode_can_list() {
+        for (len, allowed) in [(INDEXED_BLOCKS_MAX * 4096, true), (INDEXED_BLOCKS_MAX * 4096 + 1, false)] {
+            assert_eq!(planned(&[("big", len)], &[]).is_ok(), allowed, "{len}");
+            assert!(planned(&[("big", len)], &[("rule", "big=none")]).is_ok());
+        }
+    }
 }
