@@ -15,7 +15,7 @@ use crate::{EncodeError, Fit, FitEncoder};
 use block::{Block, BlockReader, Body};
 
 /// How much input is offered before anything is known of it, as a multiple of the room.
-const FIRST_GUESS: usize = 4;
+const FIRST_GUESS: usize = 3;
 
 /// Encodes raw streams of a fixed length with libdeflate's parse.
 pub(crate) struct RawFit {
