@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Wish, squash};
+use common::{Wish, erofs, squash};
 use packfs_core::Silent;
 use packfs_source::{Shape, TarInput, load_tar};
 use packfs_testkit::{Compare, OldKernel, plain_tree, snapshot_tree};
@@ -29,5 +29,46 @@ fn old_kernels_read_squashfs_with_every_codec() {
         let folder = tempfile::tempdir().unwrap();
         let image = squash(&tree, &contents, Wish { codec, ..Wish::default() }, folder.path(), "plain");
         old_kernel_agrees("5.10", &image, "squashfs", codec);
+    }
+}
+
+#[test]
+fn kernel_5_10_reads_erofs_made_for_it_and_for_older_ones() {
+    erofs_is_read(
+        "5.10",
+        &[
+            ("5.4", "none", 4096, &[]),
+            ("5.4", "lz4", 4096, &[("index", "full")]),
+            ("5.10", "lz4hc:12", 4096, &[]),
+        ],
+    );
+}
+
+#[test]
+fn kernel_6_1_reads_erofs_made_for_it_and_for_older_ones() {
+    erofs_is_read(
+        "6.1",
+        &[
+            ("5.10", "lz4", 4096, &[]),
+            ("5.15", "lz4hc", 1 << 20, &[]),
+            ("6.1", "lz4hc:12", 64 << 10, &[]),
+            ("6.1", "lz4", 16 << 10, &[("fragments", "all"), ("dedupe", "on")]),
+            ("6.1", "lz4", 64 << 10, &[("fragments", "off"), ("inline-tails", "on")]),
+        ],
+    );
+}
+
+/// Kernel that the image is for, codec, largest cluster, more options.
+type Row<'a> = (&'a str, &'a str, u32, &'a [(&'a str, &'a str)]);
+
+#[track_caller]
+fn erofs_is_read(version: &str, rows: &[Row<'_>]) {
+    let (tree, contents) = plain_tree();
+    for &(made_for, codec, block_len, more) in rows {
+        let options = &[&[("kernel", made_for)], more].concat();
+        let folder = tempfile::tempdir().unwrap();
+        let wish = Wish { codec, block_len, options, ..Wish::default() };
+        let image = erofs(&tree, &contents, wish, folder.path(), "plain");
+        old_kernel_agrees(version, &image, "erofs", &format!("{codec} {options:?}"));
     }
 }

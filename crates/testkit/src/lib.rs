@@ -18,7 +18,7 @@ pub use damage::{Action, Damage, damages};
 pub use host::{snapshot_dir, write_dir};
 pub use kernel::Mount;
 pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};
-pub use nobody::as_nobody;
+pub use nobody::{as_nobody, output_of_copy};
 pub use odd::{odd_tree, plain_tree};
 pub use old_kernel::OldKernel;
 pub use peers::{Peer, is_root, peer, skip};

@@ -3,7 +3,10 @@
 use crate::is_root;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Runs `body` as somebody without privileges: in a process of its own if this one is root. `name` is the test's path.
 pub fn as_nobody(name: &str, body: impl FnOnce()) {
@@ -18,20 +21,30 @@ pub fn as_nobody(name: &str, body: impl FnOnce()) {
     open_to_all(copy.path());
     let program = copy.path().join("test");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let output = std::process::Command::new(program)
-        .args([name, "--exact", "--nocapture"])
-        .env(MARK, "1")
-        .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .unwrap();
+    let mut again = Command::new(program);
+    again.args([name, "--exact", "--nocapture"]).env(MARK, "1").current_dir("/").uid(NOBODY).gid(NOBODY);
+    let output = output_of_copy(&mut again);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && text.contains("1 passed"),
         "{text}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Runs a program that was copied a moment ago.
+///
+/// Another test's child may have been forked while the copy was open for writing, and holds it open until it runs its own
+/// program: until then this one counts as busy.
+pub fn output_of_copy(command: &mut Command) -> Output {
+    loop {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            output => return output.unwrap(),
+        }
+    }
 }
 
 fn open_to_all(path: &Path) {

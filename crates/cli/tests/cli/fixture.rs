@@ -132,7 +132,7 @@ impl Fixture {
         std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         let mut command = Command::new(&program);
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).uid(65534).gid(65534);
-        Run::new(command.output().unwrap())
+        Run::new(packfs_testkit::output_of_copy(&mut command))
     }
 
     /// Runs the program with these bytes on standard input.

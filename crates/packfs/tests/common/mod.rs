@@ -41,26 +41,21 @@ pub fn squash_report(
     folder: &Path,
     name: &str,
 ) -> (PathBuf, PackReport) {
-    let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let settings = PackSettings {
-        codec: Some(wish.codec.into()),
-        block_len: Some(wish.block_len),
-        made_at: 1_700_000_000,
-        options,
-    };
-    let squashfs = packfs_formats::by_name("squashfs").unwrap();
-    let format = squashfs.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
     let path = folder.join(format!("{name}.sqfs"));
-    let pack_options = PackOptions { jobs: wish.jobs, sync: false, ..PackOptions::default() };
-    let report =
-        pack(tree, contents, &*format, &path, &pack_options, &Silent).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(report.image_len, std::fs::metadata(&path).unwrap().len());
+    let report = packed("squashfs", tree, contents, wish, &path);
     (path, report)
 }
 
 /// Packs a tree into `folder/name.erofs`.
 #[track_caller]
 pub fn erofs(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(format!("{name}.erofs"));
+    packed("erofs", tree, contents, wish, &path);
+    path
+}
+
+#[track_caller]
+fn packed(format: &str, tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, path: &Path) -> PackReport {
     let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let settings = PackSettings {
         codec: Some(wish.codec.into()),
@@ -68,14 +63,13 @@ pub fn erofs(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path
         made_at: 1_700_000_000,
         options,
     };
-    let format =
-        packfs_formats::by_name("erofs").unwrap().packer(&settings).unwrap_or_else(|e| panic!("{e}"));
-    let path = folder.join(format!("{name}.erofs"));
+    let format = packfs_formats::by_name(format).unwrap();
+    let packer = format.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
     let pack_options = PackOptions { jobs: wish.jobs, sync: false, ..PackOptions::default() };
-    let report = pack(tree, contents, &*format, &path, &pack_options, &Silent)
+    let report = pack(tree, contents, &*packer, path, &pack_options, &Silent)
         .unwrap_or_else(|e| panic!("{} {:?}: {e}", wish.codec, wish.options));
-    assert_eq!(report.image_len, std::fs::metadata(&path).unwrap().len());
-    path
+    assert_eq!(report.image_len, std::fs::metadata(path).unwrap().len());
+    report
 }
 
 /// Opens an image.
