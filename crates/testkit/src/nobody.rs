@@ -1,9 +1,9 @@
 //! Tests of what only root may not do, run by root too.
 
 use crate::is_root;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;

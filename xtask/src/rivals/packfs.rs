@@ -75,6 +75,6 @@ fn sharing_options(format: Format, sharing: Sharing) -> &'static [&'static dyn A
         (Format::Squashfs, _) => &[],
         (Format::Erofs, Sharing::Plain) => &[&"--option", &"fragments=off"],
         (Format::Erofs, Sharing::Fragments) => &[&"--option", &"fragments=tails"],
-        (Format::Erofs, Sharing::Dedupe) => &[&"--option", &"fragments=off", &"--option", &"dedupe=on"],
+        (Format::Erofs, Sharing::Dedupe) => &[&"--option", &"fragments=off", &"--option", &"dedupe=ranges"],
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of [`Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
+//! The rows of [`packfs_core::Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
 
 use packfs_core::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, TailPlace};
 
