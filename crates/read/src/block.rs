@@ -1,11 +1,66 @@
 //! Decodes one block, and says what is wrong with it if that fails.
 
+use crate::buffers::{Buffer, Buffers};
 use packfs_codec::Decoders;
+use packfs_core::codec::Algorithm;
 use packfs_core::{BlockRef, DecodedLen, Error, Image, Result};
-use std::sync::{Mutex, PoisonError};
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest block that is believed, stored or decoded; more is taken for an attack.
 pub(crate) const LEN_MAX: u32 = 64 << 20;
+/// Extents that are looked up before any block of them is asked for.
+pub(crate) const BLOCKS_AT_ONCE: usize = 64;
+/// Where only a prefix is wanted, so much is decoded if there is so much: others may want more of it, and a block that
+/// proves shorter is known whole.
+const PREFIX_LEN_MIN: usize = 128 << 10;
+
+/// Where and how a block is stored: what tells blocks apart, however much is wanted of them decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    stored_len: u32,
+    zero_padded: bool,
+    algorithm: Option<Algorithm>,
+}
+
+impl Place {
+    pub(crate) fn of(block: &BlockRef) -> Place {
+        let BlockRef { offset, stored_len, zero_padded, algorithm, .. } = *block;
+        Place { offset, stored_len, zero_padded, algorithm }
+    }
+}
+
+/// A decoded block, or the beginning of one.
+pub(crate) struct Decoded {
+    bytes: Buffer,
+    /// Whether nothing follows.
+    whole: bool,
+}
+
+impl Deref for Decoded {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Whether what was decoded holds all that is wanted of the same place.
+///
+/// Errors: `Corrupt` if the block is of another length than is wanted.
+pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> Result<bool> {
+    let long_enough = wanted.decodes_to == DecodedLen::Prefix && decoded.len() >= wanted.decoded_len as usize;
+    if !long_enough && !decoded.whole {
+        return Ok(false);
+    }
+    check_len(wanted, decoded.len()).map(|()| true)
+}
+
+/// Where the stored bytes of a block lie.
+pub(crate) fn stored_range(block: &BlockRef) -> Range<u64> {
+    block.offset..block.offset.saturating_add(u64::from(block.stored_len))
+}
 
 /// Whether a block's lengths may be believed. To be asked before anything is allocated for it.
 ///
@@ -49,16 +104,88 @@ pub(crate) fn decode(
             })?
         }
     };
+    check_len(block, len).map(|()| len)
+}
+
+/// Whether a block that decodes to `len` bytes is as long as is wanted.
+fn check_len(block: &BlockRef, len: usize) -> Result<()> {
+    let allowed = block.decoded_len as usize;
     let (fits, expected) = match block.decodes_to {
         DecodedLen::Exactly => (len == allowed, ""),
         DecodedLen::AtMost => (len <= allowed, "at most "),
         // Bytes that are not encoded are all there, and those behind the prefix are nobody's.
         DecodedLen::Prefix => (len >= allowed, "at least "),
     };
-    if !fits {
-        return Err(corrupt(block, format!("decodes to {len} bytes, {expected}{allowed} expected")));
+    if fits {
+        return Ok(());
     }
-    Ok(len)
+    Err(corrupt(block, format!("decodes to {len} bytes, {expected}{allowed} expected")))
+}
+
+/// Decodes a block that has passed [`check`] into a buffer of its own.
+///
+/// Errors: as [`decode`].
+pub(crate) fn decode_kept(
+    decoders: &mut Decoders,
+    block: &BlockRef,
+    stored: &[u8],
+    buffers: &Arc<Buffers>,
+) -> Result<Decoded> {
+    if let Some(decoded) = decode_beyond_prefix(decoders, block, stored, buffers) {
+        return Ok(decoded);
+    }
+    let mut bytes = buffers.take(block.decoded_len as usize);
+    if block.algorithm.is_none() {
+        decode(decoders, block, stored, &mut [])?;
+        bytes.clear();
+        bytes.extend_from_slice(stored);
+        return Ok(Decoded { bytes, whole: true });
+    }
+    // What is left in the buffer is overwritten, or cut off.
+    bytes.resize(block.decoded_len as usize, 0);
+    let len = decode(decoders, block, stored, &mut bytes)?;
+    bytes.truncate(len);
+    Ok(Decoded { bytes, whole: block.decodes_to != DecodedLen::Prefix })
+}
+
+/// Takes the bytes of a block that is not encoded for the block.
+///
+/// Errors: as [`decode`].
+pub(crate) fn keep_stored(decoders: &mut Decoders, block: &BlockRef, stored: Buffer) -> Result<Decoded> {
+    decode(decoders, block, &stored, &mut [])?;
+    Ok(Decoded { bytes: stored, whole: true })
+}
+
+/// Decodes more than the prefix that is wanted, where a codec can tell the end of a block. `None`: that is not possible,
+/// or not without passing damage behind the prefix.
+fn decode_beyond_prefix(
+    decoders: &mut Decoders,
+    block: &BlockRef,
+    stored: &[u8],
+    buffers: &Arc<Buffers>,
+) -> Option<Decoded> {
+    let wanted_len = block.decoded_len as usize;
+    let algorithm = block.algorithm.filter(|&algorithm| algorithm != Algorithm::MicroLzma)?;
+    let is_short = wanted_len < PREFIX_LEN_MIN;
+    if block.decodes_to != DecodedLen::Prefix || !block.zero_padded || !is_short {
+        return None;
+    }
+    let mut bytes = buffers.take(PREFIX_LEN_MIN);
+    bytes.resize(PREFIX_LEN_MIN, 0);
+    let len = decoders.decompress_prefix(algorithm, without_padding(stored), &mut bytes).ok()?;
+    if len < wanted_len {
+        return None;
+    }
+    let whole = len < PREFIX_LEN_MIN;
+    bytes.truncate(len);
+    if len > PREFIX_LEN_MIN / 2 {
+        return Some(Decoded { bytes, whole });
+    }
+    // A short block must not keep the memory of a long one.
+    let mut fitting = buffers.take(len);
+    fitting.clear();
+    fitting.extend_from_slice(&bytes);
+    Some(Decoded { bytes: fitting, whole })
 }
 
 /// What is left of a block when the zeros in front of it are skipped; padding is shorter than a block of the disk, and

@@ -1,6 +1,6 @@
 //! Buffers for blocks, used again: fresh memory costs more to touch than a block costs to decode.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Idle buffers kept for the next block.
@@ -41,15 +41,21 @@ impl Buffers {
 
 /// Bytes that go back where they came from when nobody needs them.
 pub(crate) struct Buffer {
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
     home: Arc<Buffers>,
 }
 
 impl Deref for Buffer {
-    type Target = [u8];
+    type Target = Vec<u8>;
 
-    fn deref(&self) -> &[u8] {
+    fn deref(&self) -> &Vec<u8> {
         &self.bytes
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
     }
 }
 

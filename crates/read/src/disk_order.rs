@@ -6,9 +6,10 @@
 
 use crate::Wanted;
 use crate::block;
+use crate::blocks::Blocks;
 use crate::engine::ReadEngine;
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Error, Extent, ExtentFrom, Image, Progress, Result};
+use packfs_core::{BlockRef, Error, Extent, ExtentFrom, Progress, Result};
 use std::cmp::Reverse;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -143,7 +144,7 @@ impl ReadEngine {
         let run_len = stored_len / (self.jobs() as u64 * RUNS_PER_WORKER);
         let runs = runs(rows, run_len.clamp(RUN_LEN_MIN, RUN_LEN_MAX));
         let work = Work {
-            image: &*self.image,
+            blocks: &self.blocks,
             progress,
             rows,
             runs: &runs,
@@ -218,7 +219,7 @@ fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
 }
 
 struct Work<'a> {
-    image: &'a dyn Image,
+    blocks: &'a Blocks,
     progress: &'a dyn Progress,
     rows: &'a [Row],
     runs: &'a [Range<usize>],
@@ -239,7 +240,7 @@ impl Work<'_> {
                 if self.progress.cancelled() {
                     return Err(Error::cancelled());
                 }
-                worker.run(self.image, &self.rows[run.clone()], self.progress)?;
+                worker.run(self.blocks, &self.rows[run.clone()], self.progress)?;
             }
             Ok(())
         });
@@ -286,11 +287,11 @@ impl<W: PieceSink> Worker<W> {
     }
 
     /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read one by one.
-    fn run(&mut self, image: &dyn Image, rows: &[Row], progress: &dyn Progress) -> Result<()> {
+    fn run(&mut self, all: &Blocks, rows: &[Row], progress: &dyn Progress) -> Result<()> {
         let start = rows[0].block.offset;
         let mut stored = std::mem::take(&mut self.stored);
         let mut blocks = rows.chunk_by(|a, b| a.block.covers(&b.block));
-        let whole = read_run(image, rows, &mut stored);
+        let whole = read_run(all, rows, &mut stored);
         let outcome = blocks.try_for_each(|rows| {
             let block = rows[0].block;
             let bytes = if whole.is_ok() {
@@ -298,15 +299,15 @@ impl<W: PieceSink> Worker<W> {
                 Ok(&stored[at..at + block.stored_len as usize])
             } else {
                 let len = block.stored_len as usize;
-                block::check(image, &block)
-                    .and_then(|()| read(image, block.offset, len, &mut stored))
+                block::check(&*all.image, &block)
+                    .and_then(|()| read(all, block.offset, len, &mut stored))
                     .map(|()| &stored[..len])
             };
             match bytes {
                 Ok(bytes) => {
                     let mut done = 0;
                     while done < rows.len() {
-                        done += self.block(bytes, &rows[done..])?;
+                        done += self.block(all, bytes, &rows[done..])?;
                     }
                     Ok(())
                 }
@@ -320,13 +321,17 @@ impl<W: PieceSink> Worker<W> {
 
     /// Decodes the first block of rows that want it or a prefix of it, and hands its pieces out. Returns how many rows
     /// that settles: all, unless it cannot be decoded; the next prefix may be.
-    fn block(&mut self, stored: &[u8], rows: &[Row]) -> Result<usize> {
+    fn block(&mut self, blocks: &Blocks, stored: &[u8], rows: &[Row]) -> Result<usize> {
         let block = &rows[0].block;
         let mut decoded = std::mem::take(&mut self.decoded);
         if block.algorithm.is_some() && decoded.len() < block.decoded_len as usize {
             decoded.resize(block.decoded_len as usize, 0);
         }
-        let outcome = match block::decode(&mut self.decoders, block, stored, &mut decoded) {
+        let outcome = block::decode(&mut self.decoders, block, stored, &mut decoded);
+        if block.algorithm.is_some() {
+            blocks.tally.decoded(outcome.as_ref().copied().map_err(|_| ()));
+        }
+        let outcome = match outcome {
             Ok(len) => {
                 let bytes = if block.algorithm.is_some() { &decoded[..len] } else { stored };
                 let handed_out = rows.iter().try_for_each(|row| {
@@ -352,20 +357,20 @@ impl<W: PieceSink> Worker<W> {
 }
 
 /// Reads what lies between the first and the last byte of the blocks of `rows`, if all of them may be believed.
-fn read_run(image: &dyn Image, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
+fn read_run(blocks: &Blocks, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
     let start = rows[0].block.offset;
     let mut end = start;
     for row in rows {
-        block::check(image, &row.block)?;
+        block::check(&*blocks.image, &row.block)?;
         end = end.max(row.stored().end);
     }
-    read(image, start, (end - start) as usize, out)
+    read(blocks, start, (end - start) as usize, out)
 }
 
 /// Fills the start of `out`, which grows if need be.
-fn read(image: &dyn Image, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+fn read(blocks: &Blocks, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
     if out.len() < len {
         out.resize(len, 0);
     }
-    image.read_exact_at(offset, &mut out[..len])
+    blocks.read_image(offset, &mut out[..len])
 }

@@ -1,8 +1,8 @@
 //! An image, its volume and what is shared between all who read it.
 
-use crate::block::DecoderPool;
-use crate::buffers::Buffers;
-use crate::cache::BlockCache;
+use crate::blocks::Blocks;
+use crate::counters::{CountedImage, Counters};
+use crate::prefetch::Prefetch;
 use packfs_core::{Image, Volume};
 use std::sync::Arc;
 
@@ -13,13 +13,17 @@ pub struct ReadOptions {
     pub jobs: usize,
     /// Bytes of decoded blocks kept for random access.
     pub cache_bytes: u64,
+    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache; 0, or one worker
+    /// thread: nothing is decoded ahead.
+    pub readahead_bytes: u64,
     /// What a whole hierarchy may hold.
     pub limits: Limits,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { jobs: 0, cache_bytes: 32 << 20, limits: Limits::default() }
+        let limits = Limits::default();
+        ReadOptions { jobs: 0, cache_bytes: 32 << 20, readahead_bytes: 2 << 20, limits }
     }
 }
 
@@ -38,29 +42,46 @@ impl Default for Limits {
     }
 }
 
-/// See the crate.
+/// See the crate. Shared between threads; worker threads start when there is something to decode ahead.
 pub struct ReadEngine {
-    pub(crate) image: Arc<dyn Image>,
     pub(crate) volume: Arc<dyn Volume>,
     pub(crate) options: ReadOptions,
-    pub(crate) cache: BlockCache,
-    pub(crate) decoders: DecoderPool,
-    pub(crate) buffers: Arc<Buffers>,
+    pub(crate) blocks: Arc<Blocks>,
+    pub(crate) prefetch: Prefetch,
+    /// Everything that is read of the image, metadata too.
+    counted: Option<Arc<CountedImage>>,
 }
 
 impl ReadEngine {
     /// Reads `volume`, which was opened from `image`.
     pub fn new(image: Arc<dyn Image>, volume: Arc<dyn Volume>, options: ReadOptions) -> Arc<ReadEngine> {
+        Arc::new(ReadEngine::build(image, volume, options, None))
+    }
+
+    /// As [`ReadEngine::new`], where the volume was opened from the counted image, too: then what metadata costs is known.
+    pub fn counting(
+        image: Arc<CountedImage>,
+        volume: Arc<dyn Volume>,
+        options: ReadOptions,
+    ) -> Arc<ReadEngine> {
+        Arc::new(ReadEngine::build(Arc::clone(&image) as Arc<dyn Image>, volume, options, Some(image)))
+    }
+
+    fn build(
+        image: Arc<dyn Image>,
+        volume: Arc<dyn Volume>,
+        options: ReadOptions,
+        counted: Option<Arc<CountedImage>>,
+    ) -> ReadEngine {
         let image = volume.data_image().unwrap_or(image);
-        let cache = BlockCache::new(options.cache_bytes);
-        Arc::new(ReadEngine {
-            image,
-            volume,
-            options,
-            cache,
-            decoders: DecoderPool::default(),
-            buffers: Arc::default(),
-        })
+        let blocks = Arc::new(Blocks::new(image, options.cache_bytes));
+        let thread_count = match jobs(&options) {
+            _ if options.readahead_bytes == 0 => 0,
+            1 => 0,
+            jobs => jobs,
+        };
+        let prefetch = Prefetch::new(Arc::clone(&blocks), thread_count);
+        ReadEngine { volume, options, blocks, prefetch, counted }
     }
 
     /// The opened image.
@@ -70,14 +91,36 @@ impl ReadEngine {
 
     /// The bytes that extents and blocks are read from.
     pub fn image(&self) -> &dyn Image {
-        &*self.image
+        &*self.blocks.image
     }
 
     /// How many worker threads are used.
     pub fn jobs(&self) -> usize {
-        match self.options.jobs {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            jobs => jobs.min(1024),
+        jobs(&self.options)
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.blocks.tally.counters();
+        if let Some(counted) = &self.counted {
+            counters.metadata_reads = counted.reads().saturating_sub(counters.data_reads);
+            counters.metadata_bytes = counted.bytes().saturating_sub(counters.data_bytes);
         }
+        counters
+    }
+
+    /// How far ahead of a reader blocks are decoded, in bytes.
+    pub(crate) fn window_max(&self) -> u64 {
+        if !self.prefetch.is_on() {
+            return 0;
+        }
+        self.options.readahead_bytes.min(self.blocks.cache.len_max() / 4)
+    }
+}
+
+fn jobs(options: &ReadOptions) -> usize {
+    match options.jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs.min(1024),
     }
 }

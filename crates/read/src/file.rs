@@ -1,16 +1,33 @@
 //! Random access to one file, through the cache of decoded blocks.
 
-use crate::block;
+use crate::block::{self, BLOCKS_AT_ONCE, Decoded};
+use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
+use crate::sequence::Sequence;
+use crate::slot::Slot;
 use packfs_core::{
     ContentId, ContentReader, Contents, Error, Extent, ExtentFrom, InodeId, InodeKind, Result,
 };
 use std::io;
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest run of data that is reported at a time, so that asking costs the same in small and large files.
 const RUN_LEN_MAX: u64 = 64 << 20;
+/// Decoded bytes that one reader holds at a time, unless one block is longer.
+const DECODED_LEN_AT_ONCE: u64 = 2 << 20;
+/// Less than this to be decoded for one read is not worth waking others for.
+const HELP_LEN_MIN: u64 = 256 << 10;
+
+/// A part of a file, and where its block is kept if it has one.
+type Part = (Extent, Option<Arc<Slot>>);
+
+fn wanted_block((extent, slot): &Part) -> Option<WantedBlock> {
+    match (&extent.from, slot) {
+        (ExtentFrom::Block { block, .. }, Some(slot)) => Some((*block, Arc::clone(slot))),
+        _ => None,
+    }
+}
 
 impl ReadEngine {
     /// Opens a regular file.
@@ -18,7 +35,8 @@ impl ReadEngine {
     /// Errors: `Failed` for anything else, `Corrupt` for a damaged inode.
     pub fn open_file(self: &Arc<Self>, id: InodeId) -> Result<FileReader> {
         let len = self.file_len(id)?;
-        Ok(FileReader { engine: Arc::clone(self), id, len, position: 0 })
+        let sequence = Mutex::default();
+        Ok(FileReader { engine: Arc::clone(self), id, len, position: 0, sequence })
     }
 
     fn file_len(&self, id: InodeId) -> Result<u64> {
@@ -28,40 +46,98 @@ impl ReadEngine {
         }
     }
 
-    /// Fills `buf` from `offset` of a file; the file is at least that long.
-    pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let mut outcome = Ok(());
+    /// Fills `buf` from `offset` of a file; the file is at least that long. With `ahead`, other threads help, and decode
+    /// that range of the file, too.
+    pub(crate) fn fill(
+        &self,
+        id: InodeId,
+        offset: u64,
+        buf: &mut [u8],
+        ahead: Option<Range<u64>>,
+    ) -> Result<()> {
+        let others_help = ahead.is_some() && self.prefetch.is_on();
+        let mut ahead = ahead.unwrap_or_default();
         let end = offset.saturating_add(buf.len() as u64);
         let mut filled = 0;
-        self.volume.extents(id, offset..end, &mut |extent| {
-            let part = usize::try_from(extent.len).ok().and_then(|len| buf.get_mut(filled..)?.get_mut(..len));
-            outcome = match part {
-                Some(part) if extent.offset == offset + filled as u64 => {
-                    filled += part.len();
-                    self.fill_extent(&extent, part)
+        while filled < buf.len() {
+            let from = offset + filled as u64;
+            let parts = self.look_up(id, from..end)?;
+            // Only now, when it is known which blocks are this reader's own.
+            self.read_ahead(id, std::mem::take(&mut ahead));
+            let before = filled;
+            for ((extent, _), outcome) in parts.iter().zip(self.decoded(&parts, others_help)) {
+                let len = usize::try_from(extent.len).ok();
+                let part = len.and_then(|len| buf.get_mut(filled..)?.get_mut(..len));
+                let Some(part) = part.filter(|_| extent.offset == offset + filled as u64) else {
+                    return Err(Error::failed("internal: an extent outside of the range asked for"));
+                };
+                filled += part.len();
+                match (&extent.from, outcome) {
+                    (ExtentFrom::Hole, _) => part.fill(0),
+                    (ExtentFrom::Stored(at), _) => self.blocks.read_image(*at, part)?,
+                    (ExtentFrom::Block { block, start }, Some(decoded)) => {
+                        part.copy_from_slice(block::slice(block, &decoded?, *start, extent.len)?);
+                    }
+                    (ExtentFrom::Block { .. }, None) => {
+                        return Err(Error::failed("internal: a block that nobody decoded"));
+                    }
                 }
-                _ => Err(Error::failed("internal: an extent outside of the range asked for")),
-            };
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        if outcome.is_ok() && filled < buf.len() {
-            let at = offset + filled as u64;
-            return Err(Error::failed(format!("internal: no extent covers byte {at} of a file")));
-        }
-        outcome
-    }
-
-    fn fill_extent(&self, extent: &Extent, part: &mut [u8]) -> Result<()> {
-        match &extent.from {
-            ExtentFrom::Hole => part.fill(0),
-            ExtentFrom::Stored(offset) => self.image.read_exact_at(*offset, part)?,
-            ExtentFrom::Block { block, start } => {
-                let slot = self.cache.slot(block);
-                let bytes = self.decoders.with(|decoders| slot.get(&*self.image, decoders, &self.buffers))?;
-                part.copy_from_slice(block::slice(block, &bytes, *start, extent.len)?);
+            }
+            if filled == before {
+                return Err(Error::failed(format!("internal: no extent covers byte {from} of a file")));
             }
         }
         Ok(())
+    }
+
+    /// The first extents of a range, and where their blocks are kept.
+    fn look_up(&self, id: InodeId, range: Range<u64>) -> Result<Vec<Part>> {
+        let mut parts = Vec::new();
+        let mut decoded_len = 0;
+        self.volume.extents(id, range, &mut |extent| {
+            let slot = match &extent.from {
+                ExtentFrom::Block { block, .. } => {
+                    let slot = self.blocks.cache.slot(block);
+                    slot.want(&self.blocks.tally);
+                    decoded_len += u64::from(block.decoded_len);
+                    Some(slot)
+                }
+                _ => None,
+            };
+            parts.push((extent, slot));
+            let is_enough = parts.len() >= BLOCKS_AT_ONCE || decoded_len >= DECODED_LEN_AT_ONCE;
+            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(parts)
+    }
+
+    /// The blocks of extents, decoded; `None` for an extent that is none.
+    fn decoded<'a>(
+        &'a self,
+        parts: &'a [Part],
+        others_help: bool,
+    ) -> impl Iterator<Item = Option<Result<Arc<Decoded>>>> + 'a {
+        let wanted: Vec<WantedBlock> = parts.iter().filter_map(wanted_block).collect();
+        let many = wanted.len() > 1 && others_help && self.are_worth_help(&wanted);
+        let mut at_once = match wanted.len() {
+            0 | 1 => Vec::new(),
+            _ if many => {
+                self.decode_by_others(&wanted[1..]);
+                Vec::new()
+            }
+            _ => self.blocks.get_all(&wanted),
+        }
+        .into_iter();
+        parts.iter().map(move |part| {
+            let (block, slot) = wanted_block(part)?;
+            let one = || self.blocks.decoders.with(|decoders| self.blocks.get(&slot, &block, decoders));
+            Some(at_once.next().unwrap_or_else(one))
+        })
+    }
+
+    fn are_worth_help(&self, wanted: &[WantedBlock]) -> bool {
+        let missing = wanted.iter().filter(|(_, slot)| !slot.is_decoded());
+        missing.map(|(block, _)| u64::from(block.decoded_len)).sum::<u64>() >= HELP_LEN_MIN
     }
 
     fn next_data(&self, id: InodeId, len: u64, offset: u64) -> Result<Option<Range<u64>>> {
@@ -83,16 +159,23 @@ impl ReadEngine {
     }
 }
 
-/// One file, read by position from any thread, or in order through `std::io::Read` and `Seek`.
-#[derive(Clone)]
+/// One open file, read by position from any thread, or in order through `std::io::Read` and `Seek`.
+///
+/// Each remembers how it is read: who reads in order is decoded ahead for, so every user of a file should open its own.
 pub struct FileReader {
     engine: Arc<ReadEngine>,
     id: InodeId,
     len: u64,
     position: u64,
+    sequence: Mutex<Sequence>,
 }
 
 impl FileReader {
+    /// The file's inode.
+    pub fn id(&self) -> InodeId {
+        self.id
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> u64 {
         self.len
@@ -104,12 +187,35 @@ impl FileReader {
     }
 
     /// Reads up to `buf.len()` bytes from `offset`; fewer only at the end of the file.
+    ///
+    /// Errors: `Corrupt`, `Io`, for this read only: others of the same file may well succeed.
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let len = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
         if len > 0 {
-            self.engine.fill(self.id, offset, &mut buf[..len])?;
+            let ahead = self.sequence().read(offset, len as u64, self.len, self.engine.window_max());
+            self.engine.fill(self.id, offset, &mut buf[..len], Some(ahead))?;
         }
         Ok(len)
+    }
+
+    /// The next run of data at or after `offset`, which is in no hole; `None` if only holes follow. Long runs are reported
+    /// in parts.
+    ///
+    /// Errors: `Corrupt`, `Io`.
+    pub fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        self.engine.next_data(self.id, self.len, offset)
+    }
+
+    fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {
+        self.sequence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Another one of the same file, at the same position, that goes its own way.
+impl Clone for FileReader {
+    fn clone(&self) -> Self {
+        let sequence = Mutex::new(*self.sequence());
+        FileReader { engine: Arc::clone(&self.engine), sequence, ..*self }
     }
 }
 
@@ -156,7 +262,7 @@ impl ContentReader for EngineReader<'_> {
                 self.len
             )));
         }
-        self.engine.fill(self.id, offset, buf)
+        self.engine.fill(self.id, offset, buf, None)
     }
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {

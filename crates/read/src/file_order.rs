@@ -1,10 +1,12 @@
 //! Files in a given order, their bytes in order: decoding runs ahead on worker threads, in bounded memory.
 
-use crate::cache::Slot;
+use crate::block::Place;
+use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
+use crate::slot::Slot;
 use crate::{Wanted, block};
 use packfs_codec::Decoders;
-use packfs_core::{Error, Extent, ExtentFrom, Progress, Result};
+use packfs_core::{BlockRef, DecodedLen, Error, Extent, ExtentFrom, Progress, Result};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,6 +20,8 @@ const AHEAD_LEN_MIN: u64 = AHEAD_LEN / 2;
 const AHEAD_STEPS: usize = 4096;
 /// Extents of one file that are looked at in one go.
 const EXTENTS_AT_ONCE: usize = 1024;
+/// Decoded bytes that a worker takes at once; more only if one block is longer.
+const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
 /// Bytes read at once where they are stored as they are.
 const STORED_PIECE_LEN: u64 = 256 << 10;
 /// Less than this is not worth starting threads for.
@@ -57,7 +61,7 @@ impl ReadEngine {
     ) -> Result<()> {
         let len: u64 = files.iter().fold(0, |len, file| len.saturating_add(file.len));
         let worker_count = if len < THREADS_LEN_MIN { 0 } else { self.jobs() };
-        let (ahead, asked) = channel::<Arc<Slot>>();
+        let (ahead, asked) = channel::<Vec<WantedBlock>>();
         let asked = Mutex::new(asked);
         std::thread::scope(|scope| {
             // Moved in, so that workers end when the delivery does, however it ends.
@@ -82,15 +86,16 @@ impl ReadEngine {
                     Step::Hole { offset, len } => deliver(file, Piece::Hole { offset, len })?,
                     Step::Stored { offset, len, at } => {
                         raw.resize(len as usize, 0);
-                        self.image.read_exact_at(at, &mut raw)?;
+                        self.blocks.read_image(at, &mut raw)?;
                         deliver(file, Piece::Data { offset, bytes: &raw })?;
                     }
-                    Step::Block { offset, len, start, slot } => {
-                        let bytes = slot.get(&*self.image, &mut decoders, &self.buffers)?;
+                    Step::Block { offset, len, start, block, slot } => {
+                        slot.want(&self.blocks.tally);
+                        let bytes = self.blocks.get(&slot, &block, &mut decoders)?;
                         let total = bytes.len() as u64;
-                        let bytes = block::slice(slot.block(), &bytes, start, len)?;
+                        let bytes = block::slice(&block, &bytes, start, len)?;
                         deliver(file, Piece::Data { offset, bytes })?;
-                        self.cache.use_up(&slot, len, total);
+                        self.blocks.cache.use_up(&slot, len, total);
                     }
                 }
                 progress.advance(0, piece_len, 0);
@@ -99,12 +104,12 @@ impl ReadEngine {
         })
     }
 
-    fn decode_ahead(&self, asked: &Mutex<Receiver<Arc<Slot>>>) {
+    fn decode_ahead(&self, asked: &Mutex<Receiver<Vec<WantedBlock>>>) {
         let mut decoders = Decoders::new();
         loop {
             let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(slot) = next else { return };
-            slot.prefetch(&*self.image, &mut decoders, &self.buffers);
+            let Ok(run) = next else { return };
+            self.blocks.decode_ahead(&run, &mut decoders);
         }
     }
 }
@@ -123,6 +128,7 @@ enum Step {
         offset: u64,
         len: u64,
         start: u32,
+        block: BlockRef,
         slot: Arc<Slot>,
     },
     End,
@@ -151,7 +157,11 @@ struct Steps<'a> {
     engine: &'a ReadEngine,
     files: &'a [Wanted],
     /// Where workers hear of blocks; `None`: there are none.
-    ahead: Option<Sender<Arc<Slot>>>,
+    ahead: Option<Sender<Vec<WantedBlock>>>,
+    /// Blocks that one worker is to take together.
+    run: Vec<WantedBlock>,
+    /// What they decode to, in bytes.
+    run_len: u64,
     queue: VecDeque<Queued>,
     queued_len: u64,
     /// The file whose extents are looked up next, and from where.
@@ -161,10 +171,11 @@ struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    fn new(engine: &'a ReadEngine, files: &'a [Wanted], ahead: Option<Sender<Arc<Slot>>>) -> Self {
+    fn new(engine: &'a ReadEngine, files: &'a [Wanted], ahead: Option<Sender<Vec<WantedBlock>>>) -> Self {
         // Without workers nothing is gained by looking far ahead.
         let len_max = if ahead.is_some() { AHEAD_LEN } else { 1 };
-        Steps { engine, files, ahead, queue: VecDeque::new(), queued_len: 0, file: 0, offset: 0, len_max }
+        let (run, queue) = (Vec::new(), VecDeque::new());
+        Steps { engine, files, ahead, run, run_len: 0, queue, queued_len: 0, file: 0, offset: 0, len_max }
     }
 
     fn next(&mut self) -> Option<(usize, Step)> {
@@ -184,6 +195,7 @@ impl<'a> Steps<'a> {
                 self.file = self.files.len();
             }
         }
+        self.hand_over();
     }
 
     /// Queues the next extents of the current file, or its end.
@@ -229,16 +241,42 @@ impl<'a> Steps<'a> {
             }
             ExtentFrom::Block { block, start } => {
                 // A block that one file has to itself is needed once; only shared ones are worth keeping.
-                let whole = start == 0 && len == u64::from(block.decoded_len);
-                let slot = if whole { Arc::new(Slot::new(block)) } else { self.engine.cache.slot(&block) };
-                let is_new = slot.announce();
-                if let Some(ahead) = self.ahead.as_ref().filter(|_| is_new) {
-                    // Fails only when all workers are gone; then the delivery decodes by itself.
-                    let _ = ahead.send(Arc::clone(&slot));
+                let whole = start == 0
+                    && len == u64::from(block.decoded_len)
+                    && block.decodes_to != DecodedLen::Prefix;
+                let slot = if whole {
+                    Arc::new(Slot::new(Place::of(&block)))
+                } else {
+                    self.engine.blocks.cache.slot(&block)
+                };
+                let is_new = slot.ask_ahead();
+                if is_new {
+                    self.decode_by_others(block, &slot);
                 }
                 let memory_len = if is_new { u64::from(block.decoded_len) } else { 0 };
-                self.queue_step(Step::Block { offset, len, start, slot }, memory_len);
+                self.queue_step(Step::Block { offset, len, start, block, slot }, memory_len);
             }
+        }
+    }
+
+    fn decode_by_others(&mut self, block: BlockRef, slot: &Arc<Slot>) {
+        if self.ahead.is_none() {
+            return;
+        }
+        let len = u64::from(block.decoded_len);
+        if self.run_len.saturating_add(len) > RUN_DECODED_LEN_MAX {
+            self.hand_over();
+        }
+        self.run.push((block, Arc::clone(slot)));
+        self.run_len = self.run_len.saturating_add(len);
+    }
+
+    fn hand_over(&mut self) {
+        self.run_len = 0;
+        let run = std::mem::take(&mut self.run);
+        if let Some(ahead) = self.ahead.as_ref().filter(|_| !run.is_empty()) {
+            // Fails only when all workers are gone; then the delivery decodes by itself.
+            let _ = ahead.send(run);
         }
     }
 

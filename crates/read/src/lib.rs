@@ -7,15 +7,22 @@
 //! format.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod block;
+mod blocks;
 mod buffers;
 mod cache;
+mod counters;
 mod disk_order;
 mod engine;
 mod file;
 mod file_order;
 mod load;
+mod prefetch;
+mod sequence;
+mod slot;
 
+pub use counters::{CountedImage, Counters};
 pub use disk_order::PieceSink;
 pub use engine::{Limits, ReadEngine, ReadOptions};
 pub use file::FileReader;

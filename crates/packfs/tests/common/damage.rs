@@ -17,7 +17,11 @@ fn open(bytes: Vec<u8>) -> Result<Arc<ReadEngine>> {
     };
     let volume: Arc<dyn Volume> = format.open(Arc::clone(&image))?.into();
     let limits = Limits { entries_max: 100_000, depth_max: 1000 };
-    Ok(ReadEngine::new(image, volume, ReadOptions { jobs: 2, cache_bytes: 1 << 20, limits }))
+    Ok(ReadEngine::new(
+        image,
+        volume,
+        ReadOptions { jobs: 2, cache_bytes: 1 << 20, limits, ..ReadOptions::default() },
+    ))
 }
 
 /// What became of a damaged image.

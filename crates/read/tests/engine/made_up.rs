@@ -3,7 +3,7 @@
 use packfs_codec::{CodecSettings, encoder};
 use packfs_core::codec::Algorithm;
 use packfs_core::{BlockRef, DirEntry, Extent, ExtentFrom, FileType, Image, InodeId};
-use packfs_read::{Limits, ReadEngine, ReadOptions, Wanted};
+use packfs_read::{ReadEngine, ReadOptions, Wanted};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume, Random};
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Made {
 
     /// The engine and the image that it reads.
     pub fn counted(&self, jobs: usize, cache_bytes: u64) -> (Arc<ReadEngine>, Arc<MadeUpImage>) {
-        let options = ReadOptions { jobs, cache_bytes, limits: Limits::default() };
+        let options = ReadOptions { jobs, cache_bytes, ..ReadOptions::default() };
         let image = Arc::new(MadeUpImage::new(self.image.clone()));
         let engine =
             ReadEngine::new(Arc::clone(&image) as Arc<dyn Image>, Arc::new(self.volume.volume()), options);

@@ -1,0 +1,69 @@
+//! Decodes ahead of whoever reads one file in order.
+
+use crate::block::BLOCKS_AT_ONCE;
+use crate::blocks::WantedBlock;
+use crate::engine::ReadEngine;
+use packfs_core::{Extent, ExtentFrom, InodeId};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// Decoded bytes that one thread takes at once: more than a few large blocks would keep whoever waits for the last.
+const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
+
+impl ReadEngine {
+    /// Has the blocks of a range of a file decoded by others. What cannot be found is left to whoever reads it.
+    pub(crate) fn read_ahead(&self, id: InodeId, range: Range<u64>) {
+        if range.is_empty() || !self.prefetch.is_on() {
+            return;
+        }
+        let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
+        let _ = self.volume.extents(id, range, &mut |extent| {
+            runs.add(&extent);
+            let is_full = runs.count >= BLOCKS_AT_ONCE;
+            if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        runs.hand_over();
+    }
+
+    /// Has blocks decoded by others, of those that nobody asked for yet.
+    pub(crate) fn decode_by_others(&self, wanted: &[WantedBlock]) {
+        let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
+        wanted.iter().for_each(|wanted| runs.push(wanted.clone()));
+        runs.hand_over();
+    }
+}
+
+/// Blocks gathered for one thread at a time.
+struct Runs<'a> {
+    engine: &'a ReadEngine,
+    run: Vec<WantedBlock>,
+    /// What they decode to, in bytes.
+    run_len: u64,
+    /// Blocks so far.
+    count: usize,
+}
+
+impl Runs<'_> {
+    fn add(&mut self, extent: &Extent) {
+        let ExtentFrom::Block { block, .. } = extent.from else { return };
+        let slot = self.engine.blocks.cache.slot(&block);
+        self.count += 1;
+        if slot.ask_ahead() {
+            self.push((block, Arc::clone(&slot)));
+        }
+    }
+
+    fn push(&mut self, wanted: WantedBlock) {
+        let len = u64::from(wanted.0.decoded_len);
+        if self.run_len.saturating_add(len) > RUN_DECODED_LEN_MAX {
+            self.hand_over();
+        }
+        self.run_len = self.run_len.saturating_add(len);
+        self.run.push(wanted);
+    }
+
+    fn hand_over(&mut self) {
+        self.run_len = 0;
+        self.engine.prefetch.add(std::mem::take(&mut self.run));
+    }
+}

@@ -1,0 +1,200 @@
+//! The decoded blocks of an image: looked up, or read and decoded, each once however many ask.
+//!
+//! Owns the way from stored bytes to decoded ones for everybody who reads at random or ahead. Invariant: nobody waits
+//! for somebody else's block while holding one that he has yet to decode, so waiting never goes in circles.
+
+use crate::block::{self, Decoded, DecoderPool};
+use crate::buffers::Buffers;
+use crate::cache::BlockCache;
+use crate::counters::Tally;
+use crate::slot::{Answer, Attempt, Slot};
+use packfs_codec::Decoders;
+use packfs_core::{BlockRef, Image, Result};
+use std::sync::Arc;
+
+/// Unused bytes between blocks that are read rather than skipped.
+const GAP_LEN_MAX: u64 = 16 << 10;
+/// Stored bytes read at once, unless a block is longer.
+const RUN_LEN_MAX: u64 = 1 << 20;
+
+/// See the module.
+pub(crate) struct Blocks {
+    pub(crate) image: Arc<dyn Image>,
+    pub(crate) cache: BlockCache,
+    pub(crate) decoders: DecoderPool,
+    pub(crate) buffers: Arc<Buffers>,
+    pub(crate) tally: Arc<Tally>,
+}
+
+/// A block that is wanted, and where it is kept.
+pub(crate) type WantedBlock = (BlockRef, Arc<Slot>);
+
+/// A block that somebody has the duty to decode.
+struct Due<'a> {
+    block: BlockRef,
+    attempt: Attempt<'a>,
+    /// Which of the wanted blocks it is.
+    index: usize,
+}
+
+impl Blocks {
+    pub(crate) fn new(image: Arc<dyn Image>, cache_bytes: u64) -> Self {
+        let tally = Arc::<Tally>::default();
+        Blocks {
+            image,
+            cache: BlockCache::new(cache_bytes, Arc::clone(&tally)),
+            decoders: DecoderPool::default(),
+            buffers: Arc::default(),
+            tally,
+        }
+    }
+
+    /// Fills `buf` from the image, counted as file data.
+    pub(crate) fn read_image(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.tally.data_reads.add(1);
+        self.tally.data_bytes.add(buf.len() as u64);
+        self.image.read_exact_at(offset, buf)
+    }
+
+    /// A block: decoded already, decoded now, or waited for.
+    pub(crate) fn get(
+        &self,
+        slot: &Slot,
+        wanted: &BlockRef,
+        decoders: &mut Decoders,
+    ) -> Result<Arc<Decoded>> {
+        let mut is_hit = true;
+        loop {
+            let found = match slot.ask(wanted)? {
+                Answer::Decoded(decoded) => Some(decoded),
+                Answer::Ours(attempt) => {
+                    is_hit = false;
+                    Some(attempt.finish(wanted, self.read_one(wanted, decoders))?)
+                }
+                Answer::Busy(attempt) => {
+                    is_hit = false;
+                    slot.wait(wanted, attempt, &self.tally)?
+                }
+            };
+            if let Some(decoded) = found {
+                let count = if is_hit { &self.tally.hits } else { &self.tally.misses };
+                count.add(1);
+                return Ok(decoded);
+            }
+        }
+    }
+
+    /// Several blocks, neighbours read at once: those that nobody has, then those that others are at. One outcome each.
+    pub(crate) fn get_all(&self, wanted: &[WantedBlock]) -> Vec<Result<Arc<Decoded>>> {
+        self.decoders.with(|decoders| {
+            if let [(block, slot)] = wanted {
+                return vec![self.get(slot, block, decoders)];
+            }
+            let mut outcomes: Vec<Option<Result<Arc<Decoded>>>> = wanted.iter().map(|_| None).collect();
+            let mut due = Vec::new();
+            for (index, (block, slot)) in wanted.iter().enumerate() {
+                match slot.ask(block) {
+                    Ok(Answer::Decoded(decoded)) => {
+                        self.tally.hits.add(1);
+                        outcomes[index] = Some(Ok(decoded));
+                    }
+                    Ok(Answer::Ours(attempt)) => due.push(Due { block: *block, attempt, index }),
+                    Ok(Answer::Busy(_)) => {}
+                    Err(error) => outcomes[index] = Some(Err(error)),
+                }
+            }
+            self.tally.misses.add(due.len() as u64);
+            self.decode_due(due, decoders, |index, outcome| outcomes[index] = Some(outcome));
+            let mut outcomes = outcomes.into_iter();
+            let next = |(block, slot): &WantedBlock| match outcomes.next().flatten() {
+                Some(outcome) => outcome,
+                None => self.get(slot, block, decoders),
+            };
+            wanted.iter().map(next).collect()
+        })
+    }
+
+    /// Decodes blocks that nobody has wanted yet, unless somebody is at it. A failure is left for whoever wants them.
+    pub(crate) fn decode_ahead(&self, wanted: &[WantedBlock], decoders: &mut Decoders) {
+        let due = wanted.iter().enumerate().filter_map(|(index, (block, slot))| {
+            Some(Due { block: *block, attempt: slot.take_ahead(block)?, index })
+        });
+        let due: Vec<Due<'_>> = due.collect();
+        let ahead = due.iter().filter(|due| due.attempt.slot().is_ahead()).count();
+        self.tally.ahead.add(ahead as u64);
+        self.decode_due(due, decoders, |_, _| {});
+    }
+
+    /// Works off what is due, in the order of the disk.
+    fn decode_due(
+        &self,
+        mut due: Vec<Due<'_>>,
+        decoders: &mut Decoders,
+        mut done: impl FnMut(usize, Result<Arc<Decoded>>),
+    ) {
+        due.sort_by_key(|due| due.block.offset);
+        let mut due = due.into_iter().peekable();
+        let mut run: Vec<Due<'_>> = Vec::new();
+        while let Some(next) = due.next() {
+            let stored = block::stored_range(&next.block);
+            let start = run.first().map_or(stored.start, |first| first.block.offset);
+            run.push(next);
+            let goes_on = due.peek().is_some_and(|following| {
+                let following = block::stored_range(&following.block);
+                let is_near = following.start <= stored.end.saturating_add(GAP_LEN_MAX);
+                is_near && following.end.max(stored.end) - start <= RUN_LEN_MAX
+            });
+            if goes_on {
+                continue;
+            }
+            self.decode_run(std::mem::take(&mut run), decoders, &mut done);
+        }
+    }
+
+    /// Reads blocks that lie together at once, and decodes them. Where that cannot be read, each is read alone.
+    fn decode_run(
+        &self,
+        run: Vec<Due<'_>>,
+        decoders: &mut Decoders,
+        done: &mut impl FnMut(usize, Result<Arc<Decoded>>),
+    ) {
+        let start = run.first().map_or(0, |due| due.block.offset);
+        let end = run.iter().map(|due| block::stored_range(&due.block).end).max().unwrap_or(start);
+        let mut stored = None;
+        if run.len() > 1 && run.iter().all(|due| block::check(&*self.image, &due.block).is_ok()) {
+            // Checked: a run is no longer than the longest block or what runs are cut to.
+            let mut bytes = self.buffers.take((end - start) as usize);
+            bytes.resize((end - start) as usize, 0);
+            stored = self.read_image(start, &mut bytes).is_ok().then_some(bytes);
+        }
+        for Due { block, attempt, index } in run {
+            let from = (block.offset - start) as usize;
+            let bytes = stored.as_ref().and_then(|bytes| bytes.get(from..)?.get(..block.stored_len as usize));
+            let outcome = match bytes {
+                Some(bytes) => {
+                    self.counted(block::decode_kept(decoders, &block, bytes, &self.buffers), &block)
+                }
+                None => self.read_one(&block, decoders),
+            };
+            done(index, attempt.finish(&block, outcome));
+        }
+    }
+
+    fn read_one(&self, block: &BlockRef, decoders: &mut Decoders) -> Result<Decoded> {
+        block::check(&*self.image, block)?;
+        let mut stored = self.buffers.take(block.stored_len as usize);
+        stored.resize(block.stored_len as usize, 0);
+        self.read_image(block.offset, &mut stored)?;
+        if block.algorithm.is_none() {
+            return block::keep_stored(decoders, block, stored);
+        }
+        self.counted(block::decode_kept(decoders, block, &stored, &self.buffers), block)
+    }
+
+    fn counted(&self, outcome: Result<Decoded>, block: &BlockRef) -> Result<Decoded> {
+        if block.algorithm.is_some() {
+            self.tally.decoded(outcome.as_ref().map(|decoded| decoded.len()).map_err(|_| ()));
+        }
+        outcome
+    }
+}

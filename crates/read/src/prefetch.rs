@@ -1,0 +1,110 @@
+//! Threads that decode blocks before they are wanted.
+//!
+//! They are started when there is something to do for the first time, never before: whoever forks after opening an image
+//! loses none. Invariant: what waits is bounded; what is not reached in time is forgotten, for whoever wants it decodes
+//! it himself. They end when the engine does.
+
+use crate::blocks::{Blocks, WantedBlock};
+use packfs_codec::Decoders;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Runs of blocks that wait at most; more are not reached before they are wanted.
+const WAITING_MAX: usize = 256;
+
+/// See the module.
+pub(crate) struct Prefetch {
+    blocks: Arc<Blocks>,
+    thread_count: usize,
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    added: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Vec<WantedBlock>>,
+    closed: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Vec<WantedBlock>> {
+        let mut queue = self.lock();
+        loop {
+            if queue.closed {
+                return None;
+            }
+            if let Some(run) = queue.waiting.pop_front() {
+                return Some(run);
+            }
+            queue = self.added.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Prefetch {
+    /// `thread_count` threads at most; with 0, nothing is ever decoded ahead.
+    pub(crate) fn new(blocks: Arc<Blocks>, thread_count: usize) -> Self {
+        Prefetch { blocks, thread_count, shared: Arc::default(), threads: Mutex::default() }
+    }
+
+    /// Whether anything is decoded ahead.
+    pub(crate) fn is_on(&self) -> bool {
+        self.thread_count > 0
+    }
+
+    /// Has blocks decoded that lie together.
+    pub(crate) fn add(&self, run: Vec<WantedBlock>) {
+        if run.is_empty() || !self.is_on() {
+            return;
+        }
+        let mut queue = self.shared.lock();
+        queue.waiting.push_back(run);
+        if queue.waiting.len() > WAITING_MAX {
+            queue.waiting.pop_front();
+        }
+        drop(queue);
+        self.shared.added.notify_one();
+        self.start();
+    }
+
+    /// Starts the threads, unless they run. If the system gives none, nothing is decoded ahead.
+    fn start(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        while threads.len() < self.thread_count {
+            let (blocks, shared) = (Arc::clone(&self.blocks), Arc::clone(&self.shared));
+            let work = move || {
+                let mut decoders = Decoders::new();
+                while let Some(run) = shared.next() {
+                    blocks.decode_ahead(&run, &mut decoders);
+                }
+            };
+            match std::thread::Builder::new().name("packfs-ahead".into()).spawn(work) {
+                Ok(thread) => threads.push(thread),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Drop for Prefetch {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.added.notify_all();
+        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A panic there has let all who wait go on; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}

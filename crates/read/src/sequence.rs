@@ -1,0 +1,103 @@
+//! What one reader of a file will want next, learned from what it has read.
+//!
+//! Pure: positions in, ranges out. A reader that goes on where it stopped is read ahead for, farther each time; one that
+//! jumps is not. Reads may come a little out of order, as those of a kernel do that reads ahead itself.
+
+use std::ops::Range;
+
+/// What is read ahead first.
+const WINDOW_MIN: u64 = 128 << 10;
+/// A read that starts no farther than this from where the reader was goes on.
+const SLACK: u64 = 128 << 10;
+/// A first read of this length, from the start of a file, is taken for the beginning of more.
+const FIRST_LEN_MIN: u64 = 16 << 10;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sequence {
+    /// Where the reader is.
+    next: u64,
+    /// Up to where blocks were asked for.
+    ahead: u64,
+    /// How far ahead of the reader blocks are asked for; 0: it jumps.
+    window: u64,
+}
+
+impl Sequence {
+    /// Hears of a read of `len` bytes at `offset`; says what to decode ahead, at most `window_max` behind it.
+    pub(crate) fn read(&mut self, offset: u64, len: u64, file_len: u64, window_max: u64) -> Range<u64> {
+        let end = offset.saturating_add(len);
+        let is_first = self.next == 0 && offset == 0;
+        let goes_on = offset <= self.next.saturating_add(SLACK) && end.saturating_add(SLACK) >= self.next;
+        if is_first {
+            self.window = if len >= FIRST_LEN_MIN { WINDOW_MIN } else { 0 };
+        } else if !goes_on {
+            *self = Sequence { next: end, ahead: end, window: 0 };
+            return 0..0;
+        }
+        self.next = self.next.max(end);
+        self.ahead = self.ahead.max(self.next);
+        // What is left ahead lasts a while: several blocks at once, not one by one.
+        if !is_first && self.ahead - self.next > self.window / 2 {
+            return 0..0;
+        }
+        if !is_first {
+            self.window = (self.window * 2).max(WINDOW_MIN);
+        }
+        self.window = self.window.min(window_max);
+        let start = self.ahead;
+        self.ahead = self.next.saturating_add(self.window).min(file_len).max(start);
+        start..self.ahead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE_LEN: u64 = 10 << 20;
+    const MAX: u64 = 1 << 20;
+
+    #[test]
+    fn a_reader_that_goes_on_is_read_ahead_for_farther_each_time_and_never_twice() {
+        let mut sequence = Sequence::default();
+        let (mut covered, mut longest) = (0, 0);
+        for offset in (0..FILE_LEN).step_by(64 << 10) {
+            let range = sequence.read(offset, 64 << 10, FILE_LEN, MAX);
+            if !range.is_empty() {
+                assert!(range.start >= covered && range.end <= FILE_LEN);
+                covered = range.end;
+            }
+            longest = longest.max(covered.saturating_sub(offset + (64 << 10)));
+        }
+        assert_eq!((covered, longest), (FILE_LEN, MAX));
+    }
+
+    #[test]
+    fn reads_that_come_a_little_out_of_order_go_on() {
+        let mut sequence = Sequence::default();
+        sequence.read(0, 128 << 10, FILE_LEN, MAX);
+        sequence.read(256 << 10, 128 << 10, FILE_LEN, MAX);
+        sequence.read(128 << 10, 128 << 10, FILE_LEN, MAX);
+        assert!(sequence.window >= 256 << 10, "{sequence:?}");
+        assert_eq!(sequence.next, 384 << 10);
+    }
+
+    #[test]
+    fn a_reader_that_jumps_is_not_read_ahead_for() {
+        let mut sequence = Sequence::default();
+        for step in 0..100_u64 {
+            let offset = (step * 7_919 + 13) % 10 * (1 << 20) + 5000;
+            assert!(sequence.read(offset, 4096, FILE_LEN, MAX).is_empty(), "{sequence:?}");
+        }
+    }
+
+    #[test]
+    fn figures_at_the_end_of_all_numbers_overflow_nothing() {
+        let mut sequence = Sequence::default();
+        for (offset, len) in [(u64::MAX, u64::MAX), (u64::MAX - 5, 10), (0, u64::MAX), (u64::MAX, 0)] {
+            let range = sequence.read(offset, len, u64::MAX, u64::MAX);
+            assert!(range.start <= range.end);
+        }
+    }
+}

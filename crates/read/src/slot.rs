@@ -1,0 +1,195 @@
+//! One place of the image and what it decodes to: decoded by one reader, while all others who want it wait.
+//!
+//! Invariant: at most one attempt is under way at a time; whoever waits for an attempt gets its outcome, success or
+//! failure, and a failure is forgotten with it: the next one who asks tries again. What is wanted of a place may differ
+//! (prefixes of several lengths): the longest that was decoded is kept and answers for the shorter ones.
+
+use crate::block::{self, Decoded, Place};
+use crate::counters::Tally;
+use packfs_core::{BlockRef, Error, Result};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Nobody has wanted the block, nor asked for it ahead.
+const UNKNOWN: u8 = 0;
+/// Asked for ahead of need.
+const AHEAD: u8 = 1;
+/// Wanted.
+const WANTED: u8 = 2;
+
+/// See the module.
+pub(crate) struct Slot {
+    place: Place,
+    /// How the block came to be known.
+    interest: AtomicU8,
+    /// Bytes that were used, those used several times counted each time.
+    used_len: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    decoded: Option<Arc<Decoded>>,
+    /// Whether somebody is at it.
+    busy: bool,
+    /// Attempts so far.
+    attempt: u64,
+    /// What was wanted in the last attempt, and why it was not had.
+    failed: Option<(u64, BlockRef, Error)>,
+}
+
+/// What a slot answers at once.
+pub(crate) enum Answer<'a> {
+    /// Here it is.
+    Decoded(Arc<Decoded>),
+    /// Nobody is at it: whoever has this must decode.
+    Ours(Attempt<'a>),
+    /// Somebody is at it: to be asked for with [`Slot::wait`].
+    Busy(u64),
+}
+
+impl Slot {
+    pub(crate) fn new(place: Place) -> Self {
+        Slot {
+            place,
+            interest: AtomicU8::new(UNKNOWN),
+            used_len: AtomicU64::new(0),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The block, or who is to decode it; never waits.
+    ///
+    /// Errors: `Corrupt` if it is decoded, but not of the length that is wanted.
+    pub(crate) fn ask(&self, wanted: &BlockRef) -> Result<Answer<'_>> {
+        let mut state = self.lock();
+        if let Some(decoded) = state.answer(wanted)? {
+            return Ok(Answer::Decoded(decoded));
+        }
+        if state.busy {
+            return Ok(Answer::Busy(state.attempt));
+        }
+        Ok(Answer::Ours(self.begin(&mut state)))
+    }
+
+    fn begin(&self, state: &mut State) -> Attempt<'_> {
+        state.busy = true;
+        state.attempt += 1;
+        Attempt { slot: self, is_open: true }
+    }
+
+    /// The block, after somebody else's attempt. `None`: that came to nothing for this block, ask again.
+    pub(crate) fn wait(
+        &self,
+        wanted: &BlockRef,
+        attempt: u64,
+        tally: &Tally,
+    ) -> Result<Option<Arc<Decoded>>> {
+        let start = Instant::now();
+        let mut state = self.lock();
+        while state.busy && state.attempt == attempt {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        tally.waited(start);
+        match &state.failed {
+            Some((failed, block, error)) if *failed == attempt && block == wanted => Err(error.clone()),
+            _ => state.answer(wanted),
+        }
+    }
+
+    /// Takes the block to decode it ahead of need. `None` if it is decoded, or somebody is at it.
+    pub(crate) fn take_ahead(&self, wanted: &BlockRef) -> Option<Attempt<'_>> {
+        let mut state = self.lock();
+        let idle = !state.busy && matches!(state.answer(wanted), Ok(None));
+        idle.then(|| self.begin(&mut state))
+    }
+
+    /// Says that somebody asks for the block ahead of need; whether this is the first time that anybody asks for it.
+    pub(crate) fn ask_ahead(&self) -> bool {
+        self.interest.compare_exchange(UNKNOWN, AHEAD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Says that the block is wanted now; whether this is the first time.
+    pub(crate) fn want(&self, tally: &Tally) -> bool {
+        if self.interest.load(Ordering::Relaxed) == WANTED {
+            return false;
+        }
+        let before = self.interest.swap(WANTED, Ordering::Relaxed);
+        if before == AHEAD && self.is_decoded() {
+            tally.ahead_used.add(1);
+        }
+        before != WANTED
+    }
+
+    /// Whether it was asked for ahead of need, and nobody has needed it yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.interest.load(Ordering::Relaxed) == AHEAD
+    }
+
+    /// Whether anything of it is decoded.
+    pub(crate) fn is_decoded(&self) -> bool {
+        self.lock().decoded.is_some()
+    }
+
+    /// Says that `len` of `total` bytes were used and will hardly be needed again; whether they were the last.
+    pub(crate) fn use_up(&self, len: u64, total: u64) -> bool {
+        let before = self.used_len.fetch_add(len, Ordering::Relaxed);
+        before < total && before.saturating_add(len) >= total
+    }
+}
+
+impl State {
+    /// What is decoded already, if that is enough.
+    fn answer(&self, wanted: &BlockRef) -> Result<Option<Arc<Decoded>>> {
+        let Some(decoded) = &self.decoded else { return Ok(None) };
+        Ok(block::is_enough(decoded, wanted)?.then(|| Arc::clone(decoded)))
+    }
+}
+
+/// The right and the duty to decode a block. Dropped without an outcome (a panic), it lets the others try.
+pub(crate) struct Attempt<'a> {
+    slot: &'a Slot,
+    is_open: bool,
+}
+
+impl<'a> Attempt<'a> {
+    /// What is to be decoded.
+    pub(crate) fn slot(&self) -> &'a Slot {
+        self.slot
+    }
+
+    /// Hands the outcome to all who wait.
+    pub(crate) fn finish(mut self, wanted: &BlockRef, outcome: Result<Decoded>) -> Result<Arc<Decoded>> {
+        self.is_open = false;
+        let outcome = outcome.map(Arc::new);
+        let mut state = self.slot.lock();
+        state.busy = false;
+        match &outcome {
+            Ok(decoded) => (state.decoded, state.failed) = (Some(Arc::clone(decoded)), None),
+            Err(error) => state.failed = Some((state.attempt, *wanted, error.clone())),
+        }
+        drop(state);
+        self.slot.changed.notify_all();
+        outcome
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.slot.lock().busy = false;
+            self.slot.changed.notify_all();
+        }
+    }
+}
