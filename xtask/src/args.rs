@@ -14,6 +14,15 @@ impl Args {
         Self { words: words.collect() }
     }
 
+    /// Takes `word` if it is the first and tells whether it was there.
+    pub fn first_word(&mut self, word: &str) -> bool {
+        let is_there = self.words.first().is_some_and(|first| first == word);
+        if is_there {
+            self.words.remove(0);
+        }
+        is_there
+    }
+
     /// Takes `--name` and tells whether it was there.
     pub fn switch(&mut self, name: &str) -> bool {
         let before = self.words.len();
@@ -88,6 +97,13 @@ mod tests {
         assert_eq!(args.list("--codecs").unwrap(), ["gzip", "zstd"]);
         assert!(args.switch("--quick"));
         assert_eq!(args.finish().unwrap(), ["pack"]);
+    }
+
+    #[test]
+    fn takes_a_word_only_where_it_stands_first() {
+        let mut args = args("read unpack read");
+        assert!(args.first_word("read") && !args.first_word("read"));
+        assert_eq!(args.finish().unwrap(), ["unpack", "read"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod content;
 mod judge;
 mod machine;
 mod measure;
+pub mod read;
 mod report;
 mod scratch;
 mod session;
@@ -21,6 +22,7 @@ use crate::rivals::Packfs;
 
 pub const HELP: &str = "\
 Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
+       cargo xtask bench read [WORK...] [OPTIONS]     unpack, tar and mounts: see `bench read --help`
 
   --runs N            measured runs of each, after one that warms up [5]
   --formats A,B       only these: squashfs erofs
@@ -47,6 +49,9 @@ struct Options {
 }
 
 pub fn run(mut args: args::Args) -> Result<()> {
+    if args.first_word("read") {
+        return read::run(args);
+    }
     let rivals_only = args.switch("--rivals-only");
     let program = args.option("--packfs")?.map(PathBuf::from);
     let options = options(args)?;

@@ -14,6 +14,8 @@ use crate::failure::{Failure, Result};
 use crate::table::Table;
 use crate::{args, workspace};
 
+pub use pieces::LARGE_NAME;
+pub use random::Random;
 pub use stamp::Counts;
 
 pub const HELP: &str = "\
@@ -24,6 +26,7 @@ Usage: cargo xtask corpus [--refresh] [NAME...]
   small100k   100,000 files of 100 bytes to 16 KiB in 1,000 folders, pieces of the Debian root's files
   releases    the Debian roots of bullseye, bookworm and trixie in three folders of one tree
   same60k     60,000 different files of 2,000 bytes each in 60 folders, pieces of the same files
+  large       one file of 500 MiB, pieces of 4 KiB to 4 MiB of the same files
 
 Without names all are made. --refresh makes them anew.";
 
@@ -35,12 +38,13 @@ pub enum Corpus {
     Small100k,
     Same60k,
     Releases,
+    Large,
 }
 
 impl Corpus {
     /// In an order in which each can be made from those before it.
-    pub const ALL: [Self; 5] =
-        [Self::Debian, Self::DebianTar, Self::Small100k, Self::Same60k, Self::Releases];
+    pub const ALL: [Self; 6] =
+        [Self::Debian, Self::DebianTar, Self::Small100k, Self::Same60k, Self::Releases, Self::Large];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -49,6 +53,7 @@ impl Corpus {
             Self::Small100k => "small100k",
             Self::Same60k => "same60k",
             Self::Releases => "releases",
+            Self::Large => "large",
         }
     }
 
@@ -62,6 +67,11 @@ impl Corpus {
 
     pub fn path(self) -> PathBuf {
         workspace::corpora().join(self.name())
+    }
+
+    /// The note that says it is complete, written when it was made.
+    pub fn stamp_path(self) -> PathBuf {
+        stamp::path(self)
     }
 
     /// What it holds, making it first if it is not there.
@@ -85,6 +95,7 @@ impl Corpus {
             Self::DebianTar => debian::make_tar(&Self::Debian.path(), &self.path())?,
             Self::Small100k => pieces::make_small(&Self::Debian.path(), &self.path())?,
             Self::Same60k => pieces::make_same(&Self::Debian.path(), &self.path())?,
+            Self::Large => pieces::make_large(&Self::Debian.path(), &self.path())?,
         }
         let counts = Counts::of(&self.path())?;
         stamp::write(self, counts)?;

@@ -13,10 +13,13 @@ mod debian;
 mod failure;
 mod kernels;
 mod licences;
+mod load;
 mod metadata;
+mod mounts;
 mod peers;
 mod rivals;
 mod shell;
+mod stress;
 mod table;
 mod workspace;
 
@@ -32,7 +35,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 7] = [
+const VERBS: [Verb; 9] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "check-layers",
@@ -70,6 +73,18 @@ const VERBS: [Verb; 7] = [
         help: bench::HELP,
         run: bench::run,
     },
+    Verb {
+        name: "stress-mount",
+        about: "compare mounts with their source from many processes for minutes, then kill the program",
+        help: stress::HELP,
+        run: stress::run,
+    },
+    Verb {
+        name: "load",
+        about: "read a tree in one of the ways that are measured",
+        help: load::HELP,
+        run: load::run,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -95,7 +110,8 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
     if args.switch("--help") || args.switch("-h") {
-        println!("{}\n\n{}", verb.about, verb.help);
+        let suite = verb.name == "bench" && args.first_word("read");
+        println!("{}\n\n{}", verb.about, if suite { bench::read::HELP } else { verb.help });
         return Ok(());
     }
     (verb.run)(args)

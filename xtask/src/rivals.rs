@@ -3,11 +3,13 @@
 //! A file tells how its program is asked to do a task, and which version it is. What is measured, and how often, is
 //! decided elsewhere.
 
+mod erofsfuse;
 mod fsck_erofs;
 mod mkfs_erofs;
 mod mksquashfs;
 mod packfs;
 mod sqfs2tar;
+mod squashfuse_ll;
 mod unsquashfs;
 
 use std::ffi::OsString;
@@ -16,11 +18,13 @@ use std::path::{Path, PathBuf};
 use crate::failure::Result;
 use crate::peers;
 
+pub use erofsfuse::ErofsFuse;
 pub use fsck_erofs::FsckErofs;
 pub use mkfs_erofs::MkfsErofs;
 pub use mksquashfs::Mksquashfs;
 pub use packfs::Packfs;
 pub use sqfs2tar::Sqfs2tar;
+pub use squashfuse_ll::SquashfuseLl;
 pub use unsquashfs::Unsquashfs;
 
 /// A format of images.
@@ -101,6 +105,11 @@ pub enum Task {
     Tar {
         image: PathBuf,
         jobs: usize,
+    },
+    /// By FUSE, until it is unmounted.
+    Mount {
+        image: PathBuf,
+        dir: PathBuf,
     },
 }
 

@@ -8,13 +8,16 @@ use crate::workspace;
 /// What the largest case needs: a few images and two unpacked trees.
 const ROOM: u64 = 2 << 30;
 
-const PREFIX: &str = "packfs-bench-";
+/// What our folders are called, before the id of their process.
+pub const PREFIX: &str = "packfs-bench-";
 
 /// A folder of our own, removed when done.
 pub struct Scratch {
     pub dir: PathBuf,
     /// Type and place, for the report.
     pub description: String,
+    /// Whether what lies here is in memory anyway.
+    pub is_memory: bool,
 }
 
 impl Scratch {
@@ -32,8 +35,10 @@ impl Scratch {
         remove_left_over(parent)?;
         let dir = parent.join(format!("{PREFIX}{}", std::process::id()));
         workspace::make_dir(&dir)?;
-        let description = format!("{} ({})", parent.display(), kind_of(parent));
-        Ok(Self { dir, description })
+        let is_memory = is_tmpfs(parent);
+        let kind = if is_memory { "tmpfs" } else { "no tmpfs: the disk is measured too" };
+        let description = format!("{} ({kind})", parent.display());
+        Ok(Self { dir, description, is_memory })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -65,8 +70,6 @@ impl Drop for Scratch {
 /// Linux `magic.h`: TMPFS_MAGIC.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
-fn kind_of(path: &Path) -> &'static str {
-    let is_tmpfs =
-        rustix::fs::statfs(path).is_ok_and(|stat| i128::from(stat.f_type) == i128::from(TMPFS_MAGIC));
-    if is_tmpfs { "tmpfs" } else { "no tmpfs: the disk is measured too" }
+fn is_tmpfs(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|stat| i128::from(stat.f_type) == i128::from(TMPFS_MAGIC))
 }

@@ -96,7 +96,8 @@ impl Rivals {
 
 pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
     let rivals = Rivals::find()?;
-    let corpora = ensure_corpora(&options.cases)?;
+    let used = |corpus: &Corpus| options.cases.iter().any(|case| case.corpus == *corpus);
+    let corpora = ensure(Corpus::ALL.into_iter().filter(used).collect())?;
     let scratch = Scratch::new(options.scratch.as_deref())?;
     let load_before = machine::load();
     let mut images = Images { scratch: &scratch, rivals: &rivals, jobs: options.jobs, made: HashMap::new() };
@@ -137,9 +138,7 @@ pub fn run(options: &Options, packfs: Option<&Packfs>) -> Result<Session> {
 }
 
 /// Makes the corpora that are missing, in another process: measuring needs this one small.
-fn ensure_corpora(cases: &[Case]) -> Result<Vec<(Corpus, Counts)>> {
-    let used = |corpus: &Corpus| cases.iter().any(|case| case.corpus == *corpus);
-    let needed: Vec<_> = Corpus::ALL.into_iter().filter(used).collect();
+pub fn ensure(needed: Vec<Corpus>) -> Result<Vec<(Corpus, Counts)>> {
     let program =
         std::env::current_exe().map_err(|error| Failure::new(format!("cannot find myself: {error}")))?;
     let names = needed.iter().map(|corpus| corpus.name());

@@ -1,6 +1,6 @@
-//! Trees of many small files, each a piece of a real tree's files.
+//! Trees of pieces of a real tree's files: many small ones, or a single large one.
 //!
-//! Both trees depend on nothing but the contents of the real one: order, cuts, names and times are fixed.
+//! All depend on nothing but the contents of the real one: order, cuts, names and times are fixed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -39,6 +39,34 @@ pub fn make_same(tree: &Path, path: &Path) -> Result<()> {
             }
         }
     })
+}
+
+/// What the corpus of one file calls it.
+pub const LARGE_NAME: &str = "large.bin";
+const LARGE_LEN: u64 = 500 << 20;
+
+/// One file, much larger than any cache of decoded blocks should be.
+pub fn make_large(tree: &Path, path: &Path) -> Result<()> {
+    let pool = read_files(tree)?;
+    let mut random = Random::new(500);
+    let made = path.with_extension("new");
+    workspace::remove_dir(&made)?;
+    workspace::make_dir(&made)?;
+    let file = made.join(LARGE_NAME);
+    let mut written = 0;
+    let mut fill = || {
+        let mut opened = File::create(&file)?;
+        while written < LARGE_LEN {
+            let len = random.file_len(256 << 10, 4 << 10, 4 << 20).min(LARGE_LEN - written);
+            let piece = cut(&pool, &mut random, len);
+            opened.write_all(piece)?;
+            written += piece.len() as u64;
+        }
+        opened.set_modified(SystemTime::UNIX_EPOCH + MADE_AT)
+    };
+    fill().map_err(|error| Failure::io("write", &file, error))?;
+    workspace::remove_dir(path)?;
+    std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
 }
 
 /// Writes `count` files; `piece` gives the contents of each, `name` its path.

@@ -52,7 +52,7 @@ fn is_first_name(meta: &Metadata, linked: &mut std::collections::HashSet<(u64, u
     meta.nlink() == 1 || linked.insert((meta.dev(), meta.ino()))
 }
 
-fn path(corpus: Corpus) -> PathBuf {
+pub fn path(corpus: Corpus) -> PathBuf {
     workspace::corpora().join(format!("{}.json", corpus.name()))
 }
 

@@ -1,7 +1,7 @@
 //! packfs itself, as its own program: what users run is what is measured.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Format, Rival, Sharing, Task, words};
@@ -20,6 +20,11 @@ impl Packfs {
         cargo.args(["build", "--release", "--quiet", "--package", "packfs-cli"]);
         shell::run(cargo.current_dir(workspace::root()))?;
         Self::at(metadata::Workspace::read()?.target_directory.join("release/packfs"))
+    }
+
+    /// The words that undo a mount, whatever became of its process.
+    pub fn unmount_command(&self, dir: &Path) -> Vec<OsString> {
+        words(&[self.program.clone().into_os_string()], &[&"umount", &dir])
     }
 
     /// Takes a program that is already there.
@@ -63,6 +68,9 @@ impl Rival for Packfs {
             }
             Task::Unpack { image, dir, jobs } => {
                 words(&program, &[&"unpack", image, dir, &"--jobs", &jobs.to_string(), &"--quiet"])
+            }
+            Task::Mount { image, dir } => {
+                words(&program, &[&"mount", &"--fuse", &"--foreground", image, dir])
             }
             Task::Tar { image, jobs } => words(&program, &[&"tar", image, &"--jobs", &jobs.to_string()]),
         })
