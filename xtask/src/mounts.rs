@@ -18,7 +18,7 @@ use crate::rivals::{Format, Rival, Task};
 use crate::shell;
 use daemon::Daemon;
 
-pub use cleanup::{clean_up_on_signals, remove_on_signals, unmount_left_over};
+pub use cleanup::{clean_up_on_signals, left_over, remove_on_signals, unmount_left_over};
 pub use table::is_mount_point;
 
 /// How long a program may take until its mount answers.

@@ -46,7 +46,8 @@ pub fn clean_up_on_signals() -> Result<()> {
             let made = made();
             made.mounts.iter().for_each(|dir| detach_all(dir));
             for dir in made.dirs.iter().filter(|dir| table::below(dir).is_empty()) {
-                let _ = std::fs::remove_dir_all(dir);
+                // A control group holds files that only go with it.
+                let _ = std::fs::remove_dir_all(dir).or_else(|_| std::fs::remove_dir(dir));
             }
             std::process::exit(128 + signal);
         }
@@ -56,18 +57,39 @@ pub fn clean_up_on_signals() -> Result<()> {
 
 /// Unmounts what is mounted below folders `PREFIX-ID` of `parent` whose process is gone.
 pub fn unmount_left_over(parent: &Path, prefix: &str) {
-    let Ok(entries) = std::fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
+    left_over(parent, prefix).iter().for_each(|dir| detach_all(dir));
+}
+
+/// Folders `PREFIX-ID` of `parent` whose process is gone.
+pub fn left_over(parent: &Path, prefix: &str) -> Vec<PathBuf> {
+    let is_left_over = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let process = name.strip_prefix(prefix).and_then(|id| id.parse::<u32>().ok());
-        if process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
-            detach_all(&entry.path());
-        }
-    }
+        process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
+    };
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(is_left_over).collect()
 }
 
 fn detach_all(dir: &Path) {
     for point in table::below(dir) {
         let _ = rustix::mount::unmount(&point, UnmountFlags::DETACH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_folders_of_processes_that_are_gone() {
+        let parent = std::env::temp_dir().join(format!("xtask-left-over-{}", std::process::id()));
+        // No process has so high an id: the kernel allows 2^22.
+        for name in [format!("x-{}", std::process::id()), "x-4294967295".to_owned(), "x-y".to_owned()] {
+            std::fs::create_dir_all(parent.join(name)).unwrap();
+        }
+        let found = left_over(&parent, "x-");
+        std::fs::remove_dir_all(&parent).unwrap();
+        assert_eq!(found, [parent.join("x-4294967295")]);
     }
 }

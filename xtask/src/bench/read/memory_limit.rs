@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::bench::scratch::PREFIX;
 use crate::failure::{Failure, Result};
+use crate::mounts;
 
 /// For decoded blocks, page cache and the programs themselves.
 pub const LEN_MAX: u64 = 256 << 20;
@@ -25,14 +27,22 @@ impl MemoryLimit {
     pub fn new() -> Result<Self> {
         let mut tried = vec![];
         for (parent, file) in PLACES {
-            let dir = Path::new(parent).join(format!("packfs-bench-{}", std::process::id()));
+            let parent = Path::new(parent);
+            for dir in mounts::left_over(parent, PREFIX) {
+                // Whoever is still in it keeps it.
+                let _ = std::fs::remove_dir(dir);
+            }
+            let dir = parent.join(format!("{PREFIX}{}", std::process::id()));
             if std::fs::create_dir(&dir).is_err() {
                 continue;
             }
             let limit = Self { dir };
             let path = limit.dir.join(file);
             match path.exists().then(|| std::fs::write(&path, LEN_MAX.to_string())) {
-                Some(Ok(())) => return Ok(limit),
+                Some(Ok(())) => {
+                    mounts::remove_on_signals(&limit.dir);
+                    return Ok(limit);
+                }
                 Some(Err(error)) => tried.push(format!("{}: {error}", path.display())),
                 None => tried.push(format!("{}: not there", path.display())),
             }

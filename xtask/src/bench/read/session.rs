@@ -86,9 +86,10 @@ impl Bench<'_> {
     pub fn run(&self, cases: &[MountCase]) -> Result<Session> {
         let fuse = Fuse { squashfuse_ll: SquashfuseLl::find(), erofsfuse: ErofsFuse::find() };
         let images = Images::new(self.jobs)?;
-        let limit = MemoryLimit::new();
-        let mut session = Session { memory: memory(&limit), ..Session::default() };
-        let limit = limit.ok();
+        let limit = cases.iter().any(|case| case.workload.is_of_large_file()).then(MemoryLimit::new);
+        let memory = limit.as_ref().map_or_else(|| "not limited".to_owned(), memory);
+        let mut session = Session { memory, ..Session::default() };
+        let limit = limit.and_then(Result::ok);
         // One image after the other: copying them is not free.
         for case in in_order_of_images(cases) {
             let contestants = self.contestants(&fuse, &case, &mut session);
