@@ -1,10 +1,12 @@
 //! Options that several verbs have, and what they mean.
 
+use crate::json;
 use crate::progress::Bars;
 use crate::text;
 use packfs::sink::Pattern;
 use packfs::{OpenOptions, Opened, Result};
 use std::ffi::OsString;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -22,13 +24,42 @@ pub struct ImageInput {
     /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
     #[arg(long, value_name = "FILE")]
     pub device: Vec<PathBuf>,
+
+    /// Say at the end what reading cost: a JSON object on standard error
+    #[arg(long)]
+    pub stats: bool,
 }
 
 impl ImageInput {
     /// Opens the image, to be decoded on so many threads (0: all processors).
-    pub fn open(&self, jobs: usize) -> Result<Opened> {
+    pub fn open(&self, jobs: usize) -> Result<Costed> {
         let options = OpenOptions::new().offset(self.offset).jobs(jobs);
-        self.device.iter().fold(options, OpenOptions::device).open(&self.image)
+        let opened = self.device.iter().fold(options, OpenOptions::device).open(&self.image)?;
+        Ok(Costed { opened, is_told: self.stats })
+    }
+}
+
+/// An opened image that tells at its end what reading it has cost, if that is wanted.
+pub struct Costed {
+    opened: Opened,
+    is_told: bool,
+}
+
+impl Deref for Costed {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.opened
+    }
+}
+
+impl Drop for Costed {
+    fn drop(&mut self) {
+        if self.is_told {
+            let counters = self.opened.counters().rows().into_iter();
+            let object: json::Object = counters.map(|(name, count)| (name.into(), count.into())).collect();
+            anstream::eprintln!("{}", json::Value::Object(object));
+        }
     }
 }
 

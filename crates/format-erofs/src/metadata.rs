@@ -14,7 +14,7 @@ const WINDOW_LEN: u64 = 16 << 10;
 /// 256 windows of 16 KiB make 4 MiB.
 const WINDOW_COUNT: u64 = 256;
 
-type Slot = Option<(u64, Arc<[u8]>)>;
+type Slot = Option<(u64, Arc<Vec<u8>>)>;
 
 /// Windows by number; each has one slot that it shares with others.
 pub(crate) struct Windows(Vec<Mutex<Slot>>);
@@ -30,12 +30,12 @@ impl Windows {
         self.0.get((number % WINDOW_COUNT) as usize)
     }
 
-    fn get(&self, number: u64) -> Option<Arc<[u8]>> {
+    fn get(&self, number: u64) -> Option<Arc<Vec<u8>>> {
         let slot = self.slot(number)?.lock().unwrap_or_else(PoisonError::into_inner);
         slot.as_ref().filter(|(found, _)| *found == number).map(|(_, bytes)| Arc::clone(bytes))
     }
 
-    fn put(&self, number: u64, bytes: &Arc<[u8]>) {
+    fn put(&self, number: u64, bytes: &Arc<Vec<u8>>) {
         if let Some(slot) = self.slot(number) {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, Arc::clone(bytes)));
         }
@@ -44,7 +44,7 @@ impl Windows {
 
 impl Reader {
     /// The window that holds `at`, and where it starts. It may end early, at the end of what there is.
-    pub(crate) fn window(&self, at: u64) -> Result<(u64, Arc<[u8]>)> {
+    pub(crate) fn window(&self, at: u64) -> Result<(u64, Arc<Vec<u8>>)> {
         let number = at / WINDOW_LEN;
         let start = number * WINDOW_LEN;
         if let Some(bytes) = self.windows.get(number) {
@@ -53,7 +53,7 @@ impl Reader {
         let mut bytes = vec![0; WINDOW_LEN as usize];
         let len = self.read_space(start, &mut bytes)?;
         bytes.truncate(len);
-        let bytes: Arc<[u8]> = bytes.into();
+        let bytes = Arc::new(bytes);
         self.windows.put(number, &bytes);
         Ok((start, bytes))
     }

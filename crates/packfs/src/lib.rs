@@ -27,10 +27,12 @@
 //! assert_eq!(image.format().name(), "squashfs");
 //! assert_eq!(image.read("etc/os-release")?, b"NAME=example\n");
 //!
-//! let loaded = image.load(&packfs::Silent)?;
-//! let mut walk = loaded.tree.walk();
-//! while let Some((path, node)) = walk.next() {
-//!     println!("{path} {:?}", loaded.tree.node(node).kind.file_type());
+//! let mut release = image.open_file("etc/os-release")?; // Read, Seek, and read_at from any thread
+//! std::io::copy(&mut release, &mut std::io::stdout()).unwrap();
+//!
+//! for entry in image.walk() {
+//!     let entry = entry?;
+//!     println!("{} {:?}", entry.path, entry.inode.kind);
 //! }
 //!
 //! image.unpack(dir.path().join("out"))?;
@@ -43,17 +45,19 @@
 //! full disk. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is watched and
 //! stopped through [`Progress`].
 //!
-//! This crate owns [`Opened`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
+//! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
 #![forbid(unsafe_code)]
 
 mod detect;
 mod opened;
 mod packing;
 mod resolve;
+mod walk;
 
 pub use detect::Source;
 pub use opened::{OpenOptions, Opened, open};
 pub use packing::{MadeAt, Pack, pack};
+pub use walk::{Walk, Walked};
 
 pub use packfs_core::{
     BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind,
@@ -62,6 +66,7 @@ pub use packfs_core::{
     ResultExt, Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, escaped,
 };
 pub use packfs_pack::PackReport;
+pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.
 pub mod codec {

@@ -1,12 +1,13 @@
 //! An image that was opened: what is in it, and everything that can be done with it.
 
 use crate::resolve::{LastLink, resolve};
+use crate::walk::Walk;
 use packfs_core::{
     Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, Progress, Result, ResultExt, Silent,
     Volume,
 };
 use packfs_image::{FileImage, SliceImage};
-use packfs_read::{LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
+use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,20 @@ impl OpenOptions {
         self
     }
 
+    /// Decoded bytes that are kept for whoever reads the same again; 32 MiB if not given.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.read.cache_bytes = bytes;
+        self
+    }
+
+    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache; 0: none.
+    #[must_use]
+    pub fn readahead_bytes(mut self, bytes: u64) -> Self {
+        self.read.readahead_bytes = bytes;
+        self
+    }
+
     /// Opens a file or block device.
     ///
     /// Errors: as [`open`].
@@ -92,18 +107,41 @@ impl OpenOptions {
                 Error::unsupported("image", format!("{} is of no format that packfs reads", image.name()));
             return Err(error.hint(format!("packfs reads {}", known.join(", "))));
         };
+        let counted = CountedImage::new(Arc::clone(&image));
         let mut devices: Vec<Arc<dyn Image>> = Vec::new();
         for path in &self.devices {
-            devices.push(Arc::new(FileImage::open(path)?));
+            devices.push(counted.beside(Arc::new(FileImage::open(path)?)));
         }
-        let volume = format.open_with_devices(Arc::clone(&image), devices)?;
+        let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
         let volume: Arc<dyn Volume> = Arc::from(volume);
-        let engine = ReadEngine::new(Arc::clone(&image), Arc::clone(&volume), self.read.clone());
+        let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
         Ok(Opened { image, format, volume, engine })
     }
 }
 
-/// An opened image. May be shared between threads.
+/// An opened image. May be shared between threads: all methods take `&self`, and what one thread has decoded serves all.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let (source, path) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+/// # std::fs::create_dir_all(&source).unwrap();
+/// # std::fs::write(source.join("a"), "1").unwrap();
+/// # packfs::pack(&source, &path).run()?;
+/// use std::sync::Arc;
+///
+/// let image = Arc::new(packfs::open(&path)?);
+/// let threads: Vec<_> = (0..4)
+///     .map(|_| {
+///         let image = Arc::clone(&image);
+///         std::thread::spawn(move || image.read("a"))
+///     })
+///     .collect();
+/// for thread in threads {
+///     assert_eq!(thread.join().unwrap()?, b"1");
+/// }
+/// assert!(image.counters().decodes <= 1);
+/// # Ok::<(), packfs::Error>(())
+/// ```
 pub struct Opened {
     image: Arc<dyn Image>,
     format: &'static dyn Format,
@@ -130,6 +168,70 @@ impl Opened {
     /// What decodes its files.
     pub fn engine(&self) -> &Arc<ReadEngine> {
         &self.engine
+    }
+
+    /// What reading has cost since the image was opened.
+    pub fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    /// Everything in the image, the root first, each directory before what is in it, in stored order. Only the directories
+    /// on the way are held in memory. After an error, the walk goes on with what does not depend on it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (source, path) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+    /// # std::fs::create_dir_all(source.join("etc")).unwrap();
+    /// # std::fs::write(source.join("etc/hosts"), "127.0.0.1 localhost\n").unwrap();
+    /// # packfs::pack(&source, &path).run()?;
+    /// let image = packfs::open(&path)?;
+    /// let mut paths = Vec::new();
+    /// for entry in image.walk() {
+    ///     let entry = entry?;
+    ///     paths.push(format!("{} {}", entry.path, entry.inode.kind.file_type().word()));
+    /// }
+    /// assert_eq!(paths, ["/ directory", "etc directory", "etc/hosts file"]);
+    /// # Ok::<(), packfs::Error>(())
+    /// ```
+    pub fn walk(&self) -> Walk<'_> {
+        Walk::new(self)
+    }
+
+    /// Opens a file for reading in order (`std::io::Read`, `Seek`) or by position, following symbolic links inside the image.
+    /// Who reads in order is decoded ahead for; every user of a file should open its own.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (source, path) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+    /// # std::fs::create_dir_all(source.join("etc")).unwrap();
+    /// # std::fs::write(source.join("etc/hosts"), "127.0.0.1 localhost\n").unwrap();
+    /// # packfs::pack(&source, &path).run()?;
+    /// use std::io::{BufRead, BufReader};
+    ///
+    /// let image = packfs::open(&path)?;
+    /// let hosts = image.open_file("etc/hosts")?;
+    /// let mut name = [0; 9];
+    /// assert_eq!(hosts.read_at(10, &mut name)?, 9);
+    /// assert_eq!(&name, b"localhost");
+    ///
+    /// for line in BufReader::new(hosts).lines() {
+    ///     println!("{}", line.unwrap());
+    /// }
+    /// # Ok::<(), packfs::Error>(())
+    /// ```
+    ///
+    /// Errors: `Failed` if there is no such file, `Corrupt` if it cannot be found in a damaged image.
+    pub fn open_file(&self, path: impl AsRef<[u8]>) -> Result<FileReader> {
+        let path = ImagePath::parse(path.as_ref())?;
+        let id = self.resolve(&path)?;
+        self.engine.open_file(id).map_err(|error| error.at(format!("{path:?}")))
+    }
+
+    /// Opens a file by its inode, as a walk tells it.
+    ///
+    /// Errors: `Failed` for anything but a file, `Corrupt` for a damaged inode.
+    pub fn open_id(&self, id: InodeId) -> Result<FileReader> {
+        self.engine.open_file(id)
     }
 
     /// Reads all names and metadata into a tree.

@@ -158,3 +158,47 @@ fn an_image_becomes_another_image_without_a_directory_between() {
     let count = |opened: &Opened| opened.load(&Silent).unwrap().tree.entry_count();
     assert_eq!(count(&other), count(&opened));
 }
+
+#[test]
+fn an_opened_image_and_its_files_may_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Opened>();
+    shared::<packfs::FileReader>();
+}
+
+#[test]
+fn a_walk_meets_every_name_once_and_in_order() {
+    let (_folder, opened) = image(links);
+    let met: Vec<_> = opened.walk().map(|entry| entry.unwrap().path.to_string()).collect();
+    let expected = [
+        "/",
+        "absolute",
+        "dangling",
+        "here",
+        "lib",
+        "loop",
+        "slash",
+        "usr",
+        "usr/lib",
+        "usr/lib/file",
+        "usr/outside",
+    ];
+    assert_eq!(met, expected);
+}
+
+#[test]
+fn files_are_opened_by_path_and_by_inode() {
+    use std::io::Read;
+    let (_folder, opened) = image(links);
+    let mut by_path = opened.open_file("lib/file").unwrap();
+    let mut text = String::new();
+    by_path.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "contents");
+    let mut part = [0; 3];
+    assert_eq!(opened.open_id(by_path.id()).unwrap().read_at(6, &mut part).unwrap(), 2);
+    assert_eq!(&part[..2], b"ts");
+    for (path, words) in [("usr/lib", "is a directory"), ("nowhere", "no such path")] {
+        let error = opened.open_file(path).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(words) && error.to_string().contains(path), "{error}");
+    }
+}

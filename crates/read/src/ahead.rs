@@ -1,11 +1,11 @@
-//! Decodes ahead of whoever reads one file in order.
+//! Decodes ahead of whoever reads one file in order, or one file after the other.
 
 use crate::block::BLOCKS_AT_ONCE;
 use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
-use packfs_core::{Extent, ExtentFrom, InodeId};
+use crate::neighbours::Advice;
+use packfs_core::{BlockRef, ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
 
 /// Decoded bytes that one thread takes at once: more than a few large blocks would keep whoever waits for the last.
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
@@ -18,11 +18,27 @@ impl ReadEngine {
         }
         let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
         let _ = self.volume.extents(id, range, &mut |extent| {
-            runs.add(&extent);
+            if let ExtentFrom::Block { block, .. } = &extent.from {
+                runs.add(block);
+            }
             let is_full = runs.count >= BLOCKS_AT_ONCE;
             if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         runs.hand_over();
+    }
+
+    /// Hears of a block that a file's reader is the first to want; whoever walks from file to file has those that follow
+    /// decoded by others.
+    pub(crate) fn read_neighbours_ahead(&self, id: InodeId, block: &BlockRef) {
+        match self.neighbours.met(id, block, self.window_max()) {
+            Advice::Nothing => {}
+            Advice::Learn => self.prefetch.learn(&self.neighbours, &self.volume),
+            Advice::Decode(blocks) => {
+                let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
+                blocks.iter().for_each(|block| runs.add(block));
+                runs.hand_over();
+            }
+        }
     }
 
     /// Has blocks decoded by others, of those that nobody asked for yet.
@@ -44,12 +60,11 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    fn add(&mut self, extent: &Extent) {
-        let ExtentFrom::Block { block, .. } = extent.from else { return };
-        let slot = self.engine.blocks.cache.slot(&block);
+    fn add(&mut self, block: &BlockRef) {
+        let slot = self.engine.blocks.cache.slot(block);
         self.count += 1;
         if slot.ask_ahead() {
-            self.push((block, Arc::clone(&slot)));
+            self.push((*block, slot));
         }
     }
 

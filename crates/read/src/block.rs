@@ -46,6 +46,58 @@ impl Deref for Decoded {
     }
 }
 
+impl Decoded {
+    /// Bytes that are stored as they are, whatever block they belong to.
+    pub(crate) fn of_stored(bytes: Buffer) -> Self {
+        Decoded { bytes, whole: true }
+    }
+}
+
+/// Bytes of a file, in memory that is shared with whoever else wants them: cheap to clone and to send elsewhere.
+#[derive(Clone)]
+pub struct SharedBytes {
+    decoded: Arc<Decoded>,
+    range: Range<usize>,
+}
+
+impl SharedBytes {
+    /// The part of a block that an extent names.
+    ///
+    /// Errors: `Corrupt` if the block is shorter than that.
+    pub(crate) fn of(block: &BlockRef, decoded: Arc<Decoded>, start: u32, len: u64) -> Result<Self> {
+        let start_at = start as usize;
+        let end = start_at + slice(block, &decoded, start, len)?.len();
+        Ok(SharedBytes { decoded, range: start_at..end })
+    }
+
+    /// All of it.
+    pub(crate) fn all(decoded: Arc<Decoded>) -> Self {
+        let range = 0..decoded.len();
+        SharedBytes { decoded, range }
+    }
+}
+
+/// Bytes that come from elsewhere.
+impl From<Vec<u8>> for SharedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        SharedBytes::all(Arc::new(Decoded::of_stored(Buffer::homeless(bytes))))
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.decoded.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for SharedBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
 /// Whether what was decoded holds all that is wanted of the same place.
 ///
 /// Errors: `Corrupt` if the block is of another length than is wanted.

@@ -45,6 +45,13 @@ pub(crate) struct Buffer {
     home: Arc<Buffers>,
 }
 
+impl Buffer {
+    /// Bytes that were not taken from anywhere.
+    pub(crate) fn homeless(bytes: Vec<u8>) -> Self {
+        Buffer { bytes, home: Arc::default() }
+    }
+}
+
 impl Deref for Buffer {
     type Target = Vec<u8>;
 

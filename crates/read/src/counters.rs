@@ -137,6 +137,11 @@ impl Tally {
 /// An image whose reads are counted, whoever makes them.
 pub struct CountedImage {
     image: Arc<dyn Image>,
+    counts: Arc<Reads>,
+}
+
+#[derive(Debug, Default)]
+struct Reads {
     reads: Count,
     bytes: Count,
 }
@@ -144,17 +149,22 @@ pub struct CountedImage {
 impl CountedImage {
     /// Counts the reads of `image`.
     pub fn new(image: Arc<dyn Image>) -> Arc<Self> {
-        Arc::new(CountedImage { image, reads: Count::default(), bytes: Count::default() })
+        Arc::new(CountedImage { image, counts: Arc::default() })
+    }
+
+    /// Counts the reads of another image together with those of this one.
+    pub fn beside(&self, image: Arc<dyn Image>) -> Arc<Self> {
+        Arc::new(CountedImage { image, counts: Arc::clone(&self.counts) })
     }
 
     /// How many reads there were.
     pub fn reads(&self) -> u64 {
-        self.reads.get()
+        self.counts.reads.get()
     }
 
     /// What they read, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.bytes.get()
+        self.counts.bytes.get()
     }
 }
 
@@ -165,8 +175,8 @@ impl Image for CountedImage {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let len = self.image.read_at(offset, buf)?;
-        self.reads.add(1);
-        self.bytes.add(len as u64);
+        self.counts.reads.add(1);
+        self.counts.bytes.add(len as u64);
         Ok(len)
     }
 

@@ -8,15 +8,14 @@ use crate::Wanted;
 use crate::block;
 use crate::blocks::Blocks;
 use crate::engine::ReadEngine;
+use crate::rows::{At, Row};
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Error, Extent, ExtentFrom, Progress, Result};
+use packfs_core::{Error, Progress, Result};
 use std::cmp::Reverse;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Rows held at a time.
-const ROWS_MAX: usize = 1 << 18;
 /// Stored bytes read at once, unless a block is longer.
 const RUN_LEN_MAX: u64 = 1 << 20;
 /// Not fewer, however little there is to do.
@@ -25,8 +24,6 @@ const RUN_LEN_MIN: u64 = 64 << 10;
 const RUNS_PER_WORKER: u64 = 8;
 /// Unused bytes between blocks that are read rather than skipped.
 const GAP_LEN_MAX: u64 = 16 << 10;
-/// Stored bytes that are not encoded are handed out in pieces of this length.
-const STORED_PIECE_LEN: u64 = 1 << 20;
 
 /// Takes pieces of files, in any order; each worker thread has its own.
 pub trait PieceSink {
@@ -46,23 +43,6 @@ pub trait PieceSink {
     }
 }
 
-/// A part of a file and where it is stored.
-#[derive(Clone, Copy)]
-struct Row {
-    block: BlockRef,
-    /// First byte within the decoded block.
-    start: u32,
-    len: u32,
-    file: u32,
-    offset: u64,
-}
-
-impl Row {
-    fn stored(&self) -> Range<u64> {
-        self.block.offset..self.block.offset.saturating_add(u64::from(self.block.stored_len))
-    }
-}
-
 impl ReadEngine {
     /// Delivers all data of `files`, in the order of the disk, to as many workers as there are jobs.
     ///
@@ -74,54 +54,14 @@ impl ReadEngine {
         new_worker: &(dyn Fn() -> Result<W> + Sync),
     ) -> Result<()> {
         let mut first = new_worker()?;
-        let mut rows = Vec::new();
-        for (file, wanted) in files.iter().enumerate() {
-            if progress.cancelled() {
-                return Err(Error::cancelled());
-            }
-            let mut from = 0;
-            while from < wanted.len {
-                from = self.add_rows(file, wanted, from, &mut rows, &mut first)?;
-                if rows.len() >= ROWS_MAX {
-                    self.work_off(&mut rows, progress, &mut first, new_worker)?;
-                }
+        let mut at = At::default();
+        loop {
+            let mut rows = self.rows_from(files, &mut at, &mut first, progress)?;
+            self.work_off(&mut rows, progress, &mut first, new_worker)?;
+            if at.file >= files.len() {
+                return Ok(());
             }
         }
-        self.work_off(&mut rows, progress, &mut first, new_worker)
-    }
-
-    /// Adds the rows of a file from `from` on, as many as there is room for; returns where to go on.
-    fn add_rows(
-        &self,
-        file: usize,
-        wanted: &Wanted,
-        from: u64,
-        rows: &mut Vec<Row>,
-        sink: &mut impl PieceSink,
-    ) -> Result<u64> {
-        let before = rows.len();
-        let (mut data_len, mut next) = (0_u64, wanted.len);
-        let outcome = self.volume.extents(wanted.id, from..wanted.len, &mut |extent| {
-            if !matches!(extent.from, ExtentFrom::Hole) {
-                data_len = data_len.saturating_add(extent.len);
-            }
-            let end = extent.offset.saturating_add(extent.len);
-            if next == wanted.len {
-                let done = push_rows(file as u32, &extent, rows);
-                next = if done < end { done } else { wanted.len };
-            }
-            // All of it is counted at first, however many rows there is room for.
-            if from > 0 && next < wanted.len { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        if let Err(error) = outcome {
-            rows.truncate(before);
-            sink.failed(file, error)?;
-            return Ok(wanted.len);
-        }
-        if from == 0 {
-            sink.expect(file, data_len);
-        }
-        Ok(next)
     }
 
     fn work_off<W: PieceSink>(
@@ -162,39 +102,6 @@ impl ReadEngine {
         rows.clear();
         error.map_or(Ok(()), Err)
     }
-}
-
-/// Adds the rows of an extent, as many as there is room for; returns up to where in the file.
-fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>) -> u64 {
-    let end = extent.offset.saturating_add(extent.len);
-    match extent.from {
-        _ if rows.len() >= ROWS_MAX => return extent.offset,
-        ExtentFrom::Hole => {}
-        ExtentFrom::Block { block, start } => {
-            // An extent is never longer than the block it lies in.
-            rows.push(Row {
-                block,
-                start,
-                len: extent.len.min(u64::from(u32::MAX)) as u32,
-                file,
-                offset: extent.offset,
-            });
-        }
-        ExtentFrom::Stored(at) => {
-            let mut done = 0;
-            while done < extent.len {
-                if rows.len() >= ROWS_MAX {
-                    return extent.offset.saturating_add(done);
-                }
-                let len = (extent.len - done).min(STORED_PIECE_LEN) as u32;
-                let offset = at.saturating_add(done);
-                let block = BlockRef::stored(offset, len);
-                rows.push(Row { block, start: 0, len, file, offset: extent.offset.saturating_add(done) });
-                done += u64::from(len);
-            }
-        }
-    }
-    end
 }
 
 /// Cuts sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one block stay in one run.

@@ -2,6 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::counters::{CountedImage, Counters};
+use crate::neighbours::Neighbours;
 use crate::prefetch::Prefetch;
 use packfs_core::{Image, Volume};
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub struct ReadEngine {
     pub(crate) options: ReadOptions,
     pub(crate) blocks: Arc<Blocks>,
     pub(crate) prefetch: Prefetch,
+    pub(crate) neighbours: Arc<Neighbours>,
     /// Everything that is read of the image, metadata too.
     counted: Option<Arc<CountedImage>>,
 }
@@ -81,7 +83,7 @@ impl ReadEngine {
             jobs => jobs,
         };
         let prefetch = Prefetch::new(Arc::clone(&blocks), thread_count);
-        ReadEngine { volume, options, blocks, prefetch, counted }
+        ReadEngine { volume, options, blocks, prefetch, neighbours: Arc::default(), counted }
     }
 
     /// The opened image.

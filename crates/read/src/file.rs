@@ -6,7 +6,7 @@ use crate::engine::ReadEngine;
 use crate::sequence::Sequence;
 use crate::slot::Slot;
 use packfs_core::{
-    ContentId, ContentReader, Contents, Error, Extent, ExtentFrom, InodeId, InodeKind, Result,
+    BlockRef, ContentId, ContentReader, Contents, Error, Extent, ExtentFrom, InodeId, InodeKind, Result,
 };
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -61,9 +61,12 @@ impl ReadEngine {
         let mut filled = 0;
         while filled < buf.len() {
             let from = offset + filled as u64;
-            let parts = self.look_up(id, from..end)?;
+            let (parts, new) = self.look_up(id, from..end)?;
             // Only now, when it is known which blocks are this reader's own.
             self.read_ahead(id, std::mem::take(&mut ahead));
+            if others_help {
+                new.iter().for_each(|block| self.read_neighbours_ahead(id, block));
+            }
             let before = filled;
             for ((extent, _), outcome) in parts.iter().zip(self.decoded(&parts, others_help)) {
                 let len = usize::try_from(extent.len).ok();
@@ -90,15 +93,17 @@ impl ReadEngine {
         Ok(())
     }
 
-    /// The first extents of a range, and where their blocks are kept.
-    fn look_up(&self, id: InodeId, range: Range<u64>) -> Result<Vec<Part>> {
-        let mut parts = Vec::new();
+    /// The first extents of a range, and where their blocks are kept; and those blocks that nobody has wanted before.
+    fn look_up(&self, id: InodeId, range: Range<u64>) -> Result<(Vec<Part>, Vec<BlockRef>)> {
+        let (mut parts, mut new) = (Vec::new(), Vec::new());
         let mut decoded_len = 0;
         self.volume.extents(id, range, &mut |extent| {
             let slot = match &extent.from {
                 ExtentFrom::Block { block, .. } => {
                     let slot = self.blocks.cache.slot(block);
-                    slot.want(&self.blocks.tally);
+                    if slot.want(&self.blocks.tally) {
+                        new.push(*block);
+                    }
                     decoded_len += u64::from(block.decoded_len);
                     Some(slot)
                 }
@@ -108,7 +113,7 @@ impl ReadEngine {
             let is_enough = parts.len() >= BLOCKS_AT_ONCE || decoded_len >= DECODED_LEN_AT_ONCE;
             if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        Ok(parts)
+        Ok((parts, new))
     }
 
     /// The blocks of extents, decoded; `None` for an extent that is none.

@@ -1,10 +1,10 @@
 //! Files in a given order, their bytes in order: decoding runs ahead on worker threads, in bounded memory.
 
-use crate::block::Place;
+use crate::Wanted;
+use crate::block::{Decoded, Place, SharedBytes};
 use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
 use crate::slot::Slot;
-use crate::{Wanted, block};
 use packfs_codec::Decoders;
 use packfs_core::{BlockRef, DecodedLen, Error, Extent, ExtentFrom, Progress, Result};
 use std::collections::VecDeque;
@@ -34,8 +34,8 @@ pub enum Piece<'a> {
     Data {
         /// Where they stand in the file.
         offset: u64,
-        /// The bytes.
-        bytes: &'a [u8],
+        /// The bytes; whoever needs them longer clones them, which copies nothing.
+        bytes: &'a SharedBytes,
     },
     /// Zeros that are not stored.
     Hole {
@@ -74,7 +74,6 @@ impl ReadEngine {
             let ahead = (worker_count > 1).then_some(ahead);
             let mut steps = Steps::new(self, files, ahead);
             let mut decoders = Decoders::new();
-            let mut raw = Vec::new();
             while let Some((file, step)) = steps.next() {
                 if progress.cancelled() {
                     return Err(Error::cancelled());
@@ -85,16 +84,18 @@ impl ReadEngine {
                     Step::End => deliver(file, Piece::End)?,
                     Step::Hole { offset, len } => deliver(file, Piece::Hole { offset, len })?,
                     Step::Stored { offset, len, at } => {
+                        let mut raw = self.blocks.buffers.take(len as usize);
                         raw.resize(len as usize, 0);
                         self.blocks.read_image(at, &mut raw)?;
-                        deliver(file, Piece::Data { offset, bytes: &raw })?;
+                        let bytes = SharedBytes::all(Arc::new(Decoded::of_stored(raw)));
+                        deliver(file, Piece::Data { offset, bytes: &bytes })?;
                     }
                     Step::Block { offset, len, start, block, slot } => {
                         slot.want(&self.blocks.tally);
-                        let bytes = self.blocks.get(&slot, &block, &mut decoders)?;
-                        let total = bytes.len() as u64;
-                        let bytes = block::slice(&block, &bytes, start, len)?;
-                        deliver(file, Piece::Data { offset, bytes })?;
+                        let decoded = self.blocks.get(&slot, &block, &mut decoders)?;
+                        let total = decoded.len() as u64;
+                        let bytes = SharedBytes::of(&block, decoded, start, len)?;
+                        deliver(file, Piece::Data { offset, bytes: &bytes })?;
                         self.blocks.cache.use_up(&slot, len, total);
                     }
                 }

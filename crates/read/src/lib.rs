@@ -18,10 +18,13 @@ mod engine;
 mod file;
 mod file_order;
 mod load;
+mod neighbours;
 mod prefetch;
+mod rows;
 mod sequence;
 mod slot;
 
+pub use block::SharedBytes;
 pub use counters::{CountedImage, Counters};
 pub use disk_order::PieceSink;
 pub use engine::{Limits, ReadEngine, ReadOptions};

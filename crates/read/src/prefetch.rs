@@ -5,7 +5,9 @@
 //! it himself. They end when the engine does.
 
 use crate::blocks::{Blocks, WantedBlock};
+use crate::neighbours::Neighbours;
 use packfs_codec::Decoders;
+use packfs_core::Volume;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -29,8 +31,14 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Vec<WantedBlock>>,
+    waiting: VecDeque<Task>,
     closed: bool,
+}
+
+/// Something to be done in the background.
+enum Task {
+    Decode(Vec<WantedBlock>),
+    Learn(Arc<Neighbours>, Arc<dyn Volume>),
 }
 
 impl Shared {
@@ -38,14 +46,14 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Option<Vec<WantedBlock>> {
+    fn next(&self) -> Option<Task> {
         let mut queue = self.lock();
         loop {
             if queue.closed {
                 return None;
             }
-            if let Some(run) = queue.waiting.pop_front() {
-                return Some(run);
+            if let Some(task) = queue.waiting.pop_front() {
+                return Some(task);
             }
             queue = self.added.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -65,11 +73,22 @@ impl Prefetch {
 
     /// Has blocks decoded that lie together.
     pub(crate) fn add(&self, run: Vec<WantedBlock>) {
-        if run.is_empty() || !self.is_on() {
+        if !run.is_empty() {
+            self.push(Task::Decode(run));
+        }
+    }
+
+    /// Has all blocks of the image looked up.
+    pub(crate) fn learn(&self, neighbours: &Arc<Neighbours>, volume: &Arc<dyn Volume>) {
+        self.push(Task::Learn(Arc::clone(neighbours), Arc::clone(volume)));
+    }
+
+    fn push(&self, task: Task) {
+        if !self.is_on() {
             return;
         }
         let mut queue = self.shared.lock();
-        queue.waiting.push_back(run);
+        queue.waiting.push_back(task);
         if queue.waiting.len() > WAITING_MAX {
             queue.waiting.pop_front();
         }
@@ -85,8 +104,13 @@ impl Prefetch {
             let (blocks, shared) = (Arc::clone(&self.blocks), Arc::clone(&self.shared));
             let work = move || {
                 let mut decoders = Decoders::new();
-                while let Some(run) = shared.next() {
-                    blocks.decode_ahead(&run, &mut decoders);
+                while let Some(task) = shared.next() {
+                    match task {
+                        Task::Decode(run) => blocks.decode_ahead(&run, &mut decoders),
+                        Task::Learn(neighbours, volume) => {
+                            neighbours.learn(&*volume, &|| shared.lock().closed);
+                        }
+                    }
                 }
             };
             match std::thread::Builder::new().name("packfs-ahead".into()).spawn(work) {

@@ -213,3 +213,28 @@ fn ends_quietly_when_nobody_reads_its_output_any_more() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(141), 0));
 }
+
+#[test]
+fn every_verb_tells_on_request_what_reading_cost() {
+    let fixture = Fixture::with_image();
+    let cat: &[&str] = &["cat", "root.sqfs", "etc/os-release", "--stats"];
+    let verbs: [&[&str]; 7] = [
+        cat,
+        &["unpack", "root.sqfs", "out", "--stats", "-q"],
+        &["tar", "root.sqfs", "--stats"],
+        &["check", "--data", "root.sqfs", "--stats"],
+        &["ls", "-R", "root.sqfs", "--stats"],
+        &["stat", "root.sqfs", "etc", "--stats"],
+        &["info", "root.sqfs", "--stats"],
+    ];
+    for verb in verbs {
+        let run = fixture.run(verb.iter().copied());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let told = run.stderr.trim();
+        let cost: serde_json::Value = serde_json::from_str(told).unwrap_or_else(|e| panic!("{told}: {e}"));
+        assert!(cost["metadata_reads"].as_u64() > Some(0), "{verb:?}: {told}");
+        let reads_data = matches!(verb[0], "cat" | "unpack" | "tar" | "check");
+        assert_eq!(cost["data_reads"].as_u64() > Some(0), reads_data, "{verb:?}: {told}");
+    }
+    fixture.run(cat[..3].iter().copied()).done();
+}

@@ -6,3 +6,4 @@ mod file_order;
 mod load;
 mod made_up;
 mod random;
+mod shared;

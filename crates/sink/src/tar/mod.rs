@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// Files shorter than this are written with their holes as zeros: a map would take as much room.
 const SPARSE_LEN_MIN: u64 = 16 << 10;
 
+/// Fewer bytes than this are not worth a thread that composes while another one writes.
+const ASIDE_LEN_MIN: u64 = 1 << 20;
+
 /// What goes into the archive.
 #[derive(Clone, Debug, Default)]
 pub struct TarOptions {
@@ -62,31 +65,41 @@ pub fn write_tar(
     let (nodes, wanted) = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
     let bytes = wanted.iter().map(|file| file.len).sum();
     progress.begin(Stage::Extract, wanted.len() as u64, bytes);
-    let mut archive = Archive {
-        tree: &loaded.tree,
-        inodes: &loaded.inodes,
-        volume: engine.volume(),
-        walk: loaded.tree.walk(),
-        chosen,
-        position: 0,
-        first_paths: HashMap::new(),
-        output: Output::new(out),
-        current: None,
-        complete: 0,
-        report: TarReport { bytes, ..TarReport::default() },
-        without_root: options.without_root,
+    let compose = |output: Output<'_>| {
+        let mut archive = Archive {
+            tree: &loaded.tree,
+            inodes: &loaded.inodes,
+            volume: engine.volume(),
+            walk: loaded.tree.walk(),
+            chosen,
+            position: 0,
+            first_paths: HashMap::new(),
+            output,
+            current: None,
+            complete: 0,
+            report: TarReport { bytes, ..TarReport::default() },
+            without_root: options.without_root,
+        };
+        let deliver = &mut |index, piece: Piece<'_>| archive.take(index, piece);
+        let delivered = engine.in_file_order(&wanted, progress, deliver);
+        delivered.map_err(|error| match nodes.get(archive.complete) {
+            // Files come one after the other: what is damaged is the first one that is not complete.
+            Some(&node) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+                error.at(format!("{:?}", loaded.tree.path(node)))
+            }
+            _ => error,
+        })?;
+        archive.write_headers()?;
+        let mut report = archive.report;
+        report.archive_len = archive.output.finish()?;
+        Ok(report)
     };
-    let delivered = engine.in_file_order(&wanted, progress, &mut |index, piece| archive.take(index, piece));
-    delivered.map_err(|error| match nodes.get(archive.complete) {
-        // Files come one after the other: what is damaged is the first one that is not complete.
-        Some(&node) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
-            error.at(format!("{:?}", loaded.tree.path(node)))
-        }
-        _ => error,
-    })?;
-    archive.write_headers()?;
-    let mut report = archive.report;
-    report.archive_len = archive.output.finish()?;
+    let report = if engine.jobs() > 1 && bytes >= ASIDE_LEN_MIN {
+        output::compose_aside(out, compose)?
+    } else {
+        compose(Output::new(out))?
+    };
+    output::flush(out)?;
     Ok(report)
 }
 
@@ -107,7 +120,7 @@ fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> (Vec<N
 }
 
 /// The archive under way: entries up to and including the file whose contents come next.
-struct Archive<'a> {
+struct Archive<'a, 'o> {
     tree: &'a Tree,
     inodes: &'a [InodeId],
     volume: &'a dyn Volume,
@@ -116,7 +129,7 @@ struct Archive<'a> {
     position: usize,
     /// Paths of nodes with several names that were written already.
     first_paths: HashMap<NodeId, ImagePath>,
-    output: Output<'a>,
+    output: Output<'o>,
     current: Option<Current>,
     /// Files whose contents are written.
     complete: usize,
@@ -132,7 +145,7 @@ struct Current {
     stored_len: u64,
 }
 
-impl Archive<'_> {
+impl Archive<'_, '_> {
     fn take(&mut self, index: usize, piece: Piece<'_>) -> Result<()> {
         if self.current.as_ref().is_none_or(|current| current.index != index) {
             self.write_headers()?;

@@ -1,52 +1,121 @@
-//! Large writes out of small pieces: headers are gathered, file data goes out as it is.
+//! Large writes out of small pieces: headers and small files are gathered, large pieces go out from where they lie.
+//!
+//! Composing and writing may go on at the same time, on two threads: what is composed goes out in chunks, in order, through
+//! a channel that holds few of them.
 
 use packfs_core::{Error, Result, ResultExt};
+use packfs_read::SharedBytes;
 use std::io::{ErrorKind, IoSlice, Write};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// How much is gathered before it is written.
-const GATHERED_LEN_MAX: usize = 512 << 10;
+/// How long a chunk becomes before it is written.
+const CHUNK_LEN_MAX: usize = 512 << 10;
+/// Pieces in one chunk at most: systems take so many in one call.
+const PARTS_MAX: usize = 512;
 /// From this length on, bytes are written from where they lie instead of being copied first.
-const DIRECT_LEN_MIN: usize = 64 << 10;
+const DIRECT_LEN_MIN: usize = 32 << 10;
+/// Chunks that wait to be written.
+const WAITING_MAX: usize = 4;
 /// GNU tar's record: the whole archive is a multiple of it.
 const RECORD_LEN: u64 = 10_240;
 
-/// The archive under way.
-pub(super) struct Output<'a> {
-    out: &'a mut dyn Write,
+/// A stretch of the archive.
+#[derive(Default)]
+pub(super) struct Chunk {
     gathered: Vec<u8>,
-    /// Bytes so far, gathered ones included.
-    len: u64,
+    parts: Vec<Part>,
+    len: usize,
 }
 
-impl<'a> Output<'a> {
-    pub(super) fn new(out: &'a mut dyn Write) -> Self {
-        Output { out, gathered: Vec::with_capacity(GATHERED_LEN_MAX + DIRECT_LEN_MIN), len: 0 }
-    }
+enum Part {
+    Gathered(Range<usize>),
+    Shared(SharedBytes),
+}
 
-    /// Appends whatever `fill` appends.
-    pub(super) fn gather(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        let before = self.gathered.len();
-        fill(&mut self.gathered);
-        self.len += (self.gathered.len() - before) as u64;
-        if self.gathered.len() >= GATHERED_LEN_MAX {
-            return self.flush_with(&[]);
+impl Chunk {
+    fn write_to(&self, out: &mut dyn Write) -> Result<()> {
+        let slices = self.parts.iter().map(|part| match part {
+            Part::Gathered(range) => self.gathered.get(range.clone()).unwrap_or_default(),
+            Part::Shared(bytes) => bytes,
+        });
+        let mut slices: Vec<IoSlice<'_>> = slices.map(IoSlice::new).collect();
+        let mut slices = &mut slices[..];
+        // Leaves out what is empty.
+        IoSlice::advance_slices(&mut slices, 0);
+        while !slices.is_empty() {
+            match out.write_vectored(slices) {
+                Ok(0) => return Err(Error::io("cannot write the archive", ErrorKind::WriteZero.into())),
+                Ok(count) => IoSlice::advance_slices(&mut slices, count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io("cannot write the archive", error)),
+            }
         }
         Ok(())
     }
 
+    fn clear(&mut self) {
+        self.gathered.clear();
+        self.parts.clear();
+        self.len = 0;
+    }
+}
+
+/// Where chunks go.
+enum Target<'a> {
+    /// Written at once.
+    Out(&'a mut dyn Write),
+    /// To the thread that writes, which sends them back to be filled again.
+    Writer(SyncSender<Chunk>, Receiver<Chunk>),
+}
+
+/// The archive under way.
+pub(super) struct Output<'a> {
+    target: Target<'a>,
+    chunk: Chunk,
+    /// Bytes so far, those of the chunk included.
+    len: u64,
+}
+
+impl<'a> Output<'a> {
+    /// Writes on the same thread.
+    pub(super) fn new(out: &'a mut dyn Write) -> Self {
+        Output { target: Target::Out(out), chunk: Chunk::default(), len: 0 }
+    }
+
+    /// Appends whatever `fill` appends.
+    pub(super) fn gather(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let gathered = &mut self.chunk.gathered;
+        let start = gathered.len();
+        fill(gathered);
+        let end = gathered.len();
+        match self.chunk.parts.last_mut() {
+            Some(Part::Gathered(range)) => range.end = end,
+            _ => self.chunk.parts.push(Part::Gathered(start..end)),
+        }
+        self.added(end - start)
+    }
+
     /// Appends bytes.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, bytes: &SharedBytes) -> Result<()> {
         if bytes.len() < DIRECT_LEN_MIN {
             return self.gather(|gathered| gathered.extend_from_slice(bytes));
         }
-        self.len += bytes.len() as u64;
-        self.flush_with(bytes)
+        self.chunk.parts.push(Part::Shared(bytes.clone()));
+        self.added(bytes.len())
+    }
+
+    fn added(&mut self, len: usize) -> Result<()> {
+        self.len += len as u64;
+        self.chunk.len += len;
+        let is_full = self.chunk.len >= CHUNK_LEN_MAX || self.chunk.parts.len() >= PARTS_MAX;
+        if is_full { self.flush() } else { Ok(()) }
     }
 
     /// Appends so many zeros.
     pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
         while count > 0 {
-            let part = count.min(GATHERED_LEN_MAX as u64);
+            let part = count.min(CHUNK_LEN_MAX as u64);
             self.gather(|gathered| gathered.resize(gathered.len() + part as usize, 0))?;
             count -= part;
         }
@@ -57,30 +126,61 @@ impl<'a> Output<'a> {
     pub(super) fn finish(mut self) -> Result<u64> {
         self.zeros(2 * super::header::BLOCK_LEN as u64)?;
         self.zeros(self.len.next_multiple_of(RECORD_LEN) - self.len)?;
-        self.flush_with(&[])?;
-        self.out.flush().or_io(|| "cannot write the archive")?;
+        self.flush()?;
         Ok(self.len)
     }
 
-    /// Writes what is gathered and `bytes` after it, in one call where the system takes it.
-    fn flush_with(&mut self, bytes: &[u8]) -> Result<()> {
-        let (mut first, mut second) = (&self.gathered[..], bytes);
-        while !first.is_empty() || !second.is_empty() {
-            let count = match self.out.write_vectored(&[IoSlice::new(first), IoSlice::new(second)]) {
-                Ok(0) => {
-                    return Err(Error::io("cannot write the archive", ErrorKind::WriteZero.into()));
-                }
-                Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Error::io("cannot write the archive", error)),
-            };
-            let from_first = count.min(first.len());
-            first = first.get(from_first..).unwrap_or_default();
-            second = second.get(count - from_first..).unwrap_or_default();
+    fn flush(&mut self) -> Result<()> {
+        match &mut self.target {
+            Target::Out(out) => {
+                self.chunk.write_to(*out)?;
+                self.chunk.clear();
+            }
+            Target::Writer(full, empty) => {
+                let next = empty.try_recv().unwrap_or_default();
+                let chunk = std::mem::replace(&mut self.chunk, next);
+                // Who writes has stopped, and says why.
+                full.send(chunk).map_err(|_| Error::failed("the archive is written no further"))?;
+            }
         }
-        self.gathered.clear();
         Ok(())
     }
+}
+
+/// Composes an archive on a thread of its own, and writes on this one.
+///
+/// Errors: `Io` if `out` fails; what `compose` returns.
+pub(super) fn compose_aside<R: Send>(
+    out: &mut dyn Write,
+    compose: impl FnOnce(Output<'_>) -> Result<R> + Send,
+) -> Result<R> {
+    let (full, written) = (sync_channel::<Chunk>(WAITING_MAX), sync_channel::<Chunk>(WAITING_MAX + 2));
+    let (full_in, full_out) = full;
+    let (empty_in, empty_out) = written;
+    std::thread::scope(|scope| {
+        let composer = scope.spawn(move || {
+            let target = Target::Writer(full_in, empty_out);
+            compose(Output { target, chunk: Chunk::default(), len: 0 })
+        });
+        let mut outcome = Ok(());
+        for mut chunk in full_out.iter() {
+            outcome = chunk.write_to(out);
+            if outcome.is_err() {
+                break;
+            }
+            chunk.clear();
+            // Room for it is only missing when it is not needed.
+            let _ = empty_in.try_send(chunk);
+        }
+        drop(full_out);
+        let composed = composer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        outcome.and(composed)
+    })
+}
+
+/// Hands on what the system or `out` itself still holds.
+pub(super) fn flush(out: &mut dyn Write) -> Result<()> {
+    out.flush().or_io(|| "cannot write the archive")
 }
 
 #[cfg(test)]
@@ -102,20 +202,51 @@ mod tests {
         }
     }
 
+    /// Pieces of all lengths, and zeros; returns what the archive holds, and how long it is said to be.
+    fn compose(mut output: Output<'_>) -> Result<(Vec<u8>, u64)> {
+        let mut expected = Vec::new();
+        for (index, len) in [10, 70_000, 3, 600_000, 32_767, 0, 32_768, 1].into_iter().enumerate() {
+            let piece = vec![index as u8 + 1; len];
+            expected.extend_from_slice(&piece);
+            if index % 2 == 0 {
+                output.gather(|gathered| gathered.extend_from_slice(&piece))?;
+            } else {
+                output.write(&SharedBytes::from(piece))?;
+            }
+        }
+        output.zeros(1_000_000)?;
+        expected.resize(expected.len() + 1_000_000 + 1024, 0);
+        expected.resize(expected.len().next_multiple_of(10_240), 0);
+        Ok((expected, output.finish()?))
+    }
+
     #[test]
     fn keeps_the_order_of_small_and_large_pieces_and_fills_the_last_record() {
         let mut slow = Slow(Vec::new());
-        let mut expected = Vec::new();
-        let mut output = Output::new(&mut slow);
-        for (index, len) in [10, 70_000, 3, 600_000, 65_535, 0, 65_536].into_iter().enumerate() {
-            let piece = vec![index as u8 + 1; len];
-            output.write(&piece).unwrap();
-            expected.extend_from_slice(&piece);
-        }
-        output.zeros(1_000_000).unwrap();
-        expected.resize(expected.len() + 1_000_000 + 1024, 0);
-        expected.resize(expected.len().next_multiple_of(10_240), 0);
-        assert_eq!(output.finish().unwrap(), expected.len() as u64);
+        let (expected, len) = compose(Output::new(&mut slow)).unwrap();
+        assert_eq!(len, expected.len() as u64);
         assert!(slow.0 == expected);
+        let mut aside = Slow(Vec::new());
+        assert_eq!(compose_aside(&mut aside, compose).unwrap().1, len);
+        assert!(aside.0 == expected);
+    }
+
+    #[test]
+    fn says_why_writing_failed_wherever_it_was_composed() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("no space"))
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        for outcome in [compose(Output::new(&mut Full)), compose_aside(&mut Full, compose)] {
+            assert!(outcome.unwrap_err().to_string().contains("no space"));
+        }
+        let failed = compose_aside(&mut Slow(Vec::new()), |_| Err::<(), _>(Error::failed("composer")));
+        assert_eq!(failed.unwrap_err().to_string(), "composer");
     }
 }

@@ -1,0 +1,105 @@
+//! Everything in an image, one after the other, without holding it all in memory.
+
+use crate::Opened;
+use packfs_core::{DirCursor, DirEntry, Error, ImagePath, Inode, InodeId, InodeKind, Name, Result, escaped};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// Directories within each other that are walked into: as many as a whole tree may have.
+const DEPTH_MAX: usize = 65_536;
+
+/// One name in an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// From the root of the image; the root itself comes first.
+    pub path: ImagePath,
+    /// For [`Opened::open_id`] and the image's [`packfs_core::Volume`]; names with the same id are hard links.
+    pub id: InodeId,
+    /// What the image says of it.
+    pub inode: Inode,
+}
+
+/// See [`Opened::walk`].
+pub struct Walk<'a> {
+    opened: &'a Opened,
+    path: ImagePath,
+    /// The directories on the way to where the walk is, each with what is still to come of it, the next one last.
+    open: Vec<Vec<DirEntry>>,
+    /// Directories that were met: a second name of one leads in circles.
+    seen: HashSet<InodeId>,
+    /// What comes next regardless: the root at first.
+    next: Option<InodeId>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(opened: &'a Opened) -> Self {
+        let next = Some(opened.volume().root());
+        Walk { opened, path: ImagePath::root(), open: Vec::new(), seen: HashSet::new(), next }
+    }
+
+    /// What is named by the path of the walk; a directory is opened, so that its entries come next.
+    fn visit(&mut self, id: InodeId) -> Result<Walked> {
+        let volume = self.opened.volume();
+        let inode = volume.inode(id)?;
+        if inode.kind == InodeKind::Directory {
+            let fault = match self.open.len() {
+                _ if !self.seen.insert(id) => Some("this directory was reached before by another name"),
+                depth if depth >= DEPTH_MAX => Some("directories lie too deep within each other"),
+                _ => None,
+            };
+            if let Some(fault) = fault {
+                return Err(self.corrupt(fault));
+            }
+            let mut entries = Vec::new();
+            volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
+                entries.push(entry);
+                ControlFlow::Continue(())
+            })?;
+            entries.reverse();
+            self.open.push(entries);
+        }
+        Ok(Walked { path: self.path.clone(), id, inode })
+    }
+
+    fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
+        Error::corrupt(format!("{} image", self.opened.format().name()), fault)
+    }
+
+    /// Visits what the path names, and takes its name off again unless it is a directory that was opened.
+    fn visit_named(&mut self, id: InodeId) -> Result<Walked> {
+        let depth = self.open.len();
+        let visited = self.visit(id).map_err(|error| error.at(format!("{:?}", self.path)));
+        if self.open.len() == depth {
+            self.path.pop();
+        }
+        visited
+    }
+}
+
+/// After an error the walk goes on with what does not depend on it.
+impl Iterator for Walk<'_> {
+    type Item = Result<Walked>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(root) = self.next.take() {
+            return Some(self.visit_named(root));
+        }
+        loop {
+            let Some(entry) = self.open.last_mut()?.pop() else {
+                self.open.pop();
+                self.path.pop();
+                continue;
+            };
+            return Some(match Name::new(&entry.name) {
+                Ok(name) => {
+                    self.path.push(name);
+                    self.visit_named(entry.id)
+                }
+                Err(fault) => {
+                    let fault = format!("entry \"{}\": {fault}", escaped(&entry.name));
+                    Err(self.corrupt(fault).at(format!("{:?}", self.path)))
+                }
+            });
+        }
+    }
+}
