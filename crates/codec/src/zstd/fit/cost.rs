@@ -81,6 +81,11 @@ impl Costs {
         self.fixed + self.body
     }
 
+    /// Of all literals and sequences.
+    pub(super) fn body(&self) -> u64 {
+        self.body
+    }
+
     pub(super) fn literal(&self, byte: u8) -> u64 {
         self.literals[usize::from(byte)].into()
     }
@@ -97,15 +102,10 @@ impl Costs {
             + of(&self.match_lens, match_len_code(sequence))
             + of(&self.offsets, offset_code(sequence))
     }
-
-    /// The cost of a whole sequence.
-    pub(super) fn sequence(&self, sequence: &Sequence, literals: &[u8]) -> u64 {
-        literals.iter().map(|&byte| self.literal(byte)).sum::<u64>() + self.without_literals(sequence)
-    }
 }
 
 /// Every sequence with its literals.
-pub(super) fn with_literals<'a>(
+fn with_literals<'a>(
     block: &'a [Sequence],
     plain: &'a [u8],
 ) -> impl Iterator<Item = (&'a Sequence, &'a [u8])> {

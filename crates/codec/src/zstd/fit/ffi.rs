@@ -76,18 +76,20 @@ impl Context {
     }
 
     /// Writes one frame of these sequences, which end with an end of block and stand for all of `src`; the length, which
-    /// is an error when `dst` is too short.
+    /// is an error when `dst` is too short. Matches may reach `before` bytes back behind the start of `src`: then the
+    /// frame's blocks are of use only behind others.
     pub(super) fn encode(
         &mut self,
         sequences: &[Sequence],
+        before: usize,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize, EncodeError> {
-        if !stand_for(sequences, src.len()) {
+        if !stand_for(sequences, before, src.len()) {
             return Err(EncodeError::Internal("zstd sequences of another length than their input"));
         }
         // SAFETY: the context lives as long as self; the pointers are valid for the lengths given; the sequences copy
-        // exactly the literals of `src`, and refer to what is before them, as `stand_for` has seen to.
+        // exactly the literals of `src`, as `stand_for` has seen to; what matches refer to is not read.
         checked(unsafe {
             sys::ZSTD_compressSequences(
                 self.0.as_ptr(),
@@ -103,8 +105,8 @@ impl Context {
 }
 
 /// Whether sequences end a block and stand for so many bytes, with matches only in what is before them.
-fn stand_for(sequences: &[Sequence], src_len: usize) -> bool {
-    let mut at = 0usize;
+fn stand_for(sequences: &[Sequence], before: usize, src_len: usize) -> bool {
+    let mut at = before;
     for sequence in sequences {
         at += sequence.litLength as usize;
         if !is_block_end(sequence) && (sequence.offset == 0 || sequence.offset as usize > at) {
@@ -112,7 +114,7 @@ fn stand_for(sequences: &[Sequence], src_len: usize) -> bool {
         }
         at += sequence.matchLength as usize;
     }
-    at == src_len && sequences.last().is_some_and(is_block_end)
+    at == before + src_len && sequences.last().is_some_and(is_block_end)
 }
 
 fn checked(code: usize) -> Result<usize, EncodeError> {

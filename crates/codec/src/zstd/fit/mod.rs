@@ -1,11 +1,12 @@
 //! Filling an output with a Zstandard frame in one parse.
 //!
 //! libzstd parses somewhat more input than will fit. The parse is cut where it is expected to fill the output, and the
-//! entropy stage alone runs over what is before the cut; as a rule, once more over a corrected cut.
+//! entropy stage alone runs over what is before the cut; where need be, once more over the last block with a corrected cut.
 
 mod cost;
 #[allow(unsafe_code)]
 mod ffi;
+mod frame;
 mod parse;
 mod split;
 
@@ -39,8 +40,35 @@ pub(crate) struct FrameFit {
     /// That of the parse, which the entropy stage goes by, too.
     strategy: i32,
     scratch: Vec<u8>,
+    /// The blocks before the one that is cut, once they are coded.
+    head: Head,
+    frame: Vec<u8>,
     /// The last fit that the room ended, not the input.
     last: Option<Fit>,
+    /// What the costs promised for the last first cut, and how much was written.
+    promised: Option<Promise>,
+}
+
+/// Coded blocks at the beginning of an input.
+#[derive(Default)]
+struct Head {
+    /// How much of the input they hold.
+    plain_len: usize,
+    blocks: Vec<u8>,
+}
+
+impl Head {
+    fn forget(&mut self) {
+        self.plain_len = 0;
+        self.blocks.clear();
+    }
+}
+
+/// An expected length and what became of it.
+#[derive(Clone, Copy)]
+struct Promise {
+    expected: usize,
+    written: usize,
 }
 
 impl FrameFit {
@@ -55,7 +83,10 @@ impl FrameFit {
             parse: Parse::default(),
             strategy: 0,
             scratch: Vec::new(),
+            head: Head::default(),
+            frame: Vec::new(),
             last: None,
+            promised: None,
         }
     }
 
@@ -80,30 +111,55 @@ impl FrameFit {
         self.parse.read(parser, src, habits)
     }
 
-    /// Writes the parse of the beginning of `src` up to a cut to the scratch buffer and answers the length.
-    fn encode(&mut self, src: &[u8], cut: usize) -> Result<usize, EncodeError> {
+    /// Writes the frame of the beginning of `src` up to a cut.
+    fn encode(&mut self, src: &[u8], cut: usize) -> Result<(), EncodeError> {
         let coder = self.coder.as_mut().ok_or(EncodeError::OutOfMemory)?;
-        coder.set(Parameter::ZSTD_c_windowLog, window_log(cut, self.window_log_max) as i32)?;
+        let window_log = window_log(cut, self.window_log_max);
+        coder.set(Parameter::ZSTD_c_windowLog, window_log as i32)?;
         coder.set(Parameter::ZSTD_c_strategy, self.strategy)?;
+        let head_len = self.parse.head_len(cut);
         let bound = zstd_safe::compress_bound(cut) + 3 * self.parse.block_count() + 64;
         if self.scratch.len() < bound {
             self.scratch.resize(bound, 0);
         }
-        self.parse.with_cut(cut, |sequences| coder.encode(sequences, &src[..cut], &mut self.scratch))
+        if self.head.plain_len != head_len {
+            self.head.forget();
+        }
+        if self.head.plain_len < head_len {
+            let len = coder.encode(self.parse.head(head_len), 0, &src[..head_len], &mut self.scratch)?;
+            self.head.plain_len = head_len;
+            self.head.blocks.extend_from_slice(frame::blocks(&self.scratch[..len]).ok_or(NO_FRAME)?);
+            frame::go_on(&mut self.head.blocks).ok_or(NO_FRAME)?;
+        }
+        let tail = &src[head_len..cut];
+        let len = self.parse.with_tail(head_len, cut, |sequences| {
+            coder.encode(sequences, head_len, tail, &mut self.scratch)
+        })?;
+        frame::begin(cut, window_log, &mut self.frame);
+        self.frame.extend_from_slice(&self.head.blocks);
+        self.frame.extend_from_slice(frame::blocks(&self.scratch[..len]).ok_or(NO_FRAME)?);
+        Ok(())
     }
 
     /// Looks for the cut that fills `dst`.
     fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
         // Little enough to leave empty, and to aim at the middle of.
-        let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { 2048 };
+        let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { 512 };
         let tolerance = 2 + dst.len() / share;
+        let aim = dst.len() - tolerance / 2;
         let mut best = Fit::default();
         let mut too_long = src.len() + 1;
-        let mut cut = self.parse.first_cut(src, dst.len());
+        self.head.forget();
+        let expected = self.promised.map_or(aim, |promise| promise.corrected(aim));
+        let mut cut = self.parse.first_cut(src, expected);
         for run in 0..RUNS_MAX {
-            let written = self.encode(src, cut)?;
+            self.encode(src, cut)?;
+            let written = self.frame.len();
+            if run == 0 && cut < src.len() {
+                self.promised = Some(Promise { expected, written });
+            }
             if written <= dst.len() {
-                dst[..written].copy_from_slice(&self.scratch[..written]);
+                dst[..written].copy_from_slice(&self.frame);
                 best = Fit { consumed: cut, written };
             } else {
                 too_long = cut;
@@ -114,8 +170,7 @@ impl FrameFit {
             }
             // As long as nothing fits, ever less is tried.
             let caution = if best.written == 0 { dst.len() * run * run / 256 } else { 0 };
-            let aim = (dst.len() - tolerance / 2).saturating_sub(caution);
-            let moved = self.parse.moved_cut(src, cut, written, aim);
+            let moved = self.parse.moved_cut(src, cut, written, aim.saturating_sub(caution));
             let next = self.parse.sound_cut(moved.clamp(best.consumed + 1, too_long - 1));
             if next == cut || next <= best.consumed {
                 break;
@@ -123,6 +178,17 @@ impl FrameFit {
             cut = next;
         }
         Ok(best)
+    }
+}
+
+const NO_FRAME: EncodeError = EncodeError::Internal("libzstd wrote no frame");
+
+impl Promise {
+    /// What to expect in order to get `wanted` bytes, if the costs are as far from the truth as the last time.
+    fn corrected(self, wanted: usize) -> usize {
+        let Promise { expected, written } = self;
+        let corrected = (wanted as u64).saturating_mul(expected as u64) / (written.max(1) as u64);
+        (corrected as usize).clamp(wanted - wanted / 16, wanted + wanted / 16)
     }
 }
 
@@ -173,6 +239,7 @@ fn more_than(expected: usize) -> usize {
 impl FitEncoder for FrameFit {
     fn begin_segment(&mut self) {
         self.last = None;
+        self.promised = None;
     }
 
     fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {

@@ -1,6 +1,6 @@
 //! A parse and the places where it can be cut.
 
-use super::cost::{BIT, Costs, with_literals};
+use super::cost::{BIT, Costs};
 use super::ffi::{BLOCK_END, Context, Sequence, is_block_end, plain_len};
 use super::split;
 use crate::EncodeError;
@@ -15,6 +15,8 @@ const FRAME_HEADER_LEN: u64 = 9;
 #[derive(Default)]
 pub(super) struct Parse {
     sequences: Vec<Sequence>,
+    /// How much of the input lies before each of them.
+    starts: Vec<usize>,
     blocks: Vec<Block>,
     /// Memory for the sequences with further ends of blocks.
     divided: Vec<Sequence>,
@@ -82,7 +84,7 @@ impl Parse {
                 return at <= src.len();
             }
             let matches = len >= MATCH_LEN_MIN as usize && offset > 0 && offset <= to && at <= src.len();
-            matches && src[to - offset..at - offset] == src[to..at]
+            matches && recurs(src, to - offset, to, len)
         }) && at == src.len()
             && self.sequences.last().is_some_and(is_block_end)
     }
@@ -90,10 +92,16 @@ impl Parse {
     /// Finds the blocks and their costs.
     fn weigh(&mut self, src: &[u8], literals_stored: bool) {
         self.blocks.clear();
+        self.starts.clear();
         let (mut first, mut plain_start) = (0, 0);
         for block in self.sequences.split_inclusive(is_block_end) {
             let end = first + block.len();
-            let plain_end = plain_start + block.iter().map(plain_len).sum::<usize>();
+            let mut plain_end = plain_start;
+            self.starts.extend(block.iter().map(|sequence| {
+                let start = plain_end;
+                plain_end += plain_len(sequence);
+                start
+            }));
             let plain = &src[plain_start..plain_end];
             let costs = Costs::new(block, plain, literals_stored);
             self.blocks.push(Block { first, end, plain_start, plain_end, costs });
@@ -113,7 +121,12 @@ impl Parse {
             let whole = (block.costs.total()).min(raw);
             if whole > left {
                 let within = left.saturating_sub(block.costs.fixed);
-                return self.sound_cut(self.forward(src, block.plain_start, within)).max(1);
+                let beyond = block.costs.body().saturating_sub(within);
+                let cut = match within <= beyond || within == 0 {
+                    true => self.forward(src, block.plain_start, within),
+                    false => self.backward(src, block.plain_end, beyond),
+                };
+                return self.sound_cut(cut).max(1);
             }
             left -= whole;
         }
@@ -146,87 +159,106 @@ impl Parse {
 
     /// The sequence that holds the byte before `cut`, and where it begins.
     fn sequence_at(&self, cut: usize) -> Option<(usize, &Sequence)> {
-        let block = self.block_before(cut)?;
-        let mut at = block.plain_start;
-        for sequence in &self.sequences[block.first..block.end] {
-            let end = at + plain_len(sequence);
-            if cut <= end {
-                return Some((at, sequence));
-            }
-            at = end;
-        }
-        None
+        let index = self.starts.partition_point(|&start| start < cut).checked_sub(1)?;
+        Some((self.starts[index], &self.sequences[index]))
     }
 
     /// Where one gets from `from` for a cost: always further.
     fn forward(&self, src: &[u8], from: usize, cost: u64) -> usize {
         let mut left = cost;
+        let mut index = self.starts.partition_point(|&start| start <= from).saturating_sub(1);
         let first = self.blocks.partition_point(|block| block.plain_end <= from);
         for block in &self.blocks[first..] {
-            let mut at = block.plain_start;
-            for sequence in &self.sequences[block.first..block.end] {
-                let match_start = at + sequence.litLength as usize;
-                let end = match_start + sequence.matchLength as usize;
-                if end > from {
-                    for &byte in src.get(at.max(from)..match_start).unwrap_or_default() {
-                        let literal = block.costs.literal(byte);
-                        if literal > left {
-                            return at.max(from);
-                        }
-                        left -= literal;
-                        at = at.max(from) + 1;
+            index = index.max(block.first);
+            for (sequence, &start) in self.sequences[index..block.end].iter().zip(&self.starts[index..]) {
+                let match_start = start + sequence.litLength as usize;
+                let start = start.max(from);
+                for (at, &byte) in (start..).zip(src.get(start..match_start).unwrap_or_default()) {
+                    let literal = block.costs.literal(byte);
+                    if literal > left {
+                        return at;
                     }
+                    left -= literal;
+                }
+                if match_start + sequence.matchLength as usize > from {
                     let whole = block.costs.without_literals(sequence);
                     if whole > left {
                         return match_start.max(from);
                     }
                     left -= whole;
                 }
-                at = end;
             }
             left = left.saturating_sub(block.costs.fixed);
         }
         src.len()
     }
 
-    /// Where one gets back to from `from` to save a cost.
+    /// Where one gets back to from `from` to save a cost: always further back, if not at the start.
     fn backward(&self, src: &[u8], from: usize, cost: u64) -> usize {
-        let Some(block) = self.block_before(from) else { return from };
-        let plain = &src[block.plain_start..block.plain_end];
-        // From the front, as literals are found from there: as much as all before `from` costs, less what to save.
-        let mut before = 0;
-        let mut at = block.plain_start;
-        for (sequence, literals) in with_literals(&self.sequences[block.first..block.end], plain) {
-            if at >= from {
-                break;
+        let mut left = cost;
+        let end = self.starts.partition_point(|&start| start < from);
+        let mut blocks =
+            self.blocks[..self.blocks.partition_point(|block| block.plain_start < from)].iter().rev();
+        let Some(mut block) = blocks.next() else { return from };
+        for (index, sequence) in self.sequences[..end].iter().enumerate().rev() {
+            if index < block.first {
+                left = left.saturating_sub(block.costs.fixed);
+                let Some(before) = blocks.next() else { break };
+                block = before;
             }
-            let literals = &literals[..literals.len().min(from - at)];
-            before += block.costs.sequence(sequence, literals);
-            at += plain_len(sequence);
+            let start = self.starts[index];
+            let match_start = start + sequence.litLength as usize;
+            if match_start < from {
+                let whole = block.costs.without_literals(sequence);
+                if whole >= left {
+                    return match_start;
+                }
+                left -= whole;
+            }
+            let literals_end = match_start.min(from);
+            for at in (start..literals_end).rev() {
+                let literal = src.get(at).map_or(0, |&byte| block.costs.literal(byte));
+                if literal >= left {
+                    return at;
+                }
+                left -= literal;
+            }
         }
-        match before.checked_sub(cost) {
-            Some(left) => self.forward(src, block.plain_start, left).min(from.saturating_sub(1)),
-            // Further back than this block: somewhere before it; the next run tells.
-            None => {
-                let saved = ((cost - before) / (8 * BIT)) as usize;
-                block.plain_start.saturating_sub(saved).max(1)
-            }
+        1.min(from)
+    }
+
+    /// How many bytes lie before the block that holds the byte before `cut`, if that block can be coded apart from them: 0
+    /// if not.
+    pub(super) fn head_len(&self, cut: usize) -> usize {
+        let Some(block) = self.block_before(cut) else { return 0 };
+        match knows_its_offsets(&self.sequences[block.first..block.end]) {
+            true => block.plain_start,
+            false => 0,
         }
     }
 
-    /// Runs `use_sequences` with the sequences that stand for the first `cut` bytes.
-    pub(super) fn with_cut<T>(&mut self, cut: usize, use_sequences: impl FnOnce(&[Sequence]) -> T) -> T {
-        let Some(block) = self.block_before(cut) else { return use_sequences(&self.sequences) };
+    /// The sequences of the blocks before one that starts at `head_len`.
+    pub(super) fn head(&self, head_len: usize) -> &[Sequence] {
+        let block = self.blocks.partition_point(|block| block.plain_end < head_len);
+        self.blocks.get(block).map_or(&[], |block| &self.sequences[..block.end])
+    }
+
+    /// Runs `use_sequences` with the sequences that stand for the bytes from `head_len`, where a block starts, to `cut`.
+    pub(super) fn with_tail<T>(
+        &mut self,
+        head_len: usize,
+        cut: usize,
+        use_sequences: impl FnOnce(&[Sequence]) -> T,
+    ) -> T {
+        let start = self.blocks.partition_point(|block| block.plain_end <= head_len);
+        let start = self.blocks.get(start).map_or(self.sequences.len(), |block| block.first);
+        let Some(block) = self.block_before(cut) else { return use_sequences(&self.sequences[start..]) };
         if block.plain_end == cut {
             let end = block.end;
-            return use_sequences(&self.sequences[..end]);
+            return use_sequences(&self.sequences[start..end]);
         }
-        let mut at = block.plain_start;
-        let mut index = block.first;
-        while at + plain_len(&self.sequences[index]) < cut {
-            at += plain_len(&self.sequences[index]);
-            index += 1;
-        }
+        let index = self.starts.partition_point(|&start| start < cut).saturating_sub(1);
+        let at = self.starts[index];
         let saved: Vec<Sequence> = self.sequences[index..].iter().take(2).copied().collect();
         let whole = saved[0];
         let part = (cut - at) as u32;
@@ -244,8 +276,42 @@ impl Parse {
                 1
             }
         };
-        let result = use_sequences(&self.sequences[..index + added]);
+        let result = use_sequences(&self.sequences[start..index + added]);
         self.sequences[index..index + saved.len()].copy_from_slice(&saved);
         result
     }
+}
+
+/// Whether `len` bytes at `from` are those at `to`. Most matches are too short for a call of `memcmp` to pay.
+fn recurs(src: &[u8], from: usize, to: usize, len: usize) -> bool {
+    let (Some(a), Some(b)) = (src.get(from..from + len), src.get(to..to + len)) else { return false };
+    match (a.first_chunk::<8>(), a.last_chunk::<8>(), b.first_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(a_first), Some(a_last), Some(b_first), Some(b_last)) => {
+            a_first == b_first && a_last == b_last && (len <= 16 || a == b)
+        }
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
+    }
+}
+
+/// The offsets that a decoder remembers when a frame begins (RFC 8878, 3.1.1.5).
+const FIRST_OFFSETS: [u32; 3] = [1, 4, 8];
+
+/// Whether a block says all its offsets itself, and repeats none from blocks before it. The encoder takes it for the first
+/// one: it must not meet one of the first offsets before three others have pushed them out.
+fn knows_its_offsets(block: &[Sequence]) -> bool {
+    let mut own = [0; FIRST_OFFSETS.len()];
+    let mut count = 0;
+    for sequence in block.iter().filter(|sequence| !is_block_end(sequence)) {
+        if FIRST_OFFSETS.contains(&sequence.offset) {
+            return false;
+        }
+        if !own[..count].contains(&sequence.offset) {
+            own[count] = sequence.offset;
+            count += 1;
+            if count == own.len() {
+                break;
+            }
+        }
+    }
+    true
 }
