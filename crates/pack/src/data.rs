@@ -140,7 +140,7 @@ impl<'a> Placer<'a> {
 
     fn run(&mut self, answered: &Receiver<Option<Answer>>) -> Result<()> {
         let span_len = (SPAN_LEN / self.context.block_len()).max(1) * self.context.block_len();
-        let mut spans = Spans::new(self.context, self.twins, span_len, |_| span_len);
+        let mut spans = Spans::new(self.context, self.twins, span_len, |_| span_len, |_, _| true);
         let mut span_count = 0;
         let mut all_handed_out = false;
         loop {

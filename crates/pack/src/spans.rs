@@ -10,19 +10,27 @@ pub(crate) const SPAN_LEN: u64 = 512 << 10;
 const SPAN_PIECES: usize = 128;
 
 /// Yields the spans of a plan, in plan order.
-pub(crate) struct Spans<'a, F> {
+pub(crate) struct Spans<'a, F, J> {
     context: &'a Context<'a>,
     twins: &'a Twins,
     span_len: u64,
     piece_len: F,
+    joins: J,
     next_job: u32,
     next_offset: u64,
 }
 
-impl<'a, F: Fn(&FileJob) -> u64> Spans<'a, F> {
-    /// Spans of at most `span_len` bytes; files longer than their `piece_len` are cut into pieces of that length.
-    pub(crate) fn new(context: &'a Context<'a>, twins: &'a Twins, span_len: u64, piece_len: F) -> Self {
-        Spans { context, twins, span_len, piece_len, next_job: 0, next_offset: 0 }
+impl<'a, F: Fn(&FileJob) -> u64, J: Fn(&[Piece], &Piece) -> bool> Spans<'a, F, J> {
+    /// Spans of at most `span_len` bytes; files longer than their `piece_len` are cut into pieces of that length. `joins`:
+    /// whether a piece may be in one span with those before it.
+    pub(crate) fn new(
+        context: &'a Context<'a>,
+        twins: &'a Twins,
+        span_len: u64,
+        piece_len: F,
+        joins: J,
+    ) -> Self {
+        Spans { context, twins, span_len, piece_len, joins, next_job: 0, next_offset: 0 }
     }
 
     /// The pieces of the next span and their length together.
@@ -42,6 +50,9 @@ impl<'a, F: Fn(&FileJob) -> u64> Spans<'a, F> {
             let range = self.next_offset..self.next_offset + rest.min((self.piece_len)(job));
             let last = range.end == file_len;
             let piece = Piece { job: self.next_job, range, last };
+            if !pieces.is_empty() && !(self.joins)(&pieces, &piece) {
+                break;
+            }
             (self.next_job, self.next_offset) =
                 if last { (piece.job + 1, 0) } else { (piece.job, piece.range.end) };
             len += piece.range.end - piece.range.start;

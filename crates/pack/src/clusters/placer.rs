@@ -27,6 +27,8 @@ use xxhash_rust::xxh3::Xxh3;
 /// Inline tails, and stored parts of the packed stream, kept in memory; more than that lies beside the output.
 const SPOOL_LEN: usize = 16 << 20;
 const COPY_LEN: usize = 1 << 20;
+/// Spans that wait for what they share: each is looked at whenever something was placed.
+const HELD_MAX: usize = 32;
 
 pub(super) struct Placer<'a> {
     context: &'a Context<'a>,
@@ -101,29 +103,43 @@ impl<'a> Placer<'a> {
 
     /// Hands out work and takes it back until all files and the packed stream are cut.
     pub(super) fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
-        let (cut, context) = (self.cut, self.context);
-        // Pieces that share with each other must not be in one span.
-        let span_len = if self.regions.is_empty() { SPAN_LEN } else { 0 };
-        let mut spans = Spans::new(context, self.job.twins, span_len, |file| {
-            piece_len(cut, file, context.len(file.node))
-        });
+        let (cut, context, regions) = (self.cut, self.context, self.regions);
+        let mut spans = Spans::new(
+            context,
+            self.job.twins,
+            SPAN_LEN,
+            |file| piece_len(cut, file, context.len(file.node)),
+            |pieces, piece| !regions.lead_into(piece, pieces),
+        );
         let mut span_count = 0;
-        let mut next = spans.next();
-        while next.is_some() || self.spans.taken() < span_count {
-            match next.take() {
-                Some((pieces, len)) if self.in_flight_len < window_len && self.may_start(&pieces) => {
-                    let candidates = pieces.iter().map(|piece| self.candidates(piece)).collect();
-                    self.in_flight_len += len;
-                    self.span_lens.push_back(len);
-                    self.queue.push(Task::Span(span_count, pieces, candidates));
-                    span_count += 1;
-                    next = spans.next();
-                }
-                held => {
-                    next = held;
-                    self.take(answered)?;
+        let mut all_seen = false;
+        // What must wait for what it shares, in plan order; what comes behind need not.
+        let mut held: VecDeque<(u64, Vec<Piece>)> = VecDeque::new();
+        loop {
+            for _ in 0..held.len() {
+                let Some((number, pieces)) = held.pop_front() else { break };
+                match self.may_start(&pieces) {
+                    true => self.hand_out(number, pieces),
+                    false => held.push_back((number, pieces)),
                 }
             }
+            while !all_seen && self.in_flight_len < window_len && held.len() < HELD_MAX {
+                let Some((pieces, len)) = spans.next() else {
+                    all_seen = true;
+                    break;
+                };
+                self.in_flight_len += len;
+                self.span_lens.push_back(len);
+                match self.may_start(&pieces) {
+                    true => self.hand_out(span_count, pieces),
+                    false => held.push_back((span_count, pieces)),
+                }
+                span_count += 1;
+            }
+            if all_seen && self.spans.taken() == span_count {
+                break;
+            }
+            self.take(answered)?;
         }
         if let Some(segment) = self.packed.finish() {
             self.hand_out_packed(segment);
@@ -132,6 +148,11 @@ impl<'a> Placer<'a> {
             self.take(answered)?;
         }
         Ok(())
+    }
+
+    fn hand_out(&mut self, number: u64, pieces: Vec<Piece>) {
+        let candidates = pieces.iter().map(|piece| self.candidates(piece)).collect();
+        self.queue.push(Task::Span(number, pieces, candidates));
     }
 
     /// How much of the earlier file of a region must be placed, and may be used: all of another file; of the same file the

@@ -4,7 +4,7 @@
 use super::cdc::Chunker;
 use crate::PackOptions;
 use crate::clusters::shape::{Shape, piece_len, shape};
-use crate::context::Context;
+use crate::context::{Context, Piece};
 use crate::twins::{Twins, in_parallel};
 use packfs_core::{ClusterCut, Progress, Result, Stage};
 use std::collections::HashMap;
@@ -80,9 +80,16 @@ impl Regions {
         Ok(Regions { all: finder.regions, slack: chunker.len_max() as u64 })
     }
 
-    /// Whether nothing is shared.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+    /// Whether a piece shares anything with pieces right before it in the plan.
+    pub(crate) fn lead_into(&self, piece: &Piece, before: &[Piece]) -> bool {
+        let Some(first) = before.first() else { return false };
+        let first = Spot { job: first.job, offset: first.range.start };
+        // Of other files nothing is known before all of them is placed.
+        let end_of = |region: &Region| match region.origin.job == piece.job {
+            true => Spot { offset: region.origin.offset + region.len, ..region.origin },
+            false => Spot { job: region.origin.job + 1, offset: 0 },
+        };
+        self.within(piece.job, &piece.range).iter().any(|region| end_of(region) > first)
     }
 
     /// Those that start in a stretch of a file.
