@@ -315,3 +315,37 @@ fn knows_its_offsets(block: &[Sequence]) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(offsets: &[u32]) -> Vec<Sequence> {
+        let sequence = |&offset| Sequence { offset, litLength: 1, matchLength: 5, rep: 0 };
+        offsets.iter().map(sequence).chain([BLOCK_END]).collect()
+    }
+
+    #[test]
+    fn a_block_is_apart_once_it_has_three_offsets_of_its_own() {
+        for offsets in [&[][..], &[9], &[9, 9, 9], &[9, 10, 11, 1, 4, 8], &[9, 10, 10, 9, 11, 8]] {
+            assert!(knows_its_offsets(&block(offsets)), "{offsets:?}");
+        }
+        for offsets in [&[1][..], &[9, 4], &[9, 10, 8, 11], &[9, 9, 9, 4], &[9, 10, 9, 10, 1, 12]] {
+            assert!(!knows_its_offsets(&block(offsets)), "{offsets:?}");
+        }
+    }
+
+    #[test]
+    fn a_difference_is_found_wherever_it_is_in_a_match() {
+        for len in [3, 7, 8, 9, 15, 16, 17, 40] {
+            let mut src: Vec<u8> = (0..2 * len as u8).map(|i| i % len as u8).collect();
+            assert!(recurs(&src, 0, len, len));
+            for at in len..2 * len {
+                src[at] ^= 1;
+                assert!(!recurs(&src, 0, len, len), "{at} of {len}");
+                src[at] ^= 1;
+            }
+        }
+        assert!(!recurs(&[0; 10], 0, 5, 6));
+    }
+}

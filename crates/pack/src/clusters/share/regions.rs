@@ -184,3 +184,35 @@ impl Region {
         after(self.at) == at && after(self.origin) == origin
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(job: u32, range: Range<u64>) -> Piece {
+        Piece { job, range, last: false }
+    }
+
+    #[test]
+    fn pieces_lead_into_those_that_share_with_them() {
+        // Whether 100 bytes at the start of `later` that were at `origin` before keep it apart from `before`.
+        let leads = |before: Piece, later: &Piece, origin: (u32, u64)| {
+            let at = Spot { job: later.job, offset: later.range.start };
+            let origin = Spot { job: origin.0, offset: origin.1 };
+            let regions = Regions { all: vec![Region { at, len: 100, origin }], slack: 0 };
+            regions.lead_into(later, &[before])
+        };
+        let other = piece(4, 0..500);
+        assert!(!leads(piece(3, 0..500), &other, (2, 0)));
+        assert!(leads(piece(3, 0..500), &other, (3, 0)));
+        assert!(leads(piece(3, 1000..1500), &other, (3, 0)), "all of another file is needed");
+        let next = piece(3, 1000..1500);
+        assert!(!leads(piece(3, 500..1000), &next, (3, 400)));
+        assert!(leads(piece(3, 500..1000), &next, (3, 401)));
+    }
+
+    #[test]
+    fn nothing_leads_into_the_first_piece_of_a_span() {
+        assert!(!Regions::default().lead_into(&piece(0, 0..9), &[]));
+    }
+}
