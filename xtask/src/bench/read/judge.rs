@@ -27,17 +27,21 @@ pub fn judge(outcome: &Outcome) -> Vec<Verdict> {
         let what = target::figure_name(outcome.case.workload.figure());
         Some(Verdict { against: rival.name, what, found: ratio(packfs, rival), bound })
     });
-    against.chain(memory(outcome, packfs)).collect()
+    against.chain(memory(packfs)).collect()
 }
 
 pub fn bound(outcome: &Outcome, opponent: Opponent) -> Option<Bound> {
     target::of(outcome.case.workload, outcome.case.format, opponent)
 }
 
-fn memory(outcome: &Outcome, packfs: &Measured) -> Option<Verdict> {
-    let limit = target::memory_max(outcome.case.workload)?;
+fn memory(packfs: &Measured) -> Option<Verdict> {
     let found = mebibytes(packfs.summary.memory_peak?);
-    Some(Verdict { against: "the limit", what: "MiB", found, bound: Bound::AtMost(mebibytes(limit)) })
+    Some(Verdict {
+        against: "the limit",
+        what: "MiB",
+        found,
+        bound: Bound::AtMost(mebibytes(target::MEMORY_MAX)),
+    })
 }
 
 /// packfs to its rival, in the figure that is compared.
@@ -73,10 +77,14 @@ mod tests {
     }
 
     fn verdict(work: &str, ours: f64, theirs: f64, kernel: f64) -> String {
+        verdict_with(work, ours, theirs, kernel, 100 << 20)
+    }
+
+    fn verdict_with(work: &str, ours: f64, theirs: f64, kernel: f64, memory: u64) -> String {
         let case = select(&[work.to_owned()], &["squashfs".to_owned()], &[]).unwrap().mount[0];
         let outcome = Outcome {
             case,
-            packfs: Some(measured("packfs", ours, Some(200 << 20))),
+            packfs: Some(measured("packfs", ours, Some(memory))),
             opponents: vec![
                 (Opponent::Fuse, measured("squashfuse_ll", theirs, None)),
                 (Opponent::Kernel, measured("kernel", kernel, None)),
@@ -99,8 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn judges_memory_after_all_of_it() {
-        let missed = verdict("mount-memory", 1.0, 1.0, 1.0);
+    fn judges_memory_after_every_work() {
+        assert_eq!(verdict("mount-memory", 1.0, 1.0, 1.0), "met");
+        let missed = verdict_with("mount-memory", 1.0, 1.0, 1.0, 200 << 20);
         assert_eq!(missed, "missed: MiB 200.000 not <= 104.00 against the limit");
     }
 }

@@ -6,7 +6,7 @@ use crate::rivals::Format;
 const MIB: u64 = 1 << 20;
 
 /// Decoded blocks a mount keeps when it is not told how many, in bytes.
-pub const CACHE_BUDGET: u64 = 64 * MIB;
+const CACHE_BUDGET: u64 = 64 * MIB;
 
 /// What it may have resident besides.
 const MEMORY_BESIDES: u64 = 40 * MIB;
@@ -64,10 +64,8 @@ pub fn of(workload: Workload, format: Format, opponent: Opponent) -> Option<Boun
     })
 }
 
-/// Most memory the program may have had, in bytes.
-pub fn memory_max(workload: Workload) -> Option<u64> {
-    (workload == Workload::Memory).then_some(CACHE_BUDGET + MEMORY_BESIDES)
-}
+/// Most memory the program may have had after any work, in bytes.
+pub const MEMORY_MAX: u64 = CACHE_BUDGET + MEMORY_BESIDES;
 
 /// How a figure is called in a verdict.
 pub fn figure_name(figure: Figure) -> &'static str {
