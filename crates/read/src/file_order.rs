@@ -12,10 +12,10 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Decoded bytes that run ahead, unless the blocks of all workers are longer.
-const AHEAD_LEN: u64 = 8 << 20;
-/// More is looked up when no more than this is left, so that workers are woken for many blocks and not for each.
-const AHEAD_LEN_MIN: u64 = AHEAD_LEN / 2;
+/// Decoded bytes that run ahead, however many workers there are and however long their blocks.
+const AHEAD_LEN_MIN: u64 = 4 << 20;
+/// And so many more for each worker beyond the second: enough to keep all busy, and little enough to stay in caches.
+const AHEAD_LEN_A_WORKER: u64 = 1 << 20;
 /// Steps that run ahead: files and extents may be tiny.
 const AHEAD_STEPS: usize = 4096;
 /// Extents of one file that are looked at in one go.
@@ -72,7 +72,7 @@ impl ReadEngine {
                 }
             }
             let ahead = (worker_count > 1).then_some(ahead);
-            let mut steps = Steps::new(self, files, ahead);
+            let mut steps = Steps::new(self, files, ahead, worker_count);
             let mut decoders = Decoders::new();
             while let Some((file, step)) = steps.next() {
                 if progress.cancelled() {
@@ -172,15 +172,23 @@ struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    fn new(engine: &'a ReadEngine, files: &'a [Wanted], ahead: Option<Sender<Vec<WantedBlock>>>) -> Self {
+    fn new(
+        engine: &'a ReadEngine,
+        files: &'a [Wanted],
+        ahead: Option<Sender<Vec<WantedBlock>>>,
+        worker_count: usize,
+    ) -> Self {
         // Without workers nothing is gained by looking far ahead.
-        let len_max = if ahead.is_some() { AHEAD_LEN } else { 1 };
+        let more = AHEAD_LEN_A_WORKER.saturating_mul(worker_count.saturating_sub(2) as u64);
+        let len_max = if ahead.is_some() { AHEAD_LEN_MIN + more } else { 1 };
         let (run, queue) = (Vec::new(), VecDeque::new());
         Steps { engine, files, ahead, run, run_len: 0, queue, queued_len: 0, file: 0, offset: 0, len_max }
     }
 
     fn next(&mut self) -> Option<(usize, Step)> {
-        if self.queue.is_empty() || self.queued_len < AHEAD_LEN_MIN && self.queue.len() < AHEAD_STEPS / 2 {
+        // When half is left, so that workers are woken for many blocks and not for each.
+        let is_low = self.queued_len < self.len_max / 2 && self.queue.len() < AHEAD_STEPS / 2;
+        if self.queue.is_empty() || is_low {
             self.look_ahead();
         }
         let next = self.queue.pop_front()?;
