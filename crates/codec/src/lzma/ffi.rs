@@ -127,7 +127,8 @@ impl Stream {
     }
 
     /// Becomes a decoder of one MicroLZMA block of `src_len` bytes that decodes to `dst_len` bytes, or, if not `exact`,
-    /// to at least so many.
+    /// to at least so many: what ours is tested against.
+    #[cfg(test)]
     pub(crate) fn start_micro_decoder(
         &mut self,
         src_len: u64,
@@ -137,18 +138,6 @@ impl Stream {
     ) -> Result<(), Outcome> {
         // SAFETY: no pointers but the stream.
         started(unsafe { sys::lzma_microlzma_decoder(&mut self.0, src_len, dst_len, exact.into(), dict_len) })
-    }
-
-    /// Becomes a decoder of one .xz stream.
-    pub(crate) fn start_xz_decoder(&mut self, memory_len_max: u64) -> Result<(), Outcome> {
-        // SAFETY: no pointers but the stream.
-        started(unsafe { sys::lzma_stream_decoder(&mut self.0, memory_len_max, 0) })
-    }
-
-    /// Becomes a decoder of one .lzma file.
-    pub(crate) fn start_alone_decoder(&mut self, memory_len_max: u64) -> Result<(), Outcome> {
-        // SAFETY: no pointers but the stream.
-        started(unsafe { sys::lzma_alone_decoder(&mut self.0, memory_len_max) })
     }
 
     /// Runs the started coder over all of `src`.
@@ -183,6 +172,18 @@ impl Drop for Stream {
         // SAFETY: a stream that was never started is fine, too.
         unsafe { sys::lzma_end(&mut self.0) }
     }
+}
+
+/// The CRC32 of the xz format, of gzip and of zip.
+pub(crate) fn crc32(data: &[u8]) -> u32 {
+    // SAFETY: the pointer is valid for the length beside it.
+    unsafe { sys::lzma_crc32(data.as_ptr(), data.len(), 0) }
+}
+
+/// The CRC64 of the xz format (ECMA-182).
+pub(crate) fn crc64(data: &[u8]) -> u64 {
+    // SAFETY: as above.
+    unsafe { sys::lzma_crc64(data.as_ptr(), data.len(), 0) }
 }
 
 /// Ends a filter list.

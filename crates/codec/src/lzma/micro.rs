@@ -5,9 +5,10 @@
 //! neither its dictionary nor any length: whoever decodes it knows both lengths, and never looks back further than the
 //! beginning of what it decodes to.
 
+use super::decode::{Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::ffi::{Outcome, Parameters, Stream};
 use super::{
-    DICT_LEN_MAX, LZMA_DICT_LEN_MIN, decode, decode_prefix, dict_len_for, encode_error, start_error,
+    DAMAGED, LZMA_DICT_LEN_MIN, TOO_SHORT, UNKNOWN_OPTIONS, dict_len_for, encode_error, stream_error,
 };
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
 
@@ -54,28 +55,101 @@ impl FitEncoder for Micro {
 }
 
 /// Decodes MicroLZMA blocks.
-pub(crate) struct Unmicro(Stream);
+pub(crate) struct Unmicro(State);
 
 impl Unmicro {
     pub(crate) fn new() -> Unmicro {
-        Unmicro(Stream::new())
+        Unmicro(State::new())
     }
 
-    /// Prepares for a block; `exact` says that it decodes to exactly `dst_len` bytes, not at least to so many.
-    fn start(&mut self, src_len: usize, dst_len: usize, exact: bool) -> Result<(), DecodeError> {
-        let dict_len = dict_len_for(dst_len, LZMA_DICT_LEN_MIN, DICT_LEN_MAX);
-        self.0.start_micro_decoder(src_len as u64, dst_len as u64, exact, dict_len).map_err(start_error)
+    /// Decodes to exactly `dst`, and if `cut`, not what follows.
+    fn decode<'a>(
+        &mut self,
+        src: &'a [u8],
+        dst: &mut [u8],
+        cut: bool,
+    ) -> Result<RangeDecoder<'a>, DecodeError> {
+        let (&properties, stream) = src.split_first().ok_or(TOO_SHORT)?;
+        self.0.reset(Properties::new(!properties).ok_or(UNKNOWN_OPTIONS)?);
+        let mut rc = RangeDecoder::without_zero(stream).map_err(stream_error)?;
+        let limit = dst.len();
+        let mut window = Window { dst, len: 0, limit, dict_len: usize::MAX, cut };
+        match self.0.decode(&mut rc, &mut window).map_err(stream_error)? {
+            Stop::Limit => Ok(rc),
+            Stop::Marker => Err(DAMAGED),
+        }
     }
 }
 
 impl Decoder for Unmicro {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        self.start(src.len(), dst.len(), true)?;
-        decode(&mut self.0, src, dst)
+        match self.decode(src, dst, false)?.finish().map_err(stream_error)? {
+            Finish::AtEnd => Ok(dst.len()),
+            Finish::Before | Finish::No => Err(DAMAGED),
+        }
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        self.start(src.len(), dst.len(), false)?;
-        decode_prefix(&mut self.0, src, dst)
+        if dst.is_empty() {
+            return Ok(0);
+        }
+        self.decode(src, dst, true)?;
+        Ok(dst.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lzma::ffi::Outcome;
+
+    /// What liblzma says of a block that is to decode to `plain_len` bytes.
+    fn reference(src: &[u8], plain_len: usize, exact: bool) -> Option<Vec<u8>> {
+        let mut stream = Stream::new();
+        stream.start_micro_decoder(src.len() as u64, plain_len as u64, exact, 1 << 20).unwrap();
+        let mut dst = vec![0; plain_len];
+        let run = stream.run(src, &mut dst);
+        (run.outcome == Outcome::End && run.dst_len == plain_len).then_some(dst)
+    }
+
+    #[test]
+    fn damage_is_taken_where_liblzma_takes_it() {
+        let mut state = 1u64;
+        let mut below = move |bound: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % bound
+        };
+        let mut taken = 0;
+        for len in [1, 50, 500, 4000, 9000] {
+            let plain: Vec<u8> =
+                (0..len).map(|at| if at % 7 < 4 { b'a' + below(6) as u8 } else { b'z' }).collect();
+            let mut packed = vec![0; len * 2 + 20];
+            let packed_len = Micro::new(6, false, 1 << 16).compress(&plain, &mut packed).unwrap().unwrap();
+            packed.truncate(packed_len);
+            let mut decoder = Unmicro::new();
+            for round in 0..1500 {
+                let mut damaged = packed.clone();
+                if round > 0 {
+                    let bit = below(packed.len() * 8);
+                    damaged[bit / 8] ^= 1 << (bit % 8);
+                    damaged.truncate(packed.len() - below(2) * below(3).min(packed.len() - 1));
+                }
+                let exact = below(3) > 0;
+                let plain_len = if exact { len } else { 1 + below(len) };
+                let mut dst = vec![0; plain_len];
+                let found = match exact {
+                    true => decoder.decompress(&damaged, &mut dst),
+                    false => decoder.decompress_prefix(&damaged, &mut dst),
+                };
+                let found = found.is_ok().then_some(dst);
+                assert!(
+                    found == reference(&damaged, plain_len, exact),
+                    "{len}, round {round}, exact {exact}"
+                );
+                assert!(round > 0 || found.is_some());
+                taken += usize::from(found.is_some());
+            }
+        }
+        assert!(taken > 500, "{taken}");
     }
 }

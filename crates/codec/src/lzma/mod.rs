@@ -4,11 +4,13 @@
 //! little-endian) and the LZMA1 stream. The header states the real length, so the encoder writes no end marker; the
 //! decoder takes both, and a header that leaves the length open (all ones).
 
+pub(crate) mod decode;
 #[allow(unsafe_code)]
 pub(crate) mod ffi;
 mod micro;
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
+use decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window, reach};
 use ffi::{Outcome, Parameters, Stream};
 
 pub(crate) use micro::{Micro, Unmicro};
@@ -19,9 +21,6 @@ pub const DICT_LEN_MAX: u32 = 64 << 20;
 
 /// The smallest dictionary of LZMA1 (`LZMA_DICT_SIZE_MIN`).
 pub(crate) const LZMA_DICT_LEN_MIN: u32 = 4096;
-
-/// What a decoder may allocate: the largest dictionary and its own state.
-const MEMORY_LEN_MAX: u64 = DICT_LEN_MAX as u64 + (1 << 20);
 
 const HEADER_LEN: usize = 13;
 
@@ -58,69 +57,11 @@ pub(crate) fn encode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<
     }
 }
 
-/// Runs a started decoder over exactly one stream.
-fn decode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-    let run = stream.run(src, dst);
-    match run.outcome {
-        Outcome::End if run.src_len < src.len() => {
-            Err(DecodeError::Corrupt("bytes after the end of the LZMA stream"))
-        }
-        Outcome::End => Ok(run.dst_len),
-        Outcome::NoProgress if run.dst_len == dst.len() && run.src_len < src.len() => {
-            Err(DecodeError::TooLong)
-        }
-        outcome => Err(decode_error(outcome)),
-    }
-}
-
-/// The error for a decoder that stopped before the end.
-fn decode_error(outcome: Outcome) -> DecodeError {
-    match outcome {
-        Outcome::NoProgress => DecodeError::Corrupt("LZMA stream ends too early"),
-        Outcome::Format => DecodeError::Corrupt("no header of an LZMA stream"),
-        Outcome::Options => DecodeError::Corrupt("LZMA stream with unknown options"),
-        Outcome::MemoryLimit => DecodeError::DictionaryTooLarge,
-        Outcome::OutOfMemory => DecodeError::OutOfMemory,
-        Outcome::End | Outcome::Damaged | Outcome::Misuse => DecodeError::Corrupt("damaged LZMA stream"),
-    }
-}
-
-/// Runs a started decoder until the destination is full or the stream ends.
-fn decode_prefix(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-    if dst.is_empty() {
-        return Ok(0);
-    }
-    let run = stream.run(src, dst);
-    match run.outcome {
-        // Decoders look ahead of a full destination; what they find wrong there is not asked for.
-        Outcome::End => Ok(run.dst_len),
-        _ if run.dst_len == dst.len() => Ok(run.dst_len),
-        outcome => Err(decode_error(outcome)),
-    }
-}
-
-/// Starts a kept stream as an .xz decoder and runs it over the beginning of a block.
-pub(crate) fn decode_xz_prefix(
-    stream: &mut Stream,
-    src: &[u8],
-    dst: &mut [u8],
-) -> Result<usize, DecodeError> {
-    stream.start_xz_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
-    decode_prefix(stream, src, dst)
-}
-
-/// Starts a kept stream as an .xz decoder and runs it.
-pub(crate) fn decode_xz(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-    stream.start_xz_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
-    decode(stream, src, dst)
-}
-
-fn start_error(outcome: Outcome) -> DecodeError {
-    match outcome {
-        Outcome::MemoryLimit => DecodeError::DictionaryTooLarge,
-        _ => DecodeError::OutOfMemory,
-    }
-}
+pub(crate) const TOO_SHORT: DecodeError = DecodeError::Corrupt("LZMA stream ends too early");
+pub(crate) const NO_HEADER: DecodeError = DecodeError::Corrupt("no header of an LZMA stream");
+pub(crate) const UNKNOWN_OPTIONS: DecodeError = DecodeError::Corrupt("LZMA stream with unknown options");
+pub(crate) const DAMAGED: DecodeError = DecodeError::Corrupt("damaged LZMA stream");
+pub(crate) const TRAILING: DecodeError = DecodeError::Corrupt("bytes after the end of the LZMA stream");
 
 /// Encodes `.lzma` blocks.
 pub(crate) struct Alone {
@@ -152,31 +93,96 @@ impl Encoder for Alone {
 }
 
 /// Decodes `.lzma` blocks.
-pub(crate) struct Unalone(Stream);
+pub(crate) struct Unalone(State);
 
 impl Unalone {
     pub(crate) fn new() -> Unalone {
-        Unalone(Stream::new())
+        Unalone(State::new())
+    }
+
+    /// Decodes the stream of a header whose length is `stated`, if it states one. If `prefix`, stops as soon as `dst` is
+    /// full.
+    fn decode(&mut self, block: &Block<'_>, dst: &mut [u8], prefix: bool) -> Result<usize, DecodeError> {
+        self.0.reset(block.properties);
+        let room = dst.len();
+        let limit = block.len.map_or(room, |len| usize::try_from(len).map_or(room, |len| len.min(room)));
+        let cut = prefix && limit == room;
+        let mut window = Window { dst, len: 0, limit, dict_len: reach(block.dict_len), cut };
+        let mut rc = RangeDecoder::new(block.stream).map_err(stream_error)?;
+        match self.0.decode(&mut rc, &mut window).map_err(|fault| match fault {
+            // A copy beyond the end of a destination that nothing was stated of.
+            Fault::Overlong if block.len.is_none() => DecodeError::TooLong,
+            fault => stream_error(fault),
+        })? {
+            Stop::Limit if cut => return Ok(limit),
+            Stop::Marker if block.len.is_some() => return Err(DAMAGED),
+            Stop::Marker => {}
+            // With its length stated, a stream may have an end marker or not.
+            Stop::Limit if block.len.is_some() && rc.finish().map_err(stream_error)? != Finish::No => {
+                return if rc.is_at_end() { Ok(limit) } else { Err(TRAILING) };
+            }
+            Stop::Limit if self.0.decode_marker(&mut rc, &window).map_err(stream_error)? => {}
+            Stop::Limit if block.len.is_some() => return Err(DAMAGED),
+            Stop::Limit => return Err(DecodeError::TooLong),
+        }
+        let len = window.len;
+        match rc.finish().map_err(stream_error)? {
+            Finish::AtEnd => Ok(len),
+            Finish::Before if prefix => Ok(len),
+            Finish::Before => Err(TRAILING),
+            Finish::No => Err(DAMAGED),
+        }
     }
 }
 
 impl Decoder for Unalone {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let Some((header, _)) = src.split_first_chunk::<HEADER_LEN>() else {
-            return Err(DecodeError::Corrupt("shorter than an LZMA header"));
-        };
-        let [_, _, _, _, _, stated @ ..] = *header;
-        let stated = u64::from_le_bytes(stated);
-        if stated != u64::MAX && stated > dst.len() as u64 {
+        let block = Block::new(src)?;
+        if block.len.is_some_and(|len| len > dst.len() as u64) {
             return Err(DecodeError::TooLong);
         }
-        self.0.start_alone_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
-        decode(&mut self.0, src, dst)
+        self.decode(&block, dst, false)
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        self.0.start_alone_decoder(MEMORY_LEN_MAX).map_err(start_error)?;
-        decode_prefix(&mut self.0, src, dst)
+        if dst.is_empty() {
+            return Ok(0);
+        }
+        self.decode(&Block::new(src)?, dst, true)
+    }
+}
+
+/// A block taken apart.
+struct Block<'a> {
+    properties: Properties,
+    dict_len: u32,
+    /// The decoded length, if stated.
+    len: Option<u64>,
+    stream: &'a [u8],
+}
+
+impl Block<'_> {
+    fn new(src: &[u8]) -> Result<Block<'_>, DecodeError> {
+        let Some((&[properties, d0, d1, d2, d3, ref stated @ ..], stream)) =
+            src.split_first_chunk::<HEADER_LEN>()
+        else {
+            return Err(DecodeError::Corrupt("shorter than an LZMA header"));
+        };
+        let properties = Properties::new(properties).ok_or(NO_HEADER)?;
+        let dict_len = u32::from_le_bytes([d0, d1, d2, d3]);
+        if dict_len > DICT_LEN_MAX {
+            return Err(DecodeError::DictionaryTooLarge);
+        }
+        let stated = u64::from_le_bytes(*stated);
+        Ok(Block { properties, dict_len, len: (stated != u64::MAX).then_some(stated), stream })
+    }
+}
+
+/// The error for a stream that ends with its block.
+fn stream_error(fault: Fault) -> DecodeError {
+    match fault {
+        Fault::Exhausted => TOO_SHORT,
+        Fault::Damaged | Fault::Overlong => DAMAGED,
     }
 }
 

@@ -4,11 +4,15 @@
 //! block header, where the format allows it: the index states them anyway, and 4 to 8 bytes per block are saved.
 
 mod branch;
+mod check;
+mod container;
+mod lzma2;
+mod unfilter;
 
 use packfs_core::codec::BranchFilter;
 
 use crate::lzma::ffi::{Outcome, Parameters, Stream};
-use crate::lzma::{decode_xz, decode_xz_prefix, dict_len_for, encode, encode_error};
+use crate::lzma::{dict_len_for, encode, encode_error};
 use crate::smallest::Smallest;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
@@ -54,21 +58,21 @@ impl Encoder for Xz {
 }
 
 /// Decodes .xz blocks.
-pub(crate) struct Unxz(Stream);
+pub(crate) struct Unxz(container::Container);
 
 impl Unxz {
     pub(crate) fn new() -> Unxz {
-        Unxz(Stream::new())
+        Unxz(container::Container::new())
     }
 }
 
 impl Decoder for Unxz {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        decode_xz(&mut self.0, src, dst)
+        self.0.decode(src, dst)
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        decode_xz_prefix(&mut self.0, src, dst)
+        self.0.decode_prefix(src, dst)
     }
 }
 

@@ -1,0 +1,151 @@
+//! LZMA decoding: whole streams from memory to memory.
+//!
+//! All input lies in one slice, and the output is its own dictionary: nothing is copied twice, and no place in the
+//! middle of a symbol need ever be resumed. Two loops give the same bytes: `fast` for as long as a symbol's input is
+//! there for certain, `careful` for the rest. Containers (.lzma, MicroLZMA, LZMA2) are not known here.
+
+mod careful;
+#[allow(unsafe_code)]
+mod fast;
+mod model;
+
+pub(crate) use careful::{Finish, RangeDecoder};
+pub(crate) use model::Properties;
+
+use careful::Symbol;
+use model::Model;
+
+/// Why decoding cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The input ends within a symbol.
+    Exhausted,
+    /// A symbol that no encoder writes.
+    Damaged,
+    /// A copy goes beyond the window's limit.
+    Overlong,
+}
+
+/// Why decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The output has its wanted length.
+    Limit,
+    /// The end marker was read.
+    Marker,
+}
+
+/// Where decoded bytes go, and where copies come from.
+pub(crate) struct Window<'a> {
+    /// Begins where the dictionary was last reset.
+    pub(crate) dst: &'a mut [u8],
+    /// Bytes decoded so far.
+    pub(crate) len: usize,
+    /// Where to stop, at most the length of `dst`.
+    pub(crate) limit: usize,
+    /// How far copies may reach back.
+    pub(crate) dict_len: usize,
+    /// Whether a copy may go beyond the limit, and is cut there; otherwise it is damage.
+    pub(crate) cut: bool,
+}
+
+/// How far liblzma lets copies reach back for a stated dictionary.
+pub(crate) fn reach(dict_len: u32) -> usize {
+    (dict_len.max(4096) as usize).next_multiple_of(16)
+}
+
+/// All that an LZMA decoder knows between two symbols beside the range decoder.
+pub(crate) struct State {
+    model: Model,
+    /// Below [`model::STATES`].
+    state: usize,
+    /// The last four distances, each less 1.
+    reps: [u32; 4],
+}
+
+impl State {
+    /// Not reset yet.
+    pub(crate) fn new() -> State {
+        State { model: Model::new(), state: 0, reps: [0; 4] }
+    }
+
+    pub(crate) fn reset(&mut self, properties: Properties) {
+        self.model.reset(properties);
+        self.state = 0;
+        self.reps = [0; 4];
+    }
+
+    /// Decodes symbols until the window's limit or an end marker.
+    pub(crate) fn decode(
+        &mut self,
+        rc: &mut RangeDecoder<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<Stop, Fault> {
+        self.decode_by::<fast::Native>(rc, window)
+    }
+
+    fn decode_by<S: fast::Steps>(
+        &mut self,
+        rc: &mut RangeDecoder<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<Stop, Fault> {
+        window.limit = window.limit.min(window.dst.len());
+        match fast::decode::<S>(self, rc, window)? {
+            fast::Left::Marker => Ok(Stop::Marker),
+            fast::Left::Rest => self.decode_carefully(rc, window),
+        }
+    }
+
+    fn decode_carefully(
+        &mut self,
+        rc: &mut RangeDecoder<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<Stop, Fault> {
+        while window.len < window.limit {
+            match careful::symbol(self, rc, &window.dst[..window.len])? {
+                Symbol::Literal(byte) => {
+                    window.dst[window.len] = byte;
+                    window.len += 1;
+                }
+                Symbol::Copy(len) => window.copy(self.reps[0], len)?,
+                Symbol::Marker => return Ok(Stop::Marker),
+            }
+        }
+        Ok(Stop::Limit)
+    }
+
+    /// Whether what follows is an end marker and nothing else.
+    pub(crate) fn decode_marker(
+        &mut self,
+        rc: &mut RangeDecoder<'_>,
+        window: &Window<'_>,
+    ) -> Result<bool, Fault> {
+        Ok(careful::symbol(self, rc, &window.dst[..window.len])? == Symbol::Marker)
+    }
+}
+
+impl Window<'_> {
+    /// `distance` is less 1, as LZMA states it.
+    fn copy(&mut self, distance: u32, len: u32) -> Result<(), Fault> {
+        let (distance, mut len) = (distance as usize, len as usize);
+        if distance >= self.len.min(self.dict_len) {
+            return Err(Fault::Damaged);
+        }
+        let room = self.limit - self.len;
+        if len > room {
+            if !self.cut {
+                return Err(Fault::Overlong);
+            }
+            len = room;
+        }
+        let from = self.len - distance - 1;
+        for at in from..from + len {
+            self.dst[at + distance + 1] = self.dst[at];
+        }
+        self.len += len;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
