@@ -12,8 +12,9 @@ use super::careful::RangeDecoder;
 use super::model::*;
 use super::{Fault, State, Window};
 
-/// What one symbol may read: at most 48 bits with probabilities or direct ones need 20 bytes, and 4 bytes are read
-/// ahead.
+/// What one symbol may read. Its longest form has 22 bits with probabilities, of which none is below 31/2048, and 26 direct
+/// bits: 20 bytes at most. Four are read ahead. Where functions below ask for the bytes that they take and four more, so
+/// many where the symbol begins are enough.
 const SRC_MARGIN: usize = 32;
 
 /// What a copy may write beyond its end.
@@ -74,7 +75,7 @@ impl Coder {
     /// first byte taken, and exact after, when its last bits are zero. So all bytes can be taken afterwards.
     ///
     /// # Safety
-    /// Eight bytes can be read at `next`.
+    /// The byte that may be due and four more can be read at `next`.
     #[inline(always)]
     unsafe fn direct_bits(&mut self, count: u32) -> u32 {
         // SAFETY: as for this function: `normalise` takes at most one byte.
@@ -244,8 +245,8 @@ unsafe fn step<S: Steps>(
 /// Decodes a tree's `bits` bits and returns its node: a one, and the bits.
 ///
 /// # Safety
-/// `2^bits` probabilities can be written at `tree`; `bits` is at most 8, and `bits` + 4 bytes can be read at the coder's
-/// `next`.
+/// `2^bits` probabilities can be written at `tree`; `bits` is at most 8; the bytes that are taken and four more can be read
+/// at the coder's `next`.
 #[inline(always)]
 unsafe fn tree<S: Steps>(coder: &mut Coder, tree: *mut u16, bits: u32) -> u32 {
     // SAFETY: a node of depth k, from 0, is below 2^(k + 1); all but the last bit's have children. Four steps take at
@@ -272,7 +273,8 @@ unsafe fn tree<S: Steps>(coder: &mut Coder, tree: *mut u16, bits: u32) -> u32 {
 /// Their places are known beforehand.
 ///
 /// # Safety
-/// [`LITERAL_COUNT`] probabilities can be written at `probs`, and 12 bytes can be read at the coder's `next`.
+/// [`LITERAL_COUNT`] probabilities can be written at `probs`; the bytes that are taken and four more can be read at the
+/// coder's `next`.
 #[inline(always)]
 unsafe fn matched_literal<S: Steps>(coder: &mut Coder, probs: *mut u16, matched: u8) -> u32 {
     use std::hint::select_unpredictable;
@@ -307,8 +309,8 @@ unsafe fn matched_literal<S: Steps>(coder: &mut Coder, probs: *mut u16, matched:
 /// Decodes the length of a copy.
 ///
 /// # Safety
-/// All probabilities of lengths are at `probs`; `pos_state` is below [`POS_STATES`]; 14 bytes can be read at the coder's
-/// `next`.
+/// All probabilities of lengths are at `probs`; `pos_state` is below [`POS_STATES`]; the bytes that are taken and four more
+/// can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn len<S: Steps>(coder: &mut Coder, probs: *mut u16, pos_state: usize) -> u32 {
     // SAFETY: as for this function.
@@ -328,11 +330,10 @@ unsafe fn len<S: Steps>(coder: &mut Coder, probs: *mut u16, pos_state: usize) ->
 /// Decodes the distance, less 1, of a copy of `len` bytes.
 ///
 /// # Safety
-/// `probs` are all of a model; 28 bytes can be read at the coder's `next`.
+/// `probs` are all of a model; the bytes that are taken and four more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn distance<S: Steps>(coder: &mut Coder, probs: *mut u16, len: u32) -> u32 {
-    // SAFETY: every tree is whole within the model (see its tests). The slot takes 6 bytes at most; after it, 5 bits
-    // take 5, or one byte due, 26 direct bits and 4 others 9.
+    // SAFETY: every tree is whole within the model (see its tests).
     unsafe {
         let slot = tree::<S>(coder, probs.add(slot_tree(len)), 6) - 64;
         if slot < 4 {
