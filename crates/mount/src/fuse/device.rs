@@ -1,0 +1,82 @@
+//! `/dev/fuse`: one descriptor for each thread that serves; requests in, answers out.
+
+use super::abi::{InHeader, OutHeader};
+use crate::sys;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{self, Errno};
+use std::io::IoSlice;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Where the kernel offers FUSE.
+pub(crate) const PATH: &str = "/dev/fuse";
+/// Room for any request: names and attribute values are short, and nothing is ever written.
+const REQUEST_LEN_MAX: usize = 64 << 10;
+/// The most that a write may carry, which the kernel wants to know though nothing can be written.
+pub(crate) const WRITE_LEN_MAX: u32 = 4096;
+
+/// One door to a mount.
+pub(crate) struct Device {
+    fd: OwnedFd,
+    request: Vec<u8>,
+}
+
+/// A request: what every one begins with, and what is behind that.
+pub(crate) struct Request<'a> {
+    pub(crate) header: InHeader,
+    pub(crate) body: &'a [u8],
+}
+
+impl Device {
+    pub(crate) fn new(fd: OwnedFd) -> Self {
+        Device { fd, request: vec![0; REQUEST_LEN_MAX] }
+    }
+
+    /// A further door to the same mount, with a queue of its own for what it has taken.
+    pub(crate) fn another(&self) -> io::Result<Device> {
+        let fresh = open().and_then(|fresh| {
+            sys::clone_fuse_device(&fresh, self.fd.as_fd())?;
+            Ok(fresh)
+        });
+        // Who may not open the device, but was handed an open one, shares that.
+        let fd = fresh.or_else(|_| io::fcntl_dupfd_cloexec(&self.fd, 0))?;
+        Ok(Device::new(fd))
+    }
+
+    /// Waits for the next request; `None` when nothing is mounted any more.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Request<'_>>> {
+        let len = loop {
+            match io::read(&self.fd, &mut self.request) {
+                Ok(len) => break len,
+                // Interrupted, or the request was taken back before it was read.
+                Err(Errno::INTR | Errno::AGAIN | Errno::NOENT) => {}
+                Err(Errno::NODEV | Errno::CONNABORTED) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        };
+        let request = self.request.get(..len).unwrap_or_default();
+        let (header, body) = InHeader::read_from_prefix(request).map_err(|_| Errno::PROTO)?;
+        Ok(Some(Request { header, body }))
+    }
+
+    /// Answers a request: with what the slices hold together, or with an error.
+    pub(crate) fn answer(&self, unique: u64, answer: Result<&[&[u8]], Errno>) {
+        let slices = answer.unwrap_or_default();
+        let body_len: usize = slices.iter().map(|slice| slice.len()).sum();
+        let header = OutHeader {
+            len: (size_of::<OutHeader>() + body_len) as u32,
+            error: answer.err().map_or(0, |error| -error.raw_os_error()),
+            unique,
+        };
+        let mut parts = Vec::with_capacity(1 + slices.len());
+        parts.push(IoSlice::new(header.as_bytes()));
+        parts.extend(slices.iter().filter(|slice| !slice.is_empty()).map(|slice| IoSlice::new(slice)));
+        // A request whose asker was killed cannot be answered any more; nothing is lost.
+        let _ = io::writev(&self.fd, &parts);
+    }
+}
+
+/// Opens the device.
+pub(crate) fn open() -> io::Result<OwnedFd> {
+    rustix::fs::open(PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+}

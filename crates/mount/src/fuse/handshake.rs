@@ -1,0 +1,92 @@
+//! The first request: which version is spoken, and what both sides can do.
+
+use super::FuseOptions;
+use super::abi::{self, InitIn, InitOut, init, opcode};
+use super::device::{Device, WRITE_LEN_MAX};
+use packfs_core::{Error, Result, ResultExt};
+use rustix::io::Errno;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Pages of a read; the kernel takes no more than 256 (1 MiB) unless root allows it.
+const READ_PAGES_MAX: u16 = 256;
+/// Reads ahead that the kernel has under way at a time.
+const BACKGROUND_MAX: u16 = 64;
+/// What is wanted where the kernel offers it.
+const WANTED: u32 = init::ASYNC_READ
+    | init::EXPORT_SUPPORT
+    | init::DO_READDIRPLUS
+    | init::ASYNC_DIO
+    | init::NO_OPEN_SUPPORT
+    | init::PARALLEL_DIROPS
+    | init::MAX_PAGES
+    | init::CACHE_SYMLINKS
+    | init::NO_OPENDIR_SUPPORT;
+
+/// What the kernel can spare itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Features {
+    /// Opening files need not be asked for.
+    pub(crate) no_open: bool,
+    /// Nor opening directories.
+    pub(crate) no_opendir: bool,
+}
+
+/// Answers the handshake.
+///
+/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk.
+pub(crate) fn shake_hands(device: &mut Device, options: &FuseOptions) -> Result<Features> {
+    loop {
+        let request = device.next().or_io(cannot)?;
+        let Some(request) = request else {
+            return Err(Error::failed("it was unmounted before it answered"));
+        };
+        let unique = request.header.unique;
+        let asked = InitIn::read_from_prefix(request.body).map(|(asked, _)| asked);
+        let asked = match (request.header.opcode, asked) {
+            (opcode::INIT, Ok(asked)) => asked,
+            _ => return Err(Error::io(cannot(), Errno::PROTO.into())),
+        };
+        if asked.major > abi::VERSION {
+            // The kernel asks again in a version that we speak.
+            let ours = InitOut { major: abi::VERSION, minor: abi::MINOR, ..InitOut::default() };
+            device.answer(unique, Ok(&[ours.as_bytes()]));
+            continue;
+        }
+        if asked.major < abi::VERSION || asked.minor < abi::MINOR_MIN {
+            device.answer(unique, Err(Errno::PROTO));
+            let found = format!("the kernel speaks version {}.{}", asked.major, asked.minor);
+            let needed = format!("{}.{} is needed (Linux 5.4)", abi::VERSION, abi::MINOR_MIN);
+            return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
+        }
+        let flags = asked.flags & wanted(options);
+        device.answer(unique, Ok(&[answer(&asked, flags).as_bytes()]));
+        return Ok(Features {
+            no_open: flags & init::NO_OPEN_SUPPORT != 0,
+            no_opendir: flags & init::NO_OPENDIR_SUPPORT != 0,
+        });
+    }
+}
+
+fn cannot() -> &'static str {
+    "the kernel does not talk to us about the mount"
+}
+
+fn wanted(options: &FuseOptions) -> u32 {
+    // Where permissions hold, access control lists are part of them.
+    if options.default_permissions { WANTED | init::POSIX_ACL } else { WANTED }
+}
+
+fn answer(asked: &InitIn, flags: u32) -> InitOut {
+    InitOut {
+        major: abi::VERSION,
+        minor: abi::MINOR,
+        max_readahead: asked.max_readahead,
+        flags,
+        max_background: BACKGROUND_MAX,
+        congestion_threshold: BACKGROUND_MAX / 4 * 3,
+        max_write: WRITE_LEN_MAX,
+        time_gran: 1,
+        max_pages: READ_PAGES_MAX,
+        ..InitOut::default()
+    }
+}

@@ -1,0 +1,66 @@
+//! Files that are being read. The kernel is not asked to tell when one is opened or closed, so those read last are kept.
+
+use packfs_core::{InodeId, Result};
+use packfs_read::{FileReader, ReadEngine};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Parts that are locked apart from each other.
+const SHARD_COUNT: usize = 8;
+/// Files in each part.
+const FILES_MAX: usize = 64;
+
+pub(crate) struct OpenFiles {
+    engine: Arc<ReadEngine>,
+    shards: [Mutex<Shard>; SHARD_COUNT],
+}
+
+#[derive(Default)]
+struct Shard {
+    /// With the time each was read last.
+    files: HashMap<InodeId, (Arc<FileReader>, u64)>,
+    clock: u64,
+}
+
+impl OpenFiles {
+    pub(crate) fn new(engine: Arc<ReadEngine>) -> Self {
+        OpenFiles { engine, shards: Default::default() }
+    }
+
+    /// A file, opened if it is not open.
+    ///
+    /// Errors: `Failed` if it is no file, `Corrupt` if it is damaged.
+    pub(crate) fn get(&self, id: InodeId) -> Result<Arc<FileReader>> {
+        // The upper bits of the product depend on all bits of the id.
+        let index = (id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize % SHARD_COUNT;
+        let lock = || self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = lock().find(id) {
+            return Ok(file);
+        }
+        let file = Arc::new(self.engine.open_file(id)?);
+        Ok(lock().keep(id, file))
+    }
+}
+
+impl Shard {
+    fn find(&mut self, id: InodeId) -> Option<Arc<FileReader>> {
+        self.clock += 1;
+        let (file, used) = self.files.get_mut(&id)?;
+        *used = self.clock;
+        Some(Arc::clone(file))
+    }
+
+    /// Keeps a file, unless another thread was first: all who read a file share what is known of how it is read.
+    fn keep(&mut self, id: InodeId, file: Arc<FileReader>) -> Arc<FileReader> {
+        if let Some(file) = self.find(id) {
+            return file;
+        }
+        if self.files.len() >= FILES_MAX
+            && let Some(oldest) = self.files.iter().min_by_key(|(_, (_, used))| *used).map(|(id, _)| *id)
+        {
+            self.files.remove(&oldest);
+        }
+        self.files.insert(id, (Arc::clone(&file), self.clock));
+        file
+    }
+}

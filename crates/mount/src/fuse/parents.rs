@@ -1,0 +1,75 @@
+//! Which directory a directory is in. Only those who export a mount over NFS ask, and images do not tell.
+
+use packfs_core::{DirCursor, DirEntry, FileType, Inode, InodeId, InodeKind, Result, Volume};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Directories whose parents are remembered, about 2 MiB of them; others are searched for.
+const KNOWN_MAX: usize = 1 << 16;
+/// Directories that a search looks into.
+const SEARCHED_MAX: usize = 1 << 22;
+
+pub(crate) struct Parents {
+    root: InodeId,
+    known: Mutex<HashMap<InodeId, InodeId>>,
+}
+
+impl Parents {
+    pub(crate) fn new(root: InodeId) -> Self {
+        Parents { root, known: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<InodeId, InodeId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers an entry of `dir`, if it is a directory.
+    pub(crate) fn learn(&self, dir: InodeId, id: InodeId, inode: &Inode) {
+        if inode.kind == InodeKind::Directory {
+            let mut known = self.lock();
+            if known.len() < KNOWN_MAX {
+                known.entry(id).or_insert(dir);
+            }
+        }
+    }
+
+    /// The parent of a directory, if it was met on the way there; the root's is itself.
+    pub(crate) fn known(&self, dir: InodeId) -> Option<InodeId> {
+        if dir == self.root { Some(dir) } else { self.lock().get(&dir).copied() }
+    }
+
+    /// The parent of a directory, searched for if need be; `None` if it is nowhere.
+    pub(crate) fn of(&self, dir: InodeId, volume: &dyn Volume) -> Result<Option<InodeId>> {
+        match self.known(dir) {
+            Some(parent) => Ok(Some(parent)),
+            None => self.search(dir, volume),
+        }
+    }
+
+    fn search(&self, wanted: InodeId, volume: &dyn Volume) -> Result<Option<InodeId>> {
+        let mut seen = HashSet::from([self.root]);
+        let mut open = vec![self.root];
+        let mut found = None;
+        while let Some(dir) = open.pop() {
+            let mut visit = |entry: DirEntry, _| {
+                if entry.file_type == FileType::Directory {
+                    if entry.id == wanted {
+                        found = Some(dir);
+                        return ControlFlow::Break(());
+                    }
+                    if seen.len() < SEARCHED_MAX && seen.insert(entry.id) {
+                        open.push(entry.id);
+                    }
+                }
+                ControlFlow::Continue(())
+            };
+            // What is damaged may hide it, but need not.
+            let _ = volume.read_dir(dir, DirCursor::default(), &mut visit);
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}

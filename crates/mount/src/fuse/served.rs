@@ -1,0 +1,212 @@
+//! What each request means: the answers of a read-only file system.
+//!
+//! Node ids are the image's inode ids, moved out of the way of the root's, so nothing has to be remembered of what the
+//! kernel knows: `forget` means nothing, and a file handle of an NFS client stays good after a restart.
+
+use super::abi::{AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode};
+use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
+use super::handshake::Features;
+use super::open_files::OpenFiles;
+use super::parents::Parents;
+use super::{FuseOptions, OwnerMap};
+use packfs_core::{ContentId, Contents, Error, ErrorKind, Inode, InodeId, Volume};
+use packfs_read::ReadEngine;
+use rustix::io::Errno;
+use std::sync::Arc;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// How long the kernel may keep what it was told, in seconds: longer than any machine runs.
+pub(crate) const FOR_GOOD: u64 = u32::MAX as u64;
+/// First node id of an inode that is not the root.
+const NODE_MIN: u64 = 2;
+/// Longest read that is answered; the kernel asks for 1 MiB unless root allows it more.
+const READ_LEN_MAX: usize = 16 << 20;
+
+/// What goes back to the kernel.
+pub(crate) enum Answer {
+    /// Nothing: it does not wait.
+    None,
+    /// What was put together.
+    Body,
+}
+
+/// An image as a file system. Shared by all threads that serve it.
+pub(crate) struct Served {
+    pub(crate) engine: Arc<ReadEngine>,
+    root: InodeId,
+    owners: Option<OwnerMap>,
+    features: Features,
+    files: OpenFiles,
+    pub(crate) parents: Parents,
+}
+
+impl Served {
+    pub(crate) fn new(engine: Arc<ReadEngine>, options: &FuseOptions, features: Features) -> Self {
+        Served {
+            files: OpenFiles::new(Arc::clone(&engine)),
+            parents: Parents::new(options.root),
+            engine,
+            root: options.root,
+            owners: options.owners.clone(),
+            features,
+        }
+    }
+
+    pub(crate) fn volume(&self) -> &dyn Volume {
+        self.engine.volume()
+    }
+
+    /// The inode that a node id names.
+    fn inode_id(&self, node: u64) -> Result<InodeId, Errno> {
+        match node {
+            ROOT_ID => Ok(self.root),
+            _ => node.checked_sub(NODE_MIN).map(InodeId).ok_or(Errno::STALE),
+        }
+    }
+
+    /// The node id of an inode.
+    pub(crate) fn node(&self, id: InodeId) -> Result<u64, Errno> {
+        if id == self.root { Ok(ROOT_ID) } else { id.0.checked_add(NODE_MIN).ok_or(Errno::IO) }
+    }
+
+    /// Puts the answer to a request into `body`, which is empty.
+    pub(crate) fn answer(&self, header: &InHeader, asked: &[u8], body: &mut Vec<u8>) -> Result<Answer, Errno> {
+        let id = || self.inode_id(header.nodeid);
+        match header.opcode {
+            opcode::LOOKUP => self.lookup(id()?, name(asked)?, body)?,
+            opcode::GETATTR => self.attributes(id()?, body)?,
+            opcode::READLINK => body.extend(self.volume().read_link(id()?).map_err(errno)?),
+            opcode::READ => self.read(id()?, asked, body)?,
+            opcode::READDIR => self.read_directory(id()?, asked, false, body)?,
+            opcode::READDIRPLUS => self.read_directory(id()?, asked, true, body)?,
+            opcode::GETXATTR => self.xattr(id()?, asked, body)?,
+            opcode::LISTXATTR => self.xattr_names(id()?, asked, body)?,
+            opcode::LSEEK => self.seek(id()?, asked, body)?,
+            opcode::STATFS => self.statistics(body),
+            opcode::OPEN if !self.features.no_open => opened(FOPEN_KEEP_CACHE, body),
+            opcode::OPENDIR if !self.features.no_opendir => {
+                opened(FOPEN_KEEP_CACHE | FOPEN_CACHE_DIR, body);
+            }
+            opcode::RELEASE | opcode::RELEASEDIR | opcode::DESTROY => {}
+            opcode::FORGET | opcode::BATCH_FORGET => return Ok(Answer::None),
+            other if opcode::CHANGES.contains(&other) => return Err(Errno::ROFS),
+            // The kernel asks no more, and does without: opening, flushing, access, interrupts, locks.
+            _ => return Err(Errno::NOSYS),
+        }
+        Ok(Answer::Body)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
+        let found = match name {
+            // Asked for by those who export the mount over NFS.
+            b"." => Some(dir),
+            b".." => Some(self.parents.of(dir, self.volume()).map_err(errno)?.ok_or(Errno::STALE)?),
+            _ => self.volume().lookup(dir, name).map_err(errno)?,
+        };
+        let entry = match found {
+            Some(id) => self.entry(dir, id)?,
+            // Node 0: there is nothing of this name, for good.
+            None => EntryOut { entry_valid: FOR_GOOD, ..EntryOut::default() },
+        };
+        body.extend_from_slice(entry.as_bytes());
+        Ok(())
+    }
+
+    /// All that the kernel wants to know of an entry of `dir`.
+    pub(crate) fn entry(&self, dir: InodeId, id: InodeId) -> Result<EntryOut, Errno> {
+        let node = self.node(id)?;
+        let inode = self.volume().inode(id).map_err(errno)?;
+        self.parents.learn(dir, id, &inode);
+        Ok(EntryOut {
+            nodeid: node,
+            entry_valid: FOR_GOOD,
+            attr_valid: FOR_GOOD,
+            attr: self.attr(node, id, &inode)?,
+            ..EntryOut::default()
+        })
+    }
+
+    fn attributes(&self, id: InodeId, body: &mut Vec<u8>) -> Result<(), Errno> {
+        let inode = self.volume().inode(id).map_err(errno)?;
+        let attr = self.attr(self.node(id)?, id, &inode)?;
+        body.extend_from_slice(AttrOut { attr_valid: FOR_GOOD, attr, ..AttrOut::default() }.as_bytes());
+        Ok(())
+    }
+
+    /// Who owns an inode, as far as anybody here is told.
+    pub(crate) fn owner(&self, inode: &Inode) -> packfs_core::Owner {
+        self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
+    }
+
+    fn read(&self, id: InodeId, asked: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
+        let (asked, _) = ReadIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
+        let file = self.files.get(id).map_err(errno)?;
+        let len = file.len().saturating_sub(asked.offset).min(u64::from(asked.size));
+        body.resize((len as usize).min(READ_LEN_MAX), 0);
+        let filled = file.read_at(asked.offset, body).map_err(errno)?;
+        body.truncate(filled);
+        Ok(())
+    }
+
+    /// Errors: `NXIO` beyond the end, as `lseek(2)` has it.
+    fn seek(&self, id: InodeId, asked: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
+        let (asked, _) = LseekIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
+        let len = self.files.get(id).map_err(errno)?.len();
+        if asked.offset >= len {
+            return Err(Errno::NXIO);
+        }
+        let mut reader = self.engine.open(ContentId(id.0)).map_err(errno)?;
+        let mut at = asked.offset;
+        loop {
+            let run = reader.next_data(at).map_err(errno)?;
+            at = match (asked.whence, run) {
+                (SEEK_DATA, Some(run)) => run.start.max(asked.offset),
+                (SEEK_DATA, None) => return Err(Errno::NXIO),
+                // Runs are told in parts: a hole is where the next does not follow.
+                (SEEK_HOLE, Some(run)) if run.start <= at && run.end > at && run.end < len => {
+                    at = run.end;
+                    continue;
+                }
+                (SEEK_HOLE, Some(run)) if run.start <= at => len,
+                (SEEK_HOLE, _) => at,
+                _ => return Err(Errno::INVAL),
+            };
+            body.extend_from_slice(at.as_bytes());
+            return Ok(());
+        }
+    }
+
+    fn statistics(&self, body: &mut Vec<u8>) {
+        const BLOCK_LEN: u32 = 4096;
+        let blocks = self.engine.image().len().div_ceil(u64::from(BLOCK_LEN));
+        let statistics = StatfsOut {
+            blocks,
+            files: self.volume().inode_count_hint(),
+            bsize: BLOCK_LEN,
+            frsize: BLOCK_LEN,
+            namelen: 255,
+            ..StatfsOut::default()
+        };
+        body.extend_from_slice(statistics.as_bytes());
+    }
+}
+
+/// A name as it is sent: with a zero behind it.
+pub(crate) fn name(asked: &[u8]) -> Result<&[u8], Errno> {
+    asked.split(|&byte| byte == 0).next().filter(|name| !name.is_empty()).ok_or(Errno::INVAL)
+}
+
+fn opened(open_flags: u32, body: &mut Vec<u8>) {
+    body.extend_from_slice(OpenOut { open_flags, ..OpenOut::default() }.as_bytes());
+}
+
+/// What a program is told of an error: damage is an input/output error, as on a disk.
+pub(crate) fn errno(error: Error) -> Errno {
+    match error.kind() {
+        ErrorKind::Io => {
+            let code = error.io_source().and_then(std::io::Error::raw_os_error);
+            code.map_or(Errno::IO, Errno::from_raw_os_error)
+        }
+        _ => Errno::IO,
+    }
+}

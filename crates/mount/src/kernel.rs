@@ -1,0 +1,152 @@
+//! Mounts by the kernel's own driver: of a file where the driver can (EROFS since Linux 6.12), else of a loop device.
+
+use crate::loop_device::LoopDevice;
+use crate::{MountFlags, record};
+use packfs_core::{Error, ImagePath, Result, ResultExt};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// What the kernel is to mount.
+#[derive(Clone, Debug)]
+pub struct KernelMount {
+    /// Name of the driver: `erofs`, `squashfs`.
+    pub format: &'static str,
+    /// A file or block device.
+    pub image: PathBuf,
+    /// Where the image begins in it, in bytes.
+    pub offset: u64,
+    /// Further devices of the image (EROFS), in its order.
+    pub devices: Vec<PathBuf>,
+    /// The directory of the image that is to be seen.
+    pub subdir: ImagePath,
+    /// Restrictions.
+    pub flags: MountFlags,
+}
+
+impl KernelMount {
+    /// Mounts it on a directory. Needs root.
+    ///
+    /// Errors: `Io` with the kernel's own words where it says any.
+    pub fn mount(&self, at: &Path) -> Result<()> {
+        let (mount, _loop_device) = self.detached()?;
+        if self.subdir.is_root() {
+            let nothing = OsStr::new("");
+            return move_mount(&mount, nothing, CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+                .or_io(|| format!("cannot mount on {at:?}"));
+        }
+        self.mount_subdir(&mount, at)
+    }
+
+    /// A mount that is nowhere yet, and the loop device it may have: to be dropped when the mount is somewhere.
+    fn detached(&self) -> Result<(OwnedFd, Option<LoopDevice>)> {
+        let metadata =
+            std::fs::metadata(&self.image).or_io(|| format!("cannot open {:?}", self.image))?;
+        let is_device = metadata.file_type().is_block_device();
+        let in_place = self.offset == 0;
+        if in_place && is_device {
+            return Ok((self.detached_from(&self.image)?, None));
+        }
+        if in_place && self.format == "erofs" {
+            // A kernel that wants a block device says so, or is older and says something else.
+            if let Ok(mount) = self.detached_from(&self.image) {
+                return Ok((mount, None));
+            }
+        }
+        let device = LoopDevice::new(&self.image, self.offset, None)?;
+        Ok((self.detached_from(device.path())?, Some(device)))
+    }
+
+    fn detached_from(&self, source: &Path) -> Result<OwnedFd> {
+        let cannot = || format!("the kernel has no driver for {}", self.format);
+        let context = fsopen(self.format, FsOpenFlags::FSOPEN_CLOEXEC).or_io(cannot)?;
+        self.configure(&context, source).map_err(|error| {
+            let said = messages(&context);
+            let action = format!("the kernel does not mount {:?} as {}", self.image, self.format);
+            let error = Error::io(action, error.into());
+            if said.is_empty() { error } else { error.hint(format!("the kernel says: {said}")) }
+        })
+    }
+
+    fn configure(&self, context: &OwnedFd, source: &Path) -> rustix::io::Result<OwnedFd> {
+        fsconfig_set_string(context, "source", source)?;
+        fsconfig_set_flag(context, "ro")?;
+        for device in &self.devices {
+            fsconfig_set_string(context, "device", device.as_path())?;
+        }
+        fsconfig_create(context)?;
+        fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, self.flags.attributes())
+    }
+
+    /// Older kernels take no part of a mount that is nowhere, so the whole is mounted aside for a moment.
+    fn mount_subdir(&self, mount: &OwnedFd, at: &Path) -> Result<()> {
+        let aside = Aside::new(mount)?;
+        let root = rustix::fs::open(&aside.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .or_io(|| format!("cannot open {:?}", aside.path))?;
+        let subdir = OsStr::from_bytes(self.subdir.as_bytes());
+        // A link in the image must not lead out of it.
+        let found = rustix::fs::openat2(
+            &root,
+            subdir,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::IN_ROOT | ResolveFlags::NO_XDEV,
+        )
+        .or_io(|| format!("cannot open the directory {:?} of {:?}", self.subdir, self.image))?;
+        let flags =
+            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+        let cannot = || format!("cannot mount on {at:?}");
+        let part = open_tree(&found, OsStr::new(""), flags).or_io(cannot)?;
+        move_mount(&part, OsStr::new(""), CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).or_io(cannot)
+    }
+}
+
+/// A mount on a directory of its own, both gone when dropped.
+struct Aside {
+    path: PathBuf,
+    is_mounted: bool,
+}
+
+impl Aside {
+    fn new(mount: impl AsFd) -> Result<Self> {
+        let path = record::own_folder()?.join(format!("aside-{}", std::process::id()));
+        std::fs::create_dir(&path).or_io(|| format!("cannot make {path:?}"))?;
+        let mut aside = Aside { path, is_mounted: false };
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(mount, OsStr::new(""), CWD, &aside.path, flags)
+            .or_io(|| format!("cannot mount on {:?}", aside.path))?;
+        aside.is_mounted = true;
+        Ok(aside)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if self.is_mounted {
+            let _ = unmount(&self.path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
+        }
+        let _ = std::fs::remove_dir(&self.path);
+    }
+}
+
+/// What the kernel wrote about a mount that failed, in one line.
+fn messages(context: &OwnedFd) -> String {
+    let mut said = Vec::new();
+    let mut buf = [0; 1024];
+    while let Ok(len @ 1..) = rustix::io::read(context, &mut buf) {
+        let line = String::from_utf8_lossy(&buf[..len]).trim().to_owned();
+        // The first letter is how bad it is: e, w or i.
+        said.push(line.get(2..).unwrap_or_default().to_owned());
+        if said.len() == 8 {
+            break;
+        }
+    }
+    said.join("; ")
+}

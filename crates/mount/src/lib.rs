@@ -1,0 +1,20 @@
+//! Mounts: an image as part of the file system, by the kernel's own driver or served through FUSE.
+//!
+//! Owns everything that is done to the operating system for it: [`kernel`] mounts and loop devices, the FUSE protocol
+//! ([`FuseMount`]), unmounting ([`Unmounter`], [`unmount`]), the table of mounts, and the records that tell which of them
+//! are packfs's ([`record`]). What is served comes from a [`packfs_read::ReadEngine`], so no format is known here.
+//! Invariants: nothing that is mounted can be written; no request, and no image, takes a mount down; whoever serves lives
+//! exactly as long as what it serves is mounted. It starts no daemon and handles no signal: that is for the program.
+
+mod fuse;
+pub mod kernel;
+mod loop_device;
+mod options;
+pub mod record;
+mod sys;
+pub mod table;
+mod unmount;
+
+pub use fuse::{FuseMount, FuseOptions, OwnerMap, find_subdir, is_stale};
+pub use options::MountFlags;
+pub use unmount::{Unmounter, unmount};

@@ -1,0 +1,45 @@
+//! What may be asked of any mount, whoever makes it.
+
+use rustix::mount::{MountAttrFlags, MountFlags as HostFlags};
+
+/// Restrictions of a mount. It is read-only in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountFlags {
+    /// Set-user-id bits and file capabilities mean nothing.
+    pub nosuid: bool,
+    /// Device nodes cannot be opened.
+    pub nodev: bool,
+    /// Programs cannot be run.
+    pub noexec: bool,
+    /// Symbolic links are not followed.
+    pub nosymfollow: bool,
+}
+
+impl MountFlags {
+    /// For `fsmount(2)`.
+    pub(crate) fn attributes(self) -> MountAttrFlags {
+        let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
+        flags.set(MountAttrFlags::MOUNT_ATTR_NOSUID, self.nosuid);
+        flags.set(MountAttrFlags::MOUNT_ATTR_NODEV, self.nodev);
+        flags.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, self.noexec);
+        flags.set(MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW, self.nosymfollow);
+        flags
+    }
+
+    /// For `mount(2)`.
+    pub(crate) fn host(self) -> HostFlags {
+        let mut flags = HostFlags::RDONLY;
+        flags.set(HostFlags::NOSUID, self.nosuid);
+        flags.set(HostFlags::NODEV, self.nodev);
+        flags.set(HostFlags::NOEXEC, self.noexec);
+        flags.set(HostFlags::NOSYMFOLLOW, self.nosymfollow);
+        flags
+    }
+
+    /// For `fusermount3 -o`.
+    pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
+        [(true, "ro"), (self.nosuid, "nosuid"), (self.nodev, "nodev"), (self.noexec, "noexec")]
+            .into_iter()
+            .filter_map(|(wanted, word)| wanted.then_some(word))
+    }
+}

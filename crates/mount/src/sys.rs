@@ -1,0 +1,75 @@
+//! The three `ioctl`s that nothing safe wraps. The only unsafe code of this crate.
+
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::io;
+use rustix::ioctl::{self, Ioctl, IoctlOutput, NoArg, Opcode, Setter, opcode};
+use std::ffi::c_void;
+
+/// `FUSE_DEV_IOC_CLONE` of the kernel's `uapi/linux/fuse.h`.
+const CLONE: Opcode = opcode::read::<u32>(229, 0);
+/// `LOOP_CTL_GET_FREE` of `uapi/linux/loop.h`.
+const GET_FREE: Opcode = 0x4c82;
+/// `LOOP_CONFIGURE`, since Linux 5.8.
+const CONFIGURE: Opcode = 0x4c0a;
+/// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: a device that clears itself goes with its last user.
+const _: () = assert!(size_of::<LoopConfig>() == 304);
+
+/// Makes `fresh`, an opened `/dev/fuse`, a further door to the mount that `session` belongs to.
+pub(crate) fn clone_fuse_device(fresh: impl AsFd, session: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the call reads one `u32`, a descriptor that is open for as long as `session` is borrowed.
+    unsafe { ioctl::ioctl(fresh, Setter::<CLONE, u32>::new(session.as_raw_fd() as u32)) }
+}
+
+/// Number of a loop device that nobody uses, from `/dev/loop-control`.
+pub(crate) fn free_loop_number(control: impl AsFd) -> io::Result<u32> {
+    // SAFETY: the call takes no argument.
+    unsafe { ioctl::ioctl(control, FreeLoop(NoArg::new())) }
+}
+
+/// Puts a file behind a loop device.
+pub(crate) fn configure_loop(device: impl AsFd, config: &LoopConfig) -> io::Result<()> {
+    // SAFETY: the call reads a `struct loop_config`, which has the length asserted above.
+    unsafe { ioctl::ioctl(device, Setter::<CONFIGURE, LoopConfig>::new(*config)) }
+}
+
+struct FreeLoop(NoArg<GET_FREE>);
+
+// SAFETY: no argument is read or written; the answer is what the call returns.
+unsafe impl Ioctl for FreeLoop {
+    type Output = u32;
+    const IS_MUTATING: bool = false;
+
+    fn opcode(&self) -> Opcode {
+        self.0.opcode()
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+
+    unsafe fn output_from_ptr(out: IoctlOutput, _: *mut c_void) -> io::Result<u32> {
+        u32::try_from(out).map_err(|_| io::Errno::INVAL)
+    }
+}
+
+/// `struct loop_config` with the `struct loop_info64` in it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct LoopConfig {
+    pub(crate) fd: u32,
+    pub(crate) block_size: u32,
+    pub(crate) lo_device: u64,
+    pub(crate) lo_inode: u64,
+    pub(crate) lo_rdevice: u64,
+    pub(crate) lo_offset: u64,
+    pub(crate) lo_sizelimit: u64,
+    pub(crate) lo_number: u32,
+    pub(crate) lo_encrypt_type: u32,
+    pub(crate) lo_encrypt_key_size: u32,
+    pub(crate) lo_flags: u32,
+    pub(crate) lo_file_name: [u8; 64],
+    pub(crate) lo_crypt_name: [u8; 64],
+    pub(crate) lo_encrypt_key: [u8; 32],
+    pub(crate) lo_init: [u64; 2],
+    pub(crate) reserved: [u64; 8],
+}

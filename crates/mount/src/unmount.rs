@@ -1,0 +1,111 @@
+//! Taking mounts away, also those whose server is gone.
+
+use crate::record::{self, Server};
+use crate::table::{self, Mounted};
+use packfs_core::{Error, Result};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+use rustix::process::{Pid, test_kill_process};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server gets to end after its mount is gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// File systems that packfs mounts.
+const OURS: [&str; 3] = ["fuse.packfs", "erofs", "squashfs"];
+
+/// Unmounts what packfs mounted on a directory; also if its server is gone. `lazy`: at once for those who come, later for
+/// those who are in it.
+///
+/// Errors: `Failed` if nothing of packfs is mounted there or it is in use, `Io` if the kernel refuses.
+pub fn unmount(path: &Path, lazy: bool) -> Result<()> {
+    let at = table::place(path)?;
+    let Some(mounted) = table::topmost(&at)? else {
+        let error = Error::failed(format!("nothing is mounted at {path:?}"));
+        return Err(error.hint("packfs mount --list shows what is"));
+    };
+    if !OURS.contains(&mounted.fs_type.as_str()) {
+        let what = format!("{path:?} is a mount of {}, which packfs never makes", mounted.fs_type);
+        return Err(Error::failed(what).hint("umount takes any mount away"));
+    }
+    let server = record::server_of(&mounted);
+    take_away(&mounted, lazy)?;
+    if let Some(Server::Fuse { pid }) = server.filter(|_| !lazy) {
+        wait_for_end(pid);
+    }
+    record::remove(&mounted);
+    Ok(())
+}
+
+fn wait_for_end(pid: u32) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let end = Instant::now() + PATIENCE;
+    while test_kill_process(pid).is_ok() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// As root or the root of a user namespace by a system call, else through `fusermount3`.
+fn take_away(mounted: &Mounted, lazy: bool) -> Result<()> {
+    let mut flags = UnmountFlags::NOFOLLOW;
+    flags.set(UnmountFlags::DETACH, lazy);
+    match rustix::mount::unmount(&mounted.at, flags) {
+        Ok(()) => Ok(()),
+        Err(Errno::BUSY) => Err(busy(&mounted.at)),
+        Err(Errno::PERM | Errno::ACCESS) if mounted.fs_type.starts_with("fuse") => by_helper(&mounted.at, lazy),
+        Err(error) => Err(Error::io(format!("cannot unmount {:?}", mounted.at), error.into())),
+    }
+}
+
+fn busy(at: &Path) -> Error {
+    let error = Error::failed(format!("{at:?} is in use"));
+    error.hint(format!("fuser -vm {at:?} shows by whom; --lazy takes it away all the same"))
+}
+
+fn by_helper(at: &Path, lazy: bool) -> Result<()> {
+    let mut command = Command::new("fusermount3");
+    command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(at);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| {
+        Error::io("cannot run fusermount3", error).hint("it comes with the package fuse3")
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if said.contains("busy") {
+        return Err(busy(at));
+    }
+    Err(Error::failed(format!("cannot unmount {at:?}: {said}")))
+}
+
+/// Takes one mount away, and no other that may have come to lie in its place.
+#[derive(Clone, Debug)]
+pub struct Unmounter {
+    at: PathBuf,
+    device: (u32, u32),
+}
+
+impl Unmounter {
+    /// Of what is mounted at `at` now.
+    pub(crate) fn of(at: &Path) -> Result<Self> {
+        let mounted = table::topmost(at)?;
+        let mounted = mounted.ok_or_else(|| Error::failed(format!("nothing is mounted at {at:?}")))?;
+        Ok(Unmounter { at: at.into(), device: mounted.device })
+    }
+
+    /// Number of the file system, as `stat` shows it.
+    pub(crate) fn device(&self) -> (u32, u32) {
+        self.device
+    }
+
+    /// Unmounts; done if it is unmounted already.
+    ///
+    /// Errors: as [`unmount`].
+    pub fn unmount(&self, lazy: bool) -> Result<()> {
+        match table::topmost(&self.at)? {
+            Some(mounted) if mounted.device == self.device => take_away(&mounted, lazy),
+            _ => Ok(()),
+        }
+    }
+}
