@@ -13,6 +13,10 @@ mod info;
 mod json;
 mod ls;
 mod man;
+mod mount;
+mod mount_daemon;
+mod mount_helper;
+mod mount_options;
 mod pack;
 mod pack_help;
 mod pack_report;
@@ -23,6 +27,7 @@ mod shared;
 mod stat;
 mod tar;
 mod text;
+mod umount;
 mod unpack;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -52,6 +57,8 @@ enum Verb {
     Info(info::Opts),
     Check(check::Opts),
     Diff(diff::Opts),
+    Mount(Box<mount::Opts>),
+    Umount(umount::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -60,7 +67,8 @@ enum Verb {
 type Outcome = packfs::Result<ExitCode>;
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
+    let args = mount_helper::arguments(std::env::args_os().collect());
+    let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match cli.verb {
         Verb::Pack(opts) => opts.run(),
@@ -72,6 +80,8 @@ fn main() -> ExitCode {
         Verb::Info(opts) => opts.run(),
         Verb::Check(opts) => opts.run(),
         Verb::Diff(opts) => opts.run(),
+        Verb::Mount(opts) => opts.run(),
+        Verb::Umount(opts) => opts.run(),
         Verb::Completions(opts) => opts.run(),
         Verb::Man(opts) => opts.run(),
     };

@@ -6,8 +6,8 @@ use packfs_core::{Error, ImagePath, Result, ResultExt};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -47,8 +47,7 @@ impl KernelMount {
 
     /// A mount that is nowhere yet, and the loop device it may have: to be dropped when the mount is somewhere.
     fn detached(&self) -> Result<(OwnedFd, Option<LoopDevice>)> {
-        let metadata =
-            std::fs::metadata(&self.image).or_io(|| format!("cannot open {:?}", self.image))?;
+        let metadata = std::fs::metadata(&self.image).or_io(|| format!("cannot open {:?}", self.image))?;
         let is_device = metadata.file_type().is_block_device();
         let in_place = self.offset == 0;
         if in_place && is_device {

@@ -18,3 +18,8 @@ mod unmount;
 pub use fuse::{FuseMount, FuseOptions, OwnerMap, find_subdir, is_stale};
 pub use options::MountFlags;
 pub use unmount::{Unmounter, unmount};
+
+/// Whether this process may expect the kernel to mount for it.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

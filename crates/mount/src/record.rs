@@ -93,7 +93,8 @@ pub fn list() -> Result<Vec<Record>> {
     for folder in folders() {
         for path in record_paths(&folder) {
             let Some(record) = read(&path) else { continue };
-            let index = table.iter().position(|mounted| path.ends_with(name(mounted)) && mounted.at == record.at);
+            let index =
+                table.iter().position(|mounted| path.ends_with(name(mounted)) && mounted.at == record.at);
             match index {
                 Some(index) if !taken[index] => {
                     taken[index] = true;
@@ -240,7 +241,9 @@ mod tests {
             source: "x".into(),
         };
         let path = folder.join(name(&gone));
-        let text = format!("{MAGIC}\nat /nowhere\\040at\\040all\nimage /x\noffset 0\nformat erofs\nserver fuse 12\nsince 5\n");
+        let text = format!(
+            "{MAGIC}\nat /nowhere\\040at\\040all\nimage /x\noffset 0\nformat erofs\nserver fuse 12\nsince 5\n"
+        );
         fs::write(&path, text).unwrap();
         let read_back = read(&path).unwrap();
         assert_eq!(read_back.at, Path::new("/nowhere at all"));
@@ -253,7 +256,12 @@ mod tests {
     fn a_record_that_is_damaged_is_nobodys() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        for text in ["", "packfs-mount 2\n", "packfs-mount 1\nat /x\n", "packfs-mount 1\nat /x\nimage /y\noffset q\nserver kernel\nsince 1\n"] {
+        for text in [
+            "",
+            "packfs-mount 2\n",
+            "packfs-mount 1\nat /x\n",
+            "packfs-mount 1\nat /x\nimage /y\noffset q\nserver kernel\nsince 1\n",
+        ] {
             fs::write(&path, text).unwrap();
             assert_eq!(read(&path), None, "{text:?}");
         }

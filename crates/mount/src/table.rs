@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn reads_a_line_with_and_without_optional_fields() {
-        let line = b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:7 - fuse.packfs /dev/\\134root rw";
+        let line =
+            b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:7 - fuse.packfs /dev/\\134root rw";
         let mounted = parse(line).unwrap();
         assert_eq!(mounted.device, (98, 0));
         assert_eq!(mounted.at, Path::new("/mnt 2"));

@@ -53,7 +53,9 @@ fn take_away(mounted: &Mounted, lazy: bool) -> Result<()> {
     match rustix::mount::unmount(&mounted.at, flags) {
         Ok(()) => Ok(()),
         Err(Errno::BUSY) => Err(busy(&mounted.at)),
-        Err(Errno::PERM | Errno::ACCESS) if mounted.fs_type.starts_with("fuse") => by_helper(&mounted.at, lazy),
+        Err(Errno::PERM | Errno::ACCESS) if mounted.fs_type.starts_with("fuse") => {
+            by_helper(&mounted.at, lazy)
+        }
         Err(error) => Err(Error::io(format!("cannot unmount {:?}", mounted.at), error.into())),
     }
 }

@@ -63,7 +63,7 @@ pub struct IdMap {
 
 impl IdMap {
     /// What an id becomes; `None` if it is outside of the range.
-    fn apply(&self, id: u32) -> Option<u32> {
+    pub fn apply(&self, id: u32) -> Option<u32> {
         self.from.contains(&id).then(|| self.to + (id - self.from.start()))
     }
 }

@@ -20,9 +20,8 @@ const HELPER: &str = "fusermount3";
 pub(crate) fn attach(at: &Path, root: &Inode, options: &FuseOptions) -> Result<OwnedFd> {
     match direct(at, root, options) {
         Ok(fd) => Ok(fd),
-        Err(error @ (Errno::PERM | Errno::ACCESS)) => {
-            by_helper(at, options).map_err(|helper| if is_missing(&helper) { explained(error, helper) } else { helper })
-        }
+        Err(error @ (Errno::PERM | Errno::ACCESS)) => by_helper(at, options)
+            .map_err(|helper| if is_missing(&helper) { explained(error, helper) } else { helper }),
         Err(error @ (Errno::NOENT | Errno::NODEV | Errno::NXIO)) => {
             let error = Error::io(format!("cannot open {:?}", device::PATH), error.into());
             Err(error.hint("the kernel has no FUSE; as root: modprobe fuse"))

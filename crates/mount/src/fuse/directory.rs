@@ -53,13 +53,16 @@ impl Served {
         }
         let from = DirCursor(asked.offset.saturating_sub(DOTS));
         let mut outcome = Ok(());
-        let walked = self.volume().read_dir(dir, from, &mut |entry, next| {
-            match self.push_entry(dir, &entry, next, &mut listing) {
-                Ok(flow) => flow,
-                Err(error) => {
-                    outcome = Err(error);
-                    ControlFlow::Break(())
-                }
+        let walked = self.volume().read_dir(dir, from, &mut |entry, next| match self.push_entry(
+            dir,
+            &entry,
+            next,
+            &mut listing,
+        ) {
+            Ok(flow) => flow,
+            Err(error) => {
+                outcome = Err(error);
+                ControlFlow::Break(())
             }
         });
         match walked.map_err(errno).and(outcome) {
@@ -69,7 +72,12 @@ impl Served {
         }
     }
 
-    fn push_dot(&self, dir: InodeId, position: u64, listing: &mut Listing<'_>) -> Result<ControlFlow<()>, Errno> {
+    fn push_dot(
+        &self,
+        dir: InodeId,
+        position: u64,
+        listing: &mut Listing<'_>,
+    ) -> Result<ControlFlow<()>, Errno> {
         let name: &[u8] = if position == 0 { b"." } else { b".." };
         let parent = self.parents.known(dir).unwrap_or(dir);
         let id = if position == 0 { dir } else { parent };
@@ -92,9 +100,8 @@ impl Served {
         // An entry whose inode is damaged is listed all the same; who looks at it gets the error.
         let known = if listing.plus { self.entry(dir, entry.id).ok() } else { None };
         let ino = known.map_or_else(|| self.node(entry.id).unwrap_or(u64::MAX), |known| known.attr.ino);
-        let file_type = known
-            .and_then(|known| FileType::from_mode_bits(known.attr.mode))
-            .unwrap_or(entry.file_type);
+        let file_type =
+            known.and_then(|known| FileType::from_mode_bits(known.attr.mode)).unwrap_or(entry.file_type);
         let dirent = dirent(ino, next, file_type, &entry.name);
         Ok(listing.push(&known.unwrap_or_default(), dirent, &entry.name))
     }

@@ -3,13 +3,15 @@
 //! Node ids are the image's inode ids, moved out of the way of the root's, so nothing has to be remembered of what the
 //! kernel knows: `forget` means nothing, and a file handle of an NFS client stays good after a restart.
 
-use super::abi::{AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode};
+use super::abi::{
+    AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode,
+};
 use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
 use super::handshake::Features;
 use super::open_files::OpenFiles;
 use super::parents::Parents;
 use super::{FuseOptions, OwnerMap};
-use packfs_core::{ContentId, Contents, Error, ErrorKind, Inode, InodeId, Volume};
+use packfs_core::{Error, ErrorKind, Inode, InodeId, Volume};
 use packfs_read::ReadEngine;
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -70,7 +72,12 @@ impl Served {
     }
 
     /// Puts the answer to a request into `body`, which is empty.
-    pub(crate) fn answer(&self, header: &InHeader, asked: &[u8], body: &mut Vec<u8>) -> Result<Answer, Errno> {
+    pub(crate) fn answer(
+        &self,
+        header: &InHeader,
+        asked: &[u8],
+        body: &mut Vec<u8>,
+    ) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
         match header.opcode {
             opcode::LOOKUP => self.lookup(id()?, name(asked)?, body)?,
@@ -151,14 +158,14 @@ impl Served {
     /// Errors: `NXIO` beyond the end, as `lseek(2)` has it.
     fn seek(&self, id: InodeId, asked: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
         let (asked, _) = LseekIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
-        let len = self.files.get(id).map_err(errno)?.len();
+        let file = self.files.get(id).map_err(errno)?;
+        let len = file.len();
         if asked.offset >= len {
             return Err(Errno::NXIO);
         }
-        let mut reader = self.engine.open(ContentId(id.0)).map_err(errno)?;
         let mut at = asked.offset;
         loop {
-            let run = reader.next_data(at).map_err(errno)?;
+            let run = file.next_data(at).map_err(errno)?;
             at = match (asked.whence, run) {
                 (SEEK_DATA, Some(run)) => run.start.max(asked.offset),
                 (SEEK_DATA, None) => return Err(Errno::NXIO),
