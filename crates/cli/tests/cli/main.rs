@@ -1,6 +1,8 @@
 //! The program as scripts meet it: what it prints where, and with which exit code it ends.
 
 mod fixture;
+mod mount_stress;
+mod mounting;
 mod packing;
 mod reading;
 mod signals;

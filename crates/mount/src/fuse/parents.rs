@@ -73,3 +73,35 @@ impl Parents {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::Meta;
+    use packfs_testkit::{MadeUpNode, MadeUpVolume};
+
+    fn entry(name: &str, id: u64) -> DirEntry {
+        DirEntry { name: name.into(), id: InodeId(id), file_type: FileType::Directory }
+    }
+
+    #[test]
+    fn a_parent_is_remembered_or_searched_for() {
+        // 3 is within 2 within 0, and 2 holds itself, as only a hostile image would have it.
+        let dir = |id, entries| (InodeId(id), MadeUpNode::dir(InodeId(id), entries));
+        let nodes = [
+            dir(0, vec![entry("a", 1), entry("b", 2)]),
+            dir(1, vec![]),
+            dir(2, vec![entry("c", 3), entry("self", 2)]),
+            dir(3, vec![]),
+        ];
+        let volume = MadeUpVolume { nodes: nodes.into_iter().collect(), ..MadeUpVolume::default() };
+        let parents = Parents::new(InodeId(0));
+        assert_eq!(parents.known(InodeId(3)), None);
+        for (child, parent) in [(0, Some(0)), (1, Some(0)), (2, Some(0)), (3, Some(2)), (9, None)] {
+            assert_eq!(parents.of(InodeId(child), &volume).unwrap(), parent.map(InodeId));
+        }
+        let inode = MadeUpNode::new(InodeId(9), InodeKind::Directory, Meta::default()).inode;
+        parents.learn(InodeId(3), InodeId(9), &inode);
+        assert_eq!(parents.of(InodeId(9), &volume).unwrap(), Some(InodeId(3)));
+    }
+}
