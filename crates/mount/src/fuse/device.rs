@@ -59,18 +59,15 @@ impl Device {
         Ok(Some(Request { header, body }))
     }
 
-    /// Answers a request: with what the slices hold together, or with an error.
-    pub(crate) fn answer(&self, unique: u64, answer: Result<&[&[u8]], Errno>) {
-        let slices = answer.unwrap_or_default();
-        let body_len: usize = slices.iter().map(|slice| slice.len()).sum();
+    /// Answers a request: with these bytes, or with an error.
+    pub(crate) fn answer(&self, unique: u64, answer: Result<&[u8], Errno>) {
+        let body = answer.unwrap_or_default();
         let header = OutHeader {
-            len: (size_of::<OutHeader>() + body_len) as u32,
+            len: (size_of::<OutHeader>() + body.len()) as u32,
             error: answer.err().map_or(0, |error| -error.raw_os_error()),
             unique,
         };
-        let mut parts = Vec::with_capacity(1 + slices.len());
-        parts.push(IoSlice::new(header.as_bytes()));
-        parts.extend(slices.iter().filter(|slice| !slice.is_empty()).map(|slice| IoSlice::new(slice)));
+        let parts = [IoSlice::new(header.as_bytes()), IoSlice::new(body)];
         // A request whose asker was killed cannot be answered any more; nothing is lost.
         let _ = io::writev(&self.fd, &parts);
     }

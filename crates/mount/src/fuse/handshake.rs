@@ -49,7 +49,7 @@ pub(crate) fn shake_hands(device: &mut Device, options: &FuseOptions) -> Result<
         if asked.major > abi::VERSION {
             // The kernel asks again in a version that we speak.
             let ours = InitOut { major: abi::VERSION, minor: abi::MINOR, ..InitOut::default() };
-            device.answer(unique, Ok(&[ours.as_bytes()]));
+            device.answer(unique, Ok(ours.as_bytes()));
             continue;
         }
         if asked.major < abi::VERSION || asked.minor < abi::MINOR_MIN {
@@ -59,7 +59,7 @@ pub(crate) fn shake_hands(device: &mut Device, options: &FuseOptions) -> Result<
             return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
         }
         let flags = asked.flags & wanted(options);
-        device.answer(unique, Ok(&[answer(&asked, flags).as_bytes()]));
+        device.answer(unique, Ok(answer(&asked, flags).as_bytes()));
         return Ok(Features {
             no_open: flags & init::NO_OPEN_SUPPORT != 0,
             no_opendir: flags & init::NO_OPENDIR_SUPPORT != 0,

@@ -24,12 +24,36 @@ const NODE_MIN: u64 = 2;
 /// Longest read that is answered; the kernel asks for 1 MiB unless root allows it more.
 const READ_LEN_MAX: usize = 16 << 20;
 
+/// Longest answer whose memory is kept for the next.
+const KEPT_LEN_MAX: usize = 1 << 20;
+
 /// What goes back to the kernel.
 pub(crate) enum Answer {
     /// Nothing: it does not wait.
     None,
     /// What was put together.
     Body,
+    /// So many bytes of contents.
+    Contents(usize),
+}
+
+/// Where a thread puts its answers together, used again and again.
+#[derive(Default)]
+pub(crate) struct Room {
+    pub(crate) body: Vec<u8>,
+    /// As long as the longest read so far.
+    pub(crate) contents: Vec<u8>,
+}
+
+impl Room {
+    /// Gives back what only an unusual answer needed.
+    pub(crate) fn tidy(&mut self) {
+        for part in [&mut self.body, &mut self.contents] {
+            if part.capacity() > KEPT_LEN_MAX {
+                *part = Vec::new();
+            }
+        }
+    }
 }
 
 /// An image as a file system. Shared by all threads that serve it.
@@ -71,19 +95,16 @@ impl Served {
         if id == self.root { Ok(ROOT_ID) } else { id.0.checked_add(NODE_MIN).ok_or(Errno::IO) }
     }
 
-    /// Puts the answer to a request into `body`, which is empty.
-    pub(crate) fn answer(
-        &self,
-        header: &InHeader,
-        asked: &[u8],
-        body: &mut Vec<u8>,
-    ) -> Result<Answer, Errno> {
+    /// Puts the answer to a request into `room`.
+    pub(crate) fn answer(&self, header: &InHeader, asked: &[u8], room: &mut Room) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
+        room.body.clear();
+        let body = &mut room.body;
         match header.opcode {
             opcode::LOOKUP => self.lookup(id()?, name(asked)?, body)?,
             opcode::GETATTR => self.attributes(id()?, body)?,
             opcode::READLINK => body.extend(self.volume().read_link(id()?).map_err(errno)?),
-            opcode::READ => self.read(id()?, asked, body)?,
+            opcode::READ => return self.read(id()?, asked, &mut room.contents).map(Answer::Contents),
             opcode::READDIR => self.read_directory(id()?, asked, false, body)?,
             opcode::READDIRPLUS => self.read_directory(id()?, asked, true, body)?,
             opcode::GETXATTR => self.xattr(id()?, asked, body)?,
@@ -145,14 +166,17 @@ impl Served {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
 
-    fn read(&self, id: InodeId, asked: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
+    fn read(&self, id: InodeId, asked: &[u8], contents: &mut Vec<u8>) -> Result<usize, Errno> {
         let (asked, _) = ReadIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
         let file = self.files.get(id).map_err(errno)?;
         let len = file.len().saturating_sub(asked.offset).min(u64::from(asked.size));
-        body.resize((len as usize).min(READ_LEN_MAX), 0);
-        let filled = file.read_at(asked.offset, body).map_err(errno)?;
-        body.truncate(filled);
-        Ok(())
+        let len = (len as usize).min(READ_LEN_MAX);
+        // What is left from an earlier read is overwritten.
+        if contents.len() < len {
+            contents.resize(len, 0);
+        }
+        let part = contents.get_mut(..len).unwrap_or_default();
+        file.read_at(asked.offset, part).map_err(errno)
     }
 
     /// Errors: `NXIO` beyond the end, as `lseek(2)` has it.
