@@ -81,7 +81,9 @@ pub fn start() -> Outcome {
     // Behind the program's name and the verb.
     args.insert(2.min(args.len()), "--detached".into());
     let cannot = || "cannot start a process in the background";
-    let mut command = Command::new("/proc/self/exe");
+    // By its name, as others are to see it, unless that is gone.
+    let program = std::env::current_exe().ok().filter(|program| program.exists());
+    let mut command = Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
     command.arg0(&args[0]).args(&args[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().or_io(cannot)?;
     let mut said = Vec::new();

@@ -8,6 +8,8 @@ use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, test_kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server gets to end after its mount is gone.
@@ -86,6 +88,8 @@ fn by_helper(at: &Path, lazy: bool) -> Result<()> {
 pub struct Unmounter {
     at: PathBuf,
     device: (u32, u32),
+    /// Whether it is gone, as its server knows: its number may be another's by now.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Unmounter {
@@ -93,7 +97,7 @@ impl Unmounter {
     pub(crate) fn of(at: &Path) -> Result<Self> {
         let mounted = table::topmost(at)?;
         let mounted = mounted.ok_or_else(|| Error::failed(format!("nothing is mounted at {at:?}")))?;
-        Ok(Unmounter { at: at.into(), device: mounted.device })
+        Ok(Unmounter { at: at.into(), device: mounted.device, is_over: Arc::default() })
     }
 
     /// Number of the file system, as `stat` shows it.
@@ -101,10 +105,18 @@ impl Unmounter {
         self.device
     }
 
+    /// Says that the mount is gone.
+    pub(crate) fn set_over(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
     /// Unmounts; done if it is unmounted already.
     ///
     /// Errors: as [`unmount`].
     pub fn unmount(&self, lazy: bool) -> Result<()> {
+        if self.is_over.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         match table::topmost(&self.at)? {
             Some(mounted) if mounted.device == self.device => take_away(&mounted, lazy),
             _ => Ok(()),

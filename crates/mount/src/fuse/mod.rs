@@ -119,7 +119,14 @@ impl FuseMount {
         for device in devices {
             let (served, requests) = (Arc::clone(&served), requests.clone());
             let thread = std::thread::Builder::new().name("packfs-fuse".into());
-            let serve = move || serve::serve(device, &served, requests.as_deref());
+            let unmounter = self.unmounter.clone();
+            let serve = move || {
+                let outcome = serve::serve(device, &served, requests.as_deref());
+                if outcome.is_ok() {
+                    unmounter.set_over();
+                }
+                outcome
+            };
             self.threads.push(thread.spawn(serve).or_io(|| "cannot start a thread")?);
         }
         if let (Some(timeout), Some(requests)) = (options.idle_timeout, requests) {
