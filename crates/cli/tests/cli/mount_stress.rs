@@ -24,7 +24,8 @@ fn tree(fixture: &Fixture) -> PathBuf {
         let dir = root.join(format!("d{}/e{dir}", dir % 4));
         fs::create_dir_all(&dir).unwrap();
         for file in 0..25 {
-            let len = random.below(1 << random.below(17)) as usize;
+            let len_max = 1 << random.below(17);
+            let len = random.below(len_max) as usize;
             let mut bytes = words(len + 1000);
             bytes.drain(..random.below(1000) as usize);
             if file % 3 == 0 {
@@ -32,7 +33,7 @@ fn tree(fixture: &Fixture) -> PathBuf {
             }
             fs::write(dir.join(format!("file-{file}")), bytes).unwrap();
         }
-        std::os::unix::fs::symlink(format!("e{dir:?}"), dir.join("link")).unwrap();
+        std::os::unix::fs::symlink("file-1", dir.join("link")).unwrap();
     }
     let long = File::create(root.join("long")).unwrap();
     for at in 0..40_u64 {
@@ -110,7 +111,8 @@ fn same_bytes(ours: &Path, theirs: &Path, random: &mut Random) {
     let (ours_file, theirs_file) = (File::open(ours).unwrap(), File::open(theirs).unwrap());
     let len = theirs_file.metadata().unwrap().len();
     let offset = random.below(len + 1);
-    let mut found = vec![0; random.below(1 << random.below(20)) as usize];
+    let len_max = 1 << random.below(20);
+    let mut found = vec![0; random.below(len_max) as usize];
     let mut expected = found.clone();
     let found_len = ours_file.read_at(&mut found, offset).unwrap();
     let expected_len = theirs_file.read_at(&mut expected, offset).unwrap();

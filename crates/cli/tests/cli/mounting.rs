@@ -120,7 +120,6 @@ fn fuse_and_the_kernel_show_the_same_tree() {
         assert!(kernel.table()[0].contains(&format!(" - {format} ")), "{:?}", kernel.table());
         let compare = Compare { nanos: true, ..AS_MOUNTED };
         snapshot_dir(ours.path()).assert_same(&snapshot_dir(kernel.path()), compare, image);
-        // Numbers of inodes are those of the kernel's driver, or at least as good: one for all names of a file.
         for place in [&ours, &kernel] {
             fixture.run(["umount", place.path().to_str().unwrap()]).done();
             assert!(!place.is_mounted());
@@ -433,14 +432,11 @@ fn the_root_of_a_user_namespace_mounts() {
     let place = Place::new(&fixture, "at");
     let script = "\"$0\" mount root.sqfs at 2>/dev/null && grep -c fuse.packfs /proc/self/mountinfo && \
                   cat at/etc/os-release && \"$0\" umount at && ls at";
-    let mut unshare = fixture.command([""; 0]);
-    let output = {
-        let mut command = Command::new("unshare");
-        command.args(["-Urm", "sh", "-c", script]).arg(unshare.get_program());
-        command.current_dir(unshare.get_current_dir().unwrap());
-        command.output().unwrap()
-    };
-    drop(unshare.stdin(Stdio::null()));
+    let program = fixture.command([""; 0]);
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-Urm", "sh", "-c", script]).arg(program.get_program());
+    unshare.current_dir(program.get_current_dir().unwrap()).stdin(Stdio::null());
+    let output = unshare.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.ends_with("NAME=example\n"), "{text}");
