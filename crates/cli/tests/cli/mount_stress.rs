@@ -198,9 +198,9 @@ fn damaged_metadata_takes_no_mount_down() {
         let whole = fixture.bytes(image);
         let mut random = Random::new(3);
         let mut mounted = 0;
-        for attempt in 0..24 {
+        for attempt in 0..12 {
             let mut bytes = whole.clone();
-            for _ in 0..1 + attempt / 4 {
+            for _ in 0..1 + attempt / 2 {
                 let at = random.below(bytes.len() as u64) as usize;
                 bytes[at] ^= 1 << random.below(8);
             }
@@ -222,13 +222,15 @@ fn damaged_metadata_takes_no_mount_down() {
 /// Looks at everything, as deep as a tree of the fixture can be, and does not mind errors.
 fn walk(root: &Path) {
     let mut open = vec![(root.to_owned(), 0)];
-    while let Some((path, depth)) = open.pop() {
+    // A directory that holds itself would never end.
+    for _ in 0..500 {
+        let Some((path, depth)) = open.pop() else { return };
         let Ok(found) = path.symlink_metadata() else { continue };
-        if found.is_file() && found.len() < 1 << 24 {
+        if found.is_file() && found.len() < 1 << 20 {
             let _ = fs::read(&path);
         } else if found.is_dir() && depth < 8 {
             let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            open.extend(entries.take(1000).map(|entry| (entry.path(), depth + 1)));
+            open.extend(entries.take(100).map(|entry| (entry.path(), depth + 1)));
         }
     }
 }
