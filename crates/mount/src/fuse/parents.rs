@@ -94,7 +94,7 @@ mod tests {
             dir(2, vec![entry("c", 3), entry("self", 2)]),
             dir(3, vec![]),
         ];
-        let volume = MadeUpVolume { nodes: nodes.into_iter().collect(), ..MadeUpVolume::default() };
+        let volume = MadeUpVolume { nodes: nodes.into_iter().collect() };
         let parents = Parents::new(InodeId(0));
         assert_eq!(parents.known(InodeId(3)), None);
         for (child, parent) in [(0, Some(0)), (1, Some(0)), (2, Some(0)), (3, Some(2)), (9, None)] {
