@@ -128,6 +128,8 @@ impl Fixture {
         }
         // Where it was built may be closed to others.
         let program = self.path(".program");
+        // One that runs still, as the server of a mount, cannot be written to.
+        let _ = std::fs::remove_file(&program);
         std::fs::copy(env!("CARGO_BIN_EXE_packfs"), &program).unwrap();
         std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         let mut command = Command::new(&program);
