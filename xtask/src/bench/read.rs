@@ -85,13 +85,13 @@ pub fn run(mut args: args::Args) -> Result<()> {
         page += &super::report::markdown(session);
         value["extract"] = super::report::json(session);
     }
-    text += &report::text(&mounted);
-    page += &report::markdown(&mounted);
-    value["mount"] = report::json(&mounted);
-    println!("\n{text}");
-    for line in report::conditions(&mounted) {
-        println!("{line}");
+    if !asked.selection.mount.is_empty() {
+        text += &format!("\n{}\n", report::text(&mounted));
+        text += &report::conditions(&mounted).join("\n");
+        page += &format!("\n{}", report::markdown(&mounted));
+        value["mount"] = report::json(&mounted);
     }
+    println!("\n{text}");
     write_if(asked.json.as_deref(), &format!("{value:#}\n"))?;
     write_if(asked.markdown.as_deref(), &page)?;
     if failures.is_empty() {

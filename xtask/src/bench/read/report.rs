@@ -23,7 +23,8 @@ pub fn text(session: &Session) -> String {
 
 /// The part of a page about mounts.
 pub fn markdown(session: &Session) -> String {
-    let mut page = conditions(session).iter().map(|line| format!("- {line}\n")).collect::<String>();
+    let mut page = "## Mounts\n\n".to_owned();
+    page += &conditions(session).iter().map(|line| format!("- {line}\n")).collect::<String>();
     page += &format!("\n{}", table(session).markdown());
     let about = Workload::ALL.into_iter().filter(|workload| uses(session, *workload));
     page += "\n";
@@ -39,6 +40,7 @@ pub fn json(session: &Session) -> Value {
     let versions =
         session.versions.iter().map(|(name, version)| json!({"program": name, "version": version}));
     json!({
+        "circumstances": session.circumstances,
         "versions": versions.collect::<Vec<_>>(),
         "memory": session.memory,
         "cases": session.outcomes.iter().map(outcome_json).collect::<Vec<_>>(),
@@ -89,14 +91,15 @@ fn measured_json(measured: &Measured) -> Value {
 pub fn conditions(session: &Session) -> Vec<String> {
     let versions: Vec<_> =
         session.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let mut lines = vec![
+    let mut lines = session.circumstances.clone();
+    lines.extend([
         format!("Programs: {}", versions.join(", ")),
         "Each run mounts anew, so nothing of the tree is known to the kernel; all mount in turn".to_owned(),
         format!("Memory: {}", session.memory),
         "CPU is that of the readers and that of the program that serves, mounting included; what the kernel decodes in \
          threads of its own is not in it; memory is the program's largest resident set of all runs"
             .to_owned(),
-    ];
+    ]);
     lines.extend(
         session.failures.iter().map(|failure| format!("Not measured: {}", failure.replace('\n', "; "))),
     );

@@ -11,6 +11,7 @@ use super::summary::Summary;
 use super::target::Opponent;
 use super::workload::Sample;
 use super::{cold, report};
+use crate::bench::machine::{self, Machine};
 use crate::bench::scratch::Scratch;
 use crate::corpus::Counts;
 use crate::failure::{Failure, Result};
@@ -21,6 +22,8 @@ use crate::rivals::{self, ErofsFuse, Format, Packfs, Rival, SquashfuseLl, Task};
 /// All that was measured of mounts, and with what.
 #[derive(Default)]
 pub struct Session {
+    /// Where, when and how often: a line each.
+    pub circumstances: Vec<String>,
     pub versions: Vec<(&'static str, String)>,
     pub outcomes: Vec<Outcome>,
     /// How memory was limited where it had to be equal, or why it was not.
@@ -89,6 +92,7 @@ impl Bench<'_> {
         let limit = cases.iter().any(|case| case.workload.is_of_large_file()).then(MemoryLimit::new);
         let memory = limit.as_ref().map_or_else(|| "not limited".to_owned(), memory);
         let mut session = Session { memory, ..Session::default() };
+        let load_before = machine::load();
         let limit = limit.and_then(Result::ok);
         // One image after the other: copying them is not free.
         for case in in_order_of_images(cases) {
@@ -106,6 +110,7 @@ impl Bench<'_> {
             }
         }
         session.versions = self.versions(&fuse, &images, cases);
+        session.circumstances = self.circumstances(&load_before);
         Ok(session)
     }
 
@@ -125,6 +130,18 @@ impl Bench<'_> {
         all.extend(self.packfs.map(|packfs| contestant(None, Mounter::Program(packfs))));
         all.push(contestant(Some(Opponent::Kernel), Mounter::Kernel));
         all
+    }
+
+    fn circumstances(&self, load_before: &str) -> Vec<String> {
+        let Machine { processor, processor_count, memory, kernel, system, date, commit } = Machine::here();
+        vec![
+            format!(
+                "Measured {date} at commit {commit} on {processor_count} x {processor}, {memory}; {system}, {kernel}"
+            ),
+            format!("Load average before and after: {load_before}, {}", machine::load()),
+            format!("Images on {}", self.scratch.description),
+            format!("Medians of {} runs in turn after one to warm up; ratios are packfs to rival", self.runs),
+        ]
     }
 
     fn versions(&self, fuse: &Fuse, images: &Images, cases: &[MountCase]) -> Vec<(&'static str, String)> {
