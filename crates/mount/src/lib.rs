@@ -1,7 +1,7 @@
 //! Mounts: an image as part of the file system, by the kernel's own driver or served through FUSE.
 //!
 //! Owns everything that is done to the operating system for it: [`kernel`] mounts and loop devices, the FUSE protocol
-//! ([`FuseMount`]), unmounting ([`Unmounter`], [`unmount`]), the table of mounts, and the records that tell which of them
+//! ([`FuseMount`]), unmounting ([`Unmounter`], [`unmount()`]), the table of mounts, and the records that tell which of them
 //! are packfs's ([`record`]). What is served comes from a [`packfs_read::ReadEngine`], so no format is known here.
 //! Invariants: nothing that is mounted can be written; no request, and no image, takes a mount down; whoever serves lives
 //! exactly as long as what it serves is mounted. It starts no daemon and handles no signal: that is for the program.

@@ -112,7 +112,7 @@ impl Unmounter {
 
     /// Unmounts; done if it is unmounted already.
     ///
-    /// Errors: as [`unmount`].
+    /// Errors: as [`unmount()`].
     pub fn unmount(&self, lazy: bool) -> Result<()> {
         if self.is_over.load(Ordering::SeqCst) {
             return Ok(());
