@@ -5,12 +5,14 @@
 mod case;
 mod content;
 mod judge;
+pub mod kernel;
 mod machine;
 mod measure;
 pub mod read;
 mod report;
 mod scratch;
 mod session;
+pub mod sizes;
 mod summary;
 mod target;
 
@@ -23,6 +25,8 @@ use crate::rivals::Packfs;
 pub const HELP: &str = "\
 Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
        cargo xtask bench read [WORK...] [OPTIONS]     unpack, tar and mounts: see `bench read --help`
+       cargo xtask bench kernel [OPTIONS]             cold kernel mounts of EROFS: see `bench kernel --help`
+       cargo xtask bench sizes [OPTIONS]              the founding size tables: see `bench sizes --help`
 
   --runs N            measured runs of each, after one that warms up [5]
   --formats A,B       only these: squashfs erofs
@@ -51,6 +55,12 @@ struct Options {
 pub fn run(mut args: args::Args) -> Result<()> {
     if args.first_word("read") {
         return read::run(args);
+    }
+    if args.first_word("kernel") {
+        return kernel::run(args);
+    }
+    if args.first_word("sizes") {
+        return sizes::run(args);
     }
     let rivals_only = args.switch("--rivals-only");
     let program = args.option("--packfs")?.map(PathBuf::from);

@@ -27,6 +27,7 @@ Usage: cargo xtask corpus [--refresh] [NAME...]
   releases    the Debian roots of bullseye, bookworm and trixie in three folders of one tree
   same60k     60,000 different files of 2,000 bytes each in 60 folders, pieces of the same files
   large       one file of 500 MiB, pieces of 4 KiB to 4 MiB of the same files
+  bullseye-tar  a folder with one file in it: the bullseye root of releases as GNU tar packs it
 
 Without names all are made. --refresh makes them anew.";
 
@@ -39,12 +40,20 @@ pub enum Corpus {
     Same60k,
     Releases,
     Large,
+    BullseyeTar,
 }
 
 impl Corpus {
     /// In an order in which each can be made from those before it.
-    pub const ALL: [Self; 6] =
-        [Self::Debian, Self::DebianTar, Self::Small100k, Self::Same60k, Self::Releases, Self::Large];
+    pub const ALL: [Self; 7] = [
+        Self::Debian,
+        Self::DebianTar,
+        Self::Small100k,
+        Self::Same60k,
+        Self::Releases,
+        Self::Large,
+        Self::BullseyeTar,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -54,6 +63,7 @@ impl Corpus {
             Self::Same60k => "same60k",
             Self::Releases => "releases",
             Self::Large => "large",
+            Self::BullseyeTar => "bullseye-tar",
         }
     }
 
@@ -83,8 +93,10 @@ impl Corpus {
     }
 
     fn make(self) -> Result<Counts> {
-        if !matches!(self, Self::Debian | Self::Releases) {
-            Self::Debian.ensure()?;
+        match self {
+            Self::Debian | Self::Releases => {}
+            Self::BullseyeTar => drop(Self::Releases.ensure()?),
+            _ => drop(Self::Debian.ensure()?),
         }
         eprintln!("making corpus {}", self.name());
         stamp::remove(self)?;
@@ -96,6 +108,9 @@ impl Corpus {
             Self::Small100k => pieces::make_small(&Self::Debian.path(), &self.path())?,
             Self::Same60k => pieces::make_same(&Self::Debian.path(), &self.path())?,
             Self::Large => pieces::make_large(&Self::Debian.path(), &self.path())?,
+            Self::BullseyeTar => {
+                debian::make_tar_folder(&Self::Releases.path().join("bullseye"), &self.path())?
+            }
         }
         let counts = Counts::of(&self.path())?;
         stamp::write(self, counts)?;

@@ -90,6 +90,14 @@ impl Mounted {
         }
     }
 
+    /// Mounts `image` by the kernel through a loop device without direct I/O, which is there to be asked what it read.
+    pub fn by_loop(format: Format, image: &Path, dir: &Path) -> Result<Self> {
+        crate::workspace::make_dir(dir)?;
+        cleanup::register(dir);
+        let how = mount_by_loop(format, image, dir)?;
+        Ok(Self { dir: dir.to_owned(), daemon: None, how })
+    }
+
     fn wait_until_ready(&mut self) -> Result<()> {
         let start = Instant::now();
         while !is_mount_point(&self.dir) {
@@ -189,6 +197,10 @@ fn mount_by_kernel(format: Format, image: &Path, dir: &Path) -> Result<&'static 
     if from_file.is_some_and(|outcome| outcome.is_ok()) {
         return Ok("file");
     }
+    mount_by_loop(format, image, dir)
+}
+
+fn mount_by_loop(format: Format, image: &Path, dir: &Path) -> Result<&'static str> {
     let mut command = std::process::Command::new("mount");
     command.args(["-t", format.name(), "-o", "loop,ro"]).arg(image).arg(dir);
     shell::run_quietly(&mut command).map(|()| "loop")

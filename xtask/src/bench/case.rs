@@ -116,11 +116,12 @@ fn erofs_cases() -> Vec<Case> {
     };
     let pack = |sharing| CLUSTERS.map(|cluster| case(Verb::Pack, sharing, cluster));
     let unpack = |sharing| CLUSTERS.map(|cluster| case(Verb::Unpack, sharing, cluster));
-    let dedupe = Case { corpus: Corpus::Releases, ..case(Verb::Pack, Sharing::Dedupe, CLUSTERS[1]) };
+    let dedupe = [CLUSTERS[1], CLUSTERS[0], CLUSTERS[2]]
+        .map(|cluster| Case { corpus: Corpus::Releases, ..case(Verb::Pack, Sharing::Dedupe, cluster) });
     [
         &pack(Sharing::Plain)[..],
         &pack(Sharing::Fragments),
-        &[dedupe],
+        &dedupe,
         &unpack(Sharing::Plain),
         &unpack(Sharing::Fragments),
     ]

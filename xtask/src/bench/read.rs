@@ -4,7 +4,7 @@
 //! the format and against the kernel's own mount of the same image.
 
 mod case;
-mod cold;
+pub mod cold;
 mod image;
 mod judge;
 mod memory_limit;

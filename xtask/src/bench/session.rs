@@ -277,7 +277,7 @@ fn command(program: &dyn Rival, task: &Task) -> Result<Vec<OsString>> {
 }
 
 /// Removes a file or a tree; it need not exist.
-fn remove(path: &Path) -> Result<()> {
+pub fn remove(path: &Path) -> Result<()> {
     if path.is_dir() {
         return crate::workspace::remove_dir(path);
     }

@@ -1,6 +1,7 @@
 //! What packfs has to reach against the rival of each verb: the one place that says so.
 
 use super::case::{Case, Verb};
+use super::kernel::Work;
 use crate::corpus::Corpus;
 use crate::rivals::Format;
 
@@ -76,6 +77,14 @@ const ROWS: [Row; 17] = [
     row(Verb::Unpack, Format::Erofs, Some("lzma"), unpack(0.55)),
     row(Verb::Unpack, Format::Erofs, None, unpack(0.5)),
 ];
+
+/// The same for the kernel's own mount of an image of packfs, against one of mkfs.erofs with the same clusters.
+pub fn kernel_wall_ratio_max(work: Work) -> f64 {
+    match work {
+        Work::Metadata => 0.9,
+        Work::Tree => 1.0,
+    }
+}
 
 pub fn of(case: &Case) -> Option<Target> {
     let fits = |row: &&Row| {

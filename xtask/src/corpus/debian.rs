@@ -35,6 +35,16 @@ pub fn make_releases(path: &Path) -> Result<()> {
     replace(path, &made)
 }
 
+/// A folder that holds nothing but a tar of the tree: one large file.
+pub fn make_tar_folder(tree: &Path, path: &Path) -> Result<()> {
+    let made = path.with_extension("new");
+    workspace::remove_dir(&made)?;
+    workspace::make_dir(&made)?;
+    let name = tree.file_name().unwrap_or(tree.as_os_str());
+    make_tar(tree, &made.join(name).with_extension("tar"))?;
+    replace(path, &made)
+}
+
 fn replace(path: &Path, made: &Path) -> Result<()> {
     workspace::remove_dir(path)?;
     std::fs::rename(made, path).map_err(|error| Failure::io("move", made, error))

@@ -11,6 +11,11 @@ impl MkfsErofs {
     pub fn find() -> Result<Self> {
         DebianProgram::find("mkfs.erofs").map(Self)
     }
+
+    /// The words that run it, before any option.
+    pub fn start(&self) -> &[OsString] {
+        &self.0.command
+    }
 }
 
 impl Rival for MkfsErofs {

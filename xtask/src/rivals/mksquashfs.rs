@@ -11,6 +11,11 @@ impl Mksquashfs {
     pub fn find() -> Result<Self> {
         DebianProgram::find("mksquashfs").map(Self)
     }
+
+    /// The words that run it, before any option.
+    pub fn start(&self) -> &[OsString] {
+        &self.0.command
+    }
 }
 
 impl Rival for Mksquashfs {

@@ -22,6 +22,11 @@ impl Packfs {
         Self::at(metadata::Workspace::read()?.target_directory.join("release/packfs"))
     }
 
+    /// The words that run a verb, before any option.
+    pub fn start(&self, verb: &str) -> Vec<OsString> {
+        words(&[self.program.clone().into_os_string()], &[&verb])
+    }
+
     /// The words that undo a mount, whatever became of its process.
     pub fn unmount_command(&self, dir: &Path) -> Vec<OsString> {
         words(&[self.program.clone().into_os_string()], &[&"umount", &dir])
