@@ -74,7 +74,7 @@ impl Row {
 
     fn packfs_squashfs(&self) -> Vec<String> {
         let base = match self.cluster_len {
-            None => "--option uncompressed=all --option duplicates=keep".to_owned(),
+            None => "--codec lz4 --option uncompressed=all --option duplicates=keep".to_owned(),
             Some(len) => format!("--codec lz4hc:12 --block-size {len}"),
         };
         split(&format!("--format squashfs {base} --no-xattrs{} --quiet", self.packfs_times()))
