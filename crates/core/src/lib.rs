@@ -15,6 +15,7 @@ mod meta;
 mod path;
 mod plan;
 mod progress;
+mod space;
 mod tree;
 mod tree_builder;
 mod volume;
@@ -31,6 +32,7 @@ pub use plan::{
     Placed, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
+pub use space::space_owners;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
 pub use volume::{

@@ -1,8 +1,8 @@
-//! Ranges of an image and what owns them: sorted, told apart, and filled up.
+//! Ranges of an image and what claims them, for the space map and for the check: what may be shared, and by whom.
 //!
-//! Owns the sweep over claims that the space map and the check share. Knows no structure of the format.
+//! Knows no structure of the format.
 
-use packfs_core::SpaceOwner;
+use packfs_core::{SpaceOwner, space_owners};
 use std::ops::Range;
 
 /// Whether a range may belong to several owners.
@@ -75,31 +75,9 @@ impl Claims {
         })
     }
 
-    /// The owners of `0..len`, from sorted claims: where they overlap, the one that starts first wins; what nobody claims is
-    /// `unused`.
+    /// The owners of `0..len`, from sorted claims.
     pub(crate) fn owners(&self, len: u64) -> Vec<SpaceOwner> {
-        let mut owners: Vec<SpaceOwner> = Vec::new();
-        let mut push = |owner: &'static str, range: Range<u64>| {
-            if range.is_empty() {
-                return;
-            }
-            match owners.last_mut() {
-                Some(last) if last.owner == owner => last.len += range.end - range.start,
-                _ => owners.push(SpaceOwner { owner, offset: range.start, len: range.end - range.start }),
-            }
-        };
-        let mut at = 0;
-        for claim in &self.0 {
-            let range = claim.range.start.max(at).min(len)..claim.range.end.min(len);
-            if range.is_empty() {
-                continue;
-            }
-            push("unused", at..range.start);
-            at = range.end;
-            push(claim.owner, range);
-        }
-        push("unused", at..len);
-        owners
+        space_owners(self.0.iter().map(|claim| (claim.range.clone(), claim.owner)), len)
     }
 }
 
@@ -114,33 +92,6 @@ mod tests {
         }
         claims.sort();
         claims
-    }
-
-    #[test]
-    fn owners_add_up_whatever_is_claimed() {
-        use Sharing::{Alone, Contents};
-        let claims = claims(&[
-            (1024..1152, Alone, "superblock"),
-            (5000..6000, Alone, "inodes"),
-            (5500..7000, Contents, "file data"),
-            (7000..7100, Contents, "file data"),
-            (7500..9000, Contents, "file data"),
-        ]);
-        let owners = claims.owners(8000);
-        let words: Vec<_> = owners.iter().map(|o| (o.owner, o.offset, o.len)).collect();
-        assert_eq!(
-            words,
-            [
-                ("unused", 0, 1024),
-                ("superblock", 1024, 128),
-                ("unused", 1152, 3848),
-                ("inodes", 5000, 1000),
-                ("file data", 6000, 1100),
-                ("unused", 7100, 400),
-                ("file data", 7500, 500),
-            ]
-        );
-        assert_eq!(owners.iter().map(|o| o.len).sum::<u64>(), 8000);
     }
 
     #[test]
