@@ -1,11 +1,12 @@
 //! Options of `pack` that leave out, rename or change what is packed.
 
 use crate::text;
-use packfs::source::{IdMap, ModeChange, Shape};
+use packfs::source::{FileContexts, IdMap, ModeChange, Shape, Whiteouts};
 use packfs::{Error, ImagePath, MadeAt, Result, ResultExt, Timestamp};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// As typed.
 #[derive(clap::Args)]
@@ -99,6 +100,19 @@ pub struct Shaping {
     #[arg(long, value_name = "GLOB")]
     xattr_exclude: Vec<String>,
 
+    /// SELinux labels by path in the image, from a policy's file_contexts; they replace those of the source
+    #[arg(long, value_name = "FILE")]
+    file_contexts: Option<PathBuf>,
+
+    /// Where the image will be mounted, as the policy names paths from the root of the system
+    #[arg(long, value_name = "PATH", requires = "file_contexts")]
+    file_contexts_at: Option<OsString>,
+
+    /// Spell marks of what a layer hides as overlayfs (devices 0/0, trusted.overlay.opaque) or aufs (.wh.NAME, as in
+    /// container layers) does, from whichever of the two the source has
+    #[arg(long, value_name = "overlayfs|aufs|keep", default_value = "keep")]
+    whiteouts: Whiteouts,
+
     /// Leave out what lies on other file systems than SOURCE; their mount points stay, empty
     #[arg(short = 'x', long)]
     one_file_system: bool,
@@ -151,11 +165,19 @@ impl Shaping {
             mtime_max: self.clamp_mtime.or(clamp_by_environment),
             xattr_exclude,
             xattr_include: self.xattr_include.clone(),
+            whiteouts: self.whiteouts,
+            file_contexts: self.file_contexts()?.map(Arc::new),
             one_file_system: self.one_file_system,
             follow_symlinks: self.follow_symlinks,
             ..Shape::default()
         };
         Ok(Resolved { shape, made_at: epoch.map(MadeAt::Seconds) })
+    }
+
+    fn file_contexts(&self) -> Result<Option<FileContexts>> {
+        let Some(path) = &self.file_contexts else { return Ok(None) };
+        let at = image_path(self.file_contexts_at.as_ref())?;
+        Ok(Some(FileContexts::read(path)?.mounted_at(at)))
     }
 }
 

@@ -7,21 +7,26 @@
 mod decimal;
 mod dir;
 mod dir_contents;
+mod file_contexts;
 mod manifest;
 mod mode;
 mod order;
+mod rewrite;
 mod rules;
 mod shape;
 mod shaper;
 mod tar;
+mod whiteouts;
 
 pub use dir::load_dir;
+pub use file_contexts::FileContexts;
 pub use manifest::{load_manifest, looks_like_manifest, write_manifest};
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};
 pub use shaper::{Shaper, shape_tree};
 pub use tar::{Compression, TarInput, compression_of, load_tar, looks_like_tar};
+pub use whiteouts::Whiteouts;
 
 use packfs_core::{Contents, Tree};
 use std::sync::Arc;

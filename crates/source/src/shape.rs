@@ -1,9 +1,12 @@
 //! What is left out, renamed or changed on the way from a source into a tree.
 
+use crate::file_contexts::FileContexts;
 use crate::mode::ModeChange;
+use crate::whiteouts::Whiteouts;
 use packfs_core::{Error, ImagePath, Result, Timestamp};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// How a source is shaped. The default changes nothing.
 ///
@@ -44,6 +47,10 @@ pub struct Shape {
     pub xattr_exclude: Vec<String>,
     /// Globs of full names of extended attributes to keep; empty: all.
     pub xattr_include: Vec<String>,
+    /// How marks of what layers below hold and this one hides are spelt, once everything has its place.
+    pub whiteouts: Whiteouts,
+    /// SELinux labels by path in the image; they replace those of the source, whatever is said of attributes.
+    pub file_contexts: Option<Arc<FileContexts>>,
     /// Whether what lies on other file systems is left out; their mount points stay, empty.
     pub one_file_system: bool,
     /// Whether symbolic links are replaced by what they lead to.

@@ -2,7 +2,7 @@
 
 use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
-use crate::{Loaded, Notes};
+use crate::{Loaded, Notes, file_contexts, whiteouts};
 use packfs_core::{
     Contents, ImagePath, Meta, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder, Xattrs,
 };
@@ -214,12 +214,17 @@ impl<'a> Shaper<'a> {
 
     /// Freezes the tree.
     ///
-    /// Errors: as [`TreeBuilder::finish`].
+    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a mark of AUFS whose name would be too long.
     pub fn finish(mut self) -> Result<(Tree, Notes)> {
         if let Some((meta, xattrs)) = self.stripped.description() {
             self.builder.add(&self.shape.prefix, NodeKind::Directory, meta, xattrs)?;
         }
-        Ok((self.builder.finish()?, self.notes))
+        let tree = whiteouts::respell(self.builder.finish()?, self.shape.whiteouts)?;
+        let tree = match &self.shape.file_contexts {
+            Some(contexts) => file_contexts::label_all(&tree, contexts)?,
+            None => tree,
+        };
+        Ok((tree, self.notes))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The kernel's own mount: the judge of what packfs writes. And peers' mounts, to hear a second opinion.
 
 use crate::Peer;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -15,11 +16,39 @@ impl Mount {
     ///
     /// The error is what `mount` printed.
     pub fn new(image: &Path, format: &str) -> Result<Self, String> {
+        Mount::with_options(image.as_os_str(), format, "loop,ro")
+    }
+
+    /// Mounts the image on a block device read-only. Needs root.
+    ///
+    /// The error is what `mount` printed.
+    pub fn block_device(device: &Path, format: &str) -> Result<Self, String> {
+        Mount::with_options(device.as_os_str(), format, "ro")
+    }
+
+    fn with_options(source: &OsStr, format: &str, options: &str) -> Result<Self, String> {
         let at = tempfile::tempdir().map_err(|e| e.to_string())?;
         let mut mount = Command::new("mount");
-        mount.args(["-t", format, "-o", "loop,ro"]).arg(image).arg(at.path());
+        mount.args(["-t", format, "-o", options]).arg(source).arg(at.path());
         succeeded(mount.output().map_err(|e| format!("mount: {e}"))?)?;
         Ok(Mount { at })
+    }
+
+    /// Mounts an image whose data lie on further devices, all through loop devices that go away with the mount. Needs root.
+    ///
+    /// The error is what `mount` or `losetup` printed.
+    pub fn with_devices(image: &Path, format: &str, devices: &[&Path]) -> Result<Self, String> {
+        let loops = devices.iter().map(|path| LoopDevice::new(path)).collect::<Result<Vec<_>, String>>()?;
+        let named = loops.iter().map(|device| format!(",device={}", device.path().display()));
+        Mount::with_options(image.as_os_str(), format, &format!("loop,ro{}", named.collect::<String>()))
+    }
+
+    /// Mounts layers as overlayfs, read-only, the uppermost first. Needs root.
+    ///
+    /// The error is what `mount` printed.
+    pub fn overlay(layers: &[PathBuf]) -> Result<Self, String> {
+        let layers: Vec<String> = layers.iter().map(|layer| layer.display().to_string()).collect();
+        Mount::with_options("overlay".as_ref(), "overlay", &format!("ro,lowerdir={}", layers.join(":")))
     }
 
     /// Mounts an image with a peer that serves it through FUSE, such as `squashfuse`.
@@ -46,6 +75,36 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.at.path()).status();
+    }
+}
+
+/// A file as a block device; detached when dropped, or when nothing uses it any more. Needs root.
+pub struct LoopDevice {
+    path: PathBuf,
+}
+
+impl LoopDevice {
+    /// Attaches a file.
+    ///
+    /// The error is what `losetup` printed.
+    pub fn new(file: &Path) -> Result<Self, String> {
+        let mut losetup = Command::new("losetup");
+        losetup.args(["--find", "--show"]).arg(file);
+        let output = losetup.output().map_err(|e| format!("losetup: {e}"))?;
+        let path = String::from_utf8_lossy(&output.stdout).trim().into();
+        succeeded(output)?;
+        Ok(LoopDevice { path })
+    }
+
+    /// Where the device is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.path).status();
     }
 }
 

@@ -16,7 +16,7 @@ mod snapshot;
 
 pub use damage::{Action, Damage, damages};
 pub use host::{snapshot_dir, write_dir};
-pub use kernel::Mount;
+pub use kernel::{LoopDevice, Mount};
 pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};
 pub use nobody::{as_nobody, output_of_copy};
 pub use odd::{odd_tree, plain_tree};

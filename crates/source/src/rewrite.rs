@@ -1,0 +1,50 @@
+//! A finished tree, entry by entry, into another one: for what concerns entries only as the whole tree is known.
+
+use packfs_core::{ImagePath, Meta, NodeId, NodeKind, Result, Tree, TreeBuilder, Xattrs};
+use std::collections::HashMap;
+
+/// Copies a tree; whoever walks it decides what becomes of each entry. Hard links stay hard links.
+pub(crate) struct Rewrite<'t> {
+    tree: &'t Tree,
+    builder: TreeBuilder,
+    /// The name under which a node with several names was kept first.
+    first_paths: HashMap<NodeId, ImagePath>,
+}
+
+impl<'t> Rewrite<'t> {
+    pub(crate) fn new(tree: &'t Tree) -> Self {
+        Rewrite { tree, builder: TreeBuilder::new(Meta::default()), first_paths: HashMap::new() }
+    }
+
+    /// Keeps an entry; `xattrs` are asked for where its node is kept for the first time.
+    pub(crate) fn keep(
+        &mut self,
+        path: &ImagePath,
+        id: NodeId,
+        xattrs: impl FnOnce(&'t Xattrs) -> Xattrs,
+    ) -> Result<()> {
+        if let Some(first) = self.first_paths.get(&id) {
+            return self.builder.link(path, first.clone());
+        }
+        let node = self.tree.node(id);
+        if node.links > 1 && !node.is_dir() {
+            self.first_paths.insert(id, path.clone());
+        }
+        self.add(path, node.kind.clone(), node.meta, xattrs(self.tree.xattrs(node.xattrs)))
+    }
+
+    /// Adds an entry that the tree does not have.
+    pub(crate) fn add(
+        &mut self,
+        path: &ImagePath,
+        kind: NodeKind,
+        meta: Meta,
+        xattrs: Xattrs,
+    ) -> Result<()> {
+        self.builder.add(path, kind, meta, xattrs).map(|_| ())
+    }
+
+    pub(crate) fn finish(self) -> Result<Tree> {
+        self.builder.finish()
+    }
+}
