@@ -7,7 +7,7 @@ use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, Change, DiffOptions, DiffReport, Difference, Side};
 use packfs::source::{Loaded, Shape};
-use packfs::{Error, Progress, Result, Source, escaped};
+use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,6 +22,14 @@ pub struct Opts {
     /// The same
     #[arg(value_name = "B")]
     b: PathBuf,
+
+    /// A file or block device that holds further data of the image A; once for each, in the order in which it lists them
+    #[arg(long, visible_alias = "device", value_name = "FILE")]
+    device_a: Vec<PathBuf>,
+
+    /// The same for B
+    #[arg(long, value_name = "FILE")]
+    device_b: Vec<PathBuf>,
 
     /// Do not compare the bytes of files
     #[arg(long)]
@@ -89,8 +97,12 @@ impl Opts {
         if self.a == Path::new("-") && self.b == Path::new("-") {
             return Err(Error::usage("only one of the two can come from standard input"));
         }
-        let load = |path: &Path| Source::detect(path)?.load_at(0, &Shape::default(), self.work.jobs(), bars);
-        Ok((load(&self.a)?, load(&self.b)?))
+        let load = |path: &Path, devices: &[PathBuf]| {
+            let opening = OpenOptions::new().jobs(self.work.jobs());
+            let opening = devices.iter().fold(opening, OpenOptions::device);
+            Source::detect(path)?.load_with(&opening, &Shape::default(), bars)
+        };
+        Ok((load(&self.a, &self.device_a)?, load(&self.b, &self.device_b)?))
     }
 
     fn options(&self) -> DiffOptions {

@@ -3,8 +3,8 @@
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
-use packfs::{MadeAt, Pack, Result};
-use std::path::PathBuf;
+use packfs::{Error, MadeAt, Pack, Result};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -16,7 +16,8 @@ pub struct Opts {
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
 
-    /// The image to write; an existing one is replaced once the new one is complete
+    /// The image to write; an existing one is replaced once the new one is complete. A block device is written in place;
+    /// a fifo, or - for standard output, gets the image once it is complete, and no summary is printed
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
@@ -53,6 +54,11 @@ pub struct Opts {
     /// Where the image begins in a SOURCE that is an image
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     source_offset: u64,
+
+    /// A file or block device that holds further data of a SOURCE that is an image; once for each, in the order in which
+    /// it lists them
+    #[arg(long, value_name = "FILE")]
+    device: Vec<PathBuf>,
 
     /// Place file contents in this order: PATH PRIORITY a line, from -32768 to 32767, higher ones first; a directory counts for all below it
     #[arg(long, value_name = "FILE")]
@@ -106,7 +112,7 @@ impl Opts {
             };
             if self.json {
                 summary.print_json()?;
-            } else if !self.work.quiet {
+            } else if !self.work.quiet && !self.is_to_stdout() {
                 summary.print()?;
             }
             if !report.skipped.is_empty() {
@@ -119,7 +125,14 @@ impl Opts {
         report::or_stopped(outcome, &bars)
     }
 
+    fn is_to_stdout(&self) -> bool {
+        self.image == Path::new("-")
+    }
+
     fn packing(&self) -> Result<Pack> {
+        if self.json && self.is_to_stdout() {
+            return Err(Error::usage("--json and the image cannot both go to standard output"));
+        }
         let shaping = self.shaping.resolve()?;
         let mut packing = packfs::pack(&self.source, &self.image)
             .made_at(self.made_at.or(shaping.made_at).unwrap_or_default())
@@ -130,6 +143,7 @@ impl Opts {
             .keep_going(self.keep_going)
             .lossy(self.lossy)
             .sync(!self.no_sync);
+        packing = self.device.iter().fold(packing, Pack::source_device);
         if let Some(format) = &self.format {
             packing = packing.format(format);
         }

@@ -12,7 +12,11 @@ Examples:
   docker export box | packfs pack - box.sqfs            a tar from a pipe
   packfs pack old.sqfs new.sqfs --codec xz              another image
   packfs pack root.manifest root.sqfs                   a list of files, owners, devices
+  packfs pack rootfs - -f erofs | ssh box 'cat > root'  the image into a pipe
+  sudo packfs pack rootfs /dev/sdb2 -f erofs            onto a block device
+  packfs pack layer.tar layer.erofs --whiteouts overlayfs
   packfs pack rootfs root.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
+  packfs pack rootfs root.erofs -O device=root.blob     the data in a file of their own
   packfs pack rootfs root.erofs --kernel 6.1            what Linux 6.1 and newer ones mount
   packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
 

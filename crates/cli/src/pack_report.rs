@@ -6,6 +6,7 @@ use crate::text;
 use owo_colors::OwoColorize;
 use packfs::{PackReport, Result, escaped};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,7 +53,21 @@ impl Summary<'_> {
 
     fn mount_command(&self) -> String {
         let offset = if self.offset > 0 { format!(",offset={}", self.offset) } else { String::new() };
-        format!("sudo mount -t {} -o loop,ro{offset} {} /mnt", self.report.format, quoted(self.image))
+        // Beside a loop device kernels want block devices, too.
+        let device = self
+            .report
+            .data_file
+            .as_ref()
+            .map_or(String::new(), |path| format!(",device=$(sudo losetup -rf --show {})", quoted(path)));
+        let source = match std::fs::metadata(self.image) {
+            Ok(found) if found.file_type().is_block_device() => "ro",
+            _ => "loop,ro",
+        };
+        format!(
+            "sudo mount -t {} -o {source}{offset}{device} {} /mnt",
+            self.report.format,
+            quoted(self.image)
+        )
     }
 
     /// For scripts.
@@ -89,6 +104,9 @@ impl Summary<'_> {
         object.insert("losses".into(), losses.collect());
         object.insert("skipped".into(), report.skipped.clone().into());
         object.insert("mount".into(), self.mount_command().into());
+        if let Some(path) = &report.data_file {
+            json::put_bytes(&mut object, "data_file", path.as_os_str().as_bytes());
+        }
         json::print(&Value::Object(object))
     }
 }

@@ -1,6 +1,7 @@
 //! What a format is to the rest of packfs.
 
 use crate::{Error, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
+use std::path::Path;
 use std::sync::Arc;
 
 /// An option that only one format knows, as `--help` and error messages name it.
@@ -95,6 +96,12 @@ pub trait PackFormat: Send + Sync {
         tails: &dyn InlineTails,
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()>;
+
+    /// The file that data are written to, if not to the image: [`Plan::data_start`] and all places of data then count from its
+    /// start, and the sections alone fill the image.
+    fn data_file(&self) -> Option<&Path> {
+        None
+    }
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.
     fn padding(&self) -> u64;

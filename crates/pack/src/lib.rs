@@ -10,6 +10,7 @@ mod context;
 mod coverage;
 mod cut;
 mod data;
+mod destination;
 mod failures;
 mod output;
 mod queue;
@@ -20,6 +21,7 @@ mod spool;
 mod tails;
 mod twins;
 
+pub use destination::temporary_folder;
 pub use report::PackReport;
 
 use coverage::Coverage;
@@ -72,7 +74,9 @@ impl PackOptions {
 /// Packs a tree into an image file.
 ///
 /// The image is written beside `output` and renamed when it is complete, so a failure leaves what was there before.
-/// A block device is written in place.
+/// A block device is written in place. A fifo, or standard output if `output` is `-`, gets the image once it is complete;
+/// until then it is kept in [`temporary_folder`]. Where the format keeps data in a file of its own
+/// ([`PackFormat::data_file`]), that one is written in the same way.
 ///
 /// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and `Failed` from reading
 /// contents and writing the image, `Cancelled`.
@@ -89,15 +93,23 @@ pub fn pack(
     order_by_priority(&mut plan, options.priorities.as_deref());
     let twins = twins::find(tree, contents, &plan, options, progress)?;
 
-    let mut out = Output::create(output, options.image_offset, plan.data_start)?;
+    let data_path = format.data_file();
+    if data_path == Some(output) {
+        return Err(Error::usage(format!("{output:?} cannot be both the image and the file of its data")));
+    }
+    // Where data are in a file of their own, the format lays out the image from its start.
+    let image_start = if data_path.is_some() { 0 } else { plan.data_start };
+    let mut out = Output::create(output, options.image_offset, image_start)?;
+    let mut data_file = data_path.map(|path| Output::create(path, 0, plan.data_start)).transpose()?;
+    let data_out = data_file.as_mut().unwrap_or(&mut out);
     let (placed, skipped, tails): (_, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
-            let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
+            let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, data_out)?;
             (placed, skipped, Box::new(NoInlineTails))
         }
         Cut::FixedOutput(cut) => {
             let job = clusters::Job { tree, contents, plan: &plan, twins: &twins, options, progress, output };
-            let (placed, skipped, tails) = clusters::place(&job, cut, &mut out)?;
+            let (placed, skipped, tails) = clusters::place(&job, cut, data_out)?;
             (placed, skipped, Box::new(tails))
         }
     };
@@ -110,13 +122,16 @@ pub fn pack(
         coverage.add(&section);
         out.write_section(&section)
     })?;
-    coverage.check(plan.data_start..placed.data_end)?;
+    coverage.check(if data_path.is_some() { 0..0 } else { plan.data_start..placed.data_end })?;
     if progress.cancelled() {
         return Err(Error::cancelled());
     }
+    // Data first: an image without them is worth nothing.
+    data_file.map(|file| file.finish(format.padding(), options.sync)).transpose()?;
     let image_len = out.finish(format.padding(), options.sync)?;
     let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
-    Ok(PackReport { format: format.format_name(), codec: format.codec_name(), ..report })
+    let data_file = data_path.map(Path::to_owned);
+    Ok(PackReport { format: format.format_name(), codec: format.codec_name(), data_file, ..report })
 }
 
 /// Stops for what would be lost unless that is accepted; mentions the rest.

@@ -1,16 +1,10 @@
-//! The image file while it is written: appended in order, and under its final name only when it is complete.
-//!
-//! The file has no name until then where the system allows it (`O_TMPFILE`), so even a killed process leaves nothing;
-//! elsewhere it has a temporary name beside the final one, removed when packing fails. A block device is written in
-//! place: it has no name to swap.
+//! The image while it is written: appended in order, with what goes in front of that put where it belongs.
 
-use packfs_core::{Error, Result, ResultExt, Section};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use crate::destination::Destination;
+use packfs_core::{Result, ResultExt, Section};
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 1 << 20;
@@ -18,12 +12,7 @@ const BUFFER_LEN: usize = 1 << 20;
 /// See the module.
 pub(crate) struct Output {
     file: File,
-    path: PathBuf,
-    /// The name the file has while it is written; `None`: it has none, or its own.
-    temporary: Option<PathBuf>,
-    in_place: bool,
-    /// Length of a block device.
-    room: Option<u64>,
+    destination: Destination,
     /// Where the image starts in the file.
     base: u64,
     /// Where the next byte goes, from the start of the image; bytes before it that are not yet written are in `buffer`.
@@ -33,51 +22,12 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Starts a file that will become `path`; the image begins `base` bytes into it, file data `position` after that.
+    /// Starts what will become `path`; the image begins `base` bytes into it, file data `position` after that.
     pub(crate) fn create(path: &Path, base: u64, position: u64) -> Result<Self> {
-        let existing = std::fs::metadata(path).ok();
-        let (file, temporary, room) = match &existing {
-            Some(found) if found.file_type().is_block_device() => {
-                let file =
-                    File::options().write(true).open(path).or_io(|| format!("cannot write to {path:?}"))?;
-                let room = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
-                    .or_io(|| format!("cannot measure {path:?}"))?;
-                (file, None, Some(room))
-            }
-            Some(found) if !found.is_file() => {
-                return Err(Error::usage(format!(
-                    "cannot write an image to {path:?}: not a regular file or block device"
-                )));
-            }
-            _ => {
-                let (file, temporary) = create_temporary(path)?;
-                (file, temporary, None)
-            }
-        };
-        let in_place = room.is_some();
-        let out = Output {
-            file,
-            path: path.into(),
-            temporary,
-            in_place,
-            room,
-            base,
-            position,
-            end: position,
-            buffer: Vec::with_capacity(BUFFER_LEN),
-        };
-        if base > 0 && !in_place && existing.is_some() {
-            out.keep_beginning()?;
-        }
-        Ok(out)
-    }
-
-    /// Copies what the existing file has before the image.
-    fn keep_beginning(&self) -> Result<()> {
-        let name = || format!("cannot copy the first {} bytes of {:?}", self.base, self.path);
-        let old = File::open(&self.path).or_io(name)?;
-        io::copy(&mut io::Read::take(&old, self.base), &mut &self.file).or_io(name)?;
-        Ok(())
+        let (destination, file) = Destination::open(path)?;
+        destination.keep_beginning(&file, base)?;
+        let buffer = Vec::with_capacity(BUFFER_LEN);
+        Ok(Output { file, destination, base, position, end: position, buffer })
     }
 
     /// Where the next byte goes, from the start of the image.
@@ -121,100 +71,18 @@ impl Output {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let start = self.base + offset;
-        if let Some(room) = self.room.filter(|&room| start + bytes.len() as u64 > room) {
-            let found = start + bytes.len() as u64;
-            return Err(Error::failed(format!(
-                "{:?} is too small: {room} bytes, more than {found} needed",
-                self.path
-            )));
-        }
-        self.file.write_all_at(bytes, start).or_io(|| format!("cannot write {:?}", self.path))
+        self.destination.check_room(start + bytes.len() as u64)?;
+        self.file.write_all_at(bytes, start).or_io(|| format!("cannot write {}", self.destination.name()))
     }
 
-    /// Pads the image with zeros to a multiple of `padding` and gives the file its name; returns the image's length.
+    /// Pads the image with zeros to a multiple of `padding` and puts it where it belongs; returns its length.
     pub(crate) fn finish(mut self, padding: u64, sync: bool) -> Result<u64> {
         self.flush()?;
         let len = self.end.next_multiple_of(padding.max(1));
         self.write_at(self.end, &vec![0; (len - self.end) as usize])?;
-        if sync {
-            self.file.sync_data().or_io(|| format!("cannot write {:?} to the disk", self.path))?;
-        }
-        if !self.in_place {
-            self.name_it()?;
-        }
+        self.destination.finish(&self.file, self.base + len, sync)?;
         Ok(len)
     }
-
-    fn name_it(&mut self) -> Result<()> {
-        let failed = || format!("cannot create {:?}", self.path);
-        let temporary = match self.temporary.take() {
-            Some(temporary) => temporary,
-            None => {
-                let temporary = temporary_name(&self.path, 0);
-                let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                let _ = std::fs::remove_file(&temporary);
-                rustix::fs::linkat(CWD, nameless, CWD, &temporary, AtFlags::SYMLINK_FOLLOW).or_io(failed)?;
-                temporary
-            }
-        };
-        std::fs::rename(&temporary, &self.path).or_io(failed).inspect_err(|_| {
-            let _ = std::fs::remove_file(&temporary);
-        })
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(temporary) = self.temporary.take() {
-            let _ = std::fs::remove_file(temporary);
-        }
-    }
-}
-
-/// A file in the folder of `path`: without a name where possible.
-fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
-    if path.file_name().is_none() {
-        return Err(Error::usage(format!("{path:?} is not a file name")));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mode = Mode::from_raw_mode(0o666);
-    match rustix::fs::open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        Ok(file) if can_be_named(&file) => return Ok((file.into(), None)),
-        _ => {}
-    }
-    for attempt in 0..100 {
-        let temporary = temporary_name(path, attempt);
-        match File::options().read(true).write(true).create_new(true).open(&temporary) {
-            Ok(file) => return Ok((file, Some(temporary))),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(format!("cannot create {path:?}"), error)),
-        }
-    }
-    Err(Error::failed(format!("cannot create a temporary file beside {path:?}")))
-}
-
-/// A file without a name in the folder of `path`, for what has no place yet.
-pub(crate) fn nameless_file(path: &Path) -> Result<File> {
-    let (file, temporary) = create_temporary(path)?;
-    if let Some(temporary) = temporary {
-        std::fs::remove_file(&temporary).or_io(|| format!("cannot remove {temporary:?}"))?;
-    }
-    Ok(file)
-}
-
-/// A nameless file gets its name through `/proc`, which may not be there.
-fn can_be_named(file: &OwnedFd) -> bool {
-    std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)
-}
-
-fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A name at the limit of 255 bytes leaves no room for a suffix.
-    let short: String = name.chars().take(48).collect();
-    path.with_file_name(format!(".{short}.{}-{attempt}.packfs-tmp", std::process::id()))
 }
 
 #[cfg(test)]
@@ -260,6 +128,24 @@ mod tests {
         out.append(b"image").unwrap();
         out.finish(1, false).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"runtimeimage");
+    }
+
+    #[test]
+    fn a_pipe_gets_the_whole_image_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::read(path).unwrap()
+        });
+        let mut out = Output::create(&path, 2, 4).unwrap();
+        out.append(b"data").unwrap();
+        out.write_section(&Section { owner: "superblock", offset: 0, bytes: b"head".to_vec() }).unwrap();
+        assert_eq!(out.finish(16, true).unwrap(), 16);
+        assert_eq!(reader.join().unwrap(), b"\0\0headdata\0\0\0\0\0\0\0\0");
+        assert_eq!(names(folder.path()), ["pipe"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::coverage::Coverage;
 use packfs_core::{Loss, NodeKind, Placed, Plan, Tree};
+use std::path::PathBuf;
 
 /// What came of packing, in figures.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +11,10 @@ pub struct PackReport {
     pub format: &'static str,
     /// How the image is compressed, as a user would type it.
     pub codec: String,
-    /// Length of the image, padding included, in bytes.
+    /// Length of the image, padding included, in bytes; without [`PackReport::data_file`].
     pub image_len: u64,
+    /// The file that holds the image's data, if that is another one.
+    pub data_file: Option<PathBuf>,
     /// Nodes of every type.
     pub nodes: u64,
     /// Regular files, each once however many names it has.
@@ -53,6 +56,7 @@ impl PackReport {
             format: "",
             codec: String::new(),
             image_len,
+            data_file: None,
             nodes: u64::from(tree.node_count()),
             files: tree.nodes().filter(|(_, node)| is_file(&node.kind)).count() as u64,
             bytes_in: tree.bytes_total(),

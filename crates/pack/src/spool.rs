@@ -1,6 +1,6 @@
 //! Bytes kept until they have a place: in memory up to a bound, then in a file without a name beside the output.
 
-use crate::output::nameless_file;
+use crate::destination::nameless_file;
 use packfs_core::{Error, InlineTail, InlineTails, Result, ResultExt};
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -86,19 +86,16 @@ impl Source {
     ///
     /// Errors: `Io`, `Corrupt`, `Failed`, `Usage` for globs that are none, `Cancelled`.
     pub fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
-        self.load_at(0, shape, 0, progress)
+        self.load_with(&OpenOptions::new(), shape, progress)
     }
 
-    /// As [`Source::load`]: an image begins so many bytes into its file, and is decoded on so many threads.
+    /// As [`Source::load`]; `opening` says how an image is opened.
     ///
-    /// Errors: as [`Source::load`].
-    pub fn load_at(
-        &self,
-        image_offset: u64,
-        shape: &Shape,
-        jobs: usize,
-        progress: &dyn Progress,
-    ) -> Result<Loaded> {
+    /// Errors: as [`Source::load`]; `Usage` for further devices of what is no image.
+    pub fn load_with(&self, opening: &OpenOptions, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+        if opening.has_devices() && !matches!(self, Source::Image(_)) {
+            return Err(Error::usage("further devices are given, but the source is no image"));
+        }
         match self {
             Source::Directory(path) => packfs_source::load_dir(path, shape, progress),
             Source::Tar(path) => packfs_source::load_tar(tar_input(path)?, shape, progress),
@@ -108,7 +105,7 @@ impl Source {
             }
             Source::Manifest(path) => packfs_source::load_manifest(path, shape, progress),
             Source::Image(path) => {
-                let opened = OpenOptions::new().offset(image_offset).jobs(jobs).open(path)?;
+                let opened = opening.open(path)?;
                 let loaded = opened.load(progress)?;
                 let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
                 packfs_source::shape_tree(&loaded.tree, contents, shape)
@@ -132,11 +129,5 @@ fn tar_input(path: &Path) -> Result<TarInput> {
 }
 
 fn stream(reader: Box<dyn Read + Send>, name: String) -> TarInput {
-    TarInput::Stream { reader, name, spool_dir: spool_dir() }
-}
-
-/// Where contents of a stream are kept: `TMPDIR`, or where large temporary files belong, which is rarely memory.
-fn spool_dir() -> PathBuf {
-    let large = Path::new("/var/tmp");
-    if std::env::var_os("TMPDIR").is_none() && large.is_dir() { large.into() } else { std::env::temp_dir() }
+    TarInput::Stream { reader, name, spool_dir: packfs_pack::temporary_folder() }
 }

@@ -65,6 +65,11 @@ impl OpenOptions {
         self
     }
 
+    /// Whether any was given.
+    pub(crate) fn has_devices(&self) -> bool {
+        !self.devices.is_empty()
+    }
+
     /// Decoding threads; 0: one for each processor.
     #[must_use]
     pub fn jobs(mut self, count: usize) -> Self {

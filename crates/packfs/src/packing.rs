@@ -1,6 +1,6 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
-use crate::Source;
+use crate::{OpenOptions, Source};
 use packfs_core::{Error, Format, PackSettings, Progress, Result, Silent, Tree};
 use packfs_pack::{PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape};
@@ -26,7 +26,8 @@ pub enum MadeAt {
 
 /// Packs `source` into a new image `output`, once [`Pack::run`] is called.
 ///
-/// What the source is, is told by what it holds: see [`Source::detect`]. For another, see [`Pack::of`].
+/// What the source is, is told by what it holds: see [`Source::detect`]. For another, see [`Pack::of`]. The output may also be
+/// a block device, a fifo, or `-` for standard output; a pipe gets the image once it is complete.
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     Pack::new(Given::Path(source.as_ref().into()), output.as_ref())
 }
@@ -43,6 +44,7 @@ enum Given {
 pub struct Pack {
     source: Given,
     source_offset: u64,
+    source_devices: Vec<PathBuf>,
     output: PathBuf,
     format: Option<String>,
     settings: PackSettings,
@@ -62,6 +64,7 @@ impl Pack {
         Pack {
             source,
             source_offset: 0,
+            source_devices: Vec::new(),
             output: output.into(),
             format: None,
             settings: PackSettings::default(),
@@ -142,6 +145,14 @@ impl Pack {
         self
     }
 
+    /// A further file or block device that holds data of a source that is an image; to be called once for each, in the order
+    /// in which the image lists them.
+    #[must_use]
+    pub fn source_device(mut self, path: impl Into<PathBuf>) -> Self {
+        self.source_devices.push(path.into());
+        self
+    }
+
     /// Whether files that cannot be read are stored empty and reported instead of ending the work.
     #[must_use]
     pub fn keep_going(mut self, yes: bool) -> Self {
@@ -177,13 +188,15 @@ impl Pack {
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
         let format = self.choose_format()?;
         // Wrong settings are told before the source is read, which may take long.
-        format.packer(&self.settings)?;
+        let packer = format.packer(&self.settings)?;
         let order = self.order.as_deref().map(OrderFile::read).transpose()?;
         let source = match &self.source {
             Given::Path(path) => Source::detect_at(path, self.source_offset)?,
             Given::Known(source) => source.clone(),
         };
-        let loaded = source.load_at(self.source_offset, &self.whole_shape(), self.options.jobs, progress)?;
+        let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
+        let opening = self.source_devices.iter().fold(opening, OpenOptions::device);
+        let loaded = source.load_with(&opening, &self.whole_shape(packer.data_file()), progress)?;
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
         left_out.iter().for_each(|line| progress.warn(line));
@@ -214,13 +227,13 @@ impl Pack {
             .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
     }
 
-    /// The shape as asked for; the image that is to be replaced is never part of itself.
-    fn whole_shape(&self) -> Shape {
+    /// The shape as asked for; what is to be replaced, the image and perhaps a file of its data, is never part of itself.
+    fn whole_shape(&self, data_file: Option<&Path>) -> Shape {
         let mut shape = self.shape.clone();
         shape.keep_going |= self.options.keep_going;
-        if let Ok(output) = std::fs::metadata(&self.output) {
-            shape.skip.push((output.dev(), output.ino()));
-        }
+        let outputs = [Some(&*self.output), data_file];
+        let found = outputs.into_iter().flatten().filter_map(|path| std::fs::metadata(path).ok());
+        shape.skip.extend(found.map(|output| (output.dev(), output.ino())));
         shape
     }
 

@@ -6,4 +6,5 @@ mod mounting;
 mod packing;
 mod reading;
 mod signals;
+mod targets;
 mod usage;

@@ -220,3 +220,23 @@ fn an_image_inside_a_file_is_found_at_its_offset() {
     fixture.run(["pack", "firmware", "again.sqfs", "--source-offset", "8K", "-q"]).done();
     fixture.run(["diff", "again.sqfs", "rootfs"]).done();
 }
+
+#[test]
+fn what_the_target_of_a_conversion_cannot_hold_is_told_before_anything_is_written() {
+    let fixture = Fixture::with_tree();
+    let manifest = "#packfs-manifest 1\ndir / mode=0755\nfifo /old mode=0600 mtime=-5\n";
+    std::fs::write(fixture.path("m"), manifest).unwrap();
+    fixture.run(["pack", "m", "a.erofs", "-q"]).done();
+    let before = fixture.names();
+    let run = fixture.run(["pack", "a.erofs", "b.sqfs"]);
+    run.failed(
+        1,
+        &["squashfs cannot hold everything", "times before 1970 become 1970", "\"old\"", "hint: --lossy"],
+    );
+    assert_eq!(fixture.names(), before);
+    let run = fixture.run(["pack", "a.erofs", "b.sqfs", "--lossy", "-q"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("warning: lost: times before 1970 become 1970"), "{}", run.stderr);
+    let rows = fixture.run(["stat", "b.sqfs", "old", "--json"]).json();
+    assert_eq!(rows[0]["mtime"], 0, "{rows}");
+}

@@ -1,0 +1,116 @@
+//! Where `pack` writes: pipes, block devices, and a file of data beside the image.
+
+use crate::fixture::Fixture;
+use packfs_testkit::{LoopDevice, Mount, is_root, skip};
+use std::fs::File;
+use std::process::Stdio;
+
+#[test]
+fn standard_output_gets_the_same_image_as_a_file() {
+    let fixture = Fixture::with_tree();
+    for format in ["squashfs", "erofs"] {
+        fixture.run(["pack", "rootfs", "image", "-q", "--format", format]).done();
+        let run = fixture.run(["pack", "rootfs", "-", "--format", format]);
+        assert!(run.done().stdout == fixture.bytes("image"), "{format} into a pipe");
+        let file = File::create(fixture.path("redirected")).unwrap();
+        let mut command = fixture.command(["pack", "rootfs", "-", "--format", format]);
+        assert!(command.stdout(file).status().unwrap().success());
+        assert!(fixture.bytes("redirected") == fixture.bytes("image"), "{format} into a file");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_work_quietly() {
+    let fixture = Fixture::with_tree();
+    let mut child = fixture
+        .command(["pack", "rootfs", "-", "--codec", "none"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(141), Vec::new()));
+}
+
+#[test]
+fn the_image_and_a_json_summary_cannot_share_standard_output() {
+    let run = Fixture::with_tree();
+    run.run(["pack", "rootfs", "-", "--json"]).failed(2, &["--json", "standard output"]);
+}
+
+#[test]
+fn a_block_device_is_written_in_place_and_mounts() {
+    if !is_root() {
+        return skip("loop devices need root");
+    }
+    let fixture = Fixture::with_tree();
+    for format in ["squashfs", "erofs"] {
+        File::create(fixture.path("disk")).unwrap().set_len(4 << 20).unwrap();
+        let device = LoopDevice::new(&fixture.path("disk")).unwrap();
+        let path = device.path().to_str().unwrap();
+        let run = fixture.run(["pack", "rootfs", path, "--format", format]);
+        let text = run.done().text();
+        assert!(text.contains(&format!("-o ro {path} /mnt")), "{text}");
+        fixture.run(["diff", path, "rootfs"]).done();
+        fixture.run(["check", "--data", path]).done();
+        let mount = Mount::block_device(device.path(), format).unwrap();
+        assert_eq!(std::fs::read(mount.path().join("etc/os-release")).unwrap(), b"NAME=example\n");
+        // What is mounted is not written to.
+        fixture.run(["pack", "rootfs", path, "--format", format]).failed(1, &["busy", path]);
+    }
+}
+
+#[test]
+fn a_block_device_that_is_too_small_is_told_and_holds_no_image() {
+    if !is_root() {
+        return skip("loop devices need root");
+    }
+    let fixture = Fixture::with_tree();
+    std::fs::write(fixture.path("disk"), vec![0xa5; 64 << 10]).unwrap();
+    let device = LoopDevice::new(&fixture.path("disk")).unwrap();
+    let path = device.path().to_str().unwrap();
+    for format in ["squashfs", "erofs"] {
+        let run = fixture.run(["pack", "rootfs", path, "--codec", "none", "--format", format]);
+        run.failed(1, &["is too small: it has 65536 bytes", path]);
+        assert_ne!(fixture.run(["info", path]).code, Some(0));
+    }
+}
+
+#[test]
+fn data_beside_the_image_are_read_compared_and_packed_again() {
+    let fixture = Fixture::with_tree();
+    let run = fixture.run(["pack", "rootfs", "x.erofs", "-O", "device=x.blob"]);
+    let text = run.done().text();
+    assert!(text.contains("-o loop,ro,device=$(sudo losetup -rf --show x.blob) x.erofs /mnt"), "{text}");
+    fixture.run(["check", "--data", "x.erofs", "--device", "x.blob"]).done();
+    fixture.run(["diff", "x.erofs", "rootfs", "--device", "x.blob"]).done();
+    fixture.run(["diff", "rootfs", "x.erofs", "--device-b", "x.blob"]).done();
+    fixture.run(["pack", "x.erofs", "y.sqfs", "--device", "x.blob", "-q"]).done();
+    fixture.run(["diff", "y.sqfs", "rootfs"]).done();
+    fixture.run(["pack", "x.erofs", "z.sqfs"]).failed(1, &["device 1", "not given", "--device"]);
+    fixture.run(["pack", "rootfs", "z.sqfs", "--device", "x.blob"]).failed(2, &["the source is no image"]);
+    fixture.run(["pack", "rootfs", "z.sqfs", "-O", "device=z.blob"]).failed(2, &["device"]);
+}
+
+#[test]
+fn layers_and_labels_are_asked_for_by_options() {
+    let fixture = Fixture::with_tree();
+    std::fs::write(fixture.path("rootfs/etc/.wh.gone"), "").unwrap();
+    std::fs::write(fixture.path("policy"), "/.* any\n/etc/gone -c mark\n").unwrap();
+    let args = ["--whiteouts", "overlayfs", "--file-contexts", "policy", "-q"];
+    fixture.run([&["pack", "rootfs", "x.erofs"][..], &args].concat()).done();
+    let rows = fixture.run(["stat", "x.erofs", "etc/gone", "--json"]).json();
+    assert_eq!(rows[0]["type"], "char_device", "{rows}");
+    assert_eq!(rows[0]["xattrs"][0]["name"], "security.selinux", "{rows}");
+    let run = fixture.run(["pack", "x.erofs", "y.erofs", "--whiteouts", "aufs", "-q"]);
+    run.done();
+    assert!(fixture.run(["ls", "y.erofs", "etc"]).done().text().contains(".wh.gone"));
+    std::fs::write(fixture.path("policy"), "/etc(").unwrap();
+    let run = fixture.run(["pack", "rootfs", "z.erofs", "--file-contexts", "policy"]);
+    run.failed(2, &["policy", "line 1"]);
+    fixture
+        .run(["pack", "rootfs", "z.erofs", "--whiteouts", "union"])
+        .failed(2, &["overlayfs, aufs or keep"]);
+    fixture.run(["pack", "rootfs", "z.erofs", "--file-contexts-at", "/x"]).failed(2, &["--file-contexts"]);
+}

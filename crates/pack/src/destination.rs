@@ -1,0 +1,199 @@
+//! What an image is written to: a file that gets its name at the end, a block device, or a pipe.
+//!
+//! The front of an image is known last, so that a pipe only gets it when it is complete; it is kept in a file without a
+//! name until then. A block device is written in place: it has no name to swap.
+
+use packfs_core::{Error, Result, ResultExt};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use std::fs::File;
+use std::io::{self, IsTerminal, Seek};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Standard output, as it is named.
+const STDOUT: &str = "-";
+/// What is cleared of a block device first, so that what was there is not taken for the new image if that fails.
+const HEAD_LEN: u64 = 4096;
+
+/// See the module.
+pub(crate) enum Destination {
+    /// A file, and the name it has while it is written; `None`: it has none.
+    File { path: PathBuf, temporary: Option<PathBuf> },
+    /// A block device of so many bytes.
+    Device { path: PathBuf, len: u64 },
+    /// A pipe, or whatever standard output is.
+    Pipe { name: String, pipe: File },
+}
+
+impl Destination {
+    /// Finds out what `path` is; also the file that is to be written meanwhile.
+    ///
+    /// Errors: `Usage` for what is nothing of the kind, `Io`.
+    pub(crate) fn open(path: &Path) -> Result<(Self, File)> {
+        let cannot = || format!("cannot write to {path:?}");
+        if path == Path::new(STDOUT) {
+            let name = "standard output".to_owned();
+            let stdout = io::stdout();
+            if stdout.is_terminal() {
+                let error = Error::usage("an image would be written to the terminal");
+                return Err(error.hint("name a file, or send standard output to one or to a program"));
+            }
+            let pipe = stdout.as_fd().try_clone_to_owned().or_io(|| format!("cannot write to {name}"))?;
+            return Ok((Destination::Pipe { name, pipe: pipe.into() }, nameless_file(path)?));
+        }
+        match std::fs::metadata(path).ok().map(|found| found.file_type()) {
+            Some(found) if found.is_block_device() => {
+                let exclusive = OFlags::EXCL.bits() as i32;
+                let file = File::options().write(true).custom_flags(exclusive).open(path).or_io(cannot)?;
+                let len = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
+                    .or_io(|| format!("cannot measure {path:?}"))?;
+                Ok((Destination::Device { path: path.into(), len }, file))
+            }
+            Some(found) if found.is_fifo() => {
+                let pipe = File::options().write(true).open(path).or_io(cannot)?;
+                let name = format!("{path:?}");
+                Ok((Destination::Pipe { name, pipe }, nameless_file(path)?))
+            }
+            Some(found) if !found.is_file() => Err(Error::usage(format!(
+                "cannot write an image to {path:?}: not a regular file, block device or pipe"
+            ))),
+            _ => {
+                let (file, temporary) = create_temporary(path)?;
+                Ok((Destination::File { path: path.into(), temporary }, file))
+            }
+        }
+    }
+
+    /// What is there already before `base`, and is kept.
+    pub(crate) fn keep_beginning(&self, file: &File, base: u64) -> Result<()> {
+        match self {
+            Destination::File { path, .. } if base > 0 && path.exists() => {
+                let name = || format!("cannot copy the first {base} bytes of {path:?}");
+                let old = File::open(path).or_io(name)?;
+                io::copy(&mut io::Read::take(&old, base), &mut &*file).or_io(name)?;
+            }
+            Destination::Device { len, .. } => {
+                let head = vec![0; HEAD_LEN.min(len.saturating_sub(base)) as usize];
+                file.write_all_at(&head, base).or_io(|| format!("cannot write {}", self.name()))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// For messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Destination::File { path, .. } | Destination::Device { path, .. } => format!("{path:?}"),
+            Destination::Pipe { name, .. } => name.clone(),
+        }
+    }
+
+    /// Errors: `Failed` if there is no room for bytes up to `end`.
+    pub(crate) fn check_room(&self, end: u64) -> Result<()> {
+        match self {
+            Destination::Device { path, len } if end > *len => {
+                let message = format!("{path:?} is too small: it has {len} bytes, at least {end} are needed");
+                Err(Error::failed(message).hint("what was on it is gone; nothing mounts it now"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The file is complete: gives it its name, or sends its `len` bytes on.
+    pub(crate) fn finish(&mut self, file: &File, len: u64, sync: bool) -> Result<()> {
+        if let Destination::Pipe { name, pipe } = self {
+            let cannot = || format!("cannot write to {name}");
+            let mut file = file;
+            file.rewind().or_io(cannot)?;
+            return io::copy(&mut io::Read::take(file, len), pipe).map(|_| ()).or_io(cannot);
+        }
+        if sync {
+            file.sync_data().or_io(|| format!("cannot write {} to the disk", self.name()))?;
+        }
+        match self {
+            Destination::File { path, temporary } => name_it(file, path, temporary.take()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        if let Destination::File { temporary: Some(temporary), .. } = self {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<()> {
+    let failed = || format!("cannot create {path:?}");
+    let temporary = match temporary {
+        Some(temporary) => temporary,
+        None => {
+            let temporary = temporary_name(path, 0);
+            let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let _ = std::fs::remove_file(&temporary);
+            rustix::fs::linkat(CWD, nameless, CWD, &temporary, AtFlags::SYMLINK_FOLLOW).or_io(failed)?;
+            temporary
+        }
+    };
+    std::fs::rename(&temporary, path).or_io(failed).inspect_err(|_| {
+        let _ = std::fs::remove_file(&temporary);
+    })
+}
+
+/// Where large temporary files belong: `TMPDIR`, or `/var/tmp`, which is rarely memory.
+pub fn temporary_folder() -> PathBuf {
+    let large = Path::new("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && large.is_dir() { large.into() } else { std::env::temp_dir() }
+}
+
+/// A file in the folder of `path`: without a name where possible.
+fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
+    if path.file_name().is_none() {
+        return Err(Error::usage(format!("{path:?} is not a file name")));
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mode = Mode::from_raw_mode(0o666);
+    match rustix::fs::open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
+        Ok(file) if can_be_named(&file) => return Ok((file.into(), None)),
+        _ => {}
+    }
+    for attempt in 0..100 {
+        let temporary = temporary_name(path, attempt);
+        match File::options().read(true).write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((file, Some(temporary))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io(format!("cannot create {path:?}"), error)),
+        }
+    }
+    Err(Error::failed(format!("cannot create a temporary file beside {path:?}")))
+}
+
+/// A file without a name for what has no place yet: in the folder of `path` if that is or will be a file.
+pub(crate) fn nameless_file(path: &Path) -> Result<File> {
+    let is_file = std::fs::metadata(path).map_or(path != Path::new(STDOUT), |found| found.is_file());
+    let beside = if is_file { path.to_owned() } else { temporary_folder().join("packfs") };
+    let (file, temporary) = create_temporary(&beside)?;
+    if let Some(temporary) = temporary {
+        std::fs::remove_file(&temporary).or_io(|| format!("cannot remove {temporary:?}"))?;
+    }
+    Ok(file)
+}
+
+/// A nameless file gets its name through `/proc`, which may not be there.
+fn can_be_named(file: &OwnedFd) -> bool {
+    std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)
+}
+
+fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A name at the limit of 255 bytes leaves no room for a suffix.
+    let short: String = name.chars().take(48).collect();
+    path.with_file_name(format!(".{short}.{}-{attempt}.packfs-tmp", std::process::id()))
+}
