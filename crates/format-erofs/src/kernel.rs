@@ -28,6 +28,8 @@ pub(crate) const KERNEL_DEFAULT: Version = (6, 1);
 pub(crate) const BIG_CLUSTERS: Version = (5, 13);
 /// Files of chunks, and holes in files that are not compressed.
 pub(crate) const CHUNKS: Version = (5, 15);
+/// Data on further devices.
+pub(crate) const DEVICES: Version = (5, 16);
 /// Last clusters beside the inode.
 pub(crate) const INLINE_CLUSTERS: Version = (5, 17);
 /// Shared tails, and ranges that files share.

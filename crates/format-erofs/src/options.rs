@@ -13,6 +13,7 @@ use crate::kernel::{self, Need, Version};
 use crate::rules::{Rules, Storage};
 use packfs_core::codec::{Algorithm, CodecSettings};
 use packfs_core::{Error, PackSettings, Result};
+use std::path::PathBuf;
 use typed::Typed;
 
 /// Which files put bytes into the packed inode.
@@ -116,6 +117,8 @@ pub(crate) struct Options {
     pub dot_omitted: bool,
     pub checksum: bool,
     pub order: Order,
+    /// The file that holds the data, if that is not the image.
+    pub device: Option<PathBuf>,
 }
 
 const BLOCK_LEN_DEFAULT: u32 = 4096;
@@ -276,6 +279,7 @@ impl Wants {
             dot_omitted: typed.dot_omitted.unwrap_or(false),
             checksum: typed.checksum.unwrap_or(true),
             order: typed.order.unwrap_or(Order::Tails),
+            device: typed.device,
         })
     }
 }

@@ -233,3 +233,98 @@ fn erofsfuse_reads_what_the_kernel_reads() {
         );
     }
 }
+
+/// mkfs.erofs 1.9 writes an index that cannot count 2048 blocks.
+#[test]
+fn clusters_of_1m_in_blocks_of_512_are_read_back() {
+    for (block_len, options) in [
+        (1 << 20, &[("block", "512"), ("index", "extents")][..]),
+        ((1 << 20) - 512, &[("block", "512"), ("fragments", "off")]),
+    ] {
+        all_agree(Wish { codec: "lz4hc:3", block_len, options, ..Wish::default() });
+    }
+}
+
+/// mkfs.erofs 1.9 finds at most the last 256 KiB of the file that it packs first.
+#[test]
+fn a_long_twin_of_the_first_packed_file_is_stored_once() {
+    let noise = Random::new(9).noise(3 << 20);
+    let mut contents = Held::default();
+    let mut builder = TreeBuilder::new(Meta::default());
+    for name in ["a", "b"] {
+        let kind = NodeKind::File { len: noise.len() as u64, content: contents.push(noise.clone()) };
+        let path = ImagePath::parse(name.as_bytes()).unwrap();
+        builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let options = &[("fragments", "all")];
+    let wish = Wish { codec: "lz4", block_len: 16 << 10, options, ..Wish::default() };
+    let image = erofs(&builder.finish().unwrap(), &contents, wish, folder.path(), "twins");
+    assert!(std::fs::metadata(image).unwrap().len() < (3 << 20) + (128 << 10));
+}
+
+/// A tree of many files with the same attributes, as a policy makes it.
+fn labelled_tree() -> (Tree, Held) {
+    let mut builder = TreeBuilder::new(Meta { mode: 0o755, ..Meta::default() });
+    for number in 0..600 {
+        let path = ImagePath::parse(format!("dir{}/file{number}", number % 7).as_bytes()).unwrap();
+        let label = format!("system_u:object_r:type_{}_t:s0\0", number % 90).into_bytes();
+        let xattrs = Xattrs::from([(b"security.selinux".to_vec(), label)]);
+        builder.add(&path, NodeKind::Fifo, Meta::default(), xattrs).unwrap();
+    }
+    (builder.finish().unwrap(), Held::default())
+}
+
+#[test]
+fn shared_attributes_are_read_from_the_metabox() {
+    if !is_root() {
+        return skip("mounting needs root");
+    }
+    let (tree, contents) = labelled_tree();
+    let folder = tempfile::tempdir().unwrap();
+    let len = |options: &[(&str, &str)]| {
+        let wish = Wish { codec: "zstd:3", block_len: 64 << 10, options, ..Wish::default() };
+        let image = erofs(&tree, &contents, wish, folder.path(), "labels");
+        let mount = Mount::new(&image, "erofs").unwrap_or_else(|e| panic!("{options:?}: {e}"));
+        let expected = snapshot_tree(&tree, &contents);
+        expected.assert_same(&snapshot_dir(&mount.path()), Compare::default(), &format!("{options:?}"));
+        let (read, findings) = read_image(&image);
+        expected.assert_same(&read, Compare::default(), &format!("{options:?}"));
+        assert!(findings.is_empty(), "{options:?}: {findings:?}");
+        let opened = packfs::open(&image).unwrap();
+        let facts = opened.volume().facts().unwrap();
+        let features = format!("{:?}", facts.get("compatible_features"));
+        let in_metabox = features.contains("shared_ea_in_metabox");
+        (std::fs::metadata(&image).unwrap().len(), in_metabox)
+    };
+    let (plain, in_metabox) = len(&[]);
+    assert!(!in_metabox);
+    let (packed, in_metabox) = len(&[("metabox", "64K")]);
+    assert!(in_metabox && packed < plain, "{packed} and {plain}");
+    assert!(!len(&[("metabox", "64K"), ("shared-xattrs", "off")]).1);
+}
+
+#[test]
+fn label_uuid_and_alignment_are_as_asked_for() {
+    let (tree, contents) = odd_tree(4096, false);
+    let folder = tempfile::tempdir().unwrap();
+    let image = |options: &[(&str, &str)]| {
+        let wish = Wish { codec: "lz4", block_len: 4096, options, ..Wish::default() };
+        std::fs::read(erofs(&tree, &contents, wish, folder.path(), "volume")).unwrap()
+    };
+    let uuid = ("uuid", "00112233-4455-6677-8899-aabbccddeeff");
+    let named = image(&[("label", "root"), uuid, ("align", "1M")]);
+    assert_eq!(named.len() % (1 << 20), 0);
+    let super_block = &named[1024..];
+    assert_eq!(
+        super_block[48..64],
+        [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]
+    );
+    assert_eq!(&super_block[64..69], b"root\0");
+    let blocks = u32::from_le_bytes(super_block[36..40].try_into().unwrap());
+    assert_eq!(u64::from(blocks) * 4096, named.len() as u64, "the padding belongs to the volume");
+    let of_content = |options: &[(&str, &str)]| image(options)[1024 + 48..1024 + 64].to_vec();
+    assert_eq!(of_content(&[]), of_content(&[]));
+    assert_ne!(of_content(&[]), of_content(&[("fragments", "off")]));
+    assert_eq!(of_content(&[("uuid", "none")]), [0; 16]);
+}

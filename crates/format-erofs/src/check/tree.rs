@@ -54,6 +54,7 @@ struct Walk<'a, 'r> {
     not_given: Tally,
     long_clusters: Tally,
     rotated: Tally,
+    missed: Tally,
     filters: Tally,
 }
 
@@ -71,6 +72,7 @@ pub(super) fn check(reader: &Reader, report: &mut Report<'_>) -> Result<Seen> {
         not_given: Tally::default(),
         long_clusters: Tally::default(),
         rotated: Tally::default(),
+        missed: Tally::default(),
         filters: Tally::default(),
     };
     walk.specials()?;
@@ -316,6 +318,7 @@ impl Walk<'_, '_> {
         }
         self.layout_features(place, raw)?;
         let (mut algorithms, mut longest) = (0, None);
+        let mut stored = StoredBlocks { bits: self.reader.geometry.block_bits, ..StoredBlocks::default() };
         let mut blocks = |block: &BlockRef| {
             algorithms |= 1_u16 << algorithm_number(block);
             if block.decoded_len > Z_EROFS_PCLUSTER_MAX_DSIZE {
@@ -323,8 +326,13 @@ impl Walk<'_, '_> {
             }
         };
         let walked = self.reader.runs(raw, 0..raw.size, &mut |run| {
-            if let RunFrom::Block(block, _) = run.from {
-                blocks(&block);
+            match run.from {
+                RunFrom::Block(block, _) => {
+                    stored.add(block.offset, block.stored_len.into());
+                    blocks(&block);
+                }
+                RunFrom::Stored(at) => stored.add(at, run.len),
+                RunFrom::Hole | RunFrom::Packed(_) => {}
             }
             ControlFlow::Continue(())
         });
@@ -336,6 +344,11 @@ impl Walk<'_, '_> {
         self.seen.algorithms |= algorithms;
         if longest.is_some() {
             self.long_clusters.add(|| format!("\"{place}\""));
+        }
+        // What is shared with other files may be left out.
+        if raw.is_compressed() && walked.is_ok() && u64::from(raw.i_u) > stored.count {
+            let (claimed, found) = (raw.i_u, stored.count);
+            self.report.note(place, format_args!("claims {claimed} stored blocks, has {found}"));
         }
         match walked {
             Err(error) if error.kind() == ErrorKind::Failed => self.not_given.add(|| format!("\"{place}\"")),
@@ -369,6 +382,9 @@ impl Walk<'_, '_> {
                     *features |= if used { feature } else { 0 };
                 }
                 let is_rotated = index.interlaced && index.inline_len.is_some();
+                if let Some(missed) = self.reader.missed_head(raw, &index)? {
+                    self.missed.add(|| format!("\"{place}\", logical cluster {missed}"));
+                }
                 if is_rotated && self.reader.has_plain_inline_cluster(raw, &index)? {
                     self.rotated.add(|| format!("\"{place}\""));
                 }
@@ -403,8 +419,29 @@ impl Walk<'_, '_> {
         if let Some(text) = self.rotated.told(what) {
             self.report.error("clusters", text);
         }
+        let what = "clusters that a distance in the index leads past, kernels may miss them";
+        if let Some(text) = self.missed.told(what) {
+            self.report.error("clusters", text);
+        }
         if let Some(text) = self.filters.told("xattrs that the name filter hides from kernels") {
             self.report.error("xattrs", text);
+        }
+    }
+}
+
+/// How many blocks of the image data lie in, told stretch by stretch in the order of the file.
+#[derive(Default)]
+struct StoredBlocks {
+    bits: u32,
+    last: Option<u64>,
+    count: u64,
+}
+
+impl StoredBlocks {
+    fn add(&mut self, offset: u64, len: u64) {
+        if self.last.replace(offset) != Some(offset) {
+            let end = offset.saturating_add(len).div_ceil(1 << self.bits);
+            self.count = self.count.saturating_add(end - (offset >> self.bits));
         }
     }
 }

@@ -71,6 +71,23 @@ impl Reader {
         Ok(head.kind == HeadKind::Plain && self.geometry.in_block(offset) != 0)
     }
 
+    /// The first logical cluster in which a cluster starts that an entry before it leads past: kernels that look for the end
+    /// of a cluster by such distances miss it.
+    pub(crate) fn missed_head(&self, raw: &RawInode, index: &IndexHead) -> Result<Option<u64>> {
+        let mut entries = Entries::new(self, raw, index);
+        let mut led_to = 0;
+        for at in 0..index.lcluster_count {
+            match entries.get(at)? {
+                Entry::Head { .. } if led_to > at => return Ok(Some(at)),
+                Entry::Head { .. } => {}
+                Entry::Later { forward, .. } => {
+                    led_to = led_to.max(at.saturating_add(forward.unwrap_or(0).into()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     fn cluster_runs(
         &self,
         raw: &RawInode,
@@ -170,7 +187,7 @@ fn follow(entries: &mut Entries<'_>, index: &IndexHead, size: u64, head: Head) -
     let (mut blocks, mut next, mut goes_on) = (None, None, false);
     for at in head.index + 1..index.lcluster_count {
         match entries.get(at)? {
-            Entry::Later { back, blocks: found } => {
+            Entry::Later { back, blocks: found, .. } => {
                 if u64::from(back) > at - head.index {
                     return Err(entries.fault("a distance that does not lead to the head").into());
                 }

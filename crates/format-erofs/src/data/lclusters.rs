@@ -41,6 +41,8 @@ pub(crate) enum Entry {
         back: u32,
         /// Right behind the head: how many blocks the cluster is stored in; 0 if it lies in the packed inode.
         blocks: Option<u16>,
+        /// Logical clusters on to the next head, where the entry says so. Nothing here relies on it, but kernels do.
+        forward: Option<u32>,
     },
 }
 
@@ -58,7 +60,7 @@ pub(crate) struct Entries<'a> {
 impl<'a> Entries<'a> {
     pub(crate) fn new(reader: &'a Reader, raw: &RawInode, head: &'a IndexHead) -> Self {
         let place = raw.place.of("cluster index of the inode");
-        let pack = [Entry::Later { back: 1, blocks: None }; PACK_MAX];
+        let pack = [Entry::Later { back: 1, blocks: None, forward: None }; PACK_MAX];
         Entries { reader, head, place, pack_first: 0, pack_len: 0, pack }
     }
 
@@ -93,7 +95,7 @@ impl<'a> Entries<'a> {
         let (advise, word) = (raw.di_advise.get(), raw.di_u.get());
         let kind = (advise & Z_EROFS_LI_LCLUSTER_TYPE_MASK) as u8;
         if kind == Z_EROFS_LCLUSTER_TYPE_NONHEAD {
-            return self.later(word as u16);
+            return self.later(word as u16, Some(word >> 16));
         }
         let partial = advise & Z_EROFS_LI_PARTIAL_REF != 0;
         self.head_entry(kind, u32::from(raw.di_clusterofs.get()), word, partial)
@@ -114,17 +116,17 @@ impl<'a> Entries<'a> {
     }
 
     /// An entry that tells a distance, or how many blocks the cluster is stored in.
-    fn later(&self, delta: u16) -> Result<Entry> {
+    fn later(&self, delta: u16, forward: Option<u32>) -> Result<Entry> {
         if delta & Z_EROFS_LI_D0_CBLKCNT != 0 {
             if self.head.big == [false; 2] {
                 return Err(self.fault("a block count, but clusters have one block each").into());
             }
             let blocks = delta & !Z_EROFS_LI_D0_CBLKCNT;
-            return Ok(Entry::Later { back: 1, blocks: Some(blocks) });
+            return Ok(Entry::Later { back: 1, blocks: Some(blocks), forward });
         }
         match delta {
             0 => Err(self.fault("a distance of 0 to the head of a cluster").into()),
-            _ => Ok(Entry::Later { back: u32::from(delta), blocks: None }),
+            _ => Ok(Entry::Later { back: u32::from(delta), blocks: None, forward }),
         }
     }
 
@@ -183,11 +185,11 @@ impl<'a> Entries<'a> {
             *out = if slot + 1 == slot_count && !is_count {
                 // The last slot looks forwards; how far it lies behind its head follows from the one before.
                 let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))? + 1;
-                Entry::Later { back, blocks: None }
+                Entry::Later { back, blocks: None, forward: Some(u32::from(lo)) }
             } else {
-                self.later(lo)?
+                self.later(lo, None)?
             };
-            if let Entry::Later { back, blocks } = *out {
+            if let Entry::Later { back, blocks, .. } = *out {
                 before = Some(back);
                 block = block.wrapping_add(u32::from(blocks.unwrap_or(0)));
             }

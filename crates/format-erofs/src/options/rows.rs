@@ -141,6 +141,12 @@ pub(crate) const ROWS: &[OptionRow] = &[
     },
     OptionRow { name: "checksum", values: "on|off", default: "on", help: "checksum of the superblock" },
     OptionRow {
+        name: "device",
+        values: "FILE",
+        default: "none",
+        help: "write file data there, to be mounted with -o device=, and all else to the image (Linux 5.16)",
+    },
+    OptionRow {
         name: "order",
         values: "tree|tails|kind",
         default: "tails",

@@ -6,6 +6,7 @@ use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::TypedRule;
 use packfs_core::{Error, Result};
+use std::path::PathBuf;
 
 /// What was typed; `None` where nothing was.
 #[derive(Default)]
@@ -36,6 +37,7 @@ pub(super) struct Typed {
     pub dot_omitted: Option<bool>,
     pub checksum: Option<bool>,
     pub order: Option<Order>,
+    pub device: Option<PathBuf>,
 }
 
 /// Largest chunk, and largest multiple that an image is filled up to.
@@ -114,6 +116,10 @@ impl Typed {
                 &mut self.order,
                 one_of(value, &[("tree", Order::Tree), ("tails", Order::Tails), ("kind", Order::Kind)]),
             ),
+            // Nothing but the image goes to standard output.
+            "device" => {
+                put(&mut self.device, Some(value).filter(|path| !["", "-"].contains(path)).map(Into::into))
+            }
             _ => return Err(unknown(name)),
         })
     }
@@ -142,6 +148,7 @@ impl Typed {
             (set(self.dot_omitted), "dot-omitted=on", kernel::WIDE, "dot-omitted=off"),
             (self.metabox.is_some(), "metabox", kernel::METABOX, "metabox=off"),
             (self.chunk_len.is_some(), "chunks", kernel::CHUNKS, "chunks=off"),
+            (self.device.is_some(), "device", kernel::DEVICES, "no device"),
             (set(self.holes), "holes=on", kernel::CHUNKS, "holes=off"),
             (
                 matches!(self.prefixes, Some(Prefixes::List(_) | Prefixes::Auto)),

@@ -18,6 +18,9 @@ pub(super) struct Features {
     pub prefixes: bool,
     pub wide: bool,
     pub metabox: bool,
+    pub devices: bool,
+    /// Shared xattrs are compressed with the other metadata.
+    pub shared_in_metabox: bool,
     /// Most blocks of a cluster, by number of the algorithm; 0: not used.
     pub blocks_max: [u32; disk::Z_EROFS_COMPRESSION_MAX as usize],
 }
@@ -53,6 +56,7 @@ impl Features {
             (self.compressed, disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING),
             (self.has_codec_settings(), disk::EROFS_FEATURE_INCOMPAT_COMPR_CFGS),
             (self.chunks, disk::EROFS_FEATURE_INCOMPAT_CHUNKED_FILE),
+            (self.devices, disk::EROFS_FEATURE_INCOMPAT_DEVICE_TABLE),
             (self.inline_clusters, disk::EROFS_FEATURE_INCOMPAT_ZTAILPACKING),
             (self.fragments || self.parts, disk::EROFS_FEATURE_INCOMPAT_FRAGMENTS),
             (self.prefixes, disk::EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES),

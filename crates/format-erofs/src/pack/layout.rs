@@ -7,6 +7,7 @@ use super::features::Features;
 use super::file_map::internal;
 use super::metabox::Metabox;
 use super::node::{Nodes, Shape, Spot, at_node};
+use super::plan::head_len;
 use super::room::{Room, SLOT_LEN};
 use super::stream::{Sink, Stream};
 use super::superblock::{self, Places};
@@ -32,11 +33,32 @@ pub(super) fn write(
 ) -> Result<()> {
     let xattrs = XattrTables::new(tree, options)?;
     let times = Times::new(tree, options.epoch, options.wide, options.times, options.made_at);
-    let nodes = Nodes::new(options, tree, (plan, placed), tails, &xattrs, times)?;
+    let mut nodes = Nodes::new(options, tree, (plan, placed), tails, &xattrs, times)?;
     let mut features =
         Features { prefixes: xattrs.prefix_count > 0, wide: options.wide, ..Features::default() };
-    let zone = Zone::new(&nodes, &mut features)?;
+    let zone = match options.device {
+        None => Zone::new(&nodes, &mut features)?,
+        Some(_) => {
+            features.devices = true;
+            Zone::before_device(&mut nodes, &mut features)?
+        }
+    };
     zone.write(&nodes, features, put)
+}
+
+/// Maps of data grow when their device moves, but seldom: each pass finds where it may be at the earliest.
+const DEVICE_PLACE_TRIES: u32 = 16;
+/// The index of the metabox takes less than this part of it, as clusters have 4 KiB of input and records 32 bytes at most...
+const METABOX_INDEX_SHARE: u64 = 64;
+/// ... and inode, alignment and a short cluster no more than this.
+const METABOX_SPARE: u64 = 16 << 10;
+
+/// Where metadata start, in bytes from the start of the image.
+fn metadata_start(nodes: &Nodes<'_>) -> u64 {
+    match nodes.options.device {
+        Some(_) => head_len(nodes.options.block_len),
+        None => nodes.placed.data_end,
+    }
 }
 
 /// Where an inode is.
@@ -72,13 +94,16 @@ type Items = Vec<(u64, Item)>;
 
 impl Zone {
     fn new(nodes: &Nodes<'_>, features: &mut Features) -> Result<Self> {
-        let (options, tree, placed) = (nodes.options, nodes.tree, nodes.placed);
+        let (options, tree) = (nodes.options, nodes.tree);
         let block_len = u64::from(options.block_len);
-        let start = placed.data_end.next_multiple_of(block_len);
+        let start = metadata_start(nodes).next_multiple_of(block_len);
         let far = start / block_len > NEAR_BLOCKS_MAX;
-        let taken = (nodes.xattrs.shared.len() + nodes.xattrs.prefixes.len()) as u64;
-        let mut main = Room::new(block_len, taken);
-        let mut metabox = options.metabox.as_ref().map(|_| Room::new(block_len, 0));
+        let (shared, prefixes) = (nodes.xattrs.shared.len() as u64, nodes.xattrs.prefixes.len() as u64);
+        let uses_metabox = options.metabox.is_some() && tree.node_count() > 1;
+        features.shared_in_metabox = uses_metabox && shared > 0;
+        let (shared_main, shared_metabox) = if uses_metabox { (0, shared) } else { (shared, 0) };
+        let mut main = Room::new(block_len, shared_main + prefixes);
+        let mut metabox = uses_metabox.then(|| Room::new(block_len, shared_metabox));
         let mut zone = Zone {
             start,
             nid_base: if start / block_len > u64::from(u32::MAX) { 0 } else { start },
@@ -106,9 +131,32 @@ impl Zone {
                 }
             }
         }
-        zone.metabox_end = metabox.map(|metabox| metabox.end()).filter(|_| tree.node_count() > 1);
+        zone.metabox_end = metabox.map(|metabox| metabox.end());
         zone.end = main.end();
         Ok(zone)
+    }
+
+    /// The same where data are on a device, which starts where the image ends. How long maps of data are depends on where
+    /// that is, a little.
+    fn before_device(nodes: &mut Nodes<'_>, features: &mut Features) -> Result<Self> {
+        let unit = superblock::image_unit(nodes.options);
+        for _ in 0..DEVICE_PLACE_TRIES {
+            let mut used = *features;
+            let zone = Zone::new(nodes, &mut used)?;
+            let end = zone.end_max().next_multiple_of(unit);
+            if end <= nodes.data_base {
+                *features = used;
+                return Ok(zone);
+            }
+            nodes.data_base = end;
+        }
+        Err(internal("no place for the device"))
+    }
+
+    /// What the image does not reach beyond, in bytes.
+    fn end_max(&self) -> u64 {
+        let metabox = self.metabox_end.map_or(0, |end| end + end / METABOX_INDEX_SHARE + METABOX_SPARE);
+        self.start + self.end + metabox
     }
 
     fn place(
@@ -210,9 +258,11 @@ impl Zone {
     ) -> Result<()> {
         let (options, xattrs) = (nodes.options, nodes.xattrs);
         let block_len = u64::from(options.block_len);
-        let mut out = Stream::new(nodes.placed.data_end, put);
-        out.write_at(self.start, &xattrs.shared)?;
-        out.write_at(self.start + xattrs.shared.len() as u64, &xattrs.prefixes)?;
+        let mut out = Stream::new(metadata_start(nodes), put);
+        let shared: &[u8] = if features.shared_in_metabox { &[] } else { &xattrs.shared };
+        let prefix_start = self.start + shared.len() as u64;
+        out.write_at(self.start, shared)?;
+        out.write_at(prefix_start, &xattrs.prefixes)?;
         let (main, metabox) = self.items();
         self.write_items(nodes, &main, self.start, &mut out)?;
         let metabox_nid = match self.metabox_end {
@@ -220,18 +270,27 @@ impl Zone {
             None => None,
         };
         let end = out.end().max(self.start + self.end).next_multiple_of(block_len);
+        if options.device.is_some() && end > nodes.data_base {
+            return Err(internal("the image reaches into its device"));
+        }
+        let end = end.max(nodes.data_base);
         out.write_at(end, &[])?;
         let (hash, put) = out.finish()?;
         let image_len = end.next_multiple_of(superblock::image_unit(options));
-        if image_len / block_len > u64::from(u32::MAX) && !options.wide {
+        let device = options.device.is_some().then(|| superblock::DevicePlace {
+            len: nodes.placed.data_end.div_ceil(block_len),
+            start: nodes.data_base / block_len,
+        });
+        let all_blocks = image_len / block_len + device.map_or(0, |device| device.len);
+        if all_blocks > u64::from(u32::MAX) && !options.wide {
             let message = format!("the image has {image_len} bytes, more than 2^32 blocks of {block_len}");
             return Err(Error::failed(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
         }
         let places = Places {
             image_blocks: image_len / block_len,
             meta_block: self.nid_base / block_len,
-            xattr_block: if xattrs.shared.is_empty() { 0 } else { self.start / block_len },
-            prefix_start: self.start + xattrs.shared.len() as u64,
+            xattr_block: if shared.is_empty() { 0 } else { self.start / block_len },
+            prefix_start,
             prefix_count: xattrs.prefix_count,
             root_nid: self.nid(NodeId::ROOT),
             packed_nid: self.packed.as_ref().map(|&(at, _)| self.nid_at(at)),
@@ -240,6 +299,7 @@ impl Zone {
                 + u64::from(self.packed.is_some())
                 + u64::from(metabox_nid.is_some()),
             has_xattrs: !xattrs.is_empty(),
+            device,
         };
         superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data_hash), put)
     }
@@ -259,6 +319,9 @@ impl Zone {
         let algorithm = codec::number(settings.algorithm()).ok_or_else(|| internal("an unknown codec"))?;
         out.write_at(self.start + self.end, &[])?;
         let mut metabox = Metabox::new(out, settings, algorithm, *cluster_len)?;
+        if features.shared_in_metabox {
+            metabox.write_at(0, &nodes.xattrs.shared)?;
+        }
         self.write_items(nodes, items, 0, &mut metabox)?;
         let map = metabox.finish(end)?;
         features.metabox = true;

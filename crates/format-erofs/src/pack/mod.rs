@@ -21,6 +21,7 @@ mod xattrs;
 
 use crate::options::Options;
 use packfs_core::{InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree};
+use std::path::Path;
 
 /// Prepares to pack EROFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
@@ -53,6 +54,10 @@ impl PackFormat for ErofsPacker {
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()> {
         layout::write(&self.options, tree, plan, placed, tails, put)
+    }
+
+    fn data_file(&self) -> Option<&Path> {
+        self.options.device.as_deref()
     }
 
     fn padding(&self) -> u64 {

@@ -16,8 +16,8 @@ use crate::codec;
 use crate::disk;
 use crate::options::{IndexForm, Options};
 use packfs_core::{
-    Cut, Error, FileForm, FilePlace, FileType, InlineTail, InlineTails, Meta, NodeId, NodeKind, Placed, Plan,
-    Recipe, Result, TailPlace, Tree,
+    Cluster, ClusterForm, Cut, Error, FileForm, FilePlace, FileType, InlineTail, InlineTails, Meta, NodeId,
+    NodeKind, Placed, Plan, Recipe, Result, TailPlace, Tree,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ pub(super) struct Nodes<'a> {
     /// The recipe by which data was stored; files that share it may have others.
     recipe_of: HashMap<Stored, u16>,
     block_bits: u32,
+    /// What places of data count from, in bytes of the whole address space: where their device starts, if they have one.
+    pub data_base: u64,
 }
 
 /// How much room a node needs.
@@ -134,6 +136,7 @@ impl<'a> Nodes<'a> {
             packed_recipe: cut.packed_recipe,
             recipe_of,
             block_bits: options.block_len.trailing_zeros(),
+            data_base: 0,
         })
     }
 
@@ -196,7 +199,7 @@ impl<'a> Nodes<'a> {
         if len == 0 {
             return Ok(Data::None { word: 0 });
         }
-        let clusters = self.placed.clusters_of(place);
+        let clusters = &*self.clusters_of(place);
         let whole_fragment = clusters.is_empty() && matches!(place.tail, Some(TailPlace::Packed { .. }));
         match (place.form, self.recipes.get(usize::from(recipe))) {
             (FileForm::Flat, _) if !whole_fragment => self.flat_data(len, place, head_len),
@@ -217,8 +220,21 @@ impl<'a> Nodes<'a> {
         }
     }
 
+    /// The clusters of a file, with places in the whole address space.
+    fn clusters_of(&self, place: &FilePlace) -> Cow<'a, [Cluster]> {
+        let clusters = self.placed.clusters_of(place);
+        if self.data_base == 0 {
+            return Cow::Borrowed(clusters);
+        }
+        let moved = |cluster: &Cluster| match cluster.form {
+            ClusterForm::Hole => *cluster,
+            _ => Cluster { offset: self.data_base + cluster.offset, ..*cluster },
+        };
+        Cow::Owned(clusters.iter().map(moved).collect())
+    }
+
     fn flat_data(&self, len: u64, place: &FilePlace, head_len: u64) -> Result<Data<'a>> {
-        let start_block = place.start >> self.block_bits;
+        let start_block = (self.data_base + place.start) >> self.block_bits;
         let tail = match place.tail {
             None => return Ok(Data::Flat { start_block, tail: None }),
             Some(TailPlace::Inline(tail)) if !tail.compressed => tail,

@@ -26,11 +26,16 @@ const CHUNK_COUNT_MAX: u64 = 1 << 16;
 /// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
 const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
 
-/// Where data starts: superblock, settings of all codecs and padding come before.
-pub(super) fn data_start(block_len: u32) -> u64 {
-    let codecs = 2 * 16 + 2 * 8;
-    (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + codecs)
-        .next_multiple_of(block_len.into())
+/// Length of the settings of all codecs.
+const CODECS_LEN: u64 = 2 * 16 + 2 * 8;
+const SLOT_LEN: u64 = size_of::<disk::DeviceSlot>() as u64;
+/// Where the device table is, if there is one.
+pub(super) const DEVICES_AT: u64 =
+    (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + CODECS_LEN).next_multiple_of(SLOT_LEN);
+
+/// Where what follows the superblock starts: settings of all codecs, the device table and padding come before.
+pub(super) fn head_len(block_len: u32) -> u64 {
+    (DEVICES_AT + SLOT_LEN).next_multiple_of(block_len.into())
 }
 
 pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
@@ -53,7 +58,7 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
     }
     let packed_recipe = recipes.packed();
     Ok(Plan {
-        data_start: data_start(options.block_len),
+        data_start: if options.device.is_some() { 0 } else { head_len(options.block_len) },
         cut: Cut::FixedOutput(ClusterCut {
             block_len: options.block_len,
             packed_recipe,

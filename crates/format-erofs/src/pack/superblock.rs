@@ -2,7 +2,7 @@
 
 use super::features::Features;
 use super::file_map::internal;
-use super::plan::data_start;
+use super::plan::{DEVICES_AT, head_len};
 use super::times::Times;
 use crate::checksum::crc32c;
 use crate::disk::{self, SUPER_BLOCK_LEN, SuperBlock};
@@ -12,6 +12,9 @@ use packfs_core::codec::CodecSettings;
 use packfs_core::{Error, Result, Section};
 use xxhash_rust::xxh3::Xxh3;
 use zerocopy::IntoBytes;
+
+/// What kernels 6.8 to 6.18 allow, whatever the block size.
+const LZ4_PCLUSTERBLKS_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_SIZE / 4096;
 
 /// Where the parts of the metadata are.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,15 @@ pub(super) struct Places {
     pub metabox_nid: Option<u64>,
     pub inode_count: u64,
     pub has_xattrs: bool,
+    pub device: Option<DevicePlace>,
+}
+
+/// The device that holds the data, in blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DevicePlace {
+    pub len: u64,
+    /// Where it starts in the whole address space.
+    pub start: u64,
 }
 
 /// The image's length is a multiple of this.
@@ -57,12 +69,16 @@ pub(super) fn write(
         Uuid::Is(uuid) => uuid,
         Uuid::Content => content_uuid(metadata_hash, data_hash, superblock.as_bytes(), &codecs),
     };
-    let mut bytes = vec![0; data_start(options.block_len) as usize];
+    let device = places.device.map(|place| device_slot(place, data_hash));
+    let mut bytes = vec![0; head_len(options.block_len) as usize];
     let base = disk::EROFS_SUPER_OFFSET as usize;
     let assemble = |superblock: &SuperBlock, bytes: &mut [u8]| {
         let codecs_at = base + SUPER_BLOCK_LEN + extension_len;
         bytes[base..codecs_at].copy_from_slice(&superblock.as_bytes()[..SUPER_BLOCK_LEN + extension_len]);
         bytes[codecs_at..codecs_at + codecs.len()].copy_from_slice(&codecs);
+        if let Some(device) = &device {
+            bytes[DEVICES_AT as usize..][..device.len()].copy_from_slice(device);
+        }
     };
     assemble(&superblock, &mut bytes);
     if options.checksum {
@@ -79,6 +95,7 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         (true, disk::EROFS_FEATURE_COMPAT_MTIME),
         (options.xattr_filter && places.has_xattrs, disk::EROFS_FEATURE_COMPAT_XATTR_FILTER),
         (features.prefixes, disk::EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX),
+        (features.shared_in_metabox, disk::EROFS_FEATURE_COMPAT_SHARED_EA_IN_METABOX),
     ];
     let wide_root = places.root_nid > u64::from(u16::MAX) || places.image_blocks > u64::from(u32::MAX);
     if wide_root && !features.wide {
@@ -102,6 +119,12 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         volume_name: options.label,
         feature_incompat: features.incompat().into(),
         u1: if features.has_codec_settings() { features.algorithms() } else { lz4_distance }.into(),
+        extra_devices: u16::from(places.device.is_some()).into(),
+        devt_slotoff: match places.device {
+            Some(_) => (DEVICES_AT / size_of::<disk::DeviceSlot>() as u64) as u16,
+            None => 0,
+        }
+        .into(),
         xattr_prefix_count: places.prefix_count,
         xattr_prefix_start: match places.prefix_count {
             0 => 0,
@@ -118,6 +141,21 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
     })
 }
 
+/// The row of the device table; what names the device is a hash of what is on it.
+fn device_slot(place: DevicePlace, data_hash: u128) -> Vec<u8> {
+    let mut slot = disk::DeviceSlot {
+        tag: [0; 64],
+        blocks_lo: (place.len as u32).into(),
+        uniaddr_lo: (place.start as u32).into(),
+        blocks_hi: ((place.len >> 32) as u16).into(),
+        uniaddr_hi: ((place.start >> 32) as u16).into(),
+        reserved: [0; 52],
+    };
+    let name = format!("{data_hash:032x}");
+    slot.tag[..name.len()].copy_from_slice(name.as_bytes());
+    slot.as_bytes().to_vec()
+}
+
 /// Settings of each codec that is used, each behind its length and at a multiple of 4.
 fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     let mut out = Vec::new();
@@ -131,7 +169,8 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     };
     let lz4 = disk::Lz4Cfgs {
         max_distance: disk::LZ4_DISTANCE_MAX.into(),
-        max_pclusterblks: (used(disk::Z_EROFS_COMPRESSION_LZ4) as u16).into(),
+        // Kernels allow no more than a cluster has pages, also where blocks are shorter, and take the figure for pages.
+        max_pclusterblks: (used(disk::Z_EROFS_COMPRESSION_LZ4).min(LZ4_PCLUSTERBLKS_MAX) as u16).into(),
         reserved: [0; 10],
     };
     add(disk::Z_EROFS_COMPRESSION_LZ4, lz4.as_bytes());

@@ -120,7 +120,7 @@ fn round_trip(random: &mut Random, kind: Kind) {
             .into(),
     };
     let packer = Erofs.packer(&settings).unwrap();
-    let start = super::plan::data_start(kind.block_len as u32);
+    let start = super::plan::head_len(kind.block_len as u32);
     let (clusters, tail, size, packed_start) =
         random_file(random, kind, start.next_multiple_of(kind.block_len));
     let mut builder = TreeBuilder::new(Meta::default());

@@ -148,3 +148,23 @@ fn inodes_tell_where_they_end() {
     let raw = reader.raw_inode(nid(3)).unwrap();
     assert_eq!(raw.tail_at() - raw.at, 32 + 24);
 }
+
+#[test]
+fn tells_of_distances_that_lead_past_a_cluster_and_of_blocks_that_are_not_there() {
+    // The second entry of the full index: the next head is one logical cluster on.
+    let texts = |made: Made| made.findings().iter().map(|found| found.fault.to_string()).collect::<Vec<_>>();
+    let found = texts(made().patch("full index", 8 + 6, &3_u16.to_le_bytes()));
+    assert!(matches!(&*found, [text] if text.contains("\"full\", logical cluster 2")), "{found:?}");
+    assert_eq!(
+        texts(made().patch("full index", 24 + 6, &9_u16.to_le_bytes())),
+        [""; 0],
+        "behind the last head"
+    );
+    let found = texts(made().patch("full", 16, &3_u32.to_le_bytes()));
+    assert_eq!(found, ["claims 3 stored blocks, has 2"]);
+    assert_eq!(
+        texts(made().patch("full", 16, &0_u32.to_le_bytes())),
+        [""; 0],
+        "shared blocks need not count"
+    );
+}
