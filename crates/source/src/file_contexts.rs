@@ -154,7 +154,8 @@ fn type_of(word: &str) -> Result<Option<FileType>> {
 
 fn compile(expression: &str) -> Result<Regex> {
     // Paths are bytes; as in libselinux a dot matches all of them.
-    let built = RegexBuilder::new(&format!("^(?:{expression})$")).unicode(false).dot_matches_new_line(true).build();
+    let built =
+        RegexBuilder::new(&format!("^(?:{expression})$")).unicode(false).dot_matches_new_line(true).build();
     built.map_err(|fault| {
         let text = fault.to_string();
         let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -287,8 +288,10 @@ mod tests {
 
     #[test]
     fn alternatives_and_optional_characters_do_not_hide_matches() {
-        let contexts = FileContexts::parse("/usr/x/a|/lib/b one\n/var/logs? two\n/var/run/[|]x three").unwrap();
-        for (path, expected) in [("lib/b", "one"), ("usr/x/a", "one"), ("var/log", "two"), ("var/run/|x", "three")]
+        let contexts =
+            FileContexts::parse("/usr/x/a|/lib/b one\n/var/logs? two\n/var/run/[|]x three").unwrap();
+        for (path, expected) in
+            [("lib/b", "one"), ("usr/x/a", "one"), ("var/log", "two"), ("var/run/|x", "three")]
         {
             assert_eq!(label(&contexts, path, FileType::File).as_deref(), Some(expected), "{path}");
         }

@@ -34,13 +34,7 @@ impl<'t> Rewrite<'t> {
     }
 
     /// Adds an entry that the tree does not have.
-    pub(crate) fn add(
-        &mut self,
-        path: &ImagePath,
-        kind: NodeKind,
-        meta: Meta,
-        xattrs: Xattrs,
-    ) -> Result<()> {
+    pub(crate) fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<()> {
         self.builder.add(path, kind, meta, xattrs).map(|_| ())
     }
 

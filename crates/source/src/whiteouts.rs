@@ -215,7 +215,10 @@ mod tests {
 
     #[test]
     fn what_replaces_a_hidden_name_stays_and_a_directory_hides_all_below() {
-        assert_eq!(overlayfs(&[".wh.file", "file", ".wh.dir", "dir/", "dir/x"]), ["/", "dir/!", "dir/x", "file"]);
+        assert_eq!(
+            overlayfs(&[".wh.file", "file", ".wh.dir", "dir/", "dir/x"]),
+            ["/", "dir/!", "dir/x", "file"]
+        );
     }
 
     #[test]
@@ -242,7 +245,8 @@ mod tests {
     #[test]
     fn marks_keep_permissions_owners_and_times() {
         let there = respell(tree(&[".wh.a"]), Whiteouts::Overlayfs).unwrap();
-        let find = |tree: &Tree, path: &[u8]| tree.node(tree.find(&ImagePath::parse(path).unwrap()).unwrap()).meta;
+        let find =
+            |tree: &Tree, path: &[u8]| tree.node(tree.find(&ImagePath::parse(path).unwrap()).unwrap()).meta;
         assert_eq!(find(&there, b"a").mode, 0o640);
         assert_eq!(find(&respell(there, Whiteouts::Aufs).unwrap(), b".wh.a").mode, 0o640);
     }
