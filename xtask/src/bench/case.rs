@@ -39,6 +39,7 @@ impl Case {
         match (self.verb, self.corpus, self.sharing) {
             (Verb::Pack, _, Sharing::Dedupe) => Some(1),
             (Verb::Pack, Corpus::Same60k, _) => Some(2),
+            (Verb::Pack, ..) if self.format == Format::Erofs && self.codec == CLUSTERS[3].0 => Some(1),
             _ => None,
         }
     }

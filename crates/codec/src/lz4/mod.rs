@@ -2,6 +2,7 @@
 
 #[allow(unsafe_code)]
 mod ffi;
+mod high;
 
 use std::ffi::c_int;
 
@@ -35,28 +36,42 @@ impl FitEncoder for Fast {
     }
 }
 
+/// Lowest level of our own encoder, below which liblz4 is faster.
+const OWN_LEVEL_MIN: u8 = 11;
+
 /// The high compression encoder.
-pub(crate) struct High {
-    state: ffi::HighState,
-    level: c_int,
+pub(crate) struct High(Effort);
+
+enum Effort {
+    Low { state: ffi::HighState, level: c_int },
+    High(Box<high::High>),
 }
 
 impl High {
     /// `level` is 0 to 12.
     pub(crate) fn new(level: u8) -> High {
-        High { state: ffi::HighState::new(), level: c_int::from(level) }
+        High(match level {
+            OWN_LEVEL_MIN.. => Effort::High(Box::new(high::High::new(level))),
+            _ => Effort::Low { state: ffi::HighState::new(), level: c_int::from(level) },
+        })
     }
 }
 
 impl Encoder for High {
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-        Ok(self.state.compress(src, dst, self.level))
+        Ok(match &mut self.0 {
+            Effort::Low { state, level } => state.compress(src, dst, *level),
+            Effort::High(encoder) => encoder.compress(src, dst),
+        })
     }
 }
 
 impl FitEncoder for High {
     fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        Ok(self.state.compress_to_fit(src, dst, self.level))
+        Ok(match &mut self.0 {
+            Effort::Low { state, level } => state.compress_to_fit(src, dst, *level),
+            Effort::High(encoder) => encoder.compress_to_fit(src, dst),
+        })
     }
 }
 

@@ -1,0 +1,112 @@
+//! The high compression encoder: the shortest parse over the matches that it finds.
+//!
+//! The finder tells as far as it looks where matches can end, the parse the least bytes to any place, and so how far the
+//! input fits into an output as well. Nothing is kept from one block for the next.
+
+mod emit;
+mod finder;
+mod format;
+mod parse;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use emit::Emitter;
+use finder::{Effort, Ladder, Step};
+use parse::{Match, Parse};
+
+use crate::Fit;
+
+/// `LZ4_MAX_INPUT_SIZE`.
+const SRC_LEN_MAX: usize = 0x7E00_0000;
+/// Places decided upon at a time.
+const CHUNK_LEN: usize = 1 << 18;
+/// Places searched at a time: the fewer, the less is searched in vain when the output is full.
+const BATCH_LEN: usize = 256;
+/// With less room left than this nothing is decided upon before the end is known.
+const END_ROOM: usize = 64;
+
+/// See the module.
+pub(super) struct High {
+    ladder: Ladder,
+    steps: Vec<Step>,
+    parse: Parse,
+    matches: Vec<Match>,
+}
+
+impl High {
+    /// `level` is 11 or 12.
+    pub(super) fn new(level: u8) -> High {
+        High {
+            ladder: Ladder::new(effort(level)),
+            steps: Vec::new(),
+            parse: Parse::default(),
+            matches: Vec::new(),
+        }
+    }
+
+    /// Writes one raw block; None when it does not fit.
+    pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+        if src.len() > SRC_LEN_MAX {
+            return None;
+        }
+        self.fill(src, dst, true).map(|fit| fit.written)
+    }
+
+    /// Writes one raw block of as much as fits.
+    pub(super) fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Fit {
+        if src.is_empty() {
+            return Fit::default();
+        }
+        self.fill(&src[..src.len().min(SRC_LEN_MAX)], dst, false).unwrap_or_default()
+    }
+
+    /// Writes one raw block of as much as fits; with `whole` only if that is all.
+    fn fill(&mut self, src: &[u8], dst: &mut [u8], whole: bool) -> Option<Fit> {
+        let room = dst.len();
+        self.ladder.reset(src.len());
+        self.steps.clear();
+        self.parse.reset();
+        let mut out = Emitter::new(dst);
+        while self.parse.end() < src.len() && (self.parse.end_cost() as usize) < room + 1 {
+            if self.parse.chunk_len() >= CHUNK_LEN && self.parse.end_cost() as usize + END_ROOM <= room {
+                let anchor = self.put(src, self.parse.end(), &mut out);
+                self.parse.begin_chunk(anchor, &mut self.steps);
+            }
+            let to = (self.parse.end() + BATCH_LEN).min(src.len());
+            self.ladder.climb(src, to, &mut self.steps);
+            self.parse.advance(&self.steps, to);
+        }
+        let end = self.parse.end();
+        let (end, way_end) = if end == src.len() && (self.parse.end_cost() as usize) < room {
+            (end, end)
+        } else if whole {
+            return None;
+        } else {
+            self.parse.farthest(room)?
+        };
+        let anchor = self.put(src, way_end, &mut out);
+        out.last_literals(&src[anchor..end]);
+        Some(Fit { consumed: end, written: out.len() })
+    }
+
+    /// Writes the matches on the cheapest way to `end` with the literals before them; returns where the last one ends.
+    fn put(&mut self, src: &[u8], end: usize, out: &mut Emitter<'_>) -> usize {
+        self.parse.trace(end, &mut self.matches);
+        let mut anchor = self.parse.anchor();
+        for &Match { start, len, distance } in self.matches.iter().rev() {
+            out.sequence(&src[anchor..start], distance, len);
+            anchor = start + len;
+        }
+        anchor
+    }
+}
+
+/// What a level searches.
+fn effort(level: u8) -> Effort {
+    let (depth_max, strangers_max) = match level {
+        ..=11 => (16, 2),
+        _ => (32, 2),
+    };
+    Effort { rungs: &[4, 5, 6, 7, 8, 16], depth_max, strangers_max }
+}
