@@ -234,6 +234,58 @@ fn reads_an_indexed_tar() {
     read(packfs::OpenOptions::new(), &whole, "tar behind the image");
 }
 
+/// Images made of other images: by references to those, which are then devices, by copies of their data, and in place.
+#[test]
+fn reads_images_rebuilt_from_others() {
+    let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
+        return skip("mounting and owners need root");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (lower, upper, merged) = (path("lower"), path("upper"), path("merged"));
+    std::fs::create_dir(&lower).unwrap();
+    std::fs::create_dir_all(upper.join("added/deep")).unwrap();
+    let (tree, contents) = odd_tree(4096, true);
+    write_dir(&tree, &contents, &lower);
+    std::fs::write(upper.join("added/deep/file"), vec![7; 30_000]).unwrap();
+    std::fs::write(upper.join("added/empty"), "").unwrap();
+    std::os::unix::fs::symlink("added/deep", upper.join("link")).unwrap();
+    let images = [path("lower.img"), path("upper.img")];
+    make(&mkfs, &["-E^inline_data"], &images[0], &[&lower]).unwrap();
+    make(&mkfs, &["-E^inline_data"], &images[1], &[&upper]).unwrap();
+    let sources: Vec<&Path> = images.iter().map(|image| image.as_path()).collect();
+
+    make(&mkfs, &[], &merged, &sources).unwrap();
+    let mount = Mount::with_devices(&merged, "erofs", &sources).unwrap();
+    let expected = snapshot_dir(&mount.path());
+    drop(mount);
+    assert!(expected.0.len() > snapshot_dir(&lower).0.len());
+    let opened = packfs::OpenOptions::new().device(&images[0]).device(&images[1]).open(&merged).unwrap();
+    let loaded = opened.load(&Silent).unwrap();
+    let all = Compare { nanos: true, ..Compare::default() };
+    snapshot_tree(&loaded.tree, &**opened.engine()).assert_same(&expected, all, "by reference");
+    let mut findings = Vec::new();
+    opened.volume().check(&mut |finding| findings.push(finding)).unwrap();
+    findings.retain(|finding| finding.severity > Severity::Note);
+    // Every kernel that knows the devices knows the chunks, too.
+    let texts: Vec<_> = findings.iter().map(|finding| (finding.severity, &*finding.fault)).collect();
+    let told = "uses chunked_file, but does not announce it";
+    assert!(matches!(&*texts, [(Severity::Warning, text)] if text.contains(told)), "{texts:?}");
+
+    make(&mkfs, &["--clean=data"], &merged, &sources).unwrap();
+    let (copied, findings) = agrees_with_the_kernel(&merged, "by copy");
+    assert_eq!(findings, []);
+    // The root has the time of making.
+    copied.assert_same(&expected, Compare { root: false, ..all }, "by copy");
+
+    std::fs::copy(&images[0], &merged).unwrap();
+    let mut command = mkfs.command(&[&"--quiet", &"--incremental=data", &merged, &upper]);
+    assert!(command.output().unwrap().status.success());
+    let (grown, findings) = agrees_with_the_kernel(&merged, "in place");
+    assert_eq!(findings, []);
+    assert_eq!(grown.0.len(), expected.0.len());
+}
+
 /// mkfs.erofs 1.9 does not rotate the data of an interlaced plain cluster that it puts behind an inode, but kernels rotate
 /// it back. The data is read as it was written, and the check says what kernels do to it.
 #[test]

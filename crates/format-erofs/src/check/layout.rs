@@ -71,9 +71,16 @@ impl Reader {
 
     /// Compares the features that are announced with those that inodes use.
     pub(super) fn check_features(&self, seen: &Seen, report: &mut Report<'_>) {
-        for (feature, word, _) in INCOMPAT_ROWS {
+        // Where what is announced asks for a kernel that is as new, all that mount the image know it.
+        let rows = INCOMPAT_ROWS.iter().filter(|row| self.geometry.has(row.0));
+        let announced = rows.map(|row| row.2).max().unwrap_or_default();
+        for (feature, word, since) in INCOMPAT_ROWS {
             if seen.features & feature != 0 && !self.geometry.has(feature) {
-                report.error("superblock", format_args!("the image uses {word}, but does not announce it"));
+                let fault = format_args!("the image uses {word}, but does not announce it");
+                match announced >= since {
+                    true => report.warn("superblock", fault),
+                    false => report.error("superblock", fault),
+                }
             }
         }
         for (number, word, (major, minor)) in ALGORITHM_ROWS {
