@@ -62,6 +62,8 @@ pub enum Recipe {
     Clusters {
         /// How.
         codec: CodecSettings,
+        /// Another codec, for each cluster that it makes hardly larger: one that is quicker to decode.
+        second: Option<CodecSettings>,
         /// Most stored bytes of one cluster, a multiple of the block; or, with [`ClusterCut::byte_aligned`], bytes of input.
         cluster_len: u32,
     },
@@ -213,6 +215,8 @@ pub struct Cluster {
     pub stored_len: u32,
     /// What it is.
     pub form: ClusterForm,
+    /// Whether it is compressed with the second codec of its file's recipe.
+    pub second: bool,
 }
 
 /// Where one file's data lies.

@@ -37,11 +37,51 @@ pub(crate) fn need(algorithm: Algorithm) -> Need {
     Need::new(format!("codec {}", name(algorithm)), since, "codec lz4hc")
 }
 
+/// How clusters are compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Codecs {
+    pub first: CodecSettings,
+    /// Used for each cluster that it makes hardly larger.
+    pub second: Option<CodecSettings>,
+}
+
+impl Codecs {
+    /// One or two.
+    pub(crate) fn both(&self) -> impl Iterator<Item = &CodecSettings> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// Whether they are the same codecs and levels; windows and dictionaries follow the length of clusters.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.both().count() == other.both().count()
+            && self.both().zip(other.both()).all(|(one, other)| is_same(one, other))
+    }
+}
+
+/// Reads `CODEC[+CODEC]`, each as [`parse_one`] does; `None` for `none`.
+///
+/// Errors: `Usage`.
+pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<Codecs>)> {
+    let Some((first, second)) = text.split_once('+') else {
+        let (name, first) = parse_one(text, cluster_len)?;
+        return Ok((name, first.map(|first| Codecs { first, second: None })));
+    };
+    let (first_name, first) = parse_one(first, cluster_len)?;
+    let (second_name, second) = parse_one(second, cluster_len)?;
+    match (first, second) {
+        (Some(first), Some(second)) if first.algorithm() != second.algorithm() => {
+            let codecs = Codecs { first, second: Some(second) };
+            Ok((format!("{first_name}+{second_name}"), Some(codecs)))
+        }
+        _ => Err(Error::usage(format!("codecs {text}: two different ones are allowed, such as zstd:15+lz4"))),
+    }
+}
+
 /// Reads `NAME[:LEVEL][,KEY=VALUE...]`; the settings are those for clusters of `cluster_len` stored bytes, and `None` for
 /// `none`. Also says how it is spelt in full.
 ///
 /// Errors: `Usage`.
-pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettings>)> {
+fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettings>)> {
     let spec: CodecSpec = text.parse().map_err(Error::usage)?;
     let usual = cluster_len.saturating_mul(LZMA_DICT_FACTOR);
     let max = disk::Z_EROFS_LZMA_MAX_DICT_SIZE;
@@ -76,24 +116,24 @@ fn zstd_window_log(cluster_len: u32) -> u8 {
 /// Errors: `Usage`.
 pub(crate) fn storage(text: &str, cluster_len: u32) -> Result<Storage> {
     Ok(match parse(text, cluster_len)?.1 {
-        Some(codec) => Storage::Clusters { codec, cluster_len },
+        Some(codecs) => Storage::Clusters { codecs, cluster_len },
         None => Storage::Flat,
     })
 }
 
 /// How metadata is compressed: as files are, and if they are not, with LZ4.
 pub(crate) fn of_metadata(storage: &Storage, cluster_len: u32) -> CodecSettings {
-    match storage.codec() {
-        Some((CodecSettings::Zstd { level, .. }, _)) => {
+    match storage.codecs().map(|(codecs, _)| &codecs.first) {
+        Some(CodecSettings::Zstd { level, .. }) => {
             CodecSettings::Zstd { level: *level, window_log_max: Some(zstd_window_log(cluster_len)) }
         }
-        Some((codec, _)) => codec.clone(),
+        Some(codec) => codec.clone(),
         None => CodecSettings::Lz4Hc { level: 12 },
     }
 }
 
 /// Whether settings are those of the same codec and level; windows and dictionaries follow the length of clusters.
-pub(crate) fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
+fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
     match (one, other) {
         (CodecSettings::Zstd { level: one, .. }, CodecSettings::Zstd { level: other, .. }) => one == other,
         (

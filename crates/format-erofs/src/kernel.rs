@@ -30,6 +30,8 @@ pub(crate) const BIG_CLUSTERS: Version = (5, 13);
 pub(crate) const CHUNKS: Version = (5, 15);
 /// Data on further devices.
 pub(crate) const DEVICES: Version = (5, 16);
+/// Clusters of two codecs in one file.
+pub(crate) const SECOND_CODEC: Version = (5, 16);
 /// Last clusters beside the inode.
 pub(crate) const INLINE_CLUSTERS: Version = (5, 17);
 /// Shared tails, and ranges that files share.

@@ -7,7 +7,7 @@ mod values;
 pub(crate) use rows::ROWS;
 pub(crate) use values::len_32 as len_of;
 
-use crate::codec;
+use crate::codec::{self, Codecs};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{Rules, Storage};
@@ -156,16 +156,21 @@ impl Wants {
     fn new(settings: &PackSettings, typed: &Typed, block_len: u32) -> Result<Self> {
         let typed_codec = settings.codec.as_deref().unwrap_or(CODEC_DEFAULT).to_owned();
         let (codec_name, chosen) = codec::parse(&typed_codec, CLUSTER_LEN_DEFAULT)?;
-        let mut algorithms: Vec<Algorithm> = chosen.iter().map(CodecSettings::algorithm).collect();
+        let mut codecs: Vec<Codecs> = chosen.into_iter().collect();
         for (_, rule) in &typed.rules {
-            algorithms.extend(rule.codec(CLUSTER_LEN_DEFAULT)?.map(|codec| codec.algorithm()));
+            codecs.extend(rule.codecs(CLUSTER_LEN_DEFAULT)?);
         }
+        let mut algorithms: Vec<Algorithm> =
+            codecs.iter().flat_map(Codecs::both).map(CodecSettings::algorithm).collect();
         if typed.chunk_len.is_some() {
             algorithms.clear();
         }
         let compressed = !algorithms.is_empty();
         let mut needs = typed.needs();
         needs.extend(algorithms.iter().map(|&algorithm| codec::need(algorithm)));
+        if compressed && codecs.iter().any(|codecs| codecs.second.is_some()) {
+            needs.push(Need::new("a second codec in a file", kernel::SECOND_CODEC, "one codec"));
+        }
         let cluster_len =
             settings.block_len.max(typed.rules.iter().filter_map(|(_, rule)| rule.cluster_len).max());
         if compressed && cluster_len.is_some_and(|len| len > block_len) {
@@ -209,7 +214,7 @@ impl Wants {
             None => codec::storage(&self.typed_codec, cluster_len)?,
         };
         let rules = Rules::new(&typed.rules, cluster_len, typed.chunk_len.map(|len| len.max(block_len)))?;
-        for len in rules.storages().filter_map(|storage| storage.codec().map(|(_, len)| len)) {
+        for len in rules.storages().filter_map(|storage| storage.codecs().map(|(_, len)| len)) {
             check(len)?;
         }
         let fragments = match typed.fragments {

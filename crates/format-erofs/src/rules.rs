@@ -1,9 +1,8 @@
 //! How files are stored, and rules that say so by path.
 
-use crate::codec;
+use crate::codec::{self, Codecs};
 use crate::options::len_of;
 use globset::{Candidate, GlobBuilder, GlobMatcher};
-use packfs_core::codec::CodecSettings;
 use packfs_core::{Error, ImagePath, Result};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,20 +15,20 @@ pub(crate) enum Storage {
     /// As it is, in chunks.
     Chunks { chunk_len: u32 },
     /// Compressed, in clusters of at most so many stored bytes.
-    Clusters { codec: CodecSettings, cluster_len: u32 },
+    Clusters { codecs: Codecs, cluster_len: u32 },
 }
 
 impl Storage {
-    /// Codec and length of clusters, if there are any.
-    pub(crate) fn codec(&self) -> Option<(&CodecSettings, u32)> {
+    /// Codecs and length of clusters, if there are any.
+    pub(crate) fn codecs(&self) -> Option<(&Codecs, u32)> {
         match self {
-            Storage::Clusters { codec, cluster_len } => Some((codec, *cluster_len)),
+            Storage::Clusters { codecs, cluster_len } => Some((codecs, *cluster_len)),
             _ => None,
         }
     }
 }
 
-/// What a rule says, as it was typed: `CODEC[:LEVEL][,KEY=VALUE...][@SIZE]`.
+/// What a rule says, as it was typed: `CODEC[+CODEC][@SIZE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedRule {
     codec: String,
@@ -46,10 +45,10 @@ impl TypedRule {
         Some(TypedRule { codec: codec.into(), cluster_len })
     }
 
-    /// The codec's settings, `None` to store files as they are; the usual length holds where none was typed.
+    /// The codecs' settings, `None` to store files as they are; the usual length holds where none was typed.
     ///
     /// Errors: `Usage`.
-    pub(crate) fn codec(&self, usual_len: u32) -> Result<Option<CodecSettings>> {
+    pub(crate) fn codecs(&self, usual_len: u32) -> Result<Option<Codecs>> {
         Ok(codec::parse(&self.codec, self.cluster_len.unwrap_or(usual_len))?.1)
     }
 }
@@ -72,8 +71,8 @@ impl Rules {
     pub(crate) fn new(typed: &[(String, TypedRule)], usual_len: u32, chunk_len: Option<u32>) -> Result<Self> {
         let rule = |(glob, rule): &(String, TypedRule)| {
             let cluster_len = rule.cluster_len.unwrap_or(usual_len);
-            let storage = match (rule.codec(usual_len)?, chunk_len) {
-                (Some(codec), _) => Storage::Clusters { codec, cluster_len },
+            let storage = match (rule.codecs(usual_len)?, chunk_len) {
+                (Some(codecs), _) => Storage::Clusters { codecs, cluster_len },
                 (None, Some(chunk_len)) => Storage::Chunks { chunk_len },
                 (None, None) => Storage::Flat,
             };
@@ -116,6 +115,7 @@ fn compile(glob: &str) -> Result<[GlobMatcher; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packfs_core::codec::CodecSettings;
 
     fn storage(rules: &[(&str, &str)], path: &str) -> Option<Storage> {
         let typed: Vec<(String, TypedRule)> =
@@ -138,8 +138,8 @@ mod tests {
     fn the_last_rule_that_matches_counts() {
         let rules = [("**", "lz4hc:9@8K"), ("*.png", "none")];
         assert_eq!(storage(&rules, "a/b.png"), Some(Storage::Flat));
-        let codec = CodecSettings::Lz4Hc { level: 9 };
-        assert_eq!(storage(&rules, "a/b.txt"), Some(Storage::Clusters { codec, cluster_len: 8192 }));
+        let codecs = Codecs { first: CodecSettings::Lz4Hc { level: 9 }, second: None };
+        assert_eq!(storage(&rules, "a/b.txt"), Some(Storage::Clusters { codecs, cluster_len: 8192 }));
         assert_eq!(storage(&[("*.png", "none")], "a/b.txt"), None);
     }
 

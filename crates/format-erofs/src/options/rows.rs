@@ -79,7 +79,7 @@ pub(crate) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "rule",
-        values: "GLOB=CODEC[:LEVEL][@SIZE]",
+        values: "GLOB=CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]",
         default: "none",
         help: "compress the files that match otherwise, in clusters of SIZE; none stores them; the last rule that \
                matches counts",

@@ -16,7 +16,7 @@ fn the_default_is_for_linux_6_1_and_shares_tails() {
     let defaults = Options::new(&PackSettings::default()).unwrap();
     assert_eq!(defaults.kernel, (6, 1));
     assert_eq!(defaults.fragments, Fragments::Tails);
-    assert_eq!(defaults.storage.codec().unwrap().1, 64 << 10);
+    assert_eq!(defaults.storage.codecs().unwrap().1, 64 << 10);
     assert_eq!((defaults.block_len, defaults.wide), (4096, false));
 }
 
@@ -32,7 +32,7 @@ fn a_codec_brings_its_kernel_unless_one_is_named() {
 fn old_kernels_get_one_block_a_cluster_and_no_fragments() {
     for kernel in ["5.4", "5.10"] {
         let old = options(None, "lz4", &[("kernel", kernel)]).unwrap();
-        assert_eq!(old.storage.codec().unwrap().1, 4096);
+        assert_eq!(old.storage.codecs().unwrap().1, 4096);
         assert_eq!((old.fragments, old.inline_clusters, old.holes), (Fragments::Off, false, false));
         let text = refused(Some(8192), "lz4", &[("kernel", kernel)]);
         assert!(text.contains("5.13") && text.contains("kernel=5.15"), "{text}");

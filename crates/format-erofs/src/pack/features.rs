@@ -19,6 +19,8 @@ pub(super) struct Features {
     pub wide: bool,
     pub metabox: bool,
     pub devices: bool,
+    /// Files with clusters of two algorithms, told apart by their index.
+    pub second_codec: bool,
     /// Shared xattrs are compressed with the other metadata.
     pub shared_in_metabox: bool,
     /// Most blocks of a cluster, by number of the algorithm; 0: not used.
@@ -27,17 +29,18 @@ pub(super) struct Features {
 
 impl Features {
     /// Adds what a file's index uses.
-    pub(super) fn add(&mut self, uses: &Uses, algorithm: u8) {
+    pub(super) fn add(&mut self, uses: &Uses, algorithms: [u8; 2]) {
         self.compressed = true;
         self.big_clusters |= uses.big_clusters;
         self.inline_clusters |= uses.inline;
         self.fragments |= uses.fragments;
         self.parts |= uses.parts;
         self.wide |= uses.extents;
-        if uses.compressed
-            && let Some(blocks_max) = self.blocks_max.get_mut(usize::from(algorithm))
-        {
-            *blocks_max = uses.blocks_max.max(1).max(*blocks_max);
+        self.second_codec |= uses.second;
+        for (algorithm, most) in algorithms.into_iter().zip(uses.blocks_max) {
+            if let Some(blocks_max) = self.blocks_max.get_mut(usize::from(algorithm)) {
+                *blocks_max = most.max(*blocks_max);
+            }
         }
     }
 
@@ -56,7 +59,7 @@ impl Features {
             (self.compressed, disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING),
             (self.has_codec_settings(), disk::EROFS_FEATURE_INCOMPAT_COMPR_CFGS),
             (self.chunks, disk::EROFS_FEATURE_INCOMPAT_CHUNKED_FILE),
-            (self.devices, disk::EROFS_FEATURE_INCOMPAT_DEVICE_TABLE),
+            (self.devices || self.second_codec, disk::EROFS_FEATURE_INCOMPAT_DEVICE_TABLE),
             (self.inline_clusters, disk::EROFS_FEATURE_INCOMPAT_ZTAILPACKING),
             (self.fragments || self.parts, disk::EROFS_FEATURE_INCOMPAT_FRAGMENTS),
             (self.prefixes, disk::EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES),

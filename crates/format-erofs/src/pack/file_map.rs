@@ -31,6 +31,8 @@ pub(super) struct Piece {
     /// Bytes stored, without the zeros that fill up a block.
     pub stored_len: u32,
     pub form: Form,
+    /// Whether it is compressed with the second of the algorithms.
+    pub second: bool,
 }
 
 /// A compressed file.
@@ -40,8 +42,8 @@ pub(super) struct FileMap {
     pub size: u64,
     /// From the start to the end, without gap.
     pub pieces: Vec<Piece>,
-    /// Number of the algorithm.
-    pub algorithm: u8,
+    /// Numbers of the algorithms; the second one is only there for pieces that say so.
+    pub algorithms: [u8; 2],
 }
 
 impl FileMap {
@@ -52,9 +54,9 @@ impl FileMap {
         size: u64,
         clusters: &[Cluster],
         tail: Option<TailPlace>,
-        algorithm: u8,
+        algorithms: [u8; 2],
     ) -> Result<Self> {
-        let mut map = FileMap { size, pieces: Vec::with_capacity(clusters.len() + 1), algorithm };
+        let mut map = FileMap { size, pieces: Vec::with_capacity(clusters.len() + 1), algorithms };
         let mut start = 0;
         for cluster in clusters {
             let form = match cluster.form {
@@ -63,13 +65,14 @@ impl FileMap {
                 ClusterForm::Compressed => Form::Compressed,
                 ClusterForm::CompressedPart => Form::Part,
             };
-            let Cluster { offset, stored_len, .. } = *cluster;
-            map.pieces.push(Piece { start, len: cluster.len.into(), offset, stored_len, form });
+            let Cluster { offset, stored_len, second, .. } = *cluster;
+            map.pieces.push(Piece { start, len: cluster.len.into(), offset, stored_len, form, second });
             start += u64::from(cluster.len);
         }
         let tail_len =
             size.checked_sub(start).ok_or_else(|| internal("clusters hold more than their file"))?;
-        let piece = |stored_len, form| Piece { start, len: tail_len, offset: 0, stored_len, form };
+        let piece =
+            |stored_len, form| Piece { start, len: tail_len, offset: 0, stored_len, form, second: false };
         match tail {
             Some(TailPlace::Packed { offset }) => map.pieces.push(piece(0, Form::Fragment(offset))),
             Some(TailPlace::Inline(tail)) => {
@@ -79,10 +82,27 @@ impl FileMap {
             None if tail_len > 0 => return Err(internal("clusters hold less than their file")),
             None => {}
         }
-        match map.pieces.iter().all(|piece| piece.len > 0) {
-            true => Ok(map),
-            false => Err(internal("a cluster without bytes")),
+        if map.pieces.iter().any(|piece| piece.len == 0) {
+            return Err(internal("a cluster without bytes"));
         }
+        map.promote_second();
+        Ok(map)
+    }
+
+    /// Where nothing is compressed with the first algorithm the second becomes the first.
+    fn promote_second(&mut self) {
+        let compressed = |piece: &&Piece| {
+            matches!(piece.form, Form::Compressed | Form::Part | Form::Inline { compressed: true })
+        };
+        if self.pieces.iter().filter(compressed).all(|piece| piece.second) {
+            self.algorithms.swap(0, 1);
+            self.pieces.iter_mut().for_each(|piece| piece.second = false);
+        }
+    }
+
+    /// Which of the algorithms a piece is compressed with.
+    pub(super) fn algorithm_of(&self, piece: &Piece) -> u8 {
+        self.algorithms[usize::from(piece.second)]
     }
 
     /// Where in the packed inode the file lies, if all of it does.

@@ -23,9 +23,10 @@ pub(super) struct Uses {
     pub inline: bool,
     pub fragments: bool,
     pub extents: bool,
-    /// Whether any cluster is compressed, and the most blocks of one.
-    pub compressed: bool,
-    pub blocks_max: u32,
+    /// Whether the index tells clusters of two algorithms apart.
+    pub second: bool,
+    /// Most blocks of a cluster that is compressed with each of the algorithms; 0: there is none.
+    pub blocks_max: [u32; 2],
 }
 
 /// An index of one file, chosen.
@@ -133,7 +134,8 @@ impl<'a> Index<'a> {
                 out.extend_from_slice(&(offset | bit).to_le_bytes());
             }
             Body::Full(heads) => {
-                let advise = self.advise(heads, disk::Z_EROFS_ADVISE_BIG_PCLUSTER_1);
+                let big_second = if self.uses.second { disk::Z_EROFS_ADVISE_BIG_PCLUSTER_2 } else { 0 };
+                let advise = self.advise(heads, disk::Z_EROFS_ADVISE_BIG_PCLUSTER_1 | big_second);
                 out.extend_from_slice(self.header(advise).as_bytes());
                 pad(out, self.header_end() + disk::FULL_INDEX_GAP);
                 heads.write_full(out);
@@ -170,7 +172,11 @@ impl<'a> Index<'a> {
         MapHeader {
             h_u: h_u.into(),
             h_advise: advise.into(),
-            h_algorithmtype: if self.uses.compressed { self.map.algorithm } else { 0 },
+            h_algorithmtype: match self.uses.blocks_max {
+                [0, _] => 0,
+                [_, 0] => self.map.algorithms[0],
+                _ => self.map.algorithms[0] | self.map.algorithms[1] << 4,
+            },
             h_clusterbits: 0,
         }
     }
@@ -198,7 +204,7 @@ fn bodies(map: &FileMap, choice: Choice, start: u64) -> Result<Vec<(Body, Uses, 
     if with_extents {
         let extents = Extents::new(map, choice.block_bits, choice.byte_aligned);
         let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
-        bodies.push((Body::Extents(extents), Uses { extents: true, ..uses }, block_count));
+        bodies.push((Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count));
     }
     Ok(bodies)
 }
@@ -209,19 +215,19 @@ fn uses(map: &FileMap, block_bits: u32) -> Uses {
         let blocks = piece.stored_len.div_ceil(1 << block_bits);
         match piece.form {
             Form::Compressed | Form::Part => {
-                uses.compressed = true;
                 uses.parts |= piece.form == Form::Part;
-                uses.blocks_max = uses.blocks_max.max(blocks);
+                let blocks_max = &mut uses.blocks_max[usize::from(piece.second)];
+                *blocks_max = blocks.max(1).max(*blocks_max);
             }
             Form::Inline { compressed } => {
                 uses.inline = true;
-                uses.compressed |= compressed;
-                uses.blocks_max = uses.blocks_max.max(u32::from(compressed));
+                uses.blocks_max[0] = uses.blocks_max[0].max(u32::from(compressed));
             }
             Form::Fragment(_) => uses.fragments = true,
             Form::Plain | Form::Hole => {}
         }
     }
-    uses.big_clusters = uses.blocks_max > 1;
+    uses.big_clusters = uses.blocks_max.iter().any(|&blocks| blocks > 1);
+    uses.second = uses.blocks_max[1] > 0;
     uses
 }

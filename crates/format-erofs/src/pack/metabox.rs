@@ -30,7 +30,7 @@ impl<'s, 'a> Metabox<'s, 'a> {
             cluster_len: cluster_len as usize,
             raw: Vec::new(),
             stored: Vec::new(),
-            map: FileMap { algorithm, ..FileMap::default() },
+            map: FileMap { algorithms: [algorithm; 2], ..FileMap::default() },
         })
     }
 
@@ -56,7 +56,8 @@ impl<'s, 'a> Metabox<'s, 'a> {
         let offset = self.out.end();
         self.out.write_at(offset, bytes)?;
         let (start, len) = (self.map.size, self.raw.len() as u64);
-        self.map.pieces.push(Piece { start, len, offset, stored_len: bytes.len() as u32, form });
+        let stored_len = bytes.len() as u32;
+        self.map.pieces.push(Piece { start, len, offset, stored_len, form, second: false });
         self.map.size += len;
         self.raw.clear();
         Ok(())

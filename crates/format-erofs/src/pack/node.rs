@@ -15,6 +15,7 @@ use super::xattrs::{XattrTables, icount};
 use crate::codec;
 use crate::disk;
 use crate::options::{IndexForm, Options};
+use packfs_core::codec::CodecSettings;
 use packfs_core::{
     Cluster, ClusterForm, Cut, Error, FileForm, FilePlace, FileType, InlineTail, InlineTails, Meta, NodeId,
     NodeKind, Placed, Plan, Recipe, Result, TailPlace, Tree,
@@ -207,13 +208,15 @@ impl<'a> Nodes<'a> {
                 FileForm::Chunks,
                 Some(Recipe::Chunks { chunk_len } | Recipe::Flat { sparse_chunk_len: Some(chunk_len) }),
             ) => Ok(Data::Chunks(ChunkMap::new(len, clusters, *chunk_len, self.block_bits)?)),
-            (FileForm::Clusters, Some(Recipe::Clusters { codec, .. })) => {
-                let algorithm =
-                    codec::number(codec.algorithm()).ok_or_else(|| internal("an unknown codec"))?;
-                Ok(self.clusters_data(FileMap::new(len, clusters, place.tail, algorithm)?, place))
+            (FileForm::Clusters, Some(Recipe::Clusters { codec, second, .. })) => {
+                let number = |codec: &CodecSettings| {
+                    codec::number(codec.algorithm()).ok_or_else(|| internal("an unknown codec"))
+                };
+                let algorithms = [number(codec)?, number(second.as_ref().unwrap_or(codec))?];
+                Ok(self.clusters_data(FileMap::new(len, clusters, place.tail, algorithms)?, place))
             }
             _ if whole_fragment => {
-                let map = FileMap::new(len, &[], place.tail, 0)?;
+                let map = FileMap::new(len, &[], place.tail, [0; 2])?;
                 Ok(Data::Clusters { map, spilled: None })
             }
             _ => Err(internal("data in a form that its file was not to have")),
@@ -318,7 +321,7 @@ impl<'a> Nodes<'a> {
                     map.spill_tail(0);
                 }
                 let index = Index::choose(&map, self.choice(spilled.is_some()), start)?;
-                features.add(&index.uses, map.algorithm);
+                features.add(&index.uses, map.algorithms);
                 Shape {
                     head_len: start + index.len(),
                     inline_len: map.inline_len().into(),
@@ -494,7 +497,7 @@ impl<'a> Nodes<'a> {
             ..choice
         };
         let index = Index::choose(map, choice, start)?;
-        features.add(&index.uses, map.algorithm);
+        features.add(&index.uses, map.algorithms);
         let words = DataWords { layout: index.layout(), word: index.block_count.min(u32::MAX.into()) };
         inodes::write(out, facts, &self.times, words, extended);
         index.write(out);

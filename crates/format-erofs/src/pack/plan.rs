@@ -1,12 +1,11 @@
 //! Decides how each file is stored, and in which order.
 
 use super::losses;
-use crate::codec;
+use crate::codec::Codecs;
 use crate::disk;
 use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options, Order};
 use crate::rules::Storage;
-use packfs_core::codec::CodecSettings;
 use packfs_core::{
     ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree, XattrsId,
 };
@@ -80,7 +79,7 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
 }
 
 fn longest_cluster(options: &Options) -> u32 {
-    let lens = options.storages().filter_map(|storage| storage.codec().map(|(_, len)| len));
+    let lens = options.storages().filter_map(|storage| storage.codecs().map(|(_, len)| len));
     lens.max().unwrap_or(options.block_len).max(options.packed_cluster_len)
 }
 
@@ -107,11 +106,11 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
             refuse_endless(tree, id, len.div_ceil(u64::from(*chunk_len)), "chunks")?;
             (recipes.find(Recipe::Chunks { chunk_len: *chunk_len }), Tail::Own)
         }
-        Storage::Clusters { codec, cluster_len } => {
+        Storage::Clusters { codecs, cluster_len } => {
             let tail = match options.fragments {
                 // What a rule says of a file's codec holds for all of it.
                 _ if rule.is_some()
-                    && !packed_codec(options).is_some_and(|packed| codec::is_same(packed, codec)) =>
+                    && !packed_codecs(options).is_some_and(|packed| packed.is_same(codecs)) =>
                 {
                     Tail::Own
                 }
@@ -125,7 +124,7 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
                 (recipes.flat(len), flat_tail)
             } else {
                 refuse_endless(tree, id, len.div_ceil(block_len), "blocks")?;
-                let recipe = Recipe::Clusters { codec: codec.clone(), cluster_len: *cluster_len };
+                let recipe = clusters(codecs, *cluster_len);
                 (recipes.find(recipe), tail)
             }
         }
@@ -134,8 +133,8 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
 }
 
 /// How the packed inode is compressed: as files are that no rule is about, or as the first rule says that compresses.
-fn packed_codec(options: &Options) -> Option<&CodecSettings> {
-    options.storages().find_map(Storage::codec).map(|(codec, _)| codec)
+fn packed_codecs(options: &Options) -> Option<&Codecs> {
+    options.storages().find_map(Storage::codecs).map(|(codecs, _)| codecs)
 }
 
 /// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
@@ -183,14 +182,16 @@ impl Recipes<'_> {
     }
 
     fn packed(&mut self) -> u16 {
-        match packed_codec(self.options) {
-            Some(codec) => self.find(Recipe::Clusters {
-                codec: codec.clone(),
-                cluster_len: self.options.packed_cluster_len,
-            }),
+        match packed_codecs(self.options) {
+            Some(codecs) => self.find(clusters(codecs, self.options.packed_cluster_len)),
             None => self.find(Recipe::Flat { sparse_chunk_len: None }),
         }
     }
+}
+
+fn clusters(codecs: &Codecs, cluster_len: u32) -> Recipe {
+    let Codecs { first, second } = codecs.clone();
+    Recipe::Clusters { codec: first, second, cluster_len }
 }
 
 /// Files of one kind are those with the same extension, then those with the same name.

@@ -5,6 +5,7 @@ use super::file_map::internal;
 use super::plan::{DEVICES_AT, head_len};
 use super::times::Times;
 use crate::checksum::crc32c;
+use crate::codec::Codecs;
 use crate::disk::{self, SUPER_BLOCK_LEN, SuperBlock};
 use crate::kernel;
 use crate::options::{Options, Uuid};
@@ -186,8 +187,8 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
 }
 
 fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSettings> {
-    let of_files = options.storages().filter_map(|storage| storage.codec().map(|(codec, _)| codec));
-    of_files.chain(options.metabox.iter().map(|(_, codec)| codec))
+    let of_files = options.storages().filter_map(|storage| storage.codecs().map(|(codecs, _)| codecs));
+    of_files.flat_map(Codecs::both).chain(options.metabox.iter().map(|(_, codec)| codec))
 }
 
 /// The longest dictionary of any codec.

@@ -1,6 +1,7 @@
 //! Random clusters, laid out without any data, must read back as they were placed, whatever form their index has.
 
 use crate::Erofs;
+use packfs_core::codec::Algorithm;
 use packfs_core::{
     Cluster, ClusterForm, ContentId, DirCursor, Extent, ExtentFrom, FileForm, FilePlace, Format, Image,
     ImagePath, InlineTail, InlineTails, Meta, NodeKind, PackSettings, Placed, Result, TailPlace, TreeBuilder,
@@ -66,7 +67,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         let cluster = match (random.below(4), shared) {
             (0, _) => {
                 let len = (block * (1 + random.below(5))) as u32;
-                Cluster { offset: at, len, stored_len: len, form: ClusterForm::Plain }
+                Cluster { offset: at, len, stored_len: len, form: ClusterForm::Plain, second: false }
             }
             (1, Some(shared)) if kind.scattered && shared.form == ClusterForm::Compressed => {
                 let space = u64::from(shared.stored_len).next_multiple_of(block);
@@ -78,7 +79,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
                 let stored_len = (blocks * block - random.below(block)) as u32;
                 let longest = if count == 0 { first_len } else { 12 };
                 let len = (blocks * block + 1 + random.below(longest * block)) as u32;
-                Cluster { offset: at, len, stored_len, form: ClusterForm::Compressed }
+                Cluster { offset: at, len, stored_len, form: ClusterForm::Compressed, second: random.below(2) == 0 }
             }
         };
         if cluster.offset == at {
@@ -100,7 +101,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         }
         _ => {
             let len = 1 + random.below(block) as u32;
-            clusters.push(Cluster { offset: at, len, stored_len: len, form: ClusterForm::Plain });
+            clusters.push(Cluster { offset: at, len, stored_len: len, form: ClusterForm::Plain, second: false });
             at += block;
             size += u64::from(len);
             None
@@ -112,7 +113,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
 /// Lays out an image of one file, and returns what its reader says of the file.
 fn round_trip(random: &mut Random, kind: Kind) {
     let settings = PackSettings {
-        codec: Some("lz4".into()),
+        codec: Some("zstd:3+lz4".into()),
         block_len: Some((kind.blocks_max * kind.block_len) as u32),
         made_at: 0,
         options: [("kernel", "6.18"), ("index", kind.index), ("block", &kind.block_len.to_string())]
@@ -216,6 +217,8 @@ impl Expected<'_> {
                         assert_eq!(u64::from(start), within, "{kind:?}");
                         assert_eq!(stored_end, cluster.offset + space, "{kind:?}");
                         assert_eq!(block.decoded_len, cluster.len, "{kind:?}");
+                        let algorithm = if cluster.second { Algorithm::Lz4 } else { Algorithm::Zstd };
+                        assert_eq!(block.algorithm, Some(algorithm), "{kind:?}");
                     }
                     (form, from) => panic!("{kind:?}: {form:?} reads as {from:?}"),
                 }

@@ -1,6 +1,6 @@
 //! What worker threads do: read pieces of files and cut them as their recipes say.
 
-use super::segment::{self, Measures, Rest};
+use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::{End, Shape, shape};
 use super::share::{Candidate, Matcher};
 use super::stored::{CutCluster, CutForm, Stored};
@@ -61,11 +61,12 @@ impl<'a> Cutter<'a> {
     pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut) -> Result<Self> {
         let mut coders: Vec<Coder> = Vec::new();
         for recipe in &cut.recipes {
-            if let Recipe::Clusters { codec, .. } = recipe
-                && !coders.iter().any(|coder| coder.settings == *codec)
-            {
-                let encoder = fit_encoder(codec).map_err(Error::usage)?;
-                coders.push(Coder::new(codec.clone(), encoder));
+            let Recipe::Clusters { codec, second, .. } = recipe else { continue };
+            for codec in [codec].into_iter().chain(second) {
+                if !coders.iter().any(|coder| coder.settings == *codec) {
+                    let encoder = fit_encoder(codec).map_err(Error::usage)?;
+                    coders.push(Coder::new(codec.clone(), encoder));
+                }
             }
         }
         let matcher = Matcher::new(context);
@@ -101,10 +102,11 @@ impl<'a> Cutter<'a> {
     pub(super) fn cut_packed(&mut self, input: &[u8]) -> Result<(Vec<CutCluster>, Vec<u8>)> {
         let mut stored = Stored::default();
         match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
-            Some(Recipe::Clusters { codec, cluster_len }) => {
+            Some(Recipe::Clusters { codec, second, cluster_len }) => {
                 let measures = self.measures(*cluster_len);
-                let encoder = coder(&mut self.coders, codec)?.encoder.as_mut();
-                segment::cut(measures, input, End::Own, encoder, &mut self.scratch, &mut stored)?;
+                let (coder, second) = coders(&mut self.coders, codec, second.as_ref())?;
+                let encoders = Encoders::of(coder, second);
+                segment::cut(measures, input, End::Own, encoders, &mut self.scratch, &mut stored)?;
             }
             _ => stored.push_plain(input, self.cut.block_len as usize),
         }
@@ -221,11 +223,11 @@ impl<'a> Cutter<'a> {
         stored: &mut Stored,
     ) -> Result<CutRest> {
         let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
-        let Some(Recipe::Clusters { codec, cluster_len }) = self.cut.recipes.get(recipe) else {
+        let Some(Recipe::Clusters { codec, second, cluster_len }) = self.cut.recipes.get(recipe) else {
             return Err(Error::failed("internal: only recipes of clusters make clusters"));
         };
         let measures = self.measures(*cluster_len);
-        let coder = coder(&mut self.coders, codec)?;
+        let (coder, second) = coders(&mut self.coders, codec, second.as_ref())?;
         let zeros_len = match (self.context.plan.holes, self.cut.byte_aligned) {
             (false, _) => None,
             (true, true) => Some(measures.cluster_len),
@@ -233,7 +235,7 @@ impl<'a> Cutter<'a> {
         };
         let input = &self.input;
         let mut stretches =
-            Stretches { measures, coder, zeros_len, scratch: &mut self.scratch, stored, zeros: None };
+            Stretches { measures, coder, second, zeros_len, scratch: &mut self.scratch, stored, zeros: None };
         let mut at = 0;
         for candidate in candidates {
             let found = self.matcher.find(candidate, piece.range.start, input, at, measures.block_len);
@@ -260,9 +262,24 @@ impl<'a> Cutter<'a> {
 /// The tail of a piece, its file's chunk length, and what its zeros share.
 type CutRest = (Option<CutTail>, Option<u32>, Option<Arc<[u8]>>);
 
-fn coder<'c>(coders: &'c mut [Coder], settings: &CodecSettings) -> Result<&'c mut Coder> {
-    let found = coders.iter_mut().find(|coder| coder.settings == *settings);
-    found.ok_or_else(|| Error::failed("internal: a recipe without an encoder"))
+/// The coders of a recipe.
+fn coders<'c>(
+    coders: &'c mut [Coder],
+    first: &CodecSettings,
+    second: Option<&CodecSettings>,
+) -> Result<(&'c mut Coder, Option<&'c mut Coder>)> {
+    let (mut one, mut other) = (None, None);
+    for coder in coders {
+        if coder.settings == *first {
+            one = Some(coder);
+        } else if Some(&coder.settings) == second {
+            other = Some(coder);
+        }
+    }
+    match one {
+        Some(one) if other.is_some() == second.is_some() => Ok((one, other)),
+        _ => Err(Error::failed("internal: a recipe without an encoder")),
+    }
 }
 
 /// How many zeros one shared cluster stands for.

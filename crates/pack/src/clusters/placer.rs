@@ -322,7 +322,8 @@ impl<'a> Placer<'a> {
         let padding = block.len() - compressed.len();
         block[padding..].copy_from_slice(compressed);
         let stored_len = compressed.len() as u32;
-        let row = Cluster { offset: self.out.position(), len, stored_len, form: ClusterForm::Compressed };
+        let offset = self.out.position();
+        let row = Cluster { offset, len, stored_len, form: ClusterForm::Compressed, second: false };
         self.write(&block)?;
         self.zeros.insert((recipe, len), row);
         Ok(row)
@@ -404,7 +405,7 @@ impl<'a> Placer<'a> {
     /// Writes the last bytes of a file as a block of its own.
     fn write_short_block(&mut self, bytes: &[u8]) -> Result<Option<TailPlace>> {
         let (offset, len) = (self.out.position(), bytes.len() as u32);
-        let row = Cluster { offset, len, stored_len: len, form: ClusterForm::Plain };
+        let row = Cluster { offset, len, stored_len: len, form: ClusterForm::Plain, second: false };
         self.rows.push(row, self.cut.block_len);
         self.write(bytes)?;
         self.align()?;
@@ -487,5 +488,5 @@ impl<'a> Placer<'a> {
 }
 
 fn row(cluster: &CutCluster, offset: u64, form: ClusterForm) -> Cluster {
-    Cluster { offset, len: cluster.len, stored_len: cluster.stored_len, form }
+    Cluster { offset, len: cluster.len, stored_len: cluster.stored_len, form, second: cluster.second }
 }

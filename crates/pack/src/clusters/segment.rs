@@ -8,6 +8,7 @@
 use super::doubt::{Doubt, all_looks_incompressible};
 use super::shape::End;
 use super::stored::{CutForm, Stored};
+use super::stretches::Coder;
 use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{ClusterForm, Error, Result};
 
@@ -48,27 +49,62 @@ pub(super) enum Rest {
     },
 }
 
+/// What compresses, and what does so in its place where that takes hardly more space.
+pub(super) struct Encoders<'a> {
+    first: &'a mut dyn FitEncoder,
+    second: Option<&'a mut dyn FitEncoder>,
+}
+
+impl<'a> Encoders<'a> {
+    pub(super) fn of(first: &'a mut Coder, second: Option<&'a mut Coder>) -> Self {
+        let second = second.map(|coder| coder.encoder.as_mut() as &mut dyn FitEncoder);
+        Encoders { first: first.encoder.as_mut(), second }
+    }
+}
+
+/// The second codec may take one part in so many more space.
+const SECOND_COST: usize = 32;
+
 /// Cuts `input`, which starts at a multiple of the block, into `out`.
-pub(super) fn cut(
+pub(super) fn cut<'a>(
     measures: Measures,
-    input: &[u8],
+    input: &'a [u8],
     end: End,
-    encoder: &mut dyn FitEncoder,
-    scratch: &mut Vec<u8>,
-    out: &mut Stored,
+    mut encoders: Encoders<'a>,
+    scratch: &'a mut Vec<u8>,
+    out: &'a mut Stored,
 ) -> Result<Rest> {
     // Encoders guess from what they had before: what became of other files must not show.
-    encoder.begin_segment();
-    scratch.resize(measures.cluster_len.max(measures.block_len), 0);
-    if measures.byte_aligned {
-        return cut_fixed_input(measures, input, end, encoder, scratch, out);
+    encoders.first.begin_segment();
+    let room = measures.cluster_len.max(measures.block_len);
+    let rooms = if encoders.second.is_some() { 2 } else { 1 };
+    if let Some(second) = &mut encoders.second {
+        second.begin_segment();
     }
+    scratch.resize(rooms * room, 0);
+    let (scratch, second_scratch) = scratch.split_at_mut(room);
+    if measures.byte_aligned {
+        return cut_fixed_input(measures, input, end, encoders, (scratch, second_scratch), out);
+    }
+    let Encoders { first: encoder, second } = encoders;
     let mut doubt = Doubt::new(measures.block_len, measures.cluster_len);
     // A short stretch would go to the packed stream without a try.
     if end == End::Packed && all_looks_incompressible(input, measures.block_len) {
         doubt.fail(0);
     }
-    Stretch { measures, input, at: 0, filled_with: None, doubt, encoder, scratch, out }.cut(end)
+    let stretch = Stretch {
+        measures,
+        input,
+        at: 0,
+        filled_with: None,
+        doubt,
+        encoder,
+        second,
+        scratch,
+        second_scratch,
+        out,
+    };
+    stretch.cut(end)
 }
 
 /// Clusters of so much input, without padding.
@@ -76,8 +112,8 @@ fn cut_fixed_input(
     measures: Measures,
     input: &[u8],
     end: End,
-    encoder: &mut dyn FitEncoder,
-    scratch: &mut [u8],
+    Encoders { first, mut second }: Encoders<'_>,
+    (scratch, second_scratch): (&mut [u8], &mut [u8]),
     out: &mut Stored,
 ) -> Result<Rest> {
     let mut at = 0;
@@ -87,13 +123,21 @@ fn cut_fixed_input(
         }
         // A saving of less than one part in 32 is not worth decoding.
         let room = raw.len() - 1 - raw.len() / 32;
-        let fit = fit(encoder, raw, &mut scratch[..room])?;
-        if fit.consumed == raw.len() {
-            out.push_compressed(raw.len(), &scratch[..fit.written], 1);
-        } else {
-            out.push_plain(raw, 1);
-        }
+        let found = fit(first, raw, &mut scratch[..room])?;
         at += raw.len();
+        if found.consumed < raw.len() {
+            out.push_plain(raw, 1);
+            continue;
+        }
+        if let Some(second) = &mut second {
+            let room = room.min(found.written + found.written / SECOND_COST);
+            let other = fit(&mut **second, raw, &mut second_scratch[..room])?;
+            if other.consumed == raw.len() {
+                out.push_compressed(raw.len(), &second_scratch[..other.written], 1, true);
+                continue;
+            }
+        }
+        out.push_compressed(raw.len(), &scratch[..found.written], 1, false);
     }
     Ok(Rest::Nothing)
 }
@@ -118,7 +162,9 @@ struct Stretch<'a> {
     filled_with: Option<usize>,
     doubt: Doubt,
     encoder: &'a mut dyn FitEncoder,
+    second: Option<&'a mut dyn FitEncoder>,
     scratch: &'a mut [u8],
+    second_scratch: &'a mut [u8],
     out: &'a mut Stored,
 }
 
@@ -185,8 +231,31 @@ impl Stretch<'_> {
                 _ => {}
             }
         }
-        self.push_compressed(&found);
+        if !self.push_by_second(&found)? {
+            self.push_compressed(&found);
+        }
         Ok(None)
+    }
+
+    /// Lets the second codec make the cluster that the first made so, if there is one and it gets about as much into as many
+    /// blocks.
+    fn push_by_second(&mut self, found: &Fit) -> Result<bool> {
+        let Some(second) = &mut self.second else { return Ok(false) };
+        let rest = &self.input[self.at..];
+        let window = &rest[..rest.len().min(self.measures.decoded_len_max)];
+        let room = found.written.next_multiple_of(self.measures.block_len);
+        let other = fit(&mut **second, window, &mut self.second_scratch[..room])?;
+        let enough = match found.consumed == rest.len() {
+            true => other.consumed == rest.len(),
+            false => other.consumed >= found.consumed - found.consumed / SECOND_COST,
+        };
+        if !enough || !self.is_gain(&other) {
+            return Ok(false);
+        }
+        let compressed = &self.second_scratch[..other.written];
+        self.out.push_compressed(other.consumed, compressed, self.measures.block_len, true);
+        self.passed(other.consumed);
+        Ok(true)
     }
 
     /// The rest compresses to `written` bytes; instead of a short last block, fills those before it, so that what is left can
@@ -252,9 +321,15 @@ impl Stretch<'_> {
     }
 
     fn push_compressed(&mut self, found: &Fit) {
-        self.out.push_compressed(found.consumed, &self.scratch[..found.written], self.measures.block_len);
-        self.filled_with = Some(found.consumed);
-        self.at += found.consumed;
+        let compressed = &self.scratch[..found.written];
+        self.out.push_compressed(found.consumed, compressed, self.measures.block_len, false);
+        self.passed(found.consumed);
+    }
+
+    /// A cluster holds the next so many bytes.
+    fn passed(&mut self, len: usize) {
+        self.filled_with = Some(len);
+        self.at += len;
         self.doubt.succeed();
     }
 }

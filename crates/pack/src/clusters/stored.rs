@@ -26,6 +26,8 @@ pub(super) struct CutCluster {
     pub space: u32,
     /// What it is.
     pub form: CutForm,
+    /// Whether it is compressed with the second codec of its recipe.
+    pub second: bool,
 }
 
 /// Stored bytes and the clusters in them, one behind the other.
@@ -50,13 +52,14 @@ impl Stored {
             }
             _ => {
                 let form = CutForm::Is(ClusterForm::Plain);
-                self.clusters.push(CutCluster { len, stored_len: len, space, form });
+                self.clusters.push(CutCluster { len, stored_len: len, space, form, second: false });
             }
         }
     }
 
-    /// Adds a compressed cluster that decodes to `len` bytes, behind the zeros that fill it up to a multiple of `unit`.
-    pub(super) fn push_compressed(&mut self, len: usize, compressed: &[u8], unit: usize) {
+    /// Adds a compressed cluster that decodes to `len` bytes, behind the zeros that fill it up to a multiple of `unit`;
+    /// `second`: by the second codec.
+    pub(super) fn push_compressed(&mut self, len: usize, compressed: &[u8], unit: usize, second: bool) {
         let space = compressed.len().next_multiple_of(unit);
         self.bytes.resize(self.bytes.len() + (space - compressed.len()), 0);
         self.bytes.extend_from_slice(compressed);
@@ -65,6 +68,7 @@ impl Stored {
             stored_len: compressed.len() as u32,
             space: space as u32,
             form: CutForm::Is(ClusterForm::Compressed),
+            second,
         });
     }
 
@@ -74,7 +78,13 @@ impl Stored {
         let space = raw.len().next_multiple_of(unit);
         self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
         let (len, space) = (raw.len() as u32, space as u32);
-        self.clusters.push(CutCluster { len, stored_len: len, space, form: CutForm::Chunk(hash) });
+        self.clusters.push(CutCluster {
+            len,
+            stored_len: len,
+            space,
+            form: CutForm::Chunk(hash),
+            second: false,
+        });
     }
 
     /// Where the last cluster starts, if they end at `end`; of plain blocks the last one.
@@ -89,6 +99,6 @@ impl Stored {
 
     /// Adds bytes that take no space.
     pub(super) fn push_empty(&mut self, len: usize, form: CutForm) {
-        self.clusters.push(CutCluster { len: len as u32, stored_len: 0, space: 0, form });
+        self.clusters.push(CutCluster { len: len as u32, stored_len: 0, space: 0, form, second: false });
     }
 }

@@ -1,6 +1,6 @@
 //! Cuts a piece of a file between what is not cut: long runs of zeros, and clusters shared with other files.
 
-use super::segment::{self, Measures, Rest};
+use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::End;
 use super::stored::Stored;
 use crate::context::is_zero;
@@ -39,6 +39,7 @@ impl Coder {
 pub(super) struct Stretches<'s> {
     pub measures: Measures,
     pub coder: &'s mut Coder,
+    pub second: Option<&'s mut Coder>,
     /// Runs of zeros are taken out in steps of this length, if at all.
     pub zeros_len: Option<usize>,
     pub scratch: &'s mut Vec<u8>,
@@ -76,7 +77,8 @@ impl Stretches<'_> {
     }
 
     fn cut_stretch(&mut self, input: &[u8], end: End) -> Result<Rest> {
-        segment::cut(self.measures, input, end, self.coder.encoder.as_mut(), self.scratch, self.stored)
+        let encoders = Encoders::of(self.coder, self.second.as_deref_mut());
+        segment::cut(self.measures, input, end, encoders, self.scratch, self.stored)
     }
 
     /// Cuts what lies before a shared cluster. False, and nothing is cut, if the last cluster before it would start in the same

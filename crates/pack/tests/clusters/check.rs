@@ -2,6 +2,7 @@
 
 use crate::fake::{Files, Packed};
 use packfs_codec::Decoders;
+use packfs_core::codec::CodecSettings;
 use packfs_core::{
     Cluster, ClusterForm, FileForm, FilePlace, InlineTail, NodeId, NodeKind, Recipe, TailPlace,
 };
@@ -97,7 +98,7 @@ fn put_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, strea
                 "{stored_len} of {len}, {place:?}"
             );
             if compressed {
-                bytes.extend_from_slice(&decode(packed, recipe, stored, rest));
+                bytes.extend_from_slice(&decode(codec(packed, recipe, false), stored, rest));
             } else {
                 assert_eq!(stored.len(), rest);
                 bytes.extend_from_slice(stored);
@@ -107,8 +108,15 @@ fn put_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, strea
     bytes
 }
 
-fn decode(packed: &Packed, recipe: u16, stored: &[u8], len: usize) -> Vec<u8> {
-    let Recipe::Clusters { codec, .. } = &packed.cut.recipes[usize::from(recipe)] else { panic!("no codec") };
+/// The codec of a cluster.
+fn codec(packed: &Packed, recipe: u16, is_second: bool) -> &CodecSettings {
+    let Recipe::Clusters { codec, second, .. } = &packed.cut.recipes[usize::from(recipe)] else {
+        panic!("no codec")
+    };
+    if is_second { second.as_ref().unwrap() } else { codec }
+}
+
+fn decode(codec: &CodecSettings, stored: &[u8], len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let decoded = Decoders::new().decompress(codec.algorithm(), stored, &mut bytes).unwrap();
     assert_eq!(decoded, len, "a cluster holds exactly what its row says");
@@ -178,15 +186,14 @@ fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u
                 assert!(row.stored_len <= cluster_len && row.stored_len < row.len);
                 let space = u64::from(row.stored_len).div_ceil(block_len);
                 assert!(cut.byte_aligned || space < u64::from(row.len).div_ceil(block_len));
-                bytes.extend_from_slice(&decode(packed, recipe, stored(packed, row), row.len as usize));
+                let codec = codec(packed, recipe, row.second);
+                bytes.extend_from_slice(&decode(codec, stored(packed, row), row.len as usize));
                 starts.push((start, space));
             }
             ClusterForm::CompressedPart => {
                 assert!(cut.share_ranges, "nobody asked for shared parts");
                 assert!(row.stored_len <= cluster_len);
-                let Recipe::Clusters { codec, .. } = &cut.recipes[usize::from(recipe)] else {
-                    unreachable!()
-                };
+                let codec = codec(packed, recipe, row.second);
                 let mut part = vec![0; row.len as usize];
                 let stored = stored(packed, row);
                 let len = Decoders::new().decompress_prefix(codec.algorithm(), stored, &mut part).unwrap();

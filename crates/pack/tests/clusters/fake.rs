@@ -20,7 +20,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
     ClusterCut {
         block_len: BLOCK_LEN,
         recipes: vec![
-            Recipe::Clusters { codec, cluster_len },
+            Recipe::Clusters { codec, second: None, cluster_len },
             Recipe::Flat { sparse_chunk_len: None },
             Recipe::Chunks { chunk_len: 2 * BLOCK_LEN },
         ],

@@ -76,6 +76,30 @@ fn every_recipe_and_tail_gives_back_every_file() {
 }
 
 #[test]
+fn a_second_codec_takes_the_clusters_that_it_makes_hardly_larger() {
+    let mut files = files_of_every_length(9);
+    let mut random = Random::new(10);
+    for len in [3000, 40_000] {
+        let noise = random.noise(len / 8);
+        files.all.push([random.text(len), noise.repeat(8), random.text(len)].concat());
+    }
+    for byte_aligned in [false, true] {
+        for share_ranges in [false, true] {
+            let first = CodecSettings::Zstd { level: 3, window_log_max: Some(20) };
+            let mut cut = cut(first, CLUSTER_LEN);
+            if let Recipe::Clusters { second, .. } = &mut cut.recipes[0] {
+                *second = Some(CodecSettings::Lz4 { acceleration: 1 });
+            }
+            (cut.byte_aligned, cut.share_ranges) = (byte_aligned, share_ranges);
+            let packed = pack_with(&Fake::new(cut, |i| (TAILS[i as usize % 4], 0)), &files, 2);
+            check(&packed, &files);
+            let seconds = packed.placed.clusters.iter().filter(|row| row.second).count();
+            assert!(seconds > 0 && seconds < packed.placed.clusters.len(), "{seconds}");
+        }
+    }
+}
+
+#[test]
 fn byte_aligned_clusters_give_back_every_file() {
     let files = files_of_every_length(2);
     for codec in codecs() {

@@ -29,6 +29,8 @@ pub(super) struct Head {
     pub block: u32,
     /// How many blocks are stored.
     pub blocks: u16,
+    /// Whether it is compressed with the second algorithm.
+    pub second: bool,
 }
 
 impl Head {
@@ -36,6 +38,7 @@ impl Head {
     pub(super) fn cluster_type(&self) -> u8 {
         match self.kind {
             Kind::Plain | Kind::End | Kind::Inline { compressed: false } => disk::Z_EROFS_LCLUSTER_TYPE_PLAIN,
+            _ if self.second => disk::Z_EROFS_LCLUSTER_TYPE_HEAD2,
             _ => disk::Z_EROFS_LCLUSTER_TYPE_HEAD1,
         }
     }
@@ -81,7 +84,8 @@ impl Heads {
                     for (count, start) in
                         (piece.start..piece.start + piece.len).step_by(block_len as usize).enumerate()
                     {
-                        rows.push(Head { start, kind: Kind::Plain, block: block + count as u32, blocks: 1 });
+                        let block = block + count as u32;
+                        rows.push(Head { start, kind: Kind::Plain, block, blocks: 1, second: false });
                     }
                     continue;
                 }
@@ -96,11 +100,11 @@ impl Heads {
                 Kind::Inline { .. } => 1,
                 _ => blocks,
             };
-            rows.push(Head { start: piece.start, kind, block, blocks });
+            rows.push(Head { start: piece.start, kind, block, blocks, second: piece.second });
         }
         let ends_within = map.size & u64::from(block_len - 1) != 0;
         if ends_within && rows.last().is_some_and(|last| last.start >> block_bits < map.size >> block_bits) {
-            rows.push(Head { start: map.size, kind: Kind::End, block: 0, blocks: 0 });
+            rows.push(Head { start: map.size, kind: Kind::End, block: 0, blocks: 0, second: false });
         }
         let big = rows.iter().any(|head| head.has_address() && head.blocks > 1);
         let heads = Heads { rows, slot_count: map.size.div_ceil(u64::from(block_len)), block_bits, big };

@@ -53,7 +53,8 @@ pub(crate) fn candidates(
         let skip = start.saturating_sub(from).next_multiple_of(unit);
         let whole = len.min(end.saturating_sub(from)) / unit * unit;
         let len = whole.saturating_sub(skip).min(RUN_LEN_MAX) as u32;
-        (from + skip, Cluster { offset: offset + skip, len, stored_len: len, form: ClusterForm::Plain })
+        let form = ClusterForm::Plain;
+        (from + skip, Cluster { offset: offset + skip, len, stored_len: len, form, second: false })
     };
     match origin.place.form {
         FileForm::Flat => {

@@ -100,7 +100,7 @@ fn shared(cluster: &Cluster, skip: u32, len: u32) -> CutCluster {
         form if len == cluster.len => (cluster.offset, cluster.stored_len, form),
         _ => (cluster.offset, cluster.stored_len, ClusterForm::CompressedPart),
     };
-    CutCluster { len, stored_len, space: 0, form: CutForm::Shared(offset, form) }
+    CutCluster { len, stored_len, space: 0, form: CutForm::Shared(offset, form), second: cluster.second }
 }
 
 /// How many bytes at the beginning are the same.
