@@ -17,6 +17,7 @@ Examples:
   packfs pack layer.tar layer.erofs --whiteouts overlayfs
   packfs pack rootfs root.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
   packfs pack rootfs root.erofs -O device=root.blob     the data in a file of their own
+  packfs pack rootfs root.erofs --codec zstd:15+lz4     LZ4 for the clusters that it makes hardly larger
   packfs pack rootfs root.erofs --kernel 6.1            what Linux 6.1 and newer ones mount
   packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
 

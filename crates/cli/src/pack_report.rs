@@ -54,11 +54,9 @@ impl Summary<'_> {
     fn mount_command(&self) -> String {
         let offset = if self.offset > 0 { format!(",offset={}", self.offset) } else { String::new() };
         // Beside a loop device kernels want block devices, too.
-        let device = self
-            .report
-            .data_file
-            .as_ref()
-            .map_or(String::new(), |path| format!(",device=$(sudo losetup -rf --show {})", quoted(path)));
+        let devices = self.report.data_files.iter();
+        let device: String =
+            devices.map(|path| format!(",device=$(sudo losetup -rf --show {})", quoted(path))).collect();
         let source = match std::fs::metadata(self.image) {
             Ok(found) if found.file_type().is_block_device() => "ro",
             _ => "loop,ro",
@@ -104,8 +102,14 @@ impl Summary<'_> {
         object.insert("losses".into(), losses.collect());
         object.insert("skipped".into(), report.skipped.clone().into());
         object.insert("mount".into(), self.mount_command().into());
-        if let Some(path) = &report.data_file {
+        if let Some(path) = report.data_files.first() {
             json::put_bytes(&mut object, "data_file", path.as_os_str().as_bytes());
+            let paths = report.data_files.iter().map(|path| {
+                let mut object = Object::new();
+                json::put_bytes(&mut object, "path", path.as_os_str().as_bytes());
+                Value::Object(object)
+            });
+            object.insert("data_files".into(), paths.collect());
         }
         json::print(&Value::Object(object))
     }

@@ -1,7 +1,7 @@
 //! What a format is to the rest of packfs.
 
 use crate::{Error, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An option that only one format knows, as `--help` and error messages name it.
@@ -71,6 +71,15 @@ pub trait Format: Send + Sync {
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>>;
 }
 
+/// A file for data, beside the image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// Where it is to be.
+    pub path: PathBuf,
+    /// Most bytes in it; `None`: as many as there are.
+    pub len_max: Option<u64>,
+}
+
 /// The packing side of a format, with its settings.
 pub trait PackFormat: Send + Sync {
     /// Its name.
@@ -97,10 +106,11 @@ pub trait PackFormat: Send + Sync {
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()>;
 
-    /// The file that data are written to, if not to the image: [`Plan::data_start`] and all places of data then count from its
-    /// start, and the sections alone fill the image.
-    fn data_file(&self) -> Option<&Path> {
-        None
+    /// The files that data are written to, if not to the image: [`Plan::data_start`] is 0 then, all places of data are in the
+    /// row that these files make, one behind the other, and the sections alone fill the image. What is stored of one file of
+    /// the tree lies in one of them, but for what it shares with others.
+    fn data_files(&self) -> &[DataFile] {
+        &[]
     }
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.

@@ -23,13 +23,13 @@ mod volume;
 pub use content::{ContentId, ContentReader, Contents, Held};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
-pub use format::{Format, OptionRow, PackFormat, PackSettings};
+pub use format::{DataFile, Format, OptionRow, PackFormat, PackSettings};
 pub use image::Image;
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
 pub use path::{ImagePath, Name, escaped};
 pub use plan::{
     Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, InlineTail, InlineTails, Loss,
-    Placed, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
+    Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
 pub use space::space_owners;

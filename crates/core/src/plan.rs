@@ -38,6 +38,9 @@ pub struct ClusterCut {
     pub decoded_len_max: u32,
     /// Whether shared tails are looked for in what is in the packed stream already.
     pub share_tails: bool,
+    /// Whether plain blocks that start amid a block of the file are rotated, so that each byte stands in its block where it
+    /// stands in that of the file (interlaced). Not with `share_ranges` or `byte_aligned`.
+    pub interlaced: bool,
     /// Whether the format can keep uncompressed tails of flat files beside their inodes. Where a file with a recipe of clusters
     /// turns out to be flat, its tail is then as with [`Tail::Inline`] whatever was asked; else it is [`Tail::Own`], as only
     /// compressed files have tails in the packed stream.
@@ -92,6 +95,8 @@ pub struct FileJob {
     pub tail: Tail,
     /// How it is stored: an index into [`ClusterCut::recipes`], 0 where a format knows one way only.
     pub recipe: u16,
+    /// The first of the files for data ([`crate::PackFormat::data_files`]) that it may lie in; 0 where there is at most one.
+    pub data_file: u16,
 }
 
 /// Something of the source that the format cannot hold.
@@ -118,7 +123,8 @@ pub struct Plan {
     pub block_codec: Option<CodecSettings>,
     /// How shared blocks are compressed, with [`Cut::FixedInput`]; `None` stores them.
     pub shared_codec: Option<CodecSettings>,
-    /// Every regular file with at least one byte, in the order its data is to be written.
+    /// Every regular file with at least one byte, in the order its data is to be written: those that may only lie in later
+    /// files for data come later.
     pub files: Vec<FileJob>,
     /// Whether files with the same contents share their data.
     pub dedupe: bool,
@@ -236,6 +242,17 @@ pub struct FilePlace {
     pub hole_len: u64,
 }
 
+/// A file of data, one of those that follow each other in the row of places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedFile {
+    /// Where it starts in the row: where the one before it ends, padding included.
+    pub start: u64,
+    /// Where its data ends there.
+    pub end: u64,
+    /// Hash of its data.
+    pub hash: u128,
+}
+
 /// What the pack engine did: where everything lies.
 #[derive(Debug, Default)]
 pub struct Placed {
@@ -251,6 +268,8 @@ pub struct Placed {
     pub packed: Option<(FilePlace, u64)>,
     /// Hash of all data, as it is stored.
     pub data_hash: u128,
+    /// Where data lie in files of their own, each of them.
+    pub data_files: Vec<PlacedFile>,
     /// Where data ends.
     pub data_end: u64,
     /// Files that could not be read, by rising number; they are stored empty.

@@ -10,10 +10,9 @@ pub(crate) use values::len_32 as len_of;
 use crate::codec::{self, Codecs};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
-use crate::rules::{Rules, Storage};
+use crate::rules::{ByPath, Rules, Storage};
 use packfs_core::codec::{Algorithm, CodecSettings};
-use packfs_core::{Error, PackSettings, Result};
-use std::path::PathBuf;
+use packfs_core::{DataFile, Error, PackSettings, Result};
 use typed::Typed;
 
 /// Which files put bytes into the packed inode.
@@ -101,9 +100,13 @@ pub(crate) struct Options {
     /// Whether the image uses what came with 48-bit block numbers.
     pub wide: bool,
     pub byte_aligned: bool,
+    /// Whether plain blocks are rotated that start amid a block of the file.
+    pub interlaced: bool,
     /// Bytes of input of a cluster of metadata, and how it is compressed.
     pub metabox: Option<(u32, CodecSettings)>,
     pub holes: bool,
+    /// Whether maps of chunks have rows of 8 bytes where 4 would do.
+    pub chunk_indexes: bool,
     pub label: [u8; disk::VOLUME_NAME_LEN],
     pub uuid: Uuid,
     /// Whether every inode has its own time; else all have the epoch.
@@ -117,8 +120,10 @@ pub(crate) struct Options {
     pub dot_omitted: bool,
     pub checksum: bool,
     pub order: Order,
-    /// The file that holds the data, if that is not the image.
-    pub device: Option<PathBuf>,
+    /// The files that hold the data, if that is not the image.
+    pub devices: Vec<DataFile>,
+    /// The first of them that a file may lie on, counted from 0.
+    pub device_of: ByPath<u16>,
 }
 
 const BLOCK_LEN_DEFAULT: u32 = 4096;
@@ -206,6 +211,7 @@ impl Wants {
         let cluster_len = settings.block_len.unwrap_or(big);
         let byte_aligned = typed.byte_aligned.unwrap_or(false);
         let wide = typed.wants_wide();
+        let (devices, device_of) = (typed.devices(block_len)?, typed.device_of()?);
         let index = typed.index.unwrap_or(if byte_aligned { IndexForm::Extents } else { IndexForm::Auto });
         let check = |len: u32| values::check_cluster_len(len, block_len, index);
         check(cluster_len)?;
@@ -213,7 +219,8 @@ impl Wants {
             Some(chunk_len) => Storage::Chunks { chunk_len: chunk_len.max(block_len) },
             None => codec::storage(&self.typed_codec, cluster_len)?,
         };
-        let rules = Rules::new(&typed.rules, cluster_len, typed.chunk_len.map(|len| len.max(block_len)))?;
+        let rules =
+            Rules::of_rules(&typed.rules, cluster_len, typed.chunk_len.map(|len| len.max(block_len)))?;
         for len in rules.storages().filter_map(|storage| storage.codecs().map(|(_, len)| len)) {
             check(len)?;
         }
@@ -236,6 +243,12 @@ impl Wants {
         if fragments != Fragments::Off && typed.inline_clusters == Some(true) {
             let error = Error::usage("inline-tails=on, but tails go to the packed inode");
             return Err(error.hint("fragments=off keeps them beside their inodes"));
+        }
+        let interlaced = typed.interlaced.unwrap_or(false);
+        let shared_ranges = typed.dedupe == Some(Dedupe::Ranges);
+        if interlaced && (fragments == Fragments::Off || shared_ranges || index == IndexForm::Extents) {
+            let error = Error::usage("interlaced=on goes with fragments, without dedupe=ranges and extents");
+            return Err(error.hint("interlaced=off"));
         }
         if block_len < BLOCK_LEN_DEFAULT && typed.inline_clusters == Some(true) {
             // Kernels look for the start of such a cluster in as many bytes as a block has behind its place in the page.
@@ -270,8 +283,10 @@ impl Wants {
             index,
             wide,
             byte_aligned,
+            interlaced,
             metabox,
             holes: typed.holes.unwrap_or(true) && kernel >= kernel::CHUNKS,
+            chunk_indexes: typed.chunk_indexes.unwrap_or(false),
             label: typed.label.unwrap_or_default(),
             uuid: typed.uuid.unwrap_or(Uuid::Content),
             times: typed.times.unwrap_or(true),
@@ -284,7 +299,8 @@ impl Wants {
             dot_omitted: typed.dot_omitted.unwrap_or(false),
             checksum: typed.checksum.unwrap_or(true),
             order: typed.order.unwrap_or(Order::Tails),
-            device: typed.device,
+            devices,
+            device_of,
         })
     }
 }

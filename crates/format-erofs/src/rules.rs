@@ -53,22 +53,29 @@ impl TypedRule {
     }
 }
 
-/// Rules by path.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rules(Vec<Rule>);
+/// What globs say by path.
+#[derive(Clone, Debug)]
+pub(crate) struct ByPath<T>(Vec<Row<T>>);
+
+/// How files are stored, by path.
+pub(crate) type Rules = ByPath<Storage>;
 
 #[derive(Clone, Debug)]
-struct Rule {
+struct Row<T> {
     /// The glob, and the glob of everything below.
     globs: [GlobMatcher; 2],
-    storage: Storage,
+    what: T,
 }
 
 impl Rules {
     /// Rules of globs; files that are not compressed are stored in chunks if that is their usual form.
     ///
     /// Errors: `Usage`.
-    pub(crate) fn new(typed: &[(String, TypedRule)], usual_len: u32, chunk_len: Option<u32>) -> Result<Self> {
+    pub(crate) fn of_rules(
+        typed: &[(String, TypedRule)],
+        usual_len: u32,
+        chunk_len: Option<u32>,
+    ) -> Result<Self> {
         let rule = |(glob, rule): &(String, TypedRule)| {
             let cluster_len = rule.cluster_len.unwrap_or(usual_len);
             let storage = match (rule.codecs(usual_len)?, chunk_len) {
@@ -76,9 +83,23 @@ impl Rules {
                 (None, Some(chunk_len)) => Storage::Chunks { chunk_len },
                 (None, None) => Storage::Flat,
             };
-            Ok(Rule { globs: compile(glob)?, storage })
+            Ok(Row { globs: compile(glob)?, what: storage })
         };
-        typed.iter().map(rule).collect::<Result<_>>().map(Rules)
+        typed.iter().map(rule).collect::<Result<_>>().map(ByPath)
+    }
+
+    /// Ways in which files are stored.
+    pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
+        self.0.iter().map(|row| &row.what)
+    }
+}
+
+impl<T> ByPath<T> {
+    /// What each glob says.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn new<'a>(rows: impl Iterator<Item = (&'a str, T)>) -> Result<Self> {
+        rows.map(|(glob, what)| Ok(Row { globs: compile(glob)?, what })).collect::<Result<_>>().map(ByPath)
     }
 
     /// Whether there is none.
@@ -86,16 +107,11 @@ impl Rules {
         self.0.is_empty()
     }
 
-    /// What the last rule that matches says.
-    pub(crate) fn find(&self, path: &ImagePath) -> Option<&Storage> {
+    /// What the last glob that matches says.
+    pub(crate) fn find(&self, path: &ImagePath) -> Option<&T> {
         let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
-        let matches = |rule: &&Rule| rule.globs.iter().any(|glob| glob.is_match_candidate(&path));
-        self.0.iter().rev().find(matches).map(|rule| &rule.storage)
-    }
-
-    /// Ways in which files are stored.
-    pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
-        self.0.iter().map(|rule| &rule.storage)
+        let matches = |row: &&Row<T>| row.globs.iter().any(|glob| glob.is_match_candidate(&path));
+        self.0.iter().rev().find(matches).map(|row| &row.what)
     }
 }
 
@@ -120,7 +136,10 @@ mod tests {
     fn storage(rules: &[(&str, &str)], path: &str) -> Option<Storage> {
         let typed: Vec<(String, TypedRule)> =
             rules.iter().map(|(glob, rule)| (glob.to_string(), TypedRule::parse(rule).unwrap())).collect();
-        Rules::new(&typed, 4096, None).unwrap().find(&ImagePath::parse(path.as_bytes()).unwrap()).cloned()
+        Rules::of_rules(&typed, 4096, None)
+            .unwrap()
+            .find(&ImagePath::parse(path.as_bytes()).unwrap())
+            .cloned()
     }
 
     #[test]
@@ -145,7 +164,7 @@ mod tests {
 
     #[test]
     fn globs_that_are_none_are_refused() {
-        assert!(Rules::new(&[("[".into(), TypedRule::parse("none").unwrap())], 4096, None).is_err());
+        assert!(Rules::of_rules(&[("[".into(), TypedRule::parse("none").unwrap())], 4096, None).is_err());
         assert_eq!(TypedRule::parse("lz4@many"), None);
     }
 }

@@ -10,6 +10,7 @@ mod context;
 mod coverage;
 mod cut;
 mod data;
+mod data_row;
 mod destination;
 mod failures;
 mod output;
@@ -25,10 +26,11 @@ pub use destination::temporary_folder;
 pub use report::PackReport;
 
 use coverage::Coverage;
+use data_row::DataRow;
 use output::Output;
 use packfs_core::{
-    Contents, Cut, Error, InlineTail, InlineTails, Loss, PackFormat, Plan, Progress, Result, Stage, Tree,
-    escaped,
+    Contents, Cut, DataFile, Error, InlineTail, InlineTails, Loss, PackFormat, Plan, Progress, Result, Stage,
+    Tree, escaped,
 };
 use std::path::Path;
 
@@ -75,8 +77,8 @@ impl PackOptions {
 ///
 /// The image is written beside `output` and renamed when it is complete, so a failure leaves what was there before.
 /// A block device is written in place. A fifo, or standard output if `output` is `-`, gets the image once it is complete;
-/// until then it is kept in [`temporary_folder`]. Where the format keeps data in a file of its own
-/// ([`PackFormat::data_file`]), that one is written in the same way.
+/// until then it is kept in [`temporary_folder`]. Where the format keeps data in files of their own
+/// ([`PackFormat::data_files`]), those are written in the same way.
 ///
 /// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and `Failed` from reading
 /// contents and writing the image, `Cancelled`.
@@ -91,25 +93,25 @@ pub fn pack(
     let mut plan = format.plan(tree)?;
     accept_losses(format.format_name(), &plan.losses, options.lossy, progress)?;
     order_by_priority(&mut plan, options.priorities.as_deref());
+    let wishes = format.data_files();
+    check_data_files(wishes, output, &plan)?;
     let twins = twins::find(tree, contents, &plan, options, progress)?;
 
-    let data_path = format.data_file();
-    if data_path == Some(output) {
-        return Err(Error::usage(format!("{output:?} cannot be both the image and the file of its data")));
-    }
-    // Where data are in a file of their own, the format lays out the image from its start.
-    let image_start = if data_path.is_some() { 0 } else { plan.data_start };
-    let mut out = Output::create(output, options.image_offset, image_start)?;
-    let mut data_file = data_path.map(|path| Output::create(path, 0, plan.data_start)).transpose()?;
-    let data_out = data_file.as_mut().unwrap_or(&mut out);
+    let mut out = Output::create(output, options.image_offset, plan.data_start)?;
+    let mut data_files: Vec<Output> =
+        wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
     let (placed, skipped, tails): (_, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
-            let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, data_out)?;
+            let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
             (placed, skipped, Box::new(NoInlineTails))
         }
         Cut::FixedOutput(cut) => {
             let job = clusters::Job { tree, contents, plan: &plan, twins: &twins, options, progress, output };
-            let (placed, skipped, tails) = clusters::place(&job, cut, data_out)?;
+            let row = match data_files.is_empty() {
+                true => DataRow::in_image(&mut out),
+                false => DataRow::in_files(&mut data_files, wishes, cut.block_len, format.padding()),
+            };
+            let (placed, skipped, tails) = clusters::place(&job, cut, row)?;
             (placed, skipped, Box::new(tails))
         }
     };
@@ -122,16 +124,32 @@ pub fn pack(
         coverage.add(&section);
         out.write_section(&section)
     })?;
-    coverage.check(if data_path.is_some() { 0..0 } else { plan.data_start..placed.data_end })?;
+    coverage.check(if wishes.is_empty() { plan.data_start..placed.data_end } else { 0..0 })?;
     if progress.cancelled() {
         return Err(Error::cancelled());
     }
     // Data first: an image without them is worth nothing.
-    data_file.map(|file| file.finish(format.padding(), options.sync)).transpose()?;
+    for file in data_files {
+        file.finish(format.padding(), options.sync)?;
+    }
     let image_len = out.finish(format.padding(), options.sync)?;
     let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
-    let data_file = data_path.map(Path::to_owned);
-    Ok(PackReport { format: format.format_name(), codec: format.codec_name(), data_file, ..report })
+    let data_files = wishes.iter().map(|file| file.path.clone()).collect();
+    Ok(PackReport { format: format.format_name(), codec: format.codec_name(), data_files, ..report })
+}
+
+/// Errors: `Usage` for two outputs in one file.
+fn check_data_files(files: &[DataFile], output: &Path, plan: &Plan) -> Result<()> {
+    if files.iter().any(|file| file.path == output) {
+        return Err(Error::usage(format!("{output:?} cannot be both the image and the file of its data")));
+    }
+    let is_again =
+        |(index, file): &(usize, &DataFile)| files[..*index].iter().any(|other| other.path == file.path);
+    if let Some((_, file)) = files.iter().enumerate().find(is_again) {
+        return Err(Error::usage(format!("{:?} cannot be two files of data", file.path)));
+    }
+    let holds = files.is_empty() || plan.data_start == 0 && matches!(plan.cut, Cut::FixedOutput(_));
+    if holds { Ok(()) } else { Err(Error::failed("internal: these data cannot lie in files of their own")) }
 }
 
 /// Stops for what would be lost unless that is accepted; mentions the rest.
@@ -155,7 +173,7 @@ fn accept_losses(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Prog
 fn order_by_priority(plan: &mut Plan, priorities: Option<&[i16]>) {
     if let Some(priorities) = priorities {
         let priority = |node: packfs_core::NodeId| priorities.get(node.index()).copied().unwrap_or(0);
-        plan.files.sort_by_key(|job| std::cmp::Reverse(priority(job.node)));
+        plan.files.sort_by_key(|job| (job.data_file, std::cmp::Reverse(priority(job.node))));
     }
 }
 

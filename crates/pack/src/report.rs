@@ -11,10 +11,10 @@ pub struct PackReport {
     pub format: &'static str,
     /// How the image is compressed, as a user would type it.
     pub codec: String,
-    /// Length of the image, padding included, in bytes; without [`PackReport::data_file`].
+    /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
     pub image_len: u64,
     /// The file that holds the image's data, if that is another one.
-    pub data_file: Option<PathBuf>,
+    pub data_files: Vec<PathBuf>,
     /// Nodes of every type.
     pub nodes: u64,
     /// Regular files, each once however many names it has.
@@ -56,7 +56,7 @@ impl PackReport {
             format: "",
             codec: String::new(),
             image_len,
-            data_file: None,
+            data_files: Vec::new(),
             nodes: u64::from(tree.node_count()),
             files: tree.nodes().filter(|(_, node)| is_file(&node.kind)).count() as u64,
             bytes_in: tree.bytes_total(),

@@ -1,7 +1,7 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
 use crate::{OpenOptions, Source};
-use packfs_core::{Error, Format, PackSettings, Progress, Result, Silent, Tree};
+use packfs_core::{DataFile, Error, Format, PackSettings, Progress, Result, Silent, Tree};
 use packfs_pack::{PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape};
 use std::os::unix::fs::MetadataExt;
@@ -196,7 +196,7 @@ impl Pack {
         };
         let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
         let opening = self.source_devices.iter().fold(opening, OpenOptions::device);
-        let loaded = source.load_with(&opening, &self.whole_shape(packer.data_file()), progress)?;
+        let loaded = source.load_with(&opening, &self.whole_shape(packer.data_files()), progress)?;
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
         left_out.iter().for_each(|line| progress.warn(line));
@@ -227,12 +227,12 @@ impl Pack {
             .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
     }
 
-    /// The shape as asked for; what is to be replaced, the image and perhaps a file of its data, is never part of itself.
-    fn whole_shape(&self, data_file: Option<&Path>) -> Shape {
+    /// The shape as asked for; what is to be replaced, the image and perhaps files of its data, is never part of itself.
+    fn whole_shape(&self, data_files: &[DataFile]) -> Shape {
         let mut shape = self.shape.clone();
         shape.keep_going |= self.options.keep_going;
-        let outputs = [Some(&*self.output), data_file];
-        let found = outputs.into_iter().flatten().filter_map(|path| std::fs::metadata(path).ok());
+        let outputs = std::iter::once(&*self.output).chain(data_files.iter().map(|file| &*file.path));
+        let found = outputs.filter_map(|path| std::fs::metadata(path).ok());
         shape.skip.extend(found.map(|output| (output.dev(), output.ino())));
         shape
     }

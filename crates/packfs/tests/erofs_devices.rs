@@ -39,6 +39,7 @@ fn the_kernel_and_packfs_read_every_layout_from_a_device() {
     for (codec, options) in [
         ("none", &[][..]),
         ("none", &[("chunks", "4K")]),
+        ("none", &[("chunks", "4K"), ("chunk-indexes", "on")]),
         ("lz4hc:3", &[]),
         ("lz4hc:3", &[("fragments", "off")]),
         ("lz4hc:3", &[("fragments", "off"), ("index", "compact"), ("inline-tails", "off")]),

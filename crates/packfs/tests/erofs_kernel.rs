@@ -62,6 +62,9 @@ fn the_kernel_reads_every_option() {
         &[("index", "extents"), ("fragments", "off")],
         &[("byte-aligned", "on")],
         &[("byte-aligned", "on"), ("fragments", "all")],
+        &[("interlaced", "on")],
+        &[("interlaced", "on"), ("48bit", "on")],
+        &[("interlaced", "on"), ("rule", "*=zstd:3@4K"), ("index", "full")],
         &[("48bit", "on")],
         &[("48bit", "on"), ("fragments", "off")],
         &[("metabox", "16K")],
@@ -69,6 +72,8 @@ fn the_kernel_reads_every_option() {
         &[("dot-omitted", "on")],
         &[("chunks", "4K")],
         &[("chunks", "64K")],
+        &[("chunks", "4K"), ("48bit", "on")],
+        &[("chunks", "16K"), ("chunk-indexes", "on")],
         &[("holes", "off")],
         &[("times", "keep"), ("epoch", "0")],
         &[("epoch", "0"), ("48bit", "on")],
@@ -97,6 +102,8 @@ fn the_kernel_reads_small_blocks() {
         ] {
             all_agree(Wish { codec: "lz4hc:3", block_len: 8 << 10, options, ..Wish::default() });
         }
+        let options = &[("block", block), ("interlaced", "on")];
+        all_agree(Wish { codec: "zstd:3", block_len: 8 << 10, options, ..Wish::default() });
         all_agree(Wish {
             codec: "none",
             block_len: 8 << 10,
@@ -196,6 +203,51 @@ fn holes_take_no_room_and_incompressible_twins_are_stored_once() {
         let wish = Wish { codec, block_len: 64 << 10, options, ..Wish::default() };
         let len = std::fs::metadata(erofs(&tree, &contents, wish, folder.path(), "twins")).unwrap().len();
         assert!(len < (3 << 20) + (256 << 10), "{codec} {options:?}: {len}");
+    }
+}
+
+#[test]
+fn interlaced_blocks_are_read_where_they_start_amid_a_block() {
+    if !is_root() {
+        return skip("mounting needs root");
+    }
+    let mut random = Random::new(21);
+    let mut contents = Held::default();
+    let mut builder = TreeBuilder::new(Meta { mode: 0o755, ..Meta::default() });
+    for (name, lens) in
+        [("a", [30_000, 50_000, 200_000]), ("b", [200_000, 9_000, 777]), ("c", [9_999, 300_001, 0])]
+    {
+        let bytes = [random.text(lens[0]), random.noise(lens[1]), random.text(lens[2])].concat();
+        let kind = NodeKind::File { len: bytes.len() as u64, content: contents.push(bytes) };
+        builder
+            .add(&ImagePath::parse(name.as_bytes()).unwrap(), kind, Meta::default(), Xattrs::new())
+            .unwrap();
+    }
+    let tree = builder.finish().unwrap();
+    let expected = snapshot_tree(&tree, &contents);
+    for (codec, block) in [("lz4hc:9", "4096"), ("zstd:3", "4096"), ("deflate:1", "512")] {
+        let folder = tempfile::tempdir().unwrap();
+        let image = |interlaced| {
+            let options = &[("interlaced", interlaced), ("block", block), ("rule", "c=lzma:1")];
+            let wish = Wish { codec, block_len: 16 << 10, options, ..Wish::default() };
+            erofs(&tree, &contents, wish, folder.path(), interlaced)
+        };
+        let (shifted, interlaced) = (image("off"), image("on"));
+        assert!(std::fs::read(shifted).unwrap() != std::fs::read(&interlaced).unwrap(), "{codec}");
+        let mount = Mount::new(&interlaced, "erofs").unwrap_or_else(|e| panic!("{codec}: {e}"));
+        expected.assert_same(&snapshot_dir(&mount.path()), Compare::default(), codec);
+        drop(mount);
+        let (read, findings) = read_image(&interlaced);
+        expected.assert_same(&read, Compare::default(), codec);
+        assert_eq!(findings, [], "{codec}");
+        if let Some(fsck) = peer("fsck.erofs") {
+            fsck_agrees(&fsck, &interlaced, codec);
+        }
+        if let Some(erofsfuse) = peer("erofsfuse") {
+            let mount = Mount::fuse(&erofsfuse, &interlaced).unwrap();
+            let compare = Compare { xattrs: false, hard_links: false, ..Compare::default() };
+            expected.assert_same(&snapshot_dir(&mount.path()), compare, codec);
+        }
     }
 }
 
@@ -302,6 +354,27 @@ fn shared_attributes_are_read_from_the_metabox() {
     let (packed, in_metabox) = len(&[("metabox", "64K")]);
     assert!(in_metabox && packed < plain, "{packed} and {plain}");
     assert!(!len(&[("metabox", "64K"), ("shared-xattrs", "off")]).1);
+}
+
+/// mkfs.erofs 1.9 shares attributes of directories only, and stores those of a tar with each file.
+#[test]
+fn attributes_are_shared_whatever_the_source() {
+    let (tree, contents) = labelled_tree();
+    let folder = tempfile::tempdir().unwrap();
+    let wish = Wish { codec: "lz4", block_len: 4096, ..Wish::default() };
+    let image = erofs(&tree, &contents, wish, folder.path(), "labels");
+    let tar = folder.path().join("labels.tar");
+    packfs::open(&image).unwrap().write_tar(&mut std::fs::File::create(&tar).unwrap()).unwrap();
+    let len = |source: &Path, shared: &str| {
+        let packed = folder.path().join("again.erofs");
+        let pack =
+            packfs::pack(source, &packed).codec("lz4").block_size(4096).option("shared-xattrs", shared);
+        pack.sync(false).run().unwrap();
+        std::fs::metadata(&packed).unwrap().len()
+    };
+    let (from_tar, unshared) = (len(&tar, "on"), len(&tar, "off"));
+    assert_eq!(from_tar, len(&image, "on"));
+    assert!(from_tar + 3 * 4096 <= unshared, "{from_tar} and {unshared}");
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn kernel_6_1_reads_erofs_made_for_it_and_for_older_ones() {
             ("6.1", "lz4hc:12", 64 << 10, &[]),
             ("6.1", "lz4", 16 << 10, &[("fragments", "all"), ("dedupe", "ranges")]),
             ("6.1", "lz4", 64 << 10, &[("fragments", "off"), ("inline-tails", "on")]),
+            ("6.1", "lz4", 16 << 10, &[("interlaced", "on")]),
         ],
     );
 }

@@ -60,6 +60,12 @@ pub(crate) const ROWS: &[OptionRow] = &[
         help: "let clusters start at any byte; the block size is then that of their input (Linux 6.15)",
     },
     OptionRow {
+        name: "interlaced",
+        values: "on|off",
+        default: "off",
+        help: "let bytes of uncompressed blocks in compressed files stand where they stand in the page (with fragments)",
+    },
+    OptionRow {
         name: "metabox",
         values: "off|SIZE",
         default: "off",
@@ -70,6 +76,12 @@ pub(crate) const ROWS: &[OptionRow] = &[
         values: "off|SIZE",
         default: "off",
         help: "store files uncompressed in chunks of so many bytes, equal ones once (Linux 5.15)",
+    },
+    OptionRow {
+        name: "chunk-indexes",
+        values: "on|off",
+        default: "off",
+        help: "list chunks in 8 bytes each, with room for a device, where 4 would do (Linux 5.15)",
     },
     OptionRow {
         name: "holes",
@@ -88,7 +100,8 @@ pub(crate) const ROWS: &[OptionRow] = &[
         name: "codecs",
         values: "any|one",
         default: "any",
-        help: "refuse rules that bring a second codec (one); some kernels of spring 2026 cannot read such images",
+        help: "refuse a second codec, from a rule or as in --codec zstd:15+lz4 (one); some kernels of spring 2026 cannot \
+               read such images",
     },
     OptionRow { name: "label", values: "up to 15 bytes", default: "none", help: "name of the volume" },
     OptionRow {
@@ -144,7 +157,20 @@ pub(crate) const ROWS: &[OptionRow] = &[
         name: "device",
         values: "FILE",
         default: "none",
-        help: "write file data there, to be mounted with -o device=, and all else to the image (Linux 5.16)",
+        help: "write file data there, to be mounted with -o device=, and all else to the image (Linux 5.16); given again, \
+               the data go on in a further file",
+    },
+    OptionRow {
+        name: "device-size",
+        values: "SIZE[+SIZE...]",
+        default: "none",
+        help: "most bytes on each device, the last size for those that follow: what may not fit goes to the next one",
+    },
+    OptionRow {
+        name: "device-of",
+        values: "GLOB=N",
+        default: "1",
+        help: "put files that match on device N, counted from 1, or on a later one; the last that matches counts",
     },
     OptionRow {
         name: "order",

@@ -4,8 +4,8 @@ use super::values::{self, len, len_32, on};
 use super::{Dedupe, Fragments, IndexForm, Order, Prefixes, ROWS, Uuid};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
-use crate::rules::TypedRule;
-use packfs_core::{Error, Result};
+use crate::rules::{ByPath, TypedRule};
+use packfs_core::{DataFile, Error, Result};
 use std::path::PathBuf;
 
 /// What was typed; `None` where nothing was.
@@ -20,9 +20,11 @@ pub(super) struct Typed {
     pub index: Option<IndexForm>,
     pub wide: Option<bool>,
     pub byte_aligned: Option<bool>,
+    pub interlaced: Option<bool>,
     pub metabox: Option<u32>,
     pub chunk_len: Option<u32>,
     pub holes: Option<bool>,
+    pub chunk_indexes: Option<bool>,
     /// Glob and what is to be done.
     pub rules: Vec<(String, TypedRule)>,
     pub one_codec: bool,
@@ -37,11 +39,17 @@ pub(super) struct Typed {
     pub dot_omitted: Option<bool>,
     pub checksum: Option<bool>,
     pub order: Option<Order>,
-    pub device: Option<PathBuf>,
+    pub device_paths: Vec<PathBuf>,
+    /// Most bytes on each; the last holds for those that follow.
+    pub device_lens: Vec<u64>,
+    /// Glob and number of a device, counted from 1.
+    pub device_rules: Vec<(String, u16)>,
 }
 
 /// Largest chunk, and largest multiple that an image is filled up to.
 const CHUNK_LEN_MAX: u32 = 1 << 30;
+/// Nobody mounts more devices together.
+const DEVICES_MAX: usize = 256;
 
 impl Typed {
     /// Errors: `Usage`.
@@ -82,6 +90,7 @@ impl Typed {
             }
             "48bit" => put(&mut self.wide, on(value)),
             "byte-aligned" => put(&mut self.byte_aligned, on(value)),
+            "interlaced" => put(&mut self.interlaced, on(value)),
             "metabox" => set_or_off(&mut self.metabox, value, |value| {
                 len_32(value).filter(|len| (4096..=disk::Z_EROFS_PCLUSTER_MAX_SIZE).contains(len))
             }),
@@ -89,6 +98,7 @@ impl Typed {
                 len_32(value).filter(|len| len.is_power_of_two() && (512..=CHUNK_LEN_MAX).contains(len))
             }),
             "holes" => put(&mut self.holes, on(value)),
+            "chunk-indexes" => put(&mut self.chunk_indexes, on(value)),
             "rule" => {
                 let rule =
                     value.split_once('=').and_then(|(glob, rule)| Some((glob, TypedRule::parse(rule)?)));
@@ -118,7 +128,20 @@ impl Typed {
             ),
             // Nothing but the image goes to standard output.
             "device" => {
-                put(&mut self.device, Some(value).filter(|path| !["", "-"].contains(path)).map(Into::into))
+                let path = Some(value).filter(|path| !["", "-"].contains(path));
+                path.map(|path| self.device_paths.push(path.into())).is_some()
+            }
+            "device-size" => {
+                let lens: Option<Vec<u64>> =
+                    value.split('+').map(|len| values::len(len).filter(|&len| len > 0)).collect();
+                lens.map(|lens| self.device_lens = lens).is_some()
+            }
+            "device-of" => {
+                let rule = value.rsplit_once('=');
+                let rule = rule.and_then(|(glob, number)| {
+                    Some((glob.into(), number.parse().ok().filter(|&number| number > 0)?))
+                });
+                rule.map(|rule| self.device_rules.push(rule)).is_some()
             }
             _ => return Err(unknown(name)),
         })
@@ -134,6 +157,40 @@ impl Typed {
             || self.index == Some(IndexForm::Extents)
     }
 
+    /// The files for data.
+    ///
+    /// Errors: `Usage`.
+    pub(super) fn devices(&self, block_len: u32) -> Result<Vec<DataFile>> {
+        let count = self.device_paths.len();
+        if count > DEVICES_MAX {
+            return Err(Error::usage(format!("{count} devices, at most {DEVICES_MAX} are allowed")));
+        }
+        if self.device_lens.len() > count {
+            let given = self.device_lens.len();
+            return Err(Error::usage(format!(
+                "device-size has {given} sizes, but there are {count} devices"
+            )));
+        }
+        let len_max = |index: usize| {
+            let len = self.device_lens.get(index).or(self.device_lens.last());
+            len.map(|len| len / u64::from(block_len) * u64::from(block_len))
+        };
+        let paths = self.device_paths.iter().enumerate();
+        Ok(paths.map(|(index, path)| DataFile { path: path.clone(), len_max: len_max(index) }).collect())
+    }
+
+    /// Which device files belong to, counted from 0.
+    ///
+    /// Errors: `Usage`.
+    pub(super) fn device_of(&self) -> Result<ByPath<u16>> {
+        let count = self.device_paths.len();
+        if let Some((glob, number)) = self.device_rules.iter().find(|rule| usize::from(rule.1) > count) {
+            let message = format!("device-of={glob}={number}, but there are {count} devices");
+            return Err(Error::usage(message).hint("each -O device=FILE adds one"));
+        }
+        ByPath::new(self.device_rules.iter().map(|(glob, number)| (&**glob, number - 1)))
+    }
+
     /// What these options ask of the kernel.
     pub(super) fn needs(&self) -> Vec<Need> {
         let set = |option: Option<bool>| option == Some(true);
@@ -145,10 +202,12 @@ impl Typed {
             (self.index == Some(IndexForm::Extents), "index=extents", kernel::WIDE, "index=auto"),
             (set(self.wide), "48bit=on", kernel::WIDE, "48bit=off"),
             (set(self.byte_aligned), "byte-aligned=on", kernel::WIDE, "byte-aligned=off"),
+            (set(self.interlaced), "interlaced=on", kernel::FRAGMENTS, "interlaced=off"),
             (set(self.dot_omitted), "dot-omitted=on", kernel::WIDE, "dot-omitted=off"),
             (self.metabox.is_some(), "metabox", kernel::METABOX, "metabox=off"),
             (self.chunk_len.is_some(), "chunks", kernel::CHUNKS, "chunks=off"),
-            (self.device.is_some(), "device", kernel::DEVICES, "no device"),
+            (!self.device_paths.is_empty(), "device", kernel::DEVICES, "no device"),
+            (set(self.chunk_indexes), "chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off"),
             (set(self.holes), "holes=on", kernel::CHUNKS, "holes=off"),
             (
                 matches!(self.prefixes, Some(Prefixes::List(_) | Prefixes::Auto)),

@@ -33,7 +33,8 @@ impl Features {
         self.compressed = true;
         self.big_clusters |= uses.big_clusters;
         self.inline_clusters |= uses.inline;
-        self.fragments |= uses.fragments;
+        // Kernels from the one on that has these know how blocks are rotated.
+        self.fragments |= uses.fragments || uses.interlaced;
         self.parts |= uses.parts;
         self.wide |= uses.extents;
         self.second_codec |= uses.second;

@@ -7,7 +7,7 @@ mod compact;
 mod extents;
 mod heads;
 
-use super::file_map::{FileMap, Form, internal};
+use super::file_map::{FileMap, Form, Piece, internal};
 use crate::disk::{self, MapHeader};
 use crate::options::IndexForm;
 use extents::Extents;
@@ -23,6 +23,7 @@ pub(super) struct Uses {
     pub inline: bool,
     pub fragments: bool,
     pub extents: bool,
+    pub interlaced: bool,
     /// Whether the index tells clusters of two algorithms apart.
     pub second: bool,
     /// Most blocks of a cluster that is compressed with each of the algorithms; 0: there is none.
@@ -61,6 +62,8 @@ pub(super) struct Choice {
     /// Whether extents are allowed where the form is not fixed.
     pub wide: bool,
     pub byte_aligned: bool,
+    /// Whether plain blocks are rotated that start amid a block of the file.
+    pub interlaced: bool,
     pub block_bits: u32,
 }
 
@@ -157,6 +160,7 @@ impl<'a> Index<'a> {
 
     fn advise(&self, heads: &Heads, big: u16) -> u16 {
         (if heads.big { big } else { 0 })
+            | (if self.uses.interlaced { disk::Z_EROFS_ADVISE_INTERLACED_PCLUSTER } else { 0 })
             | (if self.uses.inline { disk::Z_EROFS_ADVISE_INLINE_PCLUSTER } else { 0 })
             | (if self.uses.fragments { disk::Z_EROFS_ADVISE_FRAGMENT_PCLUSTER } else { 0 })
     }
@@ -185,10 +189,16 @@ impl<'a> Index<'a> {
 /// Every body that is allowed and can tell the file, those preferred at equal length first.
 fn bodies(map: &FileMap, choice: Choice, start: u64) -> Result<Vec<(Body, Uses, u64)>> {
     let mut bodies = Vec::with_capacity(3);
-    let uses = uses(map, choice.block_bits);
+    let mut uses = uses(map, choice.block_bits);
+    let within_block = (1 << choice.block_bits) - 1;
+    let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
+    uses.interlaced = choice.interlaced && map.pieces.iter().any(amid);
     let inline = map.inline_len() > 0;
     let only_extents = choice.byte_aligned || map.pieces.iter().any(|piece| piece.form == Form::Hole);
-    let with_extents = choice.wide && matches!(choice.form, IndexForm::Auto | IndexForm::Extents) && !inline;
+    let with_extents = choice.wide
+        && matches!(choice.form, IndexForm::Auto | IndexForm::Extents)
+        && !inline
+        && !uses.interlaced;
     let fixed = choice.form == IndexForm::Extents && with_extents;
     if !only_extents && !fixed {
         let heads = Heads::new(map, choice.block_bits)?;

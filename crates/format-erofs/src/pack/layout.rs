@@ -16,7 +16,7 @@ use super::xattrs::XattrTables;
 use crate::codec;
 use crate::disk;
 use crate::options::Options;
-use packfs_core::{Error, InlineTails, NodeId, Placed, Plan, Result, Section, Tree};
+use packfs_core::{Error, InlineTails, NodeId, Placed, PlacedFile, Plan, Result, Section, Tree};
 use std::collections::{HashMap, VecDeque};
 
 /// Metadata that starts beyond this block may end beyond what 32 bits tell.
@@ -36,9 +36,9 @@ pub(super) fn write(
     let mut nodes = Nodes::new(options, tree, (plan, placed), tails, &xattrs, times)?;
     let mut features =
         Features { prefixes: xattrs.prefix_count > 0, wide: options.wide, ..Features::default() };
-    let zone = match options.device {
-        None => Zone::new(&nodes, &mut features)?,
-        Some(_) => {
+    let zone = match options.devices.is_empty() {
+        true => Zone::new(&nodes, &mut features)?,
+        false => {
             features.devices = true;
             Zone::before_device(&mut nodes, &mut features)?
         }
@@ -55,9 +55,9 @@ const METABOX_SPARE: u64 = 16 << 10;
 
 /// Where metadata start, in bytes from the start of the image.
 fn metadata_start(nodes: &Nodes<'_>) -> u64 {
-    match nodes.options.device {
-        Some(_) => head_len(nodes.options.block_len),
-        None => nodes.placed.data_end,
+    match nodes.options.devices.is_empty() {
+        false => head_len(nodes.options),
+        true => nodes.placed.data_end,
     }
 }
 
@@ -270,18 +270,21 @@ impl Zone {
             None => None,
         };
         let end = out.end().max(self.start + self.end).next_multiple_of(block_len);
-        if options.device.is_some() && end > nodes.data_base {
+        if !options.devices.is_empty() && end > nodes.data_base {
             return Err(internal("the image reaches into its device"));
         }
         let end = end.max(nodes.data_base);
         out.write_at(end, &[])?;
         let (hash, put) = out.finish()?;
         let image_len = end.next_multiple_of(superblock::image_unit(options));
-        let device = options.device.is_some().then(|| superblock::DevicePlace {
-            len: nodes.placed.data_end.div_ceil(block_len),
-            start: nodes.data_base / block_len,
-        });
-        let all_blocks = image_len / block_len + device.map_or(0, |device| device.len);
+        let device = |file: &PlacedFile| superblock::DevicePlace {
+            len: (file.end - file.start).div_ceil(block_len),
+            start: (nodes.data_base + file.start) / block_len,
+            hash: file.hash,
+        };
+        let devices: Vec<_> = nodes.placed.data_files.iter().map(device).collect();
+        let all_blocks =
+            devices.last().map_or(0, |device| device.start + device.len).max(image_len / block_len);
         if all_blocks > u64::from(u32::MAX) && !options.wide {
             let message = format!("the image has {image_len} bytes, more than 2^32 blocks of {block_len}");
             return Err(Error::failed(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
@@ -299,7 +302,7 @@ impl Zone {
                 + u64::from(self.packed.is_some())
                 + u64::from(metabox_nid.is_some()),
             has_xattrs: !xattrs.is_empty(),
-            device,
+            devices,
         };
         superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data_hash), put)
     }

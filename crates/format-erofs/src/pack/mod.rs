@@ -20,8 +20,7 @@ mod times;
 mod xattrs;
 
 use crate::options::Options;
-use packfs_core::{InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree};
-use std::path::Path;
+use packfs_core::{DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree};
 
 /// Prepares to pack EROFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
@@ -56,8 +55,8 @@ impl PackFormat for ErofsPacker {
         layout::write(&self.options, tree, plan, placed, tails, put)
     }
 
-    fn data_file(&self) -> Option<&Path> {
-        self.options.device.as_deref()
+    fn data_files(&self) -> &[DataFile] {
+        &self.options.devices
     }
 
     fn padding(&self) -> u64 {

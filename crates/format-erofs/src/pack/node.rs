@@ -207,7 +207,13 @@ impl<'a> Nodes<'a> {
             (
                 FileForm::Chunks,
                 Some(Recipe::Chunks { chunk_len } | Recipe::Flat { sparse_chunk_len: Some(chunk_len) }),
-            ) => Ok(Data::Chunks(ChunkMap::new(len, clusters, *chunk_len, self.block_bits)?)),
+            ) => {
+                if self.options.wide && clusters.iter().all(|cluster| cluster.form == ClusterForm::Hole) {
+                    return Ok(Data::Flat { start_block: disk::EROFS_NULL_ADDR_48, tail: None });
+                }
+                let indexes = self.options.chunk_indexes;
+                Ok(Data::Chunks(ChunkMap::new(len, clusters, *chunk_len, self.block_bits, indexes)?))
+            }
             (FileForm::Clusters, Some(Recipe::Clusters { codec, second, .. })) => {
                 let number = |codec: &CodecSettings| {
                     codec::number(codec.algorithm()).ok_or_else(|| internal("an unknown codec"))
@@ -276,6 +282,7 @@ impl<'a> Nodes<'a> {
             form: if spilled { IndexForm::Full } else { self.options.index },
             wide: self.options.wide,
             byte_aligned: self.options.byte_aligned,
+            interlaced: self.options.interlaced,
             block_bits: self.block_bits,
         }
     }

@@ -33,8 +33,10 @@ pub(super) const DEVICES_AT: u64 =
     (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + CODECS_LEN).next_multiple_of(SLOT_LEN);
 
 /// Where what follows the superblock starts: settings of all codecs, the device table and padding come before.
-pub(super) fn head_len(block_len: u32) -> u64 {
-    (DEVICES_AT + SLOT_LEN).next_multiple_of(block_len.into())
+pub(super) fn head_len(options: &Options) -> u64 {
+    // An image without devices has room for one, too.
+    let slots = options.devices.len().max(1) as u64;
+    (DEVICES_AT + slots * SLOT_LEN).next_multiple_of(options.block_len.into())
 }
 
 pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
@@ -55,14 +57,16 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
             (is_tail, is_tail.then(|| kind_key(tree, job.node)))
         }),
     }
+    files.sort_by_key(|job| job.data_file);
     let packed_recipe = recipes.packed();
     Ok(Plan {
-        data_start: if options.device.is_some() { 0 } else { head_len(options.block_len) },
+        data_start: if options.devices.is_empty() { head_len(options) } else { 0 },
         cut: Cut::FixedOutput(ClusterCut {
             block_len: options.block_len,
             packed_recipe,
             segment_len: segment_len(options),
             byte_aligned: options.byte_aligned,
+            interlaced: options.interlaced,
             share_ranges: options.dedupe == Dedupe::Ranges,
             decoded_len_max: decoded_len_max(options),
             share_tails: options.dedupe != Dedupe::Off,
@@ -95,6 +99,8 @@ fn segment_len(options: &Options) -> u64 {
 
 fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, len: u64) -> Result<FileJob> {
     let rule = (!options.rules.is_empty()).then(|| options.rules.find(&tree.path(id))).flatten();
+    let device =
+        (!options.device_of.is_empty()).then(|| options.device_of.find(&tree.path(id)).copied()).flatten();
     let block_len = u64::from(options.block_len);
     let inline_len = len % block_len;
     // A little less than a block, as the beginning of an inode with xattrs may not suit.
@@ -108,6 +114,8 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
         }
         Storage::Clusters { codecs, cluster_len } => {
             let tail = match options.fragments {
+                // All that is stored of it is to lie there.
+                _ if device.is_some() && options.fragments != Fragments::Off => Tail::Own,
                 // What a rule says of a file's codec holds for all of it.
                 _ if rule.is_some()
                     && !packed_codecs(options).is_some_and(|packed| packed.is_same(codecs)) =>
@@ -129,7 +137,7 @@ fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, le
             }
         }
     };
-    Ok(FileJob { node: id, tail, recipe })
+    Ok(FileJob { node: id, tail, recipe, data_file: device.unwrap_or(0) })
 }
 
 /// How the packed inode is compressed: as files are that no rule is about, or as the first rule says that compresses.

@@ -18,7 +18,7 @@ use zerocopy::IntoBytes;
 const LZ4_PCLUSTERBLKS_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_SIZE / 4096;
 
 /// Where the parts of the metadata are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Places {
     pub image_blocks: u64,
     pub meta_block: u64,
@@ -31,15 +31,17 @@ pub(super) struct Places {
     pub metabox_nid: Option<u64>,
     pub inode_count: u64,
     pub has_xattrs: bool,
-    pub device: Option<DevicePlace>,
+    pub devices: Vec<DevicePlace>,
 }
 
-/// The device that holds the data, in blocks.
+/// A device that holds data, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DevicePlace {
     pub len: u64,
     /// Where it starts in the whole address space.
     pub start: u64,
+    /// Hash of the data on it.
+    pub hash: u128,
 }
 
 /// The image's length is a multiple of this.
@@ -70,16 +72,14 @@ pub(super) fn write(
         Uuid::Is(uuid) => uuid,
         Uuid::Content => content_uuid(metadata_hash, data_hash, superblock.as_bytes(), &codecs),
     };
-    let device = places.device.map(|place| device_slot(place, data_hash));
-    let mut bytes = vec![0; head_len(options.block_len) as usize];
+    let devices: Vec<u8> = places.devices.iter().flat_map(device_slot).collect();
+    let mut bytes = vec![0; head_len(options) as usize];
     let base = disk::EROFS_SUPER_OFFSET as usize;
     let assemble = |superblock: &SuperBlock, bytes: &mut [u8]| {
         let codecs_at = base + SUPER_BLOCK_LEN + extension_len;
         bytes[base..codecs_at].copy_from_slice(&superblock.as_bytes()[..SUPER_BLOCK_LEN + extension_len]);
         bytes[codecs_at..codecs_at + codecs.len()].copy_from_slice(&codecs);
-        if let Some(device) = &device {
-            bytes[DEVICES_AT as usize..][..device.len()].copy_from_slice(device);
-        }
+        bytes[DEVICES_AT as usize..][..devices.len()].copy_from_slice(&devices);
     };
     assemble(&superblock, &mut bytes);
     if options.checksum {
@@ -120,10 +120,10 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         volume_name: options.label,
         feature_incompat: features.incompat().into(),
         u1: if features.has_codec_settings() { features.algorithms() } else { lz4_distance }.into(),
-        extra_devices: u16::from(places.device.is_some()).into(),
-        devt_slotoff: match places.device {
-            Some(_) => (DEVICES_AT / size_of::<disk::DeviceSlot>() as u64) as u16,
-            None => 0,
+        extra_devices: (places.devices.len() as u16).into(),
+        devt_slotoff: match places.devices.is_empty() {
+            false => (DEVICES_AT / size_of::<disk::DeviceSlot>() as u64) as u16,
+            true => 0,
         }
         .into(),
         xattr_prefix_count: places.prefix_count,
@@ -142,8 +142,8 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
     })
 }
 
-/// The row of the device table; what names the device is a hash of what is on it.
-fn device_slot(place: DevicePlace, data_hash: u128) -> Vec<u8> {
+/// A row of the device table; what names the device is a hash of what is on it.
+fn device_slot(place: &DevicePlace) -> Vec<u8> {
     let mut slot = disk::DeviceSlot {
         tag: [0; 64],
         blocks_lo: (place.len as u32).into(),
@@ -152,7 +152,7 @@ fn device_slot(place: DevicePlace, data_hash: u128) -> Vec<u8> {
         uniaddr_hi: ((place.start >> 32) as u16).into(),
         reserved: [0; 52],
     };
-    let name = format!("{data_hash:032x}");
+    let name = format!("{:032x}", place.hash);
     slot.tag[..name.len()].copy_from_slice(name.as_bytes());
     slot.as_bytes().to_vec()
 }

@@ -79,7 +79,13 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
                 let stored_len = (blocks * block - random.below(block)) as u32;
                 let longest = if count == 0 { first_len } else { 12 };
                 let len = (blocks * block + 1 + random.below(longest * block)) as u32;
-                Cluster { offset: at, len, stored_len, form: ClusterForm::Compressed, second: random.below(2) == 0 }
+                Cluster {
+                    offset: at,
+                    len,
+                    stored_len,
+                    form: ClusterForm::Compressed,
+                    second: random.below(2) == 0,
+                }
             }
         };
         if cluster.offset == at {
@@ -101,7 +107,13 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         }
         _ => {
             let len = 1 + random.below(block) as u32;
-            clusters.push(Cluster { offset: at, len, stored_len: len, form: ClusterForm::Plain, second: false });
+            clusters.push(Cluster {
+                offset: at,
+                len,
+                stored_len: len,
+                form: ClusterForm::Plain,
+                second: false,
+            });
             at += block;
             size += u64::from(len);
             None
@@ -121,7 +133,7 @@ fn round_trip(random: &mut Random, kind: Kind) {
             .into(),
     };
     let packer = Erofs.packer(&settings).unwrap();
-    let start = super::plan::head_len(kind.block_len as u32);
+    let start = super::plan::head_len(&crate::options::Options::new(&settings).unwrap());
     let (clusters, tail, size, packed_start) =
         random_file(random, kind, start.next_multiple_of(kind.block_len));
     let mut builder = TreeBuilder::new(Meta::default());

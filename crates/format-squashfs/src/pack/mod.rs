@@ -44,7 +44,9 @@ impl PackFormat for SquashfsPacker {
             Fragments::SmallFiles | Fragments::Always => Tail::Shared,
         };
         let files = tree.nodes().filter_map(|(id, node)| match node.kind {
-            NodeKind::File { len, .. } if len > 0 => Some(FileJob { node: id, tail: tail(len), recipe: 0 }),
+            NodeKind::File { len, .. } if len > 0 => {
+                Some(FileJob { node: id, tail: tail(len), recipe: 0, data_file: 0 })
+            }
             _ => None,
         });
         let codec = |stored: bool| (!stored).then(|| options.codec.clone());

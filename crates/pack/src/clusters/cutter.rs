@@ -108,7 +108,7 @@ impl<'a> Cutter<'a> {
                 let encoders = Encoders::of(coder, second);
                 segment::cut(measures, input, End::Own, encoders, &mut self.scratch, &mut stored)?;
             }
-            _ => stored.push_plain(input, self.cut.block_len as usize),
+            _ => stored.push_plain(input, self.cut.block_len as usize, 0),
         }
         Ok((stored.clusters, stored.bytes))
     }
@@ -119,6 +119,7 @@ impl<'a> Cutter<'a> {
             cluster_len: cluster_len as usize,
             decoded_len_max: self.cut.decoded_len_max as usize,
             byte_aligned: self.cut.byte_aligned,
+            interlaced: self.cut.interlaced,
         }
     }
 
@@ -190,7 +191,7 @@ impl<'a> Cutter<'a> {
         let tail_len = if piece.last && end == End::Inline { self.input.len() % block_len } else { 0 };
         let (blocks, tail) = self.input.split_at(self.input.len() - tail_len);
         if !blocks.is_empty() {
-            stored.push_plain(blocks, block_len);
+            stored.push_plain(blocks, block_len, 0);
         }
         (tail_len > 0).then(|| CutTail::Inline { bytes: tail.to_vec(), compressed: false })
     }

@@ -21,7 +21,7 @@ pub(crate) use shape::is_compared_as_tail;
 
 use crate::PackOptions;
 use crate::context::{Context, Piece};
-use crate::output::Output;
+use crate::data_row::DataRow;
 use crate::queue::{CloseOnDrop, TaskQueue, work};
 use crate::spool::Spool;
 use crate::twins::Twins;
@@ -75,7 +75,7 @@ pub(crate) struct Job<'a> {
 pub(crate) fn place(
     job: &Job<'_>,
     cut: &ClusterCut,
-    out: &mut Output,
+    row: DataRow<'_>,
 ) -> Result<(Placed, Vec<String>, Spool)> {
     check(job.plan, cut)?;
     let context = &Context { tree: job.tree, contents: job.contents, plan: job.plan };
@@ -98,7 +98,7 @@ pub(crate) fn place(
             let mut cutter = Cutter::new(context, cut)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
-        let mut placer = Placer::new(context, cut, job, &regions, queue, out);
+        let mut placer = Placer::new(context, cut, job, &regions, queue, row);
         placer.run(&answered, window_len)?;
         placer.finish()
     })
@@ -118,6 +118,7 @@ fn check(plan: &Plan, cut: &ClusterCut) -> Result<()> {
         }
     };
     let holds = block_len.is_power_of_two()
+        && !(cut.interlaced && (cut.share_ranges || cut.byte_aligned))
         && plan.data_start.is_multiple_of(u64::from(block_len))
         && in_blocks(cut.segment_len)
         && cut.segment_len <= 1 << 30

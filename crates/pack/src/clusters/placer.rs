@@ -6,13 +6,13 @@ use super::cutter::{CutPiece, CutSpan, CutTail};
 use super::files::Rows;
 use super::packed::PackedStream;
 use super::segment::INLINE_SPARE;
-use super::shape::{End, flat_end, piece_len};
+use super::shape::{End, Shape, flat_end, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
-use super::stored::{CutCluster, CutForm};
+use super::stored::{CutCluster, CutForm, rotated};
 use super::{Answer, Job, Task};
 use crate::context::{Context, Piece};
+use crate::data_row::DataRow;
 use crate::failures::Failures;
-use crate::output::Output;
 use crate::queue::{InOrder, TaskQueue};
 use crate::seen::{SeenTails, TailBytes};
 use crate::spans::{SPAN_LEN, Spans};
@@ -36,7 +36,7 @@ pub(super) struct Placer<'a> {
     job: &'a Job<'a>,
     regions: &'a Regions,
     queue: &'a TaskQueue<Task>,
-    out: &'a mut Output,
+    out: DataRow<'a>,
     hash: Xxh3,
     placed: Placed,
     failures: Failures,
@@ -70,7 +70,7 @@ impl<'a> Placer<'a> {
         job: &'a Job<'a>,
         regions: &'a Regions,
         queue: &'a TaskQueue<Task>,
-        out: &'a mut Output,
+        out: DataRow<'a>,
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
         Placer {
@@ -231,7 +231,7 @@ impl<'a> Placer<'a> {
         for (piece, cut) in pieces.iter().zip(span.pieces) {
             let node = self.context.node(piece.job);
             if piece.range.start == 0 {
-                self.rows.begin();
+                self.begin_file(piece)?;
             }
             match cut {
                 Ok(cut) => {
@@ -257,6 +257,18 @@ impl<'a> Placer<'a> {
         Ok(())
     }
 
+    fn begin_file(&mut self, piece: &Piece) -> Result<()> {
+        self.rows.begin();
+        let file = &self.context.plan.files[piece.job as usize];
+        let is_elsewhere = matches!(shape(self.cut, file, self.context.len(file.node)), Shape::Stream);
+        if is_elsewhere {
+            return Ok(());
+        }
+        let space = self.context.len(file.node).next_multiple_of(self.cut.block_len.into());
+        let at_path = |error: Error| error.at(format_args!("{:?}", self.context.tree.path(file.node)));
+        self.out.begin(file.data_file, space).map_err(at_path)
+    }
+
     fn take_piece(&mut self, piece: &Piece, cut: CutPiece, stored: &[u8]) -> Result<()> {
         let file = self.context.plan.files[piece.job as usize];
         if let Some(chunk_len) = cut.chunk_len {
@@ -274,7 +286,7 @@ impl<'a> Placer<'a> {
             Some(CutTail::Inline { bytes, compressed }) => Some(self.keep_inline(&bytes, compressed)?),
             Some(CutTail::Stream(bytes)) => Some(TailPlace::Packed { offset: self.append_packed(&bytes) }),
             Some(CutTail::Plain(bytes)) if self.is_flat_so_far() => Some(self.keep_inline(&bytes, false)?),
-            Some(CutTail::Plain(bytes)) => self.write_short_block(&bytes)?,
+            Some(CutTail::Plain(bytes)) => self.write_short_block(piece, &bytes)?,
             Some(CutTail::Packed(tail)) => self.take_tail(piece, &tail)?,
         };
         if piece.last {
@@ -379,7 +391,7 @@ impl<'a> Placer<'a> {
                 End::Inline if tail.bytes.len() + INLINE_SPARE <= self.cut.block_len as usize => {
                     self.keep_inline(&tail.bytes, false).map(Some)
                 }
-                _ => self.write_short_block(&tail.bytes),
+                _ => self.write_short_block(piece, &tail.bytes),
             };
         }
         if self.cut.share_tails
@@ -403,11 +415,17 @@ impl<'a> Placer<'a> {
     }
 
     /// Writes the last bytes of a file as a block of its own.
-    fn write_short_block(&mut self, bytes: &[u8]) -> Result<Option<TailPlace>> {
+    fn write_short_block(&mut self, piece: &Piece, bytes: &[u8]) -> Result<Option<TailPlace>> {
         let (offset, len) = (self.out.position(), bytes.len() as u32);
         let row = Cluster { offset, len, stored_len: len, form: ClusterForm::Plain, second: false };
         self.rows.push(row, self.cut.block_len);
-        self.write(bytes)?;
+        let block_len = u64::from(self.cut.block_len);
+        match (piece.range.end - bytes.len() as u64) % block_len {
+            phase if self.cut.interlaced && phase > 0 => {
+                self.write(&rotated(bytes, block_len as usize, phase as usize))?;
+            }
+            _ => self.write(bytes)?,
+        }
         self.align()?;
         Ok(None)
     }
@@ -459,8 +477,12 @@ impl<'a> Placer<'a> {
         self.align()?;
         self.placed.clusters = self.rows.clusters;
         let skipped = self.job.twins.place(self.context, self.failures, self.job.progress, &mut self.placed);
-        self.placed.data_end = self.out.position();
         self.placed.data_hash = self.hash.digest128();
+        self.placed.data_end = self.out.position();
+        self.placed.data_files = self.out.finish()?;
+        if let Some(last) = self.placed.data_files.last() {
+            self.placed.data_end = last.end;
+        }
         Ok((self.placed, skipped, self.inline))
     }
 
@@ -468,6 +490,7 @@ impl<'a> Placer<'a> {
         if self.packed.len() == 0 {
             return Ok(());
         }
+        self.out.begin(0, self.packed_stored.len())?;
         let start = self.out.position();
         let mut buf = vec![0; COPY_LEN];
         let mut at = 0;

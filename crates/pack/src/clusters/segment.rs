@@ -24,6 +24,7 @@ pub(super) struct Measures {
     pub cluster_len: usize,
     pub decoded_len_max: usize,
     pub byte_aligned: bool,
+    pub interlaced: bool,
 }
 
 impl Measures {
@@ -126,7 +127,7 @@ fn cut_fixed_input(
         let found = fit(first, raw, &mut scratch[..room])?;
         at += raw.len();
         if found.consumed < raw.len() {
-            out.push_plain(raw, 1);
+            out.push_plain(raw, 1, 0);
             continue;
         }
         if let Some(second) = &mut second {
@@ -316,7 +317,8 @@ impl Stretch<'_> {
     fn push_plain(&mut self) {
         let rest = &self.input[self.at..];
         let raw = &rest[..rest.len().min(self.measures.block_len)];
-        self.out.push_plain(raw, self.measures.block_len);
+        let Measures { block_len, interlaced, .. } = self.measures;
+        self.out.push_plain(raw, block_len, if interlaced { self.at % block_len } else { 0 });
         self.at += raw.len();
     }
 

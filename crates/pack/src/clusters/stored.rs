@@ -38,11 +38,15 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Adds bytes as they are, filled up to a multiple of `unit`; whole units join those before.
-    pub(super) fn push_plain(&mut self, raw: &[u8], unit: usize) {
-        self.bytes.extend_from_slice(raw);
+    /// Adds bytes as they are, filled up to a multiple of `unit`, each unit rotated by `phase`; whole units join those before.
+    pub(super) fn push_plain(&mut self, raw: &[u8], unit: usize, phase: usize) {
         let space = raw.len().next_multiple_of(unit);
-        self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
+        if phase == 0 {
+            self.bytes.extend_from_slice(raw);
+            self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
+        } else {
+            raw.chunks(unit).for_each(|block| self.bytes.extend_from_slice(&rotated(block, unit, phase)));
+        }
         let (len, space) = (raw.len() as u32, space as u32);
         match self.clusters.last_mut() {
             Some(last) if last.form == CutForm::Is(ClusterForm::Plain) && last.len == last.space => {
@@ -100,5 +104,27 @@ impl Stored {
     /// Adds bytes that take no space.
     pub(super) fn push_empty(&mut self, len: usize, form: CutForm) {
         self.clusters.push(CutCluster { len: len as u32, stored_len: 0, space: 0, form, second: false });
+    }
+}
+
+/// A block of `unit` bytes in which the first of these stands at `phase`, and those behind the end at the beginning.
+pub(super) fn rotated(bytes: &[u8], unit: usize, phase: usize) -> Vec<u8> {
+    let mut block = vec![0; unit];
+    let (front, wrapped) = bytes.split_at(bytes.len().min(unit - phase));
+    block[phase..phase + front.len()].copy_from_slice(front);
+    block[..wrapped.len()].copy_from_slice(wrapped);
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rotated;
+
+    #[test]
+    fn bytes_keep_their_place_within_a_block() {
+        assert_eq!(rotated(&[1, 2, 3, 4], 4, 3), [2, 3, 4, 1]);
+        assert_eq!(rotated(&[1, 2], 4, 1), [0, 1, 2, 0]);
+        assert_eq!(rotated(&[1, 2], 4, 3), [2, 0, 0, 1]);
+        assert_eq!(rotated(&[1], 4, 0), [1, 0, 0, 0]);
     }
 }

@@ -159,6 +159,16 @@ fn stored<'a>(packed: &'a Packed, row: &Cluster) -> &'a [u8] {
     &packed.image[start..start + row.stored_len as usize]
 }
 
+/// The bytes of a run of blocks in which each stands where it stands in its block of the file.
+fn rotated_back(packed: &Packed, row: &Cluster, phase: u64) -> Vec<u8> {
+    let block_len = u64::from(packed.cut.block_len);
+    let byte = |index: u64| {
+        let (block, within) = (index / block_len * block_len, (phase + index) % block_len);
+        packed.image[(row.offset + block + within) as usize]
+    };
+    (0..u64::from(row.len)).map(byte).collect()
+}
+
 /// Beside the bytes, checks what EROFS's indexes can express.
 fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, bytes: &mut Vec<u8>) {
     let cut = &packed.cut;
@@ -176,7 +186,10 @@ fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u
             }
             ClusterForm::Plain => {
                 assert_eq!(row.len, row.stored_len);
-                bytes.extend_from_slice(stored(packed, row));
+                match start % block_len {
+                    phase if cut.interlaced && phase > 0 => bytes.extend(rotated_back(packed, row, phase)),
+                    _ => bytes.extend_from_slice(stored(packed, row)),
+                }
                 starts.extend(
                     (start..start + u64::from(row.len)).step_by(block_len as usize).map(|at| (at, 1)),
                 );

@@ -27,6 +27,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
         packed_recipe: 0,
         segment_len: SEGMENT_LEN,
         byte_aligned: false,
+        interlaced: false,
         share_ranges: false,
         decoded_len_max: 8 * CLUSTER_LEN,
         share_tails: true,
@@ -137,7 +138,7 @@ impl PackFormat for Fake {
         let files = tree.nodes().filter_map(|(node, row)| match row.kind {
             NodeKind::File { len, content } if len > 0 => {
                 let (tail, recipe) = (self.job)(content.0);
-                Some(FileJob { node, tail, recipe })
+                Some(FileJob { node, tail, recipe, data_file: 0 })
             }
             _ => None,
         });
@@ -177,6 +178,7 @@ impl PackFormat for Fake {
             clusters: placed.clusters.clone(),
             shared: Vec::new(),
             failed: placed.failed.clone(),
+            data_files: Vec::new(),
             ..*placed
         };
         *self.answer.lock().unwrap() = Some((kept, inline));

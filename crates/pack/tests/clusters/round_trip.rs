@@ -100,6 +100,23 @@ fn a_second_codec_takes_the_clusters_that_it_makes_hardly_larger() {
 }
 
 #[test]
+fn interlaced_blocks_give_back_every_file() {
+    let files = files_of_every_length(12);
+    for tail in [Tail::Own, Tail::Shared] {
+        let mut cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
+        let job: fn(u64) -> (Tail, u16) = match tail {
+            Tail::Own => |_| (Tail::Own, 0),
+            _ => |_| (Tail::Shared, 0),
+        };
+        let shifted = pack_with(&Fake::new(cut.clone(), job), &files, 2);
+        cut.interlaced = true;
+        let packed = pack_with(&Fake::new(cut, job), &files, 2);
+        check(&packed, &files);
+        assert!(packed.image.len() == shifted.image.len() && packed.image != shifted.image);
+    }
+}
+
+#[test]
 fn byte_aligned_clusters_give_back_every_file() {
     let files = files_of_every_length(2);
     for codec in codecs() {

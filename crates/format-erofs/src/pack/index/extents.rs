@@ -36,7 +36,11 @@ impl Extents {
         for piece in &map.pieces {
             match piece.form {
                 Form::Plain => rows.extend(plain_rows(piece)),
-                _ => rows.push(row(piece, map.algorithm_of(piece), if byte_aligned { 1 } else { 1 << block_bits })),
+                _ => rows.push(row(
+                    piece,
+                    map.algorithm_of(piece),
+                    if byte_aligned { 1 } else { 1 << block_bits },
+                )),
             }
         }
         let fragment = matches!(map.pieces.last(), Some(Piece { form: Form::Fragment(_), .. }));

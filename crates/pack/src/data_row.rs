@@ -1,0 +1,196 @@
+//! Where data go: the image, or files of their own. Their places make one row, in which each file starts where the one before it
+//! ends.
+//!
+//! Where there are several files, each ends with a unit that holds no data: nothing that lies in one of them goes on in the
+//! next, not even by the look of its places.
+
+use crate::output::Output;
+use packfs_core::{DataFile, Error, PlacedFile, Result};
+use xxhash_rust::xxh3::Xxh3;
+
+/// See the module.
+pub(crate) struct DataRow<'a> {
+    files: &'a mut [Output],
+    /// Most bytes in each.
+    lens_max: Vec<Option<u64>>,
+    current: usize,
+    /// Where the current one starts in the row.
+    start: u64,
+    hash: Xxh3,
+    done: Vec<PlacedFile>,
+    block_len: u64,
+    /// The length of each file is a multiple of this.
+    unit: u64,
+}
+
+impl<'a> DataRow<'a> {
+    /// Data in the image itself, from where it stands.
+    pub(crate) fn in_image(image: &'a mut Output) -> Self {
+        DataRow::new(std::slice::from_mut(image), Vec::new(), 1, 1)
+    }
+
+    /// Data in files of their own.
+    pub(crate) fn in_files(
+        files: &'a mut [Output],
+        wishes: &[DataFile],
+        block_len: u32,
+        padding: u64,
+    ) -> Self {
+        let block_len = u64::from(block_len);
+        DataRow::new(
+            files,
+            wishes.iter().map(|wish| wish.len_max).collect(),
+            block_len,
+            padding.max(block_len),
+        )
+    }
+
+    fn new(files: &'a mut [Output], lens_max: Vec<Option<u64>>, block_len: u64, unit: u64) -> Self {
+        DataRow {
+            files,
+            lens_max,
+            current: 0,
+            start: 0,
+            hash: Xxh3::new(),
+            done: Vec::new(),
+            block_len,
+            unit,
+        }
+    }
+
+    /// Where the next byte goes.
+    pub(crate) fn position(&self) -> u64 {
+        self.start + self.files[self.current].position()
+    }
+
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.lens_max.is_empty() {
+            self.hash.update(bytes);
+        }
+        self.files[self.current].append(bytes)
+    }
+
+    fn is_of_several(&self) -> bool {
+        self.lens_max.len() > 1
+    }
+
+    /// Sees to it that what comes next, of at most `len` bytes, lies in the file of this number or a later one, and where there
+    /// is room for it.
+    ///
+    /// Errors: `Failed` if there is no such room.
+    pub(crate) fn begin(&mut self, number: u16, len: u64) -> Result<()> {
+        while self.current < usize::from(number) || !self.has_room(len) {
+            if self.current + 1 >= self.files.len() {
+                let given = self.files.len();
+                let message =
+                    format!("up to {len} bytes that belong together have no room left on the devices");
+                return Err(
+                    Error::failed(message).hint(format!("{given} are given; more or larger ones have room"))
+                );
+            }
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    fn has_room(&self, len: u64) -> bool {
+        // What fills up the last block, zeros that are shared, and the unit without data.
+        let spare = 2 * self.block_len + if self.is_of_several() { self.unit } else { 0 };
+        let used = self.files[self.current].position();
+        self.lens_max.get(self.current).copied().flatten().is_none_or(|len_max| {
+            used.checked_add(len)
+                .and_then(|end| end.checked_add(spare))
+                .is_some_and(|end| end.next_multiple_of(self.unit) <= len_max)
+        })
+    }
+
+    fn next(&mut self) -> Result<()> {
+        let len = self.end_file()?;
+        self.files[self.current].append(&vec![0; (len - self.files[self.current].position()) as usize])?;
+        self.start += len;
+        self.current += 1;
+        Ok(())
+    }
+
+    /// Ends the data of the current file, of several ones with a block without data; returns how long the file will be.
+    fn end_file(&mut self) -> Result<u64> {
+        if self.is_of_several() {
+            self.append(&vec![0; self.block_len as usize])?;
+        }
+        let len = self.files[self.current].position();
+        let hash = std::mem::take(&mut self.hash).digest128();
+        let len_padded = len.next_multiple_of(self.unit);
+        // Padding behind which another file follows belongs to this one.
+        let is_last = self.current + 1 == self.files.len();
+        let end = self.start + if is_last { len } else { len_padded };
+        self.done.push(PlacedFile { start: self.start, end, hash });
+        Ok(len_padded)
+    }
+
+    /// Ends the row; its files, if data do not lie in the image.
+    pub(crate) fn finish(mut self) -> Result<Vec<PlacedFile>> {
+        if self.lens_max.is_empty() {
+            return Ok(Vec::new());
+        }
+        while self.current + 1 < self.files.len() {
+            self.next()?;
+        }
+        self.end_file()?;
+        Ok(self.done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of files of at most so many bytes, and what it says after these lengths were written.
+    fn written(lens_max: &[Option<u64>], lens: &[(u16, u64)]) -> Result<(Vec<u64>, Vec<PlacedFile>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let wishes: Vec<DataFile> = (0..)
+            .zip(lens_max)
+            .map(|(number, &len_max)| DataFile { path: folder.path().join(number.to_string()), len_max })
+            .collect();
+        let mut files: Vec<Output> =
+            wishes.iter().map(|wish| Output::create(&wish.path, 0, 0).unwrap()).collect();
+        let mut row = DataRow::in_files(&mut files, &wishes, 16, 64);
+        let mut places = Vec::new();
+        for &(number, len) in lens {
+            row.begin(number, len)?;
+            places.push(row.position());
+            row.append(&vec![1; len as usize])?;
+        }
+        Ok((places, row.finish()?))
+    }
+
+    #[test]
+    fn one_file_takes_everything_as_an_image_does() {
+        let (places, files) = written(&[None], &[(0, 32), (0, 160)]).unwrap();
+        assert_eq!(places, [0, 32]);
+        assert_eq!((files[0].start, files[0].end), (0, 192));
+    }
+
+    #[test]
+    fn what_has_no_room_and_what_belongs_later_goes_on() {
+        let (places, files) =
+            written(&[Some(256), None, None], &[(0, 32), (0, 64), (0, 80), (2, 16)]).unwrap();
+        // 256 hold 96 bytes, a unit without data and what may be filled up, but not 80 bytes more.
+        assert_eq!(places, [0, 32, 128, 256]);
+        let ranges: Vec<(u64, u64)> = files.iter().map(|file| (file.start, file.end)).collect();
+        assert_eq!(ranges, [(0, 128), (128, 256), (256, 288)]);
+        assert_ne!(files[0].hash, files[1].hash);
+    }
+
+    #[test]
+    fn files_that_nothing_goes_to_are_there_too() {
+        let (_, files) = written(&[None, None], &[]).unwrap();
+        let ranges: Vec<(u64, u64)> = files.iter().map(|file| (file.start, file.end)).collect();
+        assert_eq!(ranges, [(0, 64), (64, 80)]);
+    }
+
+    #[test]
+    fn what_has_no_room_anywhere_is_refused() {
+        let error = written(&[Some(256), Some(256)], &[(0, 32), (0, 300)]).unwrap_err();
+        assert!(error.to_string().contains("300 bytes"), "{error}");
+    }
+}
