@@ -82,6 +82,14 @@ impl Destination {
         Ok(())
     }
 
+    /// How long it is, if it cannot grow.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Destination::Device { len, .. } => Some(*len),
+            Destination::File { .. } | Destination::Pipe { .. } => None,
+        }
+    }
+
     /// For messages.
     pub(crate) fn name(&self) -> String {
         match self {

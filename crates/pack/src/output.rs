@@ -30,6 +30,16 @@ impl Output {
         Ok(Output { file, destination, base, position, end: position, buffer })
     }
 
+    /// What it is written to, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.destination.name()
+    }
+
+    /// How long the image can be at most, if that is known.
+    pub(crate) fn room(&self) -> Option<u64> {
+        self.destination.len().map(|len| len.saturating_sub(self.base))
+    }
+
     /// Where the next byte goes, from the start of the image.
     pub(crate) fn position(&self) -> u64 {
         self.position

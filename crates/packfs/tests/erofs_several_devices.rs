@@ -148,7 +148,7 @@ fn wrong_wishes_for_several_devices_are_told() {
     assert!(refused(&[("device-size", "1M+2M+3M")]).contains("3 sizes"));
     assert!(refused(&[("device", "ONE")]).contains("cannot be two files of data"));
     let text = refused(&[("device-size", "128K")]);
-    assert!(text.contains("file") && text.contains("have no room left"), "{text}");
+    assert!(text.contains("other") && text.contains("131072 are allowed"), "{text}");
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["source"], "nothing is left behind");

@@ -1,7 +1,7 @@
 //! Where `pack` writes: pipes, block devices, and a file of data beside the image.
 
 use crate::fixture::Fixture;
-use packfs_testkit::{LoopDevice, Mount, is_root, skip};
+use packfs_testkit::{LoopDevice, Mount, Random, is_root, skip};
 use std::fs::File;
 use std::process::Stdio;
 
@@ -91,6 +91,38 @@ fn data_beside_the_image_are_read_compared_and_packed_again() {
     fixture.run(["pack", "x.erofs", "z.sqfs"]).failed(1, &["device 1", "not given", "--device"]);
     fixture.run(["pack", "rootfs", "z.sqfs", "--device", "x.blob"]).failed(2, &["the source is no image"]);
     fixture.run(["pack", "rootfs", "z.sqfs", "-O", "device=z.blob"]).failed(2, &["device"]);
+}
+
+#[test]
+fn data_are_spread_over_devices_by_rules_and_over_block_devices_by_their_length() {
+    let fixture = Fixture::with_tree();
+    let pack = ["pack", "rootfs", "x.erofs", "-O", "device=a.blob", "-O", "device=b.blob"];
+    let run = fixture.run([&pack[..], &["-O", "device-of=etc=2", "--json"]].concat());
+    let report = run.json();
+    assert_eq!(report["data_file"], "a.blob", "{report}");
+    assert_eq!(report["data_files"][1]["path"], "b.blob", "{report}");
+    let command = report["mount"].as_str().unwrap();
+    assert_eq!(command.matches(",device=$(sudo losetup -rf --show ").count(), 2, "{command}");
+    fixture.run(["diff", "x.erofs", "rootfs", "--device", "a.blob", "--device", "b.blob"]).done();
+    fixture.run(["check", "x.erofs", "--device", "a.blob"]).failed(2, &["1 further devices", "lists 2"]);
+    if !is_root() {
+        return skip("loop devices need root");
+    }
+    std::fs::create_dir(fixture.path("many")).unwrap();
+    for (number, noise) in Random::new(4).noise(300_000).chunks(50_000).enumerate() {
+        std::fs::write(fixture.path("many").join(number.to_string()), noise).unwrap();
+    }
+    let disks = ["one", "two"].map(|name| {
+        std::fs::write(fixture.path(name), vec![0xa5; 256 << 10]).unwrap();
+        LoopDevice::new(&fixture.path(name)).unwrap()
+    });
+    let paths = disks.each_ref().map(|disk| disk.path().to_str().unwrap().to_owned());
+    let options = paths.each_ref().map(|path| format!("device={path}"));
+    let pack = ["pack", "many", "y.erofs", "--codec", "lz4"];
+    fixture.run([&pack[..], &["-O", &options[0], "-O", &options[1]]].concat()).done();
+    fixture.run(["diff", "y.erofs", "many", "--device", &paths[0], "--device", &paths[1]]).done();
+    let run = fixture.run([&pack[..], &["-O", &options[0]]].concat());
+    run.failed(1, &["262144 are allowed", "further devices"]);
 }
 
 #[test]
