@@ -286,6 +286,38 @@ fn reads_images_rebuilt_from_others() {
     assert_eq!(grown.0.len(), expected.0.len());
 }
 
+/// Layers that are indexed tars, merged: the image leads into the tars.
+#[test]
+fn reads_merged_layers_of_indexed_tars() {
+    let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
+        return skip("mounting and owners need root");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let layers = ["lower", "upper"].map(|name| {
+        let (source, tar) = (folder.path().join(name), folder.path().join(format!("{name}.tar")));
+        std::fs::create_dir_all(source.join("dir")).unwrap();
+        std::fs::write(source.join("dir").join(name), vec![name.len() as u8; 70_000]).unwrap();
+        std::fs::write(source.join("both"), format!("from {name}")).unwrap();
+        let mut gnu_tar = std::process::Command::new("tar");
+        gnu_tar.arg("--create").arg("--file").arg(&tar).arg("--directory").arg(&source).arg(".");
+        assert!(gnu_tar.output().unwrap().status.success());
+        let image = folder.path().join(format!("{name}.img"));
+        make(&mkfs, &["--tar=i"], &image, &[&tar]).unwrap();
+        (image, tar)
+    });
+    let merged = folder.path().join("merged");
+    make(&mkfs, &[], &merged, &layers.each_ref().map(|layer| &*layer.0)).unwrap();
+    let tars = layers.each_ref().map(|layer| &*layer.1);
+    let opened = packfs::OpenOptions::new().device(tars[0]).device(tars[1]).open(&merged).unwrap();
+    assert_eq!(opened.read("both").unwrap(), b"from upper");
+    let loaded = opened.load(&Silent).unwrap();
+    let mount = Mount::with_devices(&merged, "erofs", &tars).unwrap();
+    let all = Compare { nanos: true, ..Compare::default() };
+    let expected = snapshot_dir(&mount.path());
+    snapshot_tree(&loaded.tree, &**opened.engine()).assert_same(&expected, all, "merged");
+    assert_eq!(expected.0.len(), 5);
+}
+
 /// mkfs.erofs 1.9 does not rotate the data of an interlaced plain cluster that it puts behind an inode, but kernels rotate
 /// it back. The data is read as it was written, and the check says what kernels do to it.
 #[test]

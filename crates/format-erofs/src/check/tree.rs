@@ -382,7 +382,9 @@ impl Walk<'_, '_> {
                     *features |= if used { feature } else { 0 };
                 }
                 let is_rotated = index.interlaced && index.inline_len.is_some();
-                if let Some(missed) = self.reader.missed_head(raw, &index)? {
+                let entries = self.reader.entry_facts(raw, &index)?;
+                *features |= if entries.second { EROFS_FEATURE_INCOMPAT_DEVICE_TABLE } else { 0 };
+                if let Some(missed) = entries.missed {
                     self.missed.add(|| format!("\"{place}\", logical cluster {missed}"));
                 }
                 if is_rotated && self.reader.has_plain_inline_cluster(raw, &index)? {

@@ -48,6 +48,16 @@ struct Cluster {
     next: Option<Head>,
 }
 
+/// What the entries of an index say besides where clusters are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntryFacts {
+    /// The first logical cluster in which a cluster starts that an entry before it leads past: kernels that look for the end
+    /// of a cluster by such distances miss it.
+    pub(crate) missed: Option<u64>,
+    /// Whether a cluster is compressed with the second algorithm.
+    pub(crate) second: bool,
+}
+
 impl Reader {
     /// See [`Reader::runs`].
     pub(super) fn index_runs(&self, raw: &RawInode, index: &IndexHead, runs: &mut Runs<'_>) -> Result<()> {
@@ -71,21 +81,25 @@ impl Reader {
         Ok(head.kind == HeadKind::Plain && self.geometry.in_block(offset) != 0)
     }
 
-    /// The first logical cluster in which a cluster starts that an entry before it leads past: kernels that look for the end
-    /// of a cluster by such distances miss it.
-    pub(crate) fn missed_head(&self, raw: &RawInode, index: &IndexHead) -> Result<Option<u64>> {
+    /// Looks at every entry of an index.
+    pub(crate) fn entry_facts(&self, raw: &RawInode, index: &IndexHead) -> Result<EntryFacts> {
         let mut entries = Entries::new(self, raw, index);
+        let mut facts = EntryFacts::default();
         let mut led_to = 0;
         for at in 0..index.lcluster_count {
             match entries.get(at)? {
-                Entry::Head { .. } if led_to > at => return Ok(Some(at)),
-                Entry::Head { .. } => {}
+                Entry::Head { kind, .. } => {
+                    facts.second |= kind == HeadKind::Head2;
+                    if led_to > at {
+                        facts.missed.get_or_insert(at);
+                    }
+                }
                 Entry::Later { forward, .. } => {
                     led_to = led_to.max(at.saturating_add(forward.unwrap_or(0).into()));
                 }
             }
         }
-        Ok(None)
+        Ok(facts)
     }
 
     fn cluster_runs(

@@ -120,6 +120,7 @@ fn notices_what_readers_do_not_stumble_over() {
         ("super", 36, &[33, 0, 0, 0], "bytes long, the file only"),
         ("super", 64, &[b'x'; 16], "volume name without an end"),
         ("super", 80, &[0xa3, 0], "uses chunked_file, but does not announce it"),
+        ("full index", 0, &[3, 0], "uses device_table,compr_head2, but does not announce it"),
         ("listing", 0, &[32, 0], "\".\" leads to node 32, 16 expected"),
         ("listing", 12, &[32, 0], "\"..\" leads to node 32"),
         ("listing", 109, b"x..", "out of order"),
