@@ -83,7 +83,13 @@ impl Reader {
     fn kernel_words(&self) -> String {
         let geometry = &self.geometry;
         let mut needs = vec![((5, 4), "EROFS")];
-        needs.extend(INCOMPAT_ROWS.iter().filter(|row| geometry.has(row.0)).map(|row| (row.2, row.1)));
+        let word = |row: &KernelRow| match (row.0, geometry.devices.is_empty()) {
+            // One bit says both.
+            (EROFS_FEATURE_INCOMPAT_DEVICE_TABLE, true) => "compr_head2",
+            (EROFS_FEATURE_INCOMPAT_DEVICE_TABLE, false) => "device_table",
+            _ => row.1,
+        };
+        needs.extend(INCOMPAT_ROWS.iter().filter(|row| geometry.has(row.0)).map(|row| (row.2, word(row))));
         if geometry.has(EROFS_FEATURE_INCOMPAT_COMPR_CFGS) {
             let announced = |row: &&KernelRow| geometry.algorithms >> row.0 & 1 != 0;
             needs.extend(ALGORITHM_ROWS.iter().filter(announced).map(|row| (row.2, row.1)));

@@ -3,6 +3,7 @@
 mod common;
 
 use common::damage::survives;
+use common::{Wish, erofs};
 use packfs_testkit::{is_root, odd_tree, peer, plain_tree, skip, write_dir};
 
 /// Makes images of a tree with mkfs.erofs and damages them.
@@ -38,6 +39,22 @@ fn damage_to_any_structure_is_survived() {
         &["-zdeflate,1", "-C65536", "-E48bit,fragments", "-m65536"],
     ];
     survive(&tree, &contents, &rows, 2, true);
+}
+
+#[test]
+fn damage_to_what_packfs_writes_is_survived() {
+    let (tree, contents) = plain_tree();
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, options) in [
+        ("zstd:1+lz4", &[("fragments", "off"), ("index", "full")][..]),
+        ("deflate:1+lz4", &[("fragments", "off"), ("index", "compact"), ("inline-tails", "off")]),
+        ("lz4", &[("interlaced", "on")]),
+        ("none", &[("chunks", "4K"), ("chunk-indexes", "on")]),
+    ] {
+        let wish = Wish { codec, block_len: 16 << 10, options, ..Wish::default() };
+        let image = erofs(&tree, &contents, wish, folder.path(), "image");
+        survives(&std::fs::read(&image).unwrap(), 1, false, &format!("{codec} {options:?}"));
+    }
 }
 
 #[test]

@@ -255,13 +255,47 @@ fn interlaced_blocks_are_read_where_they_start_amid_a_block() {
 fn the_number_of_threads_does_not_show() {
     let (tree, contents) = odd_tree(16 << 10, true);
     let folder = tempfile::tempdir().unwrap();
-    for options in [&[][..], &[("fragments", "off"), ("dedupe", "ranges")], &[("metabox", "16K")]] {
+    for (codec, options) in [
+        ("lz4hc:3", &[][..]),
+        ("lz4hc:3", &[("fragments", "off"), ("dedupe", "ranges")]),
+        ("lz4hc:3", &[("metabox", "16K")]),
+        ("zstd:3+lz4", &[("interlaced", "on")]),
+    ] {
         let image = |jobs| {
-            let wish = Wish { codec: "lz4hc:3", block_len: 16 << 10, options, jobs };
+            let wish = Wish { codec, block_len: 16 << 10, options, jobs };
             std::fs::read(erofs(&tree, &contents, wish, folder.path(), &format!("jobs{jobs}"))).unwrap()
         };
         let first = image(1);
         assert!([2, 16].iter().all(|&jobs| image(jobs) == first), "{options:?}");
+    }
+}
+
+#[test]
+fn codecs_and_features_are_announced_only_if_a_file_uses_them() {
+    let mut contents = Held::default();
+    let mut builder = TreeBuilder::new(Meta::default());
+    for (name, bytes) in [("noise", Random::new(8).noise(100_000)), ("text", Random::new(8).text(100_000))] {
+        let kind = NodeKind::File { len: bytes.len() as u64, content: contents.push(bytes) };
+        let path = ImagePath::parse(name.as_bytes()).unwrap();
+        builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
+    }
+    let tree = builder.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, rules, codecs, kernel) in [
+        ("zstd:3", &[("rule", "text=none")][..], "[]", "5.4"),
+        ("zstd:3", &[("rule", "text=lz4@4K")], "[\"lz4\"]", "5.4"),
+        ("lz4", &[("rule", "other=lzma")], "[\"lz4\"]", "5.13"),
+        ("lz4", &[("rule", "text=lzma")], "[\"lzma\"]", "5.16"),
+        ("lz4", &[("rule", "noise=lzma")], "[\"lz4\"]", "5.13"),
+    ] {
+        let options = &[&[("fragments", "off"), ("inline-tails", "off"), ("holes", "off")], rules].concat();
+        let wish = Wish { codec, block_len: 64 << 10, options, ..Wish::default() };
+        let image = erofs(&tree, &contents, wish, folder.path(), "used");
+        let facts = packfs::open(&image).unwrap().volume().facts().unwrap();
+        let what = format!("{codec} {rules:?}");
+        assert!(format!("{:?}", facts.get("codec")).contains(codecs), "{what}: {:?}", facts.get("codec"));
+        let minimum = format!("{:?}", facts.get("minimum_kernel"));
+        assert!(minimum.contains(&format!("\"{kernel} (")), "{what}: {minimum}");
     }
 }
 
