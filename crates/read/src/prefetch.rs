@@ -32,6 +32,8 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Task>,
+    /// Threads that sleep: only they need to be woken.
+    asleep: usize,
     closed: bool,
 }
 
@@ -55,7 +57,9 @@ impl Shared {
             if let Some(task) = queue.waiting.pop_front() {
                 return Some(task);
             }
+            queue.asleep += 1;
             queue = self.added.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.asleep -= 1;
         }
     }
 }
@@ -92,8 +96,11 @@ impl Prefetch {
         if queue.waiting.len() > WAITING_MAX {
             queue.waiting.pop_front();
         }
+        let is_awaited = queue.asleep > 0;
         drop(queue);
-        self.shared.added.notify_one();
+        if is_awaited {
+            self.shared.added.notify_one();
+        }
         self.start();
     }
 

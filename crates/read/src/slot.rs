@@ -36,6 +36,8 @@ struct State {
     busy: bool,
     /// Attempts so far.
     attempt: u64,
+    /// How many wait for the one under way. Mostly nobody does, and waking nobody costs a system call all the same.
+    waiting: usize,
     /// What was wanted in the last attempt, and why it was not had.
     failed: Option<(u64, BlockRef, Error)>,
 }
@@ -63,6 +65,15 @@ impl Slot {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets those go on who wait, if there are any.
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let is_awaited = state.waiting > 0;
+        drop(state);
+        if is_awaited {
+            self.changed.notify_all();
+        }
     }
 
     pub(crate) fn place(&self) -> &Place {
@@ -98,9 +109,11 @@ impl Slot {
     ) -> Result<Option<Arc<Decoded>>> {
         let start = Instant::now();
         let mut state = self.lock();
+        state.waiting += 1;
         while state.busy && state.attempt == attempt {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.waiting -= 1;
         tally.waited(start);
         match &state.failed {
             Some((failed, block, error)) if *failed == attempt && block == wanted => Err(error.clone()),
@@ -179,8 +192,7 @@ impl<'a> Attempt<'a> {
             Ok(decoded) => (state.decoded, state.failed) = (Some(Arc::clone(decoded)), None),
             Err(error) => state.failed = Some((state.attempt, *wanted, error.clone())),
         }
-        drop(state);
-        self.slot.changed.notify_all();
+        self.slot.wake(state);
         outcome
     }
 }
@@ -188,8 +200,54 @@ impl<'a> Attempt<'a> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.slot.lock().busy = false;
-            self.slot.changed.notify_all();
+            let mut state = self.slot.lock();
+            state.busy = false;
+            self.slot.wake(state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block() -> BlockRef {
+        BlockRef { decoded_len: 0, ..BlockRef::stored(0, 0) }
+    }
+
+    /// Blocks until so many wait for `slot`.
+    fn until_waiting(slot: &Slot, count: usize) {
+        while slot.lock().waiting < count {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn all_who_wait_hear_of_the_outcome_and_are_counted_no_more() {
+        let (slot, tally) = (Slot::new(Place::of(&block())), Tally::default());
+        let Answer::Ours(attempt) = slot.ask(&block()).unwrap() else { panic!("nobody is at it") };
+        let Answer::Busy(number) = slot.ask(&block()).unwrap() else { panic!("somebody is at it") };
+        std::thread::scope(|scope| {
+            let waiting: Vec<_> =
+                (0..3).map(|_| scope.spawn(|| slot.wait(&block(), number, &tally).is_err())).collect();
+            until_waiting(&slot, 3);
+            assert!(attempt.finish(&block(), Err(Error::failed("damaged"))).is_err());
+            assert!(waiting.into_iter().all(|thread| thread.join().unwrap()));
+        });
+        assert_eq!(slot.lock().waiting, 0);
+    }
+
+    #[test]
+    fn an_attempt_given_up_lets_others_try() {
+        let (slot, tally) = (Slot::new(Place::of(&block())), Tally::default());
+        let Answer::Ours(attempt) = slot.ask(&block()).unwrap() else { panic!("nobody is at it") };
+        let Answer::Busy(number) = slot.ask(&block()).unwrap() else { panic!("somebody is at it") };
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| slot.wait(&block(), number, &tally).unwrap().is_none());
+            until_waiting(&slot, 1);
+            drop(attempt);
+            assert!(waiting.join().unwrap());
+        });
+        assert!(matches!(slot.ask(&block()), Ok(Answer::Ours(_))));
     }
 }
