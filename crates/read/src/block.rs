@@ -15,6 +15,9 @@ pub(crate) const BLOCKS_AT_ONCE: usize = 64;
 /// proves shorter is known whole.
 const PREFIX_LEN_MIN: usize = 128 << 10;
 
+/// Beginnings of blocks are decoded in multiples of this.
+const PREFIX_STEP: u32 = 4096;
+
 /// Where and how a block is stored: what tells blocks apart, however much is wanted of them decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
@@ -47,6 +50,11 @@ impl Deref for Decoded {
 }
 
 impl Decoded {
+    /// The memory that it takes, in bytes.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Bytes that are stored as they are, whatever block they belong to.
     pub(crate) fn of_stored(bytes: Buffer) -> Self {
         Decoded { bytes, whole: true }
@@ -183,9 +191,21 @@ pub(crate) fn decode_kept(
     stored: &[u8],
     buffers: &Arc<Buffers>,
 ) -> Result<Decoded> {
-    if let Some(decoded) = decode_beyond_prefix(decoders, block, stored, buffers) {
-        return Ok(decoded);
+    match decode_beyond_prefix(decoders, block, stored, buffers) {
+        Some(decoded) => Ok(decoded),
+        None => decode_no_more(decoders, block, stored, buffers),
     }
+}
+
+/// As [`decode_kept`], but of a prefix no more than is wanted.
+///
+/// Errors: as [`decode`].
+pub(crate) fn decode_no_more(
+    decoders: &mut Decoders,
+    block: &BlockRef,
+    stored: &[u8],
+    buffers: &Arc<Buffers>,
+) -> Result<Decoded> {
     let mut bytes = buffers.take(block.decoded_len as usize);
     if block.algorithm.is_none() {
         decode(decoders, block, stored, &mut [])?;
@@ -197,7 +217,17 @@ pub(crate) fn decode_kept(
     bytes.resize(block.decoded_len as usize, 0);
     let len = decode(decoders, block, stored, &mut bytes)?;
     bytes.truncate(len);
-    Ok(Decoded { bytes, whole: block.decodes_to != DecodedLen::Prefix })
+    // A short block must not keep the memory of a long one.
+    Ok(Decoded { bytes: buffers.fitted(bytes), whole: block.decodes_to != DecodedLen::Prefix })
+}
+
+/// The beginning of a block up to byte `end`, if it is worth asking for no more: where the codec decodes a beginning as
+/// fast, byte for byte, as the whole, and enough is left undecoded.
+pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
+    let decoded_len = u32::try_from(end).ok()?.checked_next_multiple_of(PREFIX_STEP)?;
+    let is_fit = block.algorithm == Some(Algorithm::Lz4) && block.decodes_to == DecodedLen::Exactly;
+    let is_worth_it = decoded_len <= block.decoded_len - block.decoded_len / 8;
+    (is_fit && is_worth_it).then_some(BlockRef { decoded_len, decodes_to: DecodedLen::Prefix, ..*block })
 }
 
 /// Takes the bytes of a block that is not encoded for the block.
@@ -230,14 +260,7 @@ fn decode_beyond_prefix(
     }
     let whole = len < PREFIX_LEN_MIN;
     bytes.truncate(len);
-    if len > PREFIX_LEN_MIN / 2 {
-        return Some(Decoded { bytes, whole });
-    }
-    // A short block must not keep the memory of a long one.
-    let mut fitting = buffers.take(len);
-    fitting.clear();
-    fitting.extend_from_slice(&bytes);
-    Some(Decoded { bytes: fitting, whole })
+    Some(Decoded { bytes: buffers.fitted(bytes), whole })
 }
 
 /// What is left of a block when the zeros in front of it are skipped; padding is shorter than a block of the disk, and

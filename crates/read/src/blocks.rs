@@ -29,6 +29,9 @@ pub(crate) struct Blocks {
 /// A block that is wanted, and where it is kept.
 pub(crate) type WantedBlock = (BlockRef, Arc<Slot>);
 
+/// How a block that is read is decoded.
+type Decode = fn(&mut Decoders, &BlockRef, &[u8], &Arc<Buffers>) -> Result<Decoded>;
+
 /// A block that somebody has the duty to decode.
 struct Due<'a> {
     block: BlockRef,
@@ -63,13 +66,43 @@ impl Blocks {
         wanted: &BlockRef,
         decoders: &mut Decoders,
     ) -> Result<Arc<Decoded>> {
+        self.get_with(slot, wanted, || self.read_one(wanted, decoders))
+    }
+
+    /// At least `prefix` of a block, and no more unless that is there.
+    pub(crate) fn get_no_more(
+        &self,
+        slot: &Slot,
+        prefix: &BlockRef,
+        decoders: &mut Decoders,
+    ) -> Result<Arc<Decoded>> {
+        self.get_with(slot, prefix, || self.read_with(prefix, decoders, block::decode_no_more))
+    }
+
+    /// At least `prefix` of a block; all of it if it has to be decoded.
+    pub(crate) fn get_whole_for(
+        &self,
+        slot: &Slot,
+        prefix: &BlockRef,
+        wanted: &BlockRef,
+        decoders: &mut Decoders,
+    ) -> Result<Arc<Decoded>> {
+        self.get_with(slot, prefix, || self.read_one(wanted, decoders))
+    }
+
+    fn get_with(
+        &self,
+        slot: &Slot,
+        wanted: &BlockRef,
+        mut decode: impl FnMut() -> Result<Decoded>,
+    ) -> Result<Arc<Decoded>> {
         let mut is_hit = true;
         loop {
             let found = match slot.ask(wanted)? {
                 Answer::Decoded(decoded) => Some(decoded),
                 Answer::Ours(attempt) => {
                     is_hit = false;
-                    Some(attempt.finish(wanted, self.read_one(wanted, decoders))?)
+                    Some(self.finish(attempt, wanted, decode())?)
                 }
                 Answer::Busy(attempt) => {
                     is_hit = false;
@@ -176,11 +209,28 @@ impl Blocks {
                 }
                 None => self.read_one(&block, decoders),
             };
-            done(index, attempt.finish(&block, outcome));
+            done(index, self.finish(attempt, &block, outcome));
         }
     }
 
+    /// Hands the outcome of an attempt to all who wait, and counts what it takes in memory.
+    fn finish(
+        &self,
+        attempt: Attempt<'_>,
+        wanted: &BlockRef,
+        outcome: Result<Decoded>,
+    ) -> Result<Arc<Decoded>> {
+        let slot = attempt.slot();
+        let decoded = attempt.finish(wanted, outcome)?;
+        self.cache.settle(slot, decoded.memory_len());
+        Ok(decoded)
+    }
+
     fn read_one(&self, block: &BlockRef, decoders: &mut Decoders) -> Result<Decoded> {
+        self.read_with(block, decoders, block::decode_kept)
+    }
+
+    fn read_with(&self, block: &BlockRef, decoders: &mut Decoders, decode: Decode) -> Result<Decoded> {
         block::check(&*self.image, block)?;
         let mut stored = self.buffers.take(block.stored_len as usize);
         stored.resize(block.stored_len as usize, 0);
@@ -188,7 +238,7 @@ impl Blocks {
         if block.algorithm.is_none() {
             return block::keep_stored(decoders, block, stored);
         }
-        self.counted(block::decode_kept(decoders, block, &stored, &self.buffers), block)
+        self.counted(decode(decoders, block, &stored, &self.buffers), block)
     }
 
     fn counted(&self, outcome: Result<Decoded>, block: &BlockRef) -> Result<Decoded> {

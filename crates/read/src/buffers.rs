@@ -1,14 +1,17 @@
 //! Buffers for blocks, used again: fresh memory costs more to touch than a block costs to decode.
+//!
+//! They come in sizes an eighth apart. Blocks of EROFS decode to any length; few sizes make buffers that come back fit again,
+//! and leave no gaps in the memory that the system's allocator manages.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Idle buffers kept for the next block.
-const IDLE_MAX: usize = 32;
+const IDLE_MAX: usize = 64;
 /// Bytes that idle buffers may hold together.
 const IDLE_LEN_MAX: usize = 8 << 20;
-/// A buffer is used again if no more than this is wasted, or no more than half of it.
-const WASTE_LEN: usize = 4096;
+/// Sizes are multiples of this, so that tiny ones do not differ by a few bytes.
+const SIZE_STEP_MIN: usize = 64;
 
 /// Buffers that wait to be used again.
 #[derive(Default)]
@@ -25,18 +28,35 @@ impl Buffers {
     /// A buffer with room for `len` bytes but little more, with whatever is left in it. A small block that is kept must
     /// not keep the memory of a large one.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Buffer {
-        let len_max = len.saturating_mul(2).saturating_add(WASTE_LEN);
+        let size = size(len);
         let mut idle = self.lock();
-        let fitting = idle.buffers.iter().rposition(|bytes| (len..=len_max).contains(&bytes.capacity()));
-        let found = fitting.map(|index| idle.buffers.swap_remove(index));
+        let fitting = idle.buffers.iter().rposition(|bytes| (len..=size).contains(&bytes.capacity()));
+        let found = fitting.map(|index| idle.buffers.remove(index));
         idle.len -= found.as_ref().map_or(0, Vec::capacity);
         drop(idle);
-        Buffer { bytes: found.unwrap_or_else(|| Vec::with_capacity(len)), home: Arc::clone(self) }
+        Buffer { bytes: found.unwrap_or_else(|| Vec::with_capacity(size)), home: Arc::clone(self) }
+    }
+
+    /// A buffer that holds these bytes, and little room beside.
+    pub(crate) fn fitted(self: &Arc<Self>, bytes: Buffer) -> Buffer {
+        if bytes.capacity() <= size(bytes.len()).saturating_mul(2) {
+            return bytes;
+        }
+        let mut fitting = self.take(bytes.len());
+        fitting.clear();
+        fitting.extend_from_slice(&bytes);
+        fitting
     }
 
     fn lock(&self) -> MutexGuard<'_, Idle> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The size of buffers for `len` bytes: at most an eighth longer, or a step.
+fn size(len: usize) -> usize {
+    let step = (len.checked_next_power_of_two().unwrap_or(len) / 16).max(SIZE_STEP_MIN);
+    len.checked_next_multiple_of(step).unwrap_or(len)
 }
 
 /// Bytes that go back where they came from when nobody needs them.
@@ -93,9 +113,32 @@ mod tests {
         let place = large.bytes.as_ptr();
         drop(large);
         let small = buffers.take(100);
-        assert!(small.bytes.capacity() < 8192, "{}", small.bytes.capacity());
+        assert!(small.bytes.capacity() < 200, "{}", small.bytes.capacity());
         let again = buffers.take((1 << 20) - 5);
         assert_eq!(again.bytes.as_ptr(), place);
+    }
+
+    #[test]
+    fn sizes_are_few_and_waste_an_eighth_at_most() {
+        let sizes: std::collections::BTreeSet<_> = (1..=1 << 20).step_by(7).map(size).collect();
+        assert!(sizes.len() <= 120, "{}", sizes.len());
+        for len in [1, 64, 65, 1000, 4096, 4097, 70_000, 131_073, 1 << 20, (1 << 20) + 1] {
+            let waste_max = (len / 8).max(SIZE_STEP_MIN);
+            assert!((len..=len + waste_max).contains(&size(len)), "{len}: {}", size(len));
+        }
+        assert_eq!((size(0), size(usize::MAX)), (0, usize::MAX));
+    }
+
+    #[test]
+    fn few_bytes_leave_a_large_buffer() {
+        let buffers = Arc::new(Buffers::default());
+        let mut large = buffers.take(1 << 20);
+        large.extend_from_slice(b"few");
+        let fitting = buffers.fitted(large);
+        assert!(fitting.capacity() <= SIZE_STEP_MIN);
+        assert_eq!(fitting[..], *b"few");
+        let place = fitting.as_ptr();
+        assert_eq!(buffers.fitted(fitting).as_ptr(), place);
     }
 
     #[test]

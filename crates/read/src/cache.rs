@@ -48,6 +48,8 @@ struct Kept {
     used: u64,
     /// What it costs, in bytes.
     cost: u64,
+    /// Whether that is what its memory takes; otherwise it is what is expected of it.
+    is_settled: bool,
 }
 
 impl BlockCache {
@@ -88,22 +90,44 @@ impl BlockCache {
         let (slot, grown) = match slots.get_mut(&place) {
             Some(kept) => {
                 by_use.remove(&std::mem::replace(&mut kept.used, used));
-                let grown = cost.saturating_sub(kept.cost);
+                let grown = if kept.is_settled { 0 } else { cost.saturating_sub(kept.cost) };
                 kept.cost += grown;
                 (Arc::clone(&kept.slot), grown)
             }
             None => {
                 let slot = Arc::new(Slot::new(place));
-                slots.insert(place, Kept { slot: Arc::clone(&slot), used, cost });
+                slots.insert(place, Kept { slot: Arc::clone(&slot), used, cost, is_settled: false });
                 (slot, cost)
             }
         };
+        // While the shard is locked: whoever drops the block must find it counted.
+        self.len.fetch_add(grown, Ordering::Relaxed);
         drop(shard);
         if grown > 0 {
-            self.len.fetch_add(grown, Ordering::Relaxed);
             self.make_room(used);
         }
         slot
+    }
+
+    /// Says what the decoded block of a slot takes in memory, which may be more or less than was expected: beginnings of
+    /// blocks are longer than asked for, buffers longer than what is in them.
+    pub(crate) fn settle(&self, slot: &Slot, memory_len: usize) {
+        let mut shard = self.lock_of(slot.place());
+        let kept = shard.slots.get_mut(slot.place());
+        // A slot that is not kept here, or not any more, is for its owner to count.
+        let Some(kept) = kept.filter(|kept| std::ptr::eq(&*kept.slot, slot)) else { return };
+        let before = std::mem::replace(&mut kept.cost, memory_len as u64 + SLOT_LEN);
+        kept.is_settled = true;
+        let (cost, used) = (kept.cost, kept.used);
+        if cost > before {
+            self.len.fetch_add(cost - before, Ordering::Relaxed);
+        } else {
+            self.len.fetch_sub(before - cost, Ordering::Relaxed);
+        }
+        drop(shard);
+        if cost > before {
+            self.make_room(used);
+        }
     }
 
     /// Says that `len` of the `total` bytes of a block were used and will hardly be needed again. When all were, the block is dropped
@@ -185,6 +209,29 @@ mod tests {
             tiny.slot(&block(index, 0));
         }
         assert_eq!(kept(&tiny), 100);
+    }
+
+    #[test]
+    fn a_block_costs_what_it_takes_in_memory() {
+        let cache = of_len(10 * (1000 + SLOT_LEN));
+        let slots: Vec<_> = (0..10).map(|index| cache.slot(&block(index << 17, 1000))).collect();
+        assert_eq!(kept(&cache), 10);
+        // Half as long: there is room for more.
+        slots.iter().for_each(|slot| cache.settle(slot, 500));
+        for index in 10..13 {
+            cache.slot(&block(index << 17, 1000));
+        }
+        assert_eq!(kept(&cache), 13);
+        // More is wanted of it, but what is there is what counts.
+        cache.slot(&block(9 << 17, 1 << 20));
+        assert_eq!(kept(&cache), 13);
+        // Longer: the oldest make room, and one that is gone already counts for nothing.
+        cache.settle(&slots[9], 5000);
+        let left = kept(&cache);
+        assert!(left < 13, "{left}");
+        cache.settle(&slots[0], 1 << 20);
+        assert_eq!(kept(&cache), left);
+        assert!(cache.len.load(Ordering::Relaxed) <= cache.len_max());
     }
 
     #[test]

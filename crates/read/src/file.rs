@@ -5,6 +5,7 @@ use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
 use crate::sequence::Sequence;
 use crate::slot::Slot;
+use packfs_codec::Decoders;
 use packfs_core::{
     BlockRef, ContentId, ContentReader, Contents, Error, Extent, ExtentFrom, InodeId, InodeKind, Result,
 };
@@ -19,14 +20,43 @@ const DECODED_LEN_AT_ONCE: u64 = 2 << 20;
 /// Less than this to be decoded for one read is not worth waking others for.
 const HELP_LEN_MIN: u64 = 256 << 10;
 
-/// A part of a file, and where its block is kept if it has one.
-type Part = (Extent, Option<Arc<Slot>>);
+/// A part of a file.
+struct Part {
+    extent: Extent,
+    /// Where its block is kept, if it has one.
+    slot: Option<Arc<Slot>>,
+    /// Whether nobody has wanted the block before.
+    is_new: bool,
+}
 
-fn wanted_block((extent, slot): &Part) -> Option<WantedBlock> {
-    match (&extent.from, slot) {
-        (ExtentFrom::Block { block, .. }, Some(slot)) => Some((*block, Arc::clone(slot))),
-        _ => None,
+impl Part {
+    fn wanted_block(&self) -> Option<WantedBlock> {
+        match (&self.extent.from, &self.slot) {
+            (ExtentFrom::Block { block, .. }, Some(slot)) => Some((*block, Arc::clone(slot))),
+            _ => None,
+        }
     }
+
+    /// The beginning of its block that is enough for it, if that is worth asking for.
+    fn prefix(&self) -> Option<BlockRef> {
+        match &self.extent.from {
+            ExtentFrom::Block { block, start } => {
+                block::prefix(block, u64::from(*start).saturating_add(self.extent.len))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How one reads, as far as it shows what is worth doing for him.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manner {
+    /// What is to be decoded ahead by others, who also help; `None`: nobody else does anything.
+    ahead: Option<Range<u64>>,
+    /// Has jumped: wants little of each block.
+    jumps: bool,
+    /// Goes through the file, and does not come back to a block that is behind.
+    is_in_order: bool,
 }
 
 impl ReadEngine {
@@ -46,17 +76,10 @@ impl ReadEngine {
         }
     }
 
-    /// Fills `buf` from `offset` of a file; the file is at least that long. With `ahead`, other threads help, and decode
-    /// that range of the file, too.
-    pub(crate) fn fill(
-        &self,
-        id: InodeId,
-        offset: u64,
-        buf: &mut [u8],
-        ahead: Option<Range<u64>>,
-    ) -> Result<()> {
-        let others_help = ahead.is_some() && self.prefetch.is_on();
-        let mut ahead = ahead.unwrap_or_default();
+    /// Fills `buf` from `offset` of a file; the file is at least that long.
+    pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8], manner: Manner) -> Result<()> {
+        let others_help = manner.ahead.is_some() && self.prefetch.is_on();
+        let mut ahead = manner.ahead.unwrap_or_default();
         let end = offset.saturating_add(buf.len() as u64);
         let mut filled = 0;
         while filled < buf.len() {
@@ -68,7 +91,9 @@ impl ReadEngine {
                 new.iter().for_each(|block| self.read_neighbours_ahead(id, block));
             }
             let before = filled;
-            for ((extent, _), outcome) in parts.iter().zip(self.decoded(&parts, others_help)) {
+            for (Part { extent, slot, .. }, outcome) in
+                parts.iter().zip(self.decoded(&parts, others_help, manner.jumps))
+            {
                 let len = usize::try_from(extent.len).ok();
                 let part = len.and_then(|len| buf.get_mut(filled..)?.get_mut(..len));
                 let Some(part) = part.filter(|_| extent.offset == offset + filled as u64) else {
@@ -79,7 +104,11 @@ impl ReadEngine {
                     (ExtentFrom::Hole, _) => part.fill(0),
                     (ExtentFrom::Stored(at), _) => self.blocks.read_image(*at, part)?,
                     (ExtentFrom::Block { block, start }, Some(decoded)) => {
-                        part.copy_from_slice(block::slice(block, &decoded?, *start, extent.len)?);
+                        let decoded = decoded?;
+                        part.copy_from_slice(block::slice(block, &decoded, *start, extent.len)?);
+                        if let Some(slot) = slot.as_ref().filter(|_| manner.is_in_order) {
+                            self.blocks.cache.use_up(slot, extent.len, decoded.len() as u64);
+                        }
                     }
                     (ExtentFrom::Block { .. }, None) => {
                         return Err(Error::failed("internal: a block that nobody decoded"));
@@ -98,10 +127,12 @@ impl ReadEngine {
         let (mut parts, mut new) = (Vec::new(), Vec::new());
         let mut decoded_len = 0;
         self.volume.extents(id, range, &mut |extent| {
+            let mut is_new = false;
             let slot = match &extent.from {
                 ExtentFrom::Block { block, .. } => {
                     let slot = self.blocks.cache.slot(block);
-                    if slot.want(&self.blocks.tally) {
+                    is_new = slot.want(&self.blocks.tally);
+                    if is_new {
                         new.push(*block);
                     }
                     decoded_len += u64::from(block.decoded_len);
@@ -109,7 +140,7 @@ impl ReadEngine {
                 }
                 _ => None,
             };
-            parts.push((extent, slot));
+            parts.push(Part { extent, slot, is_new });
             let is_enough = parts.len() >= BLOCKS_AT_ONCE || decoded_len >= DECODED_LEN_AT_ONCE;
             if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -121,11 +152,15 @@ impl ReadEngine {
         &'a self,
         parts: &'a [Part],
         others_help: bool,
+        jumps: bool,
     ) -> impl Iterator<Item = Option<Result<Arc<Decoded>>>> + 'a {
-        let wanted: Vec<WantedBlock> = parts.iter().filter_map(wanted_block).collect();
+        let wanted: Vec<WantedBlock> = parts.iter().filter_map(Part::wanted_block).collect();
         let many = wanted.len() > 1 && others_help && self.are_worth_help(&wanted);
+        // The second of two blocks that a small read straddles is hardly wanted at all: not worth merging reads for.
+        let by_beginnings = jumps && wanted.len() <= 2 && parts.iter().any(|part| part.prefix().is_some());
         let mut at_once = match wanted.len() {
             0 | 1 => Vec::new(),
+            _ if by_beginnings => Vec::new(),
             _ if many => {
                 self.decode_by_others(&wanted[1..]);
                 Vec::new()
@@ -134,9 +169,15 @@ impl ReadEngine {
         }
         .into_iter();
         parts.iter().map(move |part| {
-            let (block, slot) = wanted_block(part)?;
-            let one = || self.blocks.decoders.with(|decoders| self.blocks.get(&slot, &block, decoders));
-            Some(at_once.next().unwrap_or_else(one))
+            let (block, slot) = part.wanted_block()?;
+            let prefix = if jumps { part.prefix() } else { None };
+            let one = |decoders: &mut Decoders| match &prefix {
+                Some(prefix) if part.is_new => self.blocks.get_no_more(&slot, prefix, decoders),
+                // Who comes back to a block will come again.
+                Some(prefix) => self.blocks.get_whole_for(&slot, prefix, &block, decoders),
+                None => self.blocks.get(&slot, &block, decoders),
+            };
+            Some(at_once.next().unwrap_or_else(|| self.blocks.decoders.with(one)))
         })
     }
 
@@ -197,8 +238,8 @@ impl FileReader {
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let len = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
         if len > 0 {
-            let ahead = self.sequence().read(offset, len as u64, self.len, self.engine.window_max());
-            self.engine.fill(self.id, offset, &mut buf[..len], Some(ahead))?;
+            let manner = self.manner(offset, len as u64);
+            self.engine.fill(self.id, offset, &mut buf[..len], manner)?;
         }
         Ok(len)
     }
@@ -209,6 +250,13 @@ impl FileReader {
     /// Errors: `Corrupt`, `Io`.
     pub fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         self.engine.next_data(self.id, self.len, offset)
+    }
+
+    /// How a read goes together with those before it.
+    fn manner(&self, offset: u64, len: u64) -> Manner {
+        let mut sequence = self.sequence();
+        let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
+        Manner { ahead: Some(ahead), jumps: sequence.jumps(), is_in_order: sequence.is_in_order() }
     }
 
     fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {
@@ -267,7 +315,7 @@ impl ContentReader for EngineReader<'_> {
                 self.len
             )));
         }
-        self.engine.fill(self.id, offset, buf, None)
+        self.engine.fill(self.id, offset, buf, Manner::default())
     }
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {

@@ -12,6 +12,9 @@ const SLACK: u64 = 128 << 10;
 /// A first read of this length, from the start of a file, is taken for the beginning of more.
 const FIRST_LEN_MIN: u64 = 16 << 10;
 
+/// Who has read so much in order will hardly turn back.
+const IN_ORDER_LEN_MIN: u64 = 512 << 10;
+
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
@@ -21,6 +24,10 @@ pub(crate) struct Sequence {
     ahead: u64,
     /// How far ahead of the reader blocks are asked for; 0: it jumps.
     window: u64,
+    /// Whether the last read went neither on from the one before, nor from the start of the file.
+    jumps: bool,
+    /// Bytes read since then.
+    passed: u64,
 }
 
 impl Sequence {
@@ -29,10 +36,12 @@ impl Sequence {
         let end = offset.saturating_add(len);
         let is_first = self.next == 0 && offset == 0;
         let goes_on = offset <= self.next.saturating_add(SLACK) && end.saturating_add(SLACK) >= self.next;
+        self.jumps = !is_first && !goes_on;
+        self.passed = if is_first || self.jumps { len } else { self.passed.saturating_add(len) };
         if is_first {
             self.window = if len >= FIRST_LEN_MIN { WINDOW_MIN } else { 0 };
         } else if !goes_on {
-            *self = Sequence { next: end, ahead: end, window: 0 };
+            *self = Sequence { next: end, ahead: end, window: 0, jumps: true, passed: len };
             return 0..0;
         }
         self.next = self.next.max(end);
@@ -48,6 +57,16 @@ impl Sequence {
         let start = self.ahead;
         self.ahead = self.next.saturating_add(self.window).min(file_len).max(start);
         start..self.ahead
+    }
+
+    /// Whether the reader has just jumped: what it reads then is mostly little, and alone.
+    pub(crate) fn jumps(&self) -> bool {
+        self.jumps
+    }
+
+    /// Whether it has read in order for a while.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.passed >= IN_ORDER_LEN_MIN
     }
 }
 
@@ -89,7 +108,11 @@ mod tests {
         for step in 0..100_u64 {
             let offset = (step * 7_919 + 13) % 10 * (1 << 20) + 5000;
             assert!(sequence.read(offset, 4096, FILE_LEN, MAX).is_empty(), "{sequence:?}");
+            assert!(sequence.jumps() && !sequence.is_in_order(), "{sequence:?}");
         }
+        sequence.read(5 << 20, 4096, FILE_LEN, MAX);
+        sequence.read((5 << 20) + 4096, 4096, FILE_LEN, MAX);
+        assert!(!sequence.jumps(), "{sequence:?}");
     }
 
     #[test]

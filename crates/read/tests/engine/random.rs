@@ -1,7 +1,9 @@
 //! Random access.
 
-use crate::made_up::{FILE, made};
-use packfs_core::{ContentId, Contents, ErrorKind, ExtentFrom, InodeId};
+use crate::made_up::{FILE, Made, MadeUp, made};
+use packfs_codec::{CodecSettings, encoder};
+use packfs_core::codec::Algorithm;
+use packfs_core::{BlockRef, ContentId, Contents, ErrorKind, Extent, ExtentFrom, InodeId};
 use packfs_testkit::Random;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::atomic::Ordering;
@@ -100,4 +102,70 @@ fn a_block_is_decoded_once_however_many_ask() {
         }
     });
     assert!(image.read_len.load(Ordering::Relaxed) <= made.image.len() as u64);
+}
+
+const BLOCK_LEN: usize = 256 << 10;
+
+/// One file in blocks of LZ4.
+fn one_large_file(block_count: usize) -> Made {
+    let mut random = Random::new(3);
+    let mut encoder = encoder(&CodecSettings::Lz4 { acceleration: 1 }).unwrap();
+    let (mut image, mut extents, mut contents) = (Vec::new(), Vec::new(), Vec::new());
+    for index in 0..block_count {
+        let raw = random.text(BLOCK_LEN);
+        let mut stored = vec![0; 2 * BLOCK_LEN];
+        let stored_len = encoder.compress(&raw, &mut stored).unwrap().unwrap();
+        let block = BlockRef {
+            decoded_len: BLOCK_LEN as u32,
+            algorithm: Some(Algorithm::Lz4),
+            ..BlockRef::stored(image.len() as u64, stored_len as u32)
+        };
+        let from = ExtentFrom::Block { block, start: 0 };
+        extents.push(Extent { offset: (index * BLOCK_LEN) as u64, len: BLOCK_LEN as u64, from });
+        image.extend_from_slice(&stored[..stored_len]);
+        contents.extend_from_slice(&raw);
+    }
+    let volume = MadeUp { dirs: vec![Vec::new()], files: vec![extents] };
+    Made { image, volume, contents: vec![contents] }
+}
+
+#[test]
+fn who_jumps_has_no_more_of_a_block_decoded_than_is_wanted_until_it_is_wanted_again() {
+    let made = one_large_file(10);
+    let engine = made.engine(2, 64 << 20);
+    let reader = engine.open_file(InodeId(FILE)).unwrap();
+    let cost_of = |block: usize, at: usize| {
+        let before = engine.counters();
+        let (mut buf, offset) = ([0; 4096], block * BLOCK_LEN + at);
+        assert_eq!(reader.read_at(offset as u64, &mut buf).unwrap(), buf.len());
+        assert!(buf == made.contents[0][offset..][..buf.len()], "block {block}, byte {at}");
+        let after = engine.counters();
+        (after.decodes - before.decodes, after.decoded_bytes - before.decoded_bytes)
+    };
+    assert_eq!(cost_of(5, 8192), (1, 12288), "the beginning");
+    assert_eq!(cost_of(2, 100_000), (1, 106_496), "and another");
+    assert_eq!(cost_of(5, 5000), (0, 0), "what was decoded is there");
+    assert_eq!(cost_of(8, 250_000), (1, BLOCK_LEN as u64), "nearly all is all");
+    assert_eq!(cost_of(5, 100_000), (1, BLOCK_LEN as u64), "all, when more is wanted");
+    assert_eq!(cost_of(2, 90_000), (0, 0));
+    assert_eq!(cost_of(5, 200_000), (0, 0));
+    // Across the border of two blocks.
+    assert_eq!(cost_of(0, BLOCK_LEN - 2000), (2, BLOCK_LEN as u64 + 4096));
+}
+
+#[test]
+fn blocks_behind_one_who_reads_in_order_make_room() {
+    let made = one_large_file(40);
+    let engine = made.engine(1, 64 << 20);
+    let mut buf = vec![0; 64 << 10];
+    let mut reader = engine.open_file(InodeId(FILE)).unwrap();
+    while reader.read(&mut buf).unwrap() > 0 {}
+    assert_eq!(engine.counters().decodes, 40, "each once");
+    let again = engine.open_file(InodeId(FILE)).unwrap();
+    let decodes_of = |block: usize| {
+        let before = engine.counters().decodes;
+        again.read_at((block * BLOCK_LEN) as u64, &mut [0; 10]).unwrap();
+        engine.counters().decodes - before
+    };
+    assert_eq!((decodes_of(39), decodes_of(20)), (0, 1));
 }
