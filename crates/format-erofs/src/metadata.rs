@@ -1,44 +1,86 @@
 //! Bytes of metadata by place: windows of the address space, kept for a while, so that inodes and names that lie together
 //! are read together.
 //!
-//! Owns a bounded cache of windows. Knows no structure; whoever reads says what it reads for messages.
+//! Owns a bounded cache of windows. Whoever goes from one window to the next has several read at once. Knows no structure;
+//! whoever reads says what it reads for messages.
 
 use crate::corruption::{Corruption, Place};
 use crate::reader::Reader;
 use packfs_core::Result;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Bytes of a window.
 const WINDOW_LEN: u64 = 16 << 10;
-/// 256 windows of 16 KiB make 4 MiB.
-const WINDOW_COUNT: u64 = 256;
+/// Most windows that are read at once.
+const RUN_MAX: u64 = 4;
+/// A window so many behind the last one that was read goes on there.
+const SKIP_MAX: u64 = 2;
+/// 64 sets of 4 windows of 16 KiB make 4 MiB.
+const SET_COUNT: u64 = 64;
+const SET_LEN: usize = 4;
 
-type Slot = Option<(u64, Arc<Vec<u8>>)>;
+/// Windows that share a place, each with its number; the one used last stands last.
+type Set = Vec<(u64, Arc<Vec<u8>>)>;
 
-/// Windows by number; each has one slot that it shares with others.
-pub(crate) struct Windows(Vec<Mutex<Slot>>);
+/// Windows by number.
+pub(crate) struct Windows {
+    sets: Vec<Mutex<Set>>,
+    walk: Mutex<Walk>,
+}
+
+/// Where windows were read last.
+#[derive(Default)]
+struct Walk {
+    /// The number behind the last window.
+    next: u64,
+    /// How many were read at once.
+    run: u64,
+}
+
+impl Walk {
+    /// How many windows to read for whoever misses one.
+    fn run_at(&mut self, number: u64) -> u64 {
+        let goes_on = (self.next..=self.next.saturating_add(SKIP_MAX)).contains(&number);
+        self.run = if goes_on { (self.run * 2).clamp(1, RUN_MAX) } else { 1 };
+        self.next = number.saturating_add(self.run);
+        self.run
+    }
+}
 
 impl Default for Windows {
     fn default() -> Self {
-        Windows((0..WINDOW_COUNT).map(|_| Mutex::default()).collect())
+        let sets = (0..SET_COUNT).map(|_| Mutex::default()).collect();
+        Windows { sets, walk: Mutex::default() }
     }
 }
 
 impl Windows {
-    fn slot(&self, number: u64) -> Option<&Mutex<Slot>> {
-        self.0.get((number % WINDOW_COUNT) as usize)
+    fn set(&self, number: u64) -> Option<MutexGuard<'_, Set>> {
+        let set = self.sets.get((number % SET_COUNT) as usize)?;
+        Some(set.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn get(&self, number: u64) -> Option<Arc<Vec<u8>>> {
-        let slot = self.slot(number)?.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.as_ref().filter(|(found, _)| *found == number).map(|(_, bytes)| Arc::clone(bytes))
+        let mut set = self.set(number)?;
+        let index = set.iter().rposition(|(found, _)| *found == number)?;
+        let row = set.remove(index);
+        let bytes = Arc::clone(&row.1);
+        set.push(row);
+        Some(bytes)
     }
 
     fn put(&self, number: u64, bytes: &Arc<Vec<u8>>) {
-        if let Some(slot) = self.slot(number) {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, Arc::clone(bytes)));
+        let Some(mut set) = self.set(number) else { return };
+        set.retain(|(found, _)| *found != number);
+        if set.len() >= SET_LEN {
+            set.remove(0);
         }
+        set.push((number, Arc::clone(bytes)));
+    }
+
+    fn run_at(&self, number: u64) -> u64 {
+        self.walk.lock().unwrap_or_else(PoisonError::into_inner).run_at(number)
     }
 }
 
@@ -50,12 +92,30 @@ impl Reader {
         if let Some(bytes) = self.windows.get(number) {
             return Ok((start, bytes));
         }
-        let mut bytes = vec![0; WINDOW_LEN as usize];
+        let run = match self.windows.run_at(number) {
+            1 => None,
+            // What lies behind the window that is wanted may be damaged, or the metabox, which is for others to hear of.
+            run => self.read_windows(start, run).ok(),
+        };
+        let bytes = match run {
+            Some(bytes) => bytes,
+            None => self.read_windows(start, 1)?,
+        };
+        let mut windows = bytes.chunks(WINDOW_LEN as usize);
+        let first = Arc::new(windows.next().unwrap_or_default().to_vec());
+        self.windows.put(number, &first);
+        for (number, window) in (number + 1..).zip(windows) {
+            self.windows.put(number, &Arc::new(window.to_vec()));
+        }
+        Ok((start, first))
+    }
+
+    /// Up to `count` windows; fewer bytes only where there are no more.
+    fn read_windows(&self, start: u64, count: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; (count * WINDOW_LEN) as usize];
         let len = self.read_space(start, &mut bytes)?;
         bytes.truncate(len);
-        let bytes = Arc::new(bytes);
-        self.windows.put(number, &bytes);
-        Ok((start, bytes))
+        Ok(bytes)
     }
 
     /// Fills `out` from a place of the address space.
