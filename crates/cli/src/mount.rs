@@ -166,7 +166,8 @@ struct Request {
 impl Request {
     fn open(&self) -> Result<Opened> {
         let settings = &self.settings;
-        let options = OpenOptions::new().offset(settings.offset).cache_bytes(settings.cache_bytes());
+        let options =
+            OpenOptions::new().offset(settings.offset).cache_bytes(settings.cache_bytes()).kept_by_readers();
         settings.devices.iter().fold(options, OpenOptions::device).open(&self.image)
     }
 

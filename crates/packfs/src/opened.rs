@@ -91,6 +91,14 @@ impl OpenOptions {
         self
     }
 
+    /// Says that whoever reads keeps what he has read, as the kernel does for a mount: what was read in order is not kept
+    /// here as well.
+    #[must_use]
+    pub fn kept_by_readers(mut self) -> Self {
+        self.read.is_kept_by_readers = true;
+        self
+    }
+
     /// Opens a file or block device.
     ///
     /// Errors: as [`open`].

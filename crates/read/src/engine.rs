@@ -17,6 +17,8 @@ pub struct ReadOptions {
     /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache; 0, or one worker
     /// thread: nothing is decoded ahead.
     pub readahead_bytes: u64,
+    /// Whoever reads keeps what he has read, as a kernel does for a mount: blocks that were gone through in order make room.
+    pub is_kept_by_readers: bool,
     /// What a whole hierarchy may hold.
     pub limits: Limits,
 }
@@ -24,7 +26,13 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         let limits = Limits::default();
-        ReadOptions { jobs: 0, cache_bytes: 32 << 20, readahead_bytes: 2 << 20, limits }
+        ReadOptions {
+            jobs: 0,
+            cache_bytes: 32 << 20,
+            readahead_bytes: 2 << 20,
+            is_kept_by_readers: false,
+            limits,
+        }
     }
 }
 

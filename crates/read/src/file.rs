@@ -55,7 +55,7 @@ pub(crate) struct Manner {
     ahead: Option<Range<u64>>,
     /// Has jumped: wants little of each block.
     jumps: bool,
-    /// Goes through the file, and does not come back to a block that is behind.
+    /// Goes through the file, and does not ask again for a block that is behind.
     is_in_order: bool,
 }
 
@@ -256,7 +256,8 @@ impl FileReader {
     fn manner(&self, offset: u64, len: u64) -> Manner {
         let mut sequence = self.sequence();
         let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
-        Manner { ahead: Some(ahead), jumps: sequence.jumps(), is_in_order: sequence.is_in_order() }
+        let is_in_order = self.engine.options.is_kept_by_readers && sequence.is_in_order();
+        Manner { ahead: Some(ahead), jumps: sequence.jumps(), is_in_order }
     }
 
     fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {

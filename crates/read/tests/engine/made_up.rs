@@ -109,7 +109,14 @@ impl Made {
 
     /// The engine and the image that it reads.
     pub fn counted(&self, jobs: usize, cache_bytes: u64) -> (Arc<ReadEngine>, Arc<MadeUpImage>) {
-        let options = ReadOptions { jobs, cache_bytes, ..ReadOptions::default() };
+        self.counted_with(ReadOptions { jobs, cache_bytes, ..ReadOptions::default() })
+    }
+
+    pub fn engine_with(&self, options: ReadOptions) -> Arc<ReadEngine> {
+        self.counted_with(options).0
+    }
+
+    fn counted_with(&self, options: ReadOptions) -> (Arc<ReadEngine>, Arc<MadeUpImage>) {
         let image = Arc::new(MadeUpImage::new(self.image.clone()));
         let engine =
             ReadEngine::new(Arc::clone(&image) as Arc<dyn Image>, Arc::new(self.volume.volume()), options);

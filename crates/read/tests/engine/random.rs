@@ -4,6 +4,7 @@ use crate::made_up::{FILE, Made, MadeUp, made};
 use packfs_codec::{CodecSettings, encoder};
 use packfs_core::codec::Algorithm;
 use packfs_core::{BlockRef, ContentId, Contents, ErrorKind, Extent, ExtentFrom, InodeId};
+use packfs_read::ReadOptions;
 use packfs_testkit::Random;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::atomic::Ordering;
@@ -154,9 +155,20 @@ fn who_jumps_has_no_more_of_a_block_decoded_than_is_wanted_until_it_is_wanted_ag
 }
 
 #[test]
-fn blocks_behind_one_who_reads_in_order_make_room() {
+fn blocks_behind_one_who_reads_in_order_and_keeps_what_he_reads_make_room() {
+    assert_eq!(decodes_after_reading_in_order(true), (0, 1));
+    assert_eq!(decodes_after_reading_in_order(false), (0, 0));
+}
+
+/// When a file was read in order: how often its last block and one in the middle are decoded again.
+fn decodes_after_reading_in_order(is_kept_by_readers: bool) -> (u64, u64) {
     let made = one_large_file(40);
-    let engine = made.engine(1, 64 << 20);
+    let engine = made.engine_with(ReadOptions {
+        jobs: 1,
+        cache_bytes: 64 << 20,
+        is_kept_by_readers,
+        ..ReadOptions::default()
+    });
     let mut buf = vec![0; 64 << 10];
     let mut reader = engine.open_file(InodeId(FILE)).unwrap();
     while reader.read(&mut buf).unwrap() > 0 {}
@@ -167,5 +179,5 @@ fn blocks_behind_one_who_reads_in_order_make_room() {
         again.read_at((block * BLOCK_LEN) as u64, &mut [0; 10]).unwrap();
         engine.counters().decodes - before
     };
-    assert_eq!((decodes_of(39), decodes_of(20)), (0, 1));
+    (decodes_of(39), decodes_of(20))
 }
