@@ -19,6 +19,7 @@ const READY: &[u8] = b"ready\n";
 pub fn serve(mount: impl FnOnce() -> Result<(FuseMount, Option<Written>)>) -> Outcome {
     // From here on a signal must not end the process before the mount is gone.
     let mut signals = signals()?;
+    packfs::mount::share_heap();
     let (mounted, written) = mount()?;
     let unmounter = mounted.unmounter();
     std::thread::spawn(move || {

@@ -23,3 +23,10 @@ pub use unmount::{Unmounter, unmount};
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Has this process need less memory while it serves: all threads share one heap from now on. glibc gives each thread its
+/// own, and blocks that one thread decodes and another drops leave holes in all of them. For programs that do little else
+/// than to serve a mount, before they start a thread.
+pub fn share_heap() {
+    sys::share_heap();
+}

@@ -1,4 +1,4 @@
-//! The three `ioctl`s that nothing safe wraps. The only unsafe code of this crate.
+//! Three `ioctl`s and a setting of the C library that nothing safe wraps. The only unsafe code of this crate.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io;
@@ -73,3 +73,21 @@ pub(crate) struct LoopConfig {
     pub(crate) lo_init: [u64; 2],
     pub(crate) reserved: [u64; 8],
 }
+
+/// Has all threads share one heap, where the C library would give each its own.
+#[cfg(target_env = "gnu")]
+pub(crate) fn share_heap() {
+    /// `M_ARENA_MAX` of glibc's `malloc.h`.
+    const ARENA_MAX: std::ffi::c_int = -8;
+    unsafe extern "C" {
+        fn mallopt(param: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
+    }
+    // SAFETY: the function takes two numbers and may be called at any time, from any thread.
+    unsafe {
+        mallopt(ARENA_MAX, 1);
+    }
+}
+
+/// Other C libraries have one heap.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn share_heap() {}
