@@ -49,8 +49,10 @@ impl Format {
 /// What is shared between files beyond what a format's tools share without being asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// Nothing.
+    /// Nothing, and every file's end has blocks of its own.
     Plain,
+    /// Nothing; ends of files lie beside their inodes in EROFS.
+    InlineTails,
     /// Tails and small files share clusters of EROFS.
     Fragments,
     /// Equal ranges of different files are stored once.
@@ -62,6 +64,7 @@ impl Sharing {
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "",
+            Self::InlineTails => "inline tails",
             Self::Fragments => "fragments",
             Self::Dedupe => "dedupe",
         }

@@ -20,6 +20,20 @@ pub trait FitEncoder: Send {
     /// # Errors
     /// Memory is short, or a codec failed inside; never because of what the input holds.
     fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError>;
+
+    /// Says whether [`shorten`](FitEncoder::shorten) is likely to be called in this segment: an encoder may then keep what
+    /// it otherwise need not.
+    fn expect_shortening(&mut self, _likely: bool) {}
+
+    /// As `compress_to_fit`, which has taken all of `src` in the call before this one and written `whole`, longer than
+    /// `dst`. An encoder that knows its parse, or finds it in what it wrote, need not search for matches again.
+    ///
+    /// # Errors
+    /// As for `compress_to_fit`.
+    fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        let _ = whole;
+        self.compress_to_fit(src, dst)
+    }
 }
 
 /// What went into an output. Where nothing fits, both are 0; nothing is said about whether it was worth it: data that

@@ -99,6 +99,52 @@ fn clusters_of_all_lengths_round_trip_and_are_well_filled() {
 }
 
 #[test]
+fn a_shortened_output_is_as_good_as_a_new_one() {
+    let mut decoders = Decoders::new();
+    for spec in SPECS {
+        let settings = settings_of(spec);
+        let mut encoder = fit_encoder(&settings).unwrap();
+        let (mut shortened_sum, mut new_sum) = (0, 0);
+        for input in inputs() {
+            for src_len in [300, 5000, 20_000, 70_000] {
+                let src = &input[input.len() - src_len..];
+                encoder.begin_segment();
+                encoder.expect_shortening(true);
+                let mut whole = vec![0; src_len * 2 + 200];
+                let fit = encoder.compress_to_fit(src, &mut whole).unwrap();
+                assert_eq!(fit.consumed, src_len);
+                for room in [7, 40, 300, fit.written / 2, fit.written - 1] {
+                    let room = room.min(fit.written - 1);
+                    let mut dst = vec![0x5A; room + 64];
+                    encoder.begin_segment();
+                    encoder.expect_shortening(true);
+                    assert_eq!(encoder.compress_to_fit(src, &mut whole).unwrap(), fit);
+                    let short = encoder.shorten(src, &whole[..fit.written], &mut dst[..room]).unwrap();
+                    assert!(dst[room..].iter().all(|&byte| byte == 0x5A), "{spec}: wrote out of bounds");
+                    assert!(short.consumed <= src_len && short.written <= room);
+                    assert_eq!(short.consumed == 0, short.written == 0);
+                    if short.written > 0 {
+                        assert_ne!(dst[0], 0, "{spec}: begins like padding");
+                        let mut plain = vec![0; short.consumed];
+                        let algorithm = settings.algorithm();
+                        let decoded = decoders.decompress(algorithm, &dst[..short.written], &mut plain);
+                        assert_eq!(decoded, Ok(short.consumed), "{spec}, {src_len} to {room} bytes");
+                        assert!(plain == src[..short.consumed], "{spec}: other bytes came out");
+                    }
+                    let new = encoder.compress_to_fit(src, &mut dst[..room]).unwrap();
+                    shortened_sum += short.consumed;
+                    new_sum += new.consumed;
+                }
+            }
+        }
+        assert!(
+            shortened_sum * 100 >= new_sum * 98,
+            "{spec}: {shortened_sum} bytes shortened, {new_sum} bytes anew"
+        );
+    }
+}
+
+#[test]
 fn a_fit_is_as_good_as_a_whole_encode_of_what_it_consumed() {
     for spec in SPECS {
         let settings = settings_of(spec);

@@ -121,6 +121,7 @@ fn erofs_cases() -> Vec<Case> {
         .map(|cluster| Case { corpus: Corpus::Releases, ..case(Verb::Pack, Sharing::Dedupe, cluster) });
     [
         &pack(Sharing::Plain)[..],
+        &pack(Sharing::InlineTails),
         &pack(Sharing::Fragments),
         &dedupe,
         &unpack(Sharing::Plain),

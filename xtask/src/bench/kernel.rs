@@ -66,11 +66,14 @@ struct Case {
 const LZ4HC: Codec = Codec { name: "lz4hc", level: Some(12) };
 const ZSTD: Codec = Codec { name: "zstd", level: Some(3) };
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 8] = [
     Case { codec: LZ4HC, cluster_len: 4 << 10, sharing: Sharing::Plain },
+    Case { codec: LZ4HC, cluster_len: 4 << 10, sharing: Sharing::InlineTails },
     Case { codec: LZ4HC, cluster_len: 64 << 10, sharing: Sharing::Plain },
+    Case { codec: LZ4HC, cluster_len: 64 << 10, sharing: Sharing::InlineTails },
     Case { codec: LZ4HC, cluster_len: 64 << 10, sharing: Sharing::Fragments },
     Case { codec: ZSTD, cluster_len: 64 << 10, sharing: Sharing::Plain },
+    Case { codec: ZSTD, cluster_len: 64 << 10, sharing: Sharing::InlineTails },
     Case { codec: ZSTD, cluster_len: 64 << 10, sharing: Sharing::Fragments },
 ];
 
@@ -260,6 +263,7 @@ mod tests {
     fn names_images_by_what_they_are_made_of() {
         let labels = CASES.map(|case| case.label());
         assert_eq!(labels[0], "lz4hc:12 4K");
-        assert_eq!(labels[4], "zstd:3 64K fragments");
+        assert_eq!(labels[1], "lz4hc:12 4K inline tails");
+        assert_eq!(labels[7], "zstd:3 64K fragments");
     }
 }

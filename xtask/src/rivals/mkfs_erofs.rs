@@ -37,6 +37,7 @@ impl Rival for MkfsErofs {
         let mut rest: Vec<&dyn AsRef<_>> = vec![&codec, &cluster, &workers, &"--quiet"];
         match sharing {
             Sharing::Plain => {}
+            Sharing::InlineTails => rest.push(&"-Eztailpacking"),
             Sharing::Fragments => rest.push(&"-Efragments"),
             Sharing::Dedupe => rest.push(&"-Ededupe"),
         }

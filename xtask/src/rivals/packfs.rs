@@ -86,8 +86,13 @@ impl Rival for Packfs {
 fn sharing_options(format: Format, sharing: Sharing) -> &'static [&'static dyn AsRef<std::ffi::OsStr>] {
     match (format, sharing) {
         (Format::Squashfs, _) => &[],
-        (Format::Erofs, Sharing::Plain) => &[&"--option", &"fragments=off"],
+        (Format::Erofs, Sharing::Plain) => &[&"--option", &"fragments=off", &"--option", &"inline-tails=off"],
+        (Format::Erofs, Sharing::InlineTails) => {
+            &[&"--option", &"fragments=off", &"--option", &"inline-tails=on"]
+        }
         (Format::Erofs, Sharing::Fragments) => &[&"--option", &"fragments=tails"],
-        (Format::Erofs, Sharing::Dedupe) => &[&"--option", &"fragments=off", &"--option", &"dedupe=ranges"],
+        (Format::Erofs, Sharing::Dedupe) => {
+            &[&"--option", &"fragments=off", &"--option", &"inline-tails=off", &"--option", &"dedupe=ranges"]
+        }
     }
 }

@@ -73,6 +73,14 @@ impl FitEncoder for High {
             Effort::High(encoder) => encoder.compress_to_fit(src, dst),
         })
     }
+
+    fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        let _ = whole;
+        Ok(match &mut self.0 {
+            Effort::Low { state, level } => state.compress_to_fit(src, dst, *level),
+            Effort::High(encoder) => encoder.shorten(src, dst),
+        })
+    }
 }
 
 /// Decodes raw blocks. The format does not say whether a bad block is damaged or too long.

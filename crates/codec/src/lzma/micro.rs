@@ -15,17 +15,51 @@ use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
 /// The shortest destination that the encoder takes: properties and the five bytes of an empty stream.
 const DST_LEN_MIN: usize = 6;
 
+/// The dictionary is at most so many times as long as the output. Few outputs hold more input, and fewer repeat what is so
+/// far back; but the encoder clears tables as long as the dictionary for each of them, and keeps twelve times its length.
+const DICT_FACTOR: usize = 4;
+
 /// Encodes MicroLZMA blocks.
 pub(crate) struct Micro {
     stream: Stream,
     parameters: Option<Parameters>,
     dict_len: u32,
+    shortener: Shortener,
+}
+
+/// Takes a block apart again, as far as it fits into less room.
+struct Shortener {
+    state: State,
+    plain: Vec<u8>,
+    stream: Vec<u8>,
+}
+
+impl Shortener {
+    /// Shortens `whole`, a block that decodes to `plain_len` bytes. A range coder writes from front to back and knows
+    /// nothing of what follows: so any symbol can become the last one if the stream is ended behind it.
+    fn shorten(&mut self, whole: &[u8], plain_len: usize, dst: &mut [u8]) -> Option<Fit> {
+        let (&properties, stream) = whole.split_first()?;
+        self.state.reset(Properties::new(!properties)?);
+        let mut rc = RangeDecoder::without_zero(&stream[..stream.len().min(dst.len() - 1)]).ok()?;
+        self.plain.resize(plain_len, 0);
+        let mut window =
+            Window { dst: &mut self.plain, len: 0, limit: plain_len, dict_len: usize::MAX, cut: false };
+        self.state.decode_within(&mut rc, &mut window).ok()?;
+        let consumed = window.len;
+        rc.ended_here(&mut self.stream)?;
+        let written = 1 + self.stream.len();
+        dst[0] = properties;
+        dst[1..written].copy_from_slice(&self.stream);
+        (consumed > 0).then_some(Fit { consumed, written })
+    }
 }
 
 impl Micro {
     /// `preset` is 0 to 9, `dict_len` at least [`LZMA_DICT_LEN_MIN`].
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Micro {
-        Micro { stream: Stream::new(), parameters: Parameters::new(preset, extreme, dict_len), dict_len }
+        let shortener = Shortener { state: State::new(), plain: Vec::new(), stream: Vec::new() };
+        let parameters = Parameters::new(preset, extreme, dict_len);
+        Micro { stream: Stream::new(), parameters, dict_len, shortener }
     }
 }
 
@@ -42,14 +76,24 @@ impl FitEncoder for Micro {
             return Ok(Fit::default());
         }
         let parameters = self.parameters.ok_or(encode_error(Outcome::Options))?;
-        let mut parameters =
-            parameters.with_dict_len(dict_len_for(src.len(), LZMA_DICT_LEN_MIN, self.dict_len));
+        let used = src.len().min(dst.len().saturating_mul(DICT_FACTOR));
+        let mut parameters = parameters.with_dict_len(dict_len_for(used, LZMA_DICT_LEN_MIN, self.dict_len));
         self.stream.start_micro_encoder(&mut parameters).map_err(encode_error)?;
         let run = self.stream.run(src, dst);
         match run.outcome {
             Outcome::End if run.src_len == 0 => Ok(Fit::default()),
             Outcome::End => Ok(Fit { consumed: run.src_len, written: run.dst_len }),
             outcome => Err(encode_error(outcome)),
+        }
+    }
+
+    fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        if dst.len() < DST_LEN_MIN {
+            return Ok(Fit::default());
+        }
+        match self.shortener.shorten(whole, src.len(), dst) {
+            Some(fit) => Ok(fit),
+            None => self.compress_to_fit(src, dst),
         }
     }
 }

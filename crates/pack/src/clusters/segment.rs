@@ -77,6 +77,7 @@ pub(super) fn cut<'a>(
 ) -> Result<Rest> {
     // Encoders guess from what they had before: what became of other files must not show.
     encoders.first.begin_segment();
+    encoders.first.expect_shortening(end == End::Inline);
     let room = measures.cluster_len.max(measures.block_len);
     let rooms = if encoders.second.is_some() { 2 } else { 1 };
     if let Some(second) = &mut encoders.second {
@@ -148,7 +149,10 @@ fn fit(encoder: &mut dyn FitEncoder, src: &[u8], dst: &mut [u8]) -> Result<Fit> 
     if dst_len == 0 {
         return Ok(Fit { consumed: 0, written: 0 });
     }
-    let fit = encoder.compress_to_fit(src, dst).map_err(Error::failed)?;
+    checked(encoder.compress_to_fit(src, dst).map_err(Error::failed)?, src_len, dst_len)
+}
+
+fn checked(fit: Fit, src_len: usize, dst_len: usize) -> Result<Fit> {
     if fit.consumed > src_len || fit.written > dst_len || (fit.consumed > 0) != (fit.written > 0) {
         return Err(Error::failed("internal: an encoder says that it did what it cannot have done"));
     }
@@ -262,14 +266,16 @@ impl Stretch<'_> {
     /// The rest compresses to `written` bytes; instead of a short last block, fills those before it, so that what is left can
     /// be inline.
     fn fill_whole_blocks(&mut self, written: usize) -> Result<Option<Rest>> {
-        let Measures { block_len, decoded_len_max, .. } = self.measures;
+        let block_len = self.measures.block_len;
         let rest = &self.input[self.at..];
-        let window = &rest[..rest.len().min(decoded_len_max)];
         let room = written / block_len * block_len;
         let all = self.scratch[..written].to_vec();
         let found = match room {
             0 => Fit { consumed: 0, written: 0 },
-            _ => fit(self.encoder, window, &mut self.scratch[..room])?,
+            _ => {
+                let shorter = self.encoder.shorten(rest, &all, &mut self.scratch[..room]);
+                checked(shorter.map_err(Error::failed)?, rest.len(), room)?
+            }
         };
         if found.consumed < rest.len() && found.consumed > 0 && self.is_gain(&found) {
             self.push_compressed(&found);

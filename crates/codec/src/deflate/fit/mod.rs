@@ -61,8 +61,7 @@ impl RawFit {
     }
 
     /// Takes from `whole`, which encodes `src` and is longer than `dst`, what fits.
-    fn cut(&mut self, src: &[u8], whole_len: usize, dst: &mut [u8]) -> Fit {
-        let whole = &self.whole[..whole_len];
+    fn cut(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Fit {
         let room_bits = dst.len() * 8;
         self.reader.begin();
         let mut last_whole: Option<Block> = None;
@@ -114,7 +113,9 @@ impl FitEncoder for RawFit {
             offered = offered.min(src.len());
             let whole_len = self.encode(&src[..offered])?;
             if whole_len > dst.len() {
-                let fit = self.cut(&src[..offered], whole_len, dst);
+                let whole = std::mem::take(&mut self.whole);
+                let fit = self.cut(&src[..offered], &whole[..whole_len], dst);
+                self.whole = whole;
                 self.last = Some(fit).filter(|fit| fit.written > 0);
                 break fit;
             }
@@ -125,9 +126,22 @@ impl FitEncoder for RawFit {
             let like = more_than_fits(Fit { consumed: offered, written: whole_len }, dst.len());
             offered = like.clamp(offered + offered / 8, offered.saturating_mul(16));
         };
-        if let Some(first @ 0) = dst.first_mut() {
-            *first = STORED_PADDING_BIT;
-        }
+        begin_with_no_zero(dst);
         Ok(fit)
+    }
+
+    fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        if src.is_empty() || dst.is_empty() {
+            return Ok(Fit::default());
+        }
+        let fit = self.cut(src, whole, dst);
+        begin_with_no_zero(dst);
+        Ok(fit)
+    }
+}
+
+fn begin_with_no_zero(dst: &mut [u8]) {
+    if let Some(first @ 0) = dst.first_mut() {
+        *first = STORED_PADDING_BIT;
     }
 }

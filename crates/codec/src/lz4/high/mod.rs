@@ -61,6 +61,19 @@ impl High {
         self.fill(&src[..src.len().min(SRC_LEN_MAX)], dst, false).unwrap_or_default()
     }
 
+    /// As `compress_to_fit`, which took all of `src` in the call before this one.
+    pub(super) fn shorten(&mut self, src: &[u8], dst: &mut [u8]) -> Fit {
+        // A parse that was decided upon in part no longer knows the ways to the places before.
+        if src.is_empty() || self.parse.chunk_len() != src.len() {
+            return self.compress_to_fit(src, dst);
+        }
+        let Some((end, way_end)) = self.parse.farthest(dst.len()) else { return Fit::default() };
+        let mut out = Emitter::new(dst);
+        let anchor = self.put(src, way_end, &mut out);
+        out.last_literals(&src[anchor..end]);
+        Fit { consumed: end, written: out.len() }
+    }
+
     /// Writes one raw block of as much as fits; with `whole` only if that is all.
     fn fill(&mut self, src: &[u8], dst: &mut [u8], whole: bool) -> Option<Fit> {
         let room = dst.len();

@@ -5,6 +5,7 @@ use super::model::*;
 use super::{Fault, State};
 
 /// A range decoder at a place of its input, between two symbols.
+#[derive(Clone, Copy)]
 pub(crate) struct RangeDecoder<'a> {
     pub(super) src: &'a [u8],
     /// Bytes of `src` that were read.
@@ -46,6 +47,30 @@ impl<'a> RangeDecoder<'a> {
             0 => Ok(Finish::Before),
             _ => Ok(Finish::No),
         }
+    }
+
+    /// The stream that ends here, behind the symbol decoded last: that which was read, less what an encoder would not yet
+    /// have added to it. None if a byte is due that is not there.
+    pub(crate) fn ended_here(mut self, stream: &mut Vec<u8>) -> Option<()> {
+        self.normalise().ok()?;
+        stream.clear();
+        stream.extend_from_slice(&self.src[..self.at]);
+        // Decoders hold the number that the bytes read are, less the lower end of the range; encoders end with that end.
+        let mut rest = self.code;
+        for byte in stream.iter_mut().rev() {
+            let (less, borrows) = byte.overflowing_sub(rest as u8);
+            *byte = less;
+            rest = (rest >> 8) + u32::from(borrows);
+            if rest == 0 {
+                break;
+            }
+        }
+        (rest == 0).then_some(())
+    }
+
+    /// Whether the stream could end here.
+    pub(super) fn may_end(&self) -> bool {
+        self.range >= 1 << 24 || self.at < self.src.len()
     }
 
     /// Whether all input was read.

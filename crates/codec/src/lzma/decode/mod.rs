@@ -96,6 +96,37 @@ impl State {
         }
     }
 
+    /// Decodes as many symbols as a stream within the input can hold; `rc` and the window end behind the last of them. What
+    /// else is known belongs to another place: nothing more can be decoded.
+    pub(crate) fn decode_within(
+        &mut self,
+        rc: &mut RangeDecoder<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<(), Fault> {
+        window.limit = window.limit.min(window.dst.len());
+        if fast::decode::<fast::Native>(self, rc, window)? == fast::Left::Marker {
+            return Err(Fault::Damaged);
+        }
+        let mut sound = (*rc, window.len);
+        while window.len < window.limit {
+            match careful::symbol(self, rc, &window.dst[..window.len]) {
+                Ok(Symbol::Literal(byte)) => {
+                    window.dst[window.len] = byte;
+                    window.len += 1;
+                }
+                Ok(Symbol::Copy(len)) => window.copy(self.reps[0], len)?,
+                Ok(Symbol::Marker) => return Err(Fault::Damaged),
+                Err(Fault::Exhausted) => break,
+                Err(fault) => return Err(fault),
+            }
+            if rc.may_end() {
+                sound = (*rc, window.len);
+            }
+        }
+        (*rc, window.len) = sound;
+        Ok(())
+    }
+
     fn decode_carefully(
         &mut self,
         rc: &mut RangeDecoder<'_>,

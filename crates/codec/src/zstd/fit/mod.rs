@@ -22,8 +22,14 @@ const FIRST_GUESS: usize = 3;
 /// How often the entropy stage runs for one output at most.
 const RUNS_MAX: usize = 6;
 
+/// Shorter inputs are hardly ever shortened.
+const SHORTENED_LEN_MIN: usize = 12 << 10;
+
 /// The last strategy (`ZSTD_dfast`) whose parse is so fast that the entropy stage weighs as much.
 const FAST_STRATEGY_MAX: i32 = 2;
+
+/// With such a parse one part in so many may stay empty.
+const FAST_SHARE: usize = 192;
 
 /// The largest window log that needs no leave of decoders (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
 const WINDOW_LOG_USUAL_MAX: u8 = 27;
@@ -47,6 +53,10 @@ pub(crate) struct FrameFit {
     last: Option<Fit>,
     /// What the costs promised for the last first cut, and how much was written.
     promised: Option<Promise>,
+    /// Whether `shorten` is likely to be called.
+    shortens: bool,
+    /// The length of the input that the parse is of, if it was taken as a whole.
+    parsed_len: Option<usize>,
 }
 
 /// Coded blocks at the beginning of an input.
@@ -87,6 +97,8 @@ impl FrameFit {
             frame: Vec::new(),
             last: None,
             promised: None,
+            shortens: false,
+            parsed_len: None,
         }
     }
 
@@ -143,8 +155,9 @@ impl FrameFit {
 
     /// Looks for the cut that fills `dst`.
     fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        // Little enough to leave empty, and to aim at the middle of.
-        let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { 512 };
+        // Little enough to leave empty, and to aim at the middle of. A fast parse is cheaper than a second run of the entropy
+        // stage.
+        let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { FAST_SHARE };
         let tolerance = 2 + dst.len() / share;
         let aim = dst.len() - tolerance / 2;
         let mut best = Fit::default();
@@ -240,13 +253,17 @@ impl FitEncoder for FrameFit {
     fn begin_segment(&mut self) {
         self.last = None;
         self.promised = None;
+        self.shortens = false;
     }
 
     fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
         if src.is_empty() || dst.is_empty() {
             return Ok(Fit::default());
         }
-        if src.len() <= dst.len().saturating_mul(2)
+        self.parsed_len = None;
+        let is_parsed = self.shortens && src.len() > SHORTENED_LEN_MIN;
+        if !is_parsed
+            && src.len() <= dst.len().saturating_mul(2)
             && let Some(written) = self.whole.compress(src, dst)?
         {
             return Ok(Fit { consumed: src.len(), written });
@@ -275,10 +292,25 @@ impl FitEncoder for FrameFit {
                 return Ok(fit);
             }
             if offered == src.len() {
+                self.parsed_len = Some(offered);
                 return Ok(fit);
             }
             expected = like(fit, dst.len()).clamp(offered, offered.saturating_mul(16));
             offered = more_than(expected);
         }
+    }
+
+    fn expect_shortening(&mut self, likely: bool) {
+        self.shortens = likely;
+    }
+
+    fn shorten(&mut self, src: &[u8], _whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        if self.parsed_len == Some(src.len()) && !dst.is_empty() {
+            let fit = self.fill(src, dst)?;
+            if fit.written > 0 {
+                return Ok(fit);
+            }
+        }
+        self.compress_to_fit(src, dst)
     }
 }
