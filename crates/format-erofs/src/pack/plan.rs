@@ -15,9 +15,10 @@ const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
 /// A cluster that holds this many times its stored length costs little to decode, and one that holds more saves nothing.
 const DECODED_FACTOR: u32 = 16;
 const DECODED_LEN_MIN: u32 = 1 << 20;
-/// Segments of a file that are compressed at the same time.
+/// Segments of a file that are compressed at the same time: long enough for the cluster at their end not to matter, and
+/// short enough for several of them to be held in memory.
 const SEGMENT_LEN_MIN: u64 = 4 << 20;
-const SEGMENT_CLUSTERS: u64 = 32;
+const SEGMENT_CLUSTERS: u64 = 16;
 /// Files up to so many clusters go to the packed inode as a whole.
 const TAIL_CLUSTERS: u64 = 2;
 /// A map of chunks has about this many rows at most; longer files get longer chunks.

@@ -33,7 +33,8 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use stored::CutCluster;
 
-/// Least and most input in flight: read but not yet written.
+/// Least and most input in flight: read but not yet written. What lies in between is a segment for each worker and as much
+/// again for one, so that who is done finds work.
 const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
 
 enum Task {
@@ -86,9 +87,8 @@ pub(crate) fn place(
     let bytes_total = job.plan.files.iter().map(|file| context.len(file.node)).sum();
     job.progress.begin(Stage::Data, job.plan.files.len() as u64, bytes_total);
     let worker_count = job.options.worker_count();
-    let window_len = (2 * cut.segment_len)
-        .saturating_mul(worker_count as u64)
-        .clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
+    let window_len =
+        cut.segment_len.saturating_mul(worker_count as u64 + 1).clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
     let queue = &TaskQueue::new();
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);
