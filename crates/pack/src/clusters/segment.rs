@@ -227,7 +227,8 @@ impl Stretch<'_> {
         if found.consumed == rest.len() {
             let waste = found.written.next_multiple_of(block_len) - found.written;
             match end {
-                End::Packed if waste > block_len / 8 => return Ok(Some(Rest::Packed(self.at))),
+                // Ends of files are alike: beside others they take less than even a nearly full cluster.
+                End::Packed if found.written < cluster_len => return Ok(Some(Rest::Packed(self.at))),
                 End::Inline if found.written <= self.measures.inline_max() => {
                     let bytes = self.scratch[..found.written].to_vec();
                     return Ok(Some(Rest::Inline { start: self.at, bytes, compressed: true }));
