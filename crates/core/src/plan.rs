@@ -41,10 +41,10 @@ pub struct ClusterCut {
     /// Whether plain blocks that start amid a block of the file are rotated, so that each byte stands in its block where it
     /// stands in that of the file (interlaced). Not with `share_ranges` or `byte_aligned`.
     pub interlaced: bool,
-    /// Whether the format can keep uncompressed tails of flat files beside their inodes. Where a file with a recipe of clusters
-    /// turns out to be flat, its tail is then as with [`Tail::Inline`] whatever was asked; else it is [`Tail::Own`], as only
-    /// compressed files have tails in the packed stream.
-    pub inline_flat_tails: bool,
+    /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It is asked where a file with
+    /// a recipe of clusters turns out to be flat: a longer tail has a block of its own, or goes to the packed stream if that
+    /// was asked for and the block would be wasted.
+    pub inline_flat_max: u32,
 }
 
 /// How a file is stored in a format that knows several ways.

@@ -238,8 +238,7 @@ impl Wants {
             && fragments == Fragments::Off
             && index != IndexForm::Extents
             && block_len == BLOCK_LEN_DEFAULT
-            // erofs-utils look for such clusters in the image, not in the metabox.
-            && typed.inline_clusters.unwrap_or(kernel >= kernel::INLINE_CLUSTERS && typed.metabox.is_none());
+            && typed.inline_clusters.unwrap_or(false);
         if fragments != Fragments::Off && typed.inline_clusters == Some(true) {
             let error = Error::usage("inline-tails=on, but tails go to the packed inode");
             return Err(error.hint("fragments=off keeps them beside their inodes"));

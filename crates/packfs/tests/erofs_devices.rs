@@ -41,7 +41,7 @@ fn the_kernel_and_packfs_read_every_layout_from_a_device() {
         ("none", &[("chunks", "4K")]),
         ("none", &[("chunks", "4K"), ("chunk-indexes", "on")]),
         ("lz4hc:3", &[]),
-        ("lz4hc:3", &[("fragments", "off")]),
+        ("lz4hc:3", &[("fragments", "off"), ("inline-tails", "on")]),
         ("lz4hc:3", &[("fragments", "off"), ("index", "compact"), ("inline-tails", "off")]),
         ("lz4hc:3", &[("dedupe", "ranges"), ("index", "full")]),
         ("zstd:3", &[("index", "extents")]),

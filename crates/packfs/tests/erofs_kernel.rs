@@ -50,7 +50,9 @@ fn the_kernel_reads_every_codec_at_every_cluster_size() {
 fn the_kernel_reads_every_option() {
     for options in [
         &[("fragments", "off")][..],
-        &[("fragments", "off"), ("inline-tails", "off")],
+        &[("fragments", "off"), ("inline-tails", "on")],
+        &[("fragments", "off"), ("inline-tails", "on"), ("index", "full")],
+        &[("fragments", "off"), ("inline-tails", "on"), ("48bit", "on")],
         &[("fragments", "off"), ("index", "full")],
         &[("fragments", "off"), ("index", "compact")],
         &[("fragments", "all")],
@@ -196,7 +198,7 @@ fn holes_take_no_room_and_incompressible_twins_are_stored_once() {
     for (codec, options) in [
         ("lz4hc:9", &[][..]),
         ("zstd:3", &[("fragments", "all")]),
-        ("zstd:3", &[("fragments", "off"), ("dedupe", "ranges")]),
+        ("zstd:3", &[("fragments", "off"), ("inline-tails", "on"), ("dedupe", "ranges")]),
         ("none", &[("chunks", "4K")]),
     ] {
         let folder = tempfile::tempdir().unwrap();

@@ -31,8 +31,9 @@ pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "inline-tails",
         values: "on|off",
-        default: "on with fragments=off and no metabox, from Linux 5.17 on",
-        help: "keep the last cluster of a compressed file beside its inode; only with block=4096",
+        default: "off",
+        help: "keep the last cluster of a compressed file beside its inode: smaller, but slower to list; only with block=4096, \
+               fragments=off and Linux 5.17",
     },
     OptionRow {
         name: "dedupe",

@@ -1,7 +1,7 @@
 //! Lays out everything around the data: the superblock in front, all metadata in one zone behind.
 //!
-//! Inodes stand in the order of a breadth-first walk, so that those of one directory are next to each other, and blocks of
-//! directories next to their inodes. First everything gets a place, then it is written from front to back.
+//! All inodes of one directory stand together, and blocks of directories next to their inodes; behind a directory come those
+//! below it, one with everything in it before the next: nearly the order in which trees are walked. First everything gets a place, then it is written from front to back.
 
 use super::features::Features;
 use super::file_map::internal;
@@ -17,7 +17,7 @@ use crate::codec;
 use crate::disk;
 use crate::options::Options;
 use packfs_core::{Error, InlineTails, NodeId, Placed, PlacedFile, Plan, Result, Section, Tree};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// Metadata that starts beyond this block may end beyond what 32 bits tell.
 const NEAR_BLOCKS_MAX: u64 = u32::MAX as u64 - (1 << 26);
@@ -113,13 +113,14 @@ impl Zone {
             metabox_end: None,
             end: 0,
         };
-        let mut dirs = VecDeque::from([NodeId::ROOT]);
+        let mut dirs = vec![NodeId::ROOT];
         zone.place(nodes, NodeId::ROOT, far, features, &mut main, None)?;
         if let Some(inode) = nodes.packed(tree.node_count() + 1, features)? {
             let at = main.place_inode(inode.len() as u64, 0);
             zone.packed = Some((at, inode));
         }
-        while let Some(dir) = dirs.pop_front() {
+        while let Some(dir) = dirs.pop() {
+            let waiting = dirs.len();
             for entry in tree.entries(dir) {
                 // A file with several names stands beside its first.
                 if zone.inode_at[entry.node.index()] != NOWHERE {
@@ -127,9 +128,10 @@ impl Zone {
                 }
                 zone.place(nodes, entry.node, far, features, &mut main, metabox.as_mut())?;
                 if tree.node(entry.node).is_dir() {
-                    dirs.push_back(entry.node);
+                    dirs.push(entry.node);
                 }
             }
+            dirs[waiting..].reverse();
         }
         zone.metabox_end = metabox.map(|metabox| metabox.end());
         zone.end = main.end();

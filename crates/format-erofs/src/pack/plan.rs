@@ -6,9 +6,7 @@ use crate::disk;
 use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options, Order};
 use crate::rules::Storage;
-use packfs_core::{
-    ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree, XattrsId,
-};
+use packfs_core::{ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree};
 
 /// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
 const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
@@ -71,7 +69,7 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
             share_ranges: options.dedupe == Dedupe::Ranges,
             decoded_len_max: decoded_len_max(options),
             share_tails: options.dedupe != Dedupe::Off,
-            inline_flat_tails: true,
+            inline_flat_max: inline_flat_max(options),
             recipes: recipes.rows,
         }),
         block_codec: None,
@@ -98,15 +96,28 @@ fn segment_len(options: &Options) -> u64 {
     (u64::from(longest_cluster(options)) * SEGMENT_CLUSTERS).next_power_of_two().max(SEGMENT_LEN_MIN)
 }
 
+/// Longest tail of a flat file that stands beside its inode. Every tail there is read by whoever lists the tree, as kernels
+/// read inodes by the block, so that one that nearly fills a block is better among the data.
+fn inline_max(options: &Options) -> u32 {
+    options.block_len / 4 * 3
+}
+
+/// The same for files that were to be compressed. Where other tails go to the packed inode, theirs may go there, too.
+fn inline_flat_max(options: &Options) -> u32 {
+    match options.fragments {
+        Fragments::Off => inline_max(options),
+        Fragments::Tails | Fragments::All => options.block_len / 32,
+    }
+}
+
 fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, len: u64) -> Result<FileJob> {
     let rule = (!options.rules.is_empty()).then(|| options.rules.find(&tree.path(id))).flatten();
     let device =
         (!options.device_of.is_empty()).then(|| options.device_of.find(&tree.path(id)).copied()).flatten();
     let block_len = u64::from(options.block_len);
     let inline_len = len % block_len;
-    // A little less than a block, as the beginning of an inode with xattrs may not suit.
-    let room = if tree.node(id).xattrs == XattrsId::NONE { block_len } else { block_len - 32 };
-    let flat_tail = if inline_len > 0 && inline_len <= room { Tail::Inline } else { Tail::Own };
+    let is_inline = inline_len > 0 && inline_len <= u64::from(inline_max(options));
+    let flat_tail = if is_inline { Tail::Inline } else { Tail::Own };
     let (recipe, tail) = match rule.unwrap_or(&options.storage) {
         Storage::Flat => (recipes.flat(len), flat_tail),
         Storage::Chunks { chunk_len } => {

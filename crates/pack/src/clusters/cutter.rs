@@ -118,6 +118,7 @@ impl<'a> Cutter<'a> {
             block_len: self.cut.block_len as usize,
             cluster_len: cluster_len as usize,
             decoded_len_max: self.cut.decoded_len_max as usize,
+            inline_flat_max: self.cut.inline_flat_max as usize,
             byte_aligned: self.cut.byte_aligned,
             interlaced: self.cut.interlaced,
         }

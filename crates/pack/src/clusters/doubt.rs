@@ -39,11 +39,14 @@ impl Doubt {
         self.failed && at < self.try_at && (at < self.look_at || looks_incompressible(block))
     }
 
-    /// The cluster that would start at `at` does not shrink.
-    pub(super) fn fail(&mut self, at: usize) {
+    /// The cluster that would start at `at`, where `rest` starts, does not shrink.
+    pub(super) fn fail(&mut self, at: usize, rest: &[u8]) {
         if self.failed {
             self.stride = (self.stride * 2).min(STRIDE_CLUSTERS * self.cluster_len);
-            self.patience = (self.patience * 2).min(self.cluster_len);
+            // Looks go on at once where they told the truth.
+            if !looks_incompressible(&rest[..rest.len().min(self.block_len)]) {
+                self.patience = (self.patience * 2).min(self.cluster_len);
+            }
         }
         self.failed = true;
         self.try_at = at + self.stride;

@@ -5,8 +5,7 @@ use super::chunks::SeenChunks;
 use super::cutter::{CutPiece, CutSpan, CutTail};
 use super::files::Rows;
 use super::packed::PackedStream;
-use super::segment::INLINE_SPARE;
-use super::shape::{End, Shape, flat_end, piece_len, shape};
+use super::shape::{Shape, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm, rotated};
 use super::{Answer, Job, Task};
@@ -29,6 +28,8 @@ const SPOOL_LEN: usize = 16 << 20;
 const COPY_LEN: usize = 1 << 20;
 /// Spans that wait for what they share: each is looked at whenever something was placed.
 const HELD_MAX: usize = 32;
+/// A flat file's last block may waste this part of the file, before its tail goes to the packed stream.
+const FLAT_WASTE_SHARE: u64 = 64;
 
 pub(super) struct Placer<'a> {
     context: &'a Context<'a>,
@@ -381,18 +382,18 @@ impl<'a> Placer<'a> {
         Ok(TailPlace::Inline(InlineTail { id, stored_len: bytes.len() as u32, compressed }))
     }
 
-    /// Finds the same tail in the packed stream, or puts this one there; tails of files without compressed clusters do not
-    /// belong there.
+    /// Finds the same tail in the packed stream, or puts this one there. A long file that does not shrink is to stay flat, as
+    /// that reads best.
     fn take_tail(&mut self, piece: &Piece, tail: &TailBytes) -> Result<Option<TailPlace>> {
         let file = self.context.plan.files[piece.job as usize];
-        let is_short = tail.bytes.len() < self.cut.block_len as usize;
-        if is_short && !self.rows.is_empty() && self.is_flat_so_far() {
-            return match flat_end(self.cut, file.tail) {
-                End::Inline if tail.bytes.len() + INLINE_SPARE <= self.cut.block_len as usize => {
-                    self.keep_inline(&tail.bytes, false).map(Some)
-                }
-                _ => self.write_short_block(piece, &tail.bytes),
-            };
+        if tail.bytes.len() < self.cut.block_len as usize && !self.rows.is_empty() && self.is_flat_so_far() {
+            if tail.bytes.len() <= self.cut.inline_flat_max as usize {
+                return self.keep_inline(&tail.bytes, false).map(Some);
+            }
+            let wasted = u64::from(self.cut.block_len) - tail.bytes.len() as u64;
+            if wasted <= piece.range.end / FLAT_WASTE_SHARE {
+                return self.write_short_block(piece, &tail.bytes);
+            }
         }
         if self.cut.share_tails
             && let Some(earlier) = self.seen.find(tail)?

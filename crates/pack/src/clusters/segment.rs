@@ -23,6 +23,8 @@ pub(super) struct Measures {
     /// Most stored bytes of a cluster; with `byte_aligned` bytes of input.
     pub cluster_len: usize,
     pub decoded_len_max: usize,
+    /// Longest tail that may stay beside the inode of a flat file.
+    pub inline_flat_max: usize,
     pub byte_aligned: bool,
     pub interlaced: bool,
 }
@@ -92,7 +94,7 @@ pub(super) fn cut<'a>(
     let mut doubt = Doubt::new(measures.block_len, measures.cluster_len);
     // A short stretch would go to the packed stream without a try.
     if end == End::Packed && all_looks_incompressible(input, measures.block_len) {
-        doubt.fail(0);
+        doubt.fail(0, input);
     }
     let stretch = Stretch {
         measures,
@@ -177,7 +179,7 @@ impl Stretch<'_> {
     fn cut(mut self, end: End) -> Result<Rest> {
         while self.at < self.input.len() {
             let rest = match end {
-                End::OwnUnlessFlat if self.rest().len() <= self.measures.inline_max() => {
+                End::OwnUnlessFlat if self.rest().len() <= self.measures.inline_flat_max => {
                     Some(Rest::Plain(self.at))
                 }
                 End::Own | End::OwnUnlessFlat => self.next_cluster(end)?,
@@ -220,7 +222,7 @@ impl Stretch<'_> {
         let window = &rest[..rest.len().min(decoded_len_max)];
         let found = fit(self.encoder, window, &mut self.scratch[..room])?;
         if !self.is_gain(&found) {
-            self.doubt.fail(self.at);
+            self.doubt.fail(self.at, rest);
             self.push_plain();
             return Ok(None);
         }

@@ -65,23 +65,20 @@ pub(super) fn shape(cut: &ClusterCut, job: &FileJob, len: u64) -> Shape {
             Tail::Shared => Shape::Clusters { end: End::Packed },
             // Byte-aligned clusters waste nothing that an inline tail could save, and formats cannot tell them apart.
             Tail::Inline if !cut.byte_aligned => Shape::Clusters { end: End::Inline },
-            Tail::Own if cut.inline_flat_tails && !cut.byte_aligned => {
+            Tail::Own if cut.inline_flat_max > 0 && !cut.byte_aligned => {
                 Shape::Clusters { end: End::OwnUnlessFlat }
             }
             _ => Shape::Clusters { end: End::Own },
         },
-        Some(&Recipe::Flat { sparse_chunk_len }) => {
-            Shape::Flat { sparse_chunk_len, end: flat_end(cut, job.tail) }
-        }
+        Some(&Recipe::Flat { sparse_chunk_len }) => Shape::Flat { sparse_chunk_len, end: flat_end(job.tail) },
         None => Shape::Flat { sparse_chunk_len: None, end: End::Own },
     }
 }
 
 /// What becomes of the short last block of a file that is stored flat.
-pub(super) fn flat_end(cut: &ClusterCut, tail: Tail) -> End {
+fn flat_end(tail: Tail) -> End {
     match tail {
         Tail::Inline => End::Inline,
-        Tail::Shared | Tail::SharedWhole if cut.inline_flat_tails => End::Inline,
         _ => End::Own,
     }
 }
@@ -92,9 +89,8 @@ pub(crate) fn is_compared_as_tail(cut: &ClusterCut, job: &FileJob, len: u64) -> 
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
         Shape::Whole => len <= COMPARED_BLOCKS * block_len,
-        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline | End::OwnUnlessFlat } => {
-            len < block_len
-        }
+        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline } => len < block_len,
+        Shape::Clusters { end: End::OwnUnlessFlat } => len <= u64::from(cut.inline_flat_max),
         _ => false,
     }
 }

@@ -31,7 +31,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
         share_ranges: false,
         decoded_len_max: 8 * CLUSTER_LEN,
         share_tails: true,
-        inline_flat_tails: true,
+        inline_flat_max: BLOCK_LEN / 4 * 3,
     }
 }
 

@@ -66,9 +66,9 @@ fn every_recipe_and_tail_gives_back_every_file() {
     ] as [fn(u64) -> (Tail, u16); 9]
     {
         for holes in [false, true] {
-            for inline_flat_tails in [false, true] {
+            for inline_flat_max in [0, BLOCK_LEN / 4 * 3] {
                 let mut cut = cut.clone();
-                cut.inline_flat_tails = inline_flat_tails;
+                cut.inline_flat_max = inline_flat_max;
                 check(&pack_with(&Fake { holes, ..Fake::new(cut, job) }, &files, 3), &files);
             }
         }
@@ -143,18 +143,22 @@ fn a_packed_stream_may_be_stored_flat() {
 }
 
 #[test]
-fn files_that_do_not_shrink_are_stored_flat_with_every_tail() {
+fn files_that_do_not_shrink_are_stored_flat_unless_their_tails_waste_a_block() {
     let mut random = Random::new(4);
     let lens = [3000, 4096, 20_000, 40_961, 100_000];
     let files = Files::new(lens.iter().map(|&len| random.noise(len)).collect());
     for tail in [|_| (Tail::Own, 0), |_| (Tail::Inline, 0), |_| (Tail::Shared, 0)] as [fn(u64) -> _; 3] {
-        for inline_flat_tails in [false, true] {
+        for inline_flat_max in [0, BLOCK_LEN / 4 * 3] {
             let mut cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
-            cut.inline_flat_tails = inline_flat_tails;
+            cut.inline_flat_max = inline_flat_max;
             let packed = pack_with(&Fake::new(cut, tail), &files, 2);
             check(&packed, &files);
-            for index in 0..lens.len() {
-                assert_eq!(place(&packed, index).form, FileForm::Flat, "{index}");
+            for (index, &len) in lens.iter().enumerate() {
+                let tail_len = len as u32 % BLOCK_LEN;
+                let wastes = tail_len > 0 && (BLOCK_LEN - tail_len) as usize > len / 64;
+                let is_elsewhere = tail(0).0 == Tail::Shared && tail_len > inline_flat_max && wastes;
+                let form = if is_elsewhere { FileForm::Clusters } else { FileForm::Flat };
+                assert_eq!(place(&packed, index).form, form, "{index}");
             }
         }
     }
