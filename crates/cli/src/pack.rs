@@ -3,7 +3,7 @@
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
-use packfs::{Error, MadeAt, Pack, Result};
+use packfs::{Error, MadeAt, Order, Pack, Result};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -60,9 +60,12 @@ pub struct Opts {
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
-    /// Place file contents in this order: PATH PRIORITY a line, from -32768 to 32767, higher ones first; a directory counts for all below it
-    #[arg(long, value_name = "FILE")]
-    order: Option<PathBuf>,
+    /// In which order file contents are placed: small files that share blocks beside those they have most in common with
+    /// (similarity, the default), not moved further than within SIZE bytes of them along the tree, or any distance (all);
+    /// those with the same extension and name (kind); everything as the tree goes (path); or as FILE says: PATH PRIORITY a line,
+    /// from -32768 to 32767, higher ones first; a directory counts for all below it
+    #[arg(long, value_name = "path|kind|similarity[:SIZE|:all]|FILE", value_parser = parse_order)]
+    order: Option<OrderArg>,
 
     /// Go on when something cannot be read: files are stored empty, directories left out; what it was is told at the
     /// end, with exit code 1
@@ -153,14 +156,34 @@ impl Opts {
         if let Some(block_size) = self.block_size {
             packing = packing.block_size(block_size);
         }
-        if let Some(order) = &self.order {
-            packing = packing.order_file(order);
-        }
+        packing = match &self.order {
+            None => packing,
+            Some(OrderArg::By(order)) => packing.order(*order),
+            Some(OrderArg::File(file)) => packing.order_file(file),
+        };
         if let Some(kernel) = &self.kernel {
             packing = packing.option("kernel", kernel);
         }
         Ok(self.options.iter().fold(packing, |packing, (name, value)| packing.option(name, value)))
     }
+}
+
+/// What `--order` may be.
+#[derive(Clone, Debug)]
+enum OrderArg {
+    By(Order),
+    File(PathBuf),
+}
+
+fn parse_order(text: &str) -> Result<OrderArg, String> {
+    Ok(OrderArg::By(match (text, text.strip_prefix("similarity:")) {
+        ("path", _) => Order::Path,
+        ("kind", _) => Order::Kind,
+        ("similarity", _) => Order::Similarity { within: None },
+        (_, Some("all")) => Order::Similarity { within: Some(u64::MAX) },
+        (_, Some(size)) => Order::Similarity { within: Some(text::parse_size(size)?) },
+        _ => return Ok(OrderArg::File(text.into())),
+    }))
 }
 
 fn parse_option(text: &str) -> Result<(String, String), String> {

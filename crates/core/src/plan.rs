@@ -123,9 +123,12 @@ pub struct Plan {
     pub block_codec: Option<CodecSettings>,
     /// How shared blocks are compressed, with [`Cut::FixedInput`]; `None` stores them.
     pub shared_codec: Option<CodecSettings>,
-    /// Every regular file with at least one byte, in the order its data is to be written: those that may only lie in later
-    /// files for data come later.
+    /// Every regular file with at least one byte, as the tree goes. The engine may place them in another order, but those that may
+    /// only lie in later files for data come later.
     pub files: Vec<FileJob>,
+    /// How far small files may be moved away from their neighbours in the tree, in bytes of such files, while it still
+    /// costs little to read them as the tree goes. Readers that keep only a few decoded blocks decode again what they left.
+    pub reorder_len: u64,
     /// Whether files with the same contents share their data.
     pub dedupe: bool,
     /// Whether blocks of zeros become holes.

@@ -70,17 +70,6 @@ pub(crate) enum Prefixes {
     List(Vec<Vec<u8>>),
 }
 
-/// In which order data is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// As the tree goes.
-    Tree,
-    /// As the tree goes, then files that are tails as a whole, those with the same extension and name next to each other.
-    Tails,
-    /// Files with the same extension and name next to each other.
-    Kind,
-}
-
 /// Everything that shapes an image, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
@@ -119,7 +108,6 @@ pub(crate) struct Options {
     pub align: u64,
     pub dot_omitted: bool,
     pub checksum: bool,
-    pub order: Order,
     /// The files that hold the data, if that is not the image.
     pub devices: Vec<DataFile>,
     /// The first of them that a file may lie on, counted from 0.
@@ -297,7 +285,6 @@ impl Wants {
             align: typed.align.unwrap_or(1),
             dot_omitted: typed.dot_omitted.unwrap_or(false),
             checksum: typed.checksum.unwrap_or(true),
-            order: typed.order.unwrap_or(Order::Tails),
             devices,
             device_of,
         })

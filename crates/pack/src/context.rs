@@ -55,6 +55,14 @@ impl Context<'_> {
         }
     }
 
+    /// Whether all of a file goes into blocks that other files share.
+    pub(crate) fn shares_whole(&self, job: &FileJob) -> bool {
+        match &self.plan.cut {
+            Cut::FixedInput { .. } => job.tail != Tail::Own && self.len(job.node) < self.block_len(),
+            Cut::FixedOutput(cut) => crate::clusters::shares_whole(cut, job, self.len(job.node)),
+        }
+    }
+
     /// With [`Cut::FixedInput`]: length of the part of a file that goes into a shared block; 0: none.
     pub(crate) fn shared_tail_len(&self, job: u32) -> u64 {
         let job = self.plan.files[job as usize];

@@ -1,4 +1,4 @@
-//! The pack engine: reads file data, shares what is the same, compresses on all cores and writes in one fixed order.
+//! The pack engine: orders files, reads their data, shares what is the same, compresses on all cores and writes in one fixed order.
 //!
 //! Owns everything between a format's [`packfs_core::Plan`] and its metadata. Invariant: the image depends on the tree,
 //! the plan and the contents alone, never on the number of threads or the order in which they finish. It does not
@@ -13,7 +13,9 @@ mod data;
 mod data_row;
 mod destination;
 mod failures;
+mod order;
 mod output;
+mod parallel;
 mod queue;
 mod report;
 mod seen;
@@ -23,6 +25,7 @@ mod tails;
 mod twins;
 
 pub use destination::temporary_folder;
+pub use order::Order;
 pub use report::PackReport;
 
 use coverage::Coverage;
@@ -47,7 +50,9 @@ pub struct PackOptions {
     pub lossy: bool,
     /// Whether the image is on the disk before it gets its name.
     pub sync: bool,
-    /// One priority a node; higher ones are placed first, equal ones in tree order.
+    /// In which order small files are placed.
+    pub order: Order,
+    /// One priority a node, instead of that order: higher ones are placed first, equal ones as the tree goes.
     pub priorities: Option<Vec<i16>>,
 }
 
@@ -59,6 +64,7 @@ impl Default for PackOptions {
             keep_going: false,
             lossy: false,
             sync: true,
+            order: Order::default(),
             priorities: None,
         }
     }
@@ -92,7 +98,7 @@ pub fn pack(
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree)?;
     accept_losses(format.format_name(), &plan.losses, options.lossy, progress)?;
-    order_by_priority(&mut plan, options.priorities.as_deref());
+    plan.files = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
     let twins = twins::find(tree, contents, &plan, options, progress)?;
@@ -167,14 +173,6 @@ fn accept_losses(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Prog
         progress.warn(&format!("lost: {line}"));
     }
     Ok(())
-}
-
-/// Higher priorities first, otherwise the plan's own order.
-fn order_by_priority(plan: &mut Plan, priorities: Option<&[i16]>) {
-    if let Some(priorities) = priorities {
-        let priority = |node: packfs_core::NodeId| priorities.get(node.index()).copied().unwrap_or(0);
-        plan.files.sort_by_key(|job| (job.data_file, std::cmp::Reverse(priority(job.node))));
-    }
 }
 
 /// For formats that store every tail in the data.

@@ -7,10 +7,10 @@
 use crate::PackOptions;
 use crate::context::Context;
 use crate::failures::Failures;
-use packfs_core::{Contents, Error, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tree};
+use crate::parallel::in_parallel;
+use packfs_core::{Contents, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tree};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How much of a file's beginning is hashed first.
 const BEGINNING_LEN: u64 = 16 << 10;
@@ -159,42 +159,4 @@ fn is_same(context: &Context<'_>, a: NodeId, b: NodeId) -> Result<bool> {
         offset += part_len as u64;
     }
     Ok(true)
-}
-
-/// Calls `f` for each item on all workers; results come in the order of items.
-pub(crate) fn in_parallel<T: Sync, R: Send>(
-    options: &PackOptions,
-    progress: &dyn Progress,
-    items: &[T],
-    f: impl Fn(&T) -> Result<R> + Sync,
-) -> Result<Vec<Result<R>>> {
-    let next = AtomicUsize::new(0);
-    let stopped = AtomicBool::new(false);
-    let worker = || {
-        let mut done = Vec::new();
-        while let Some((index, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
-        {
-            if progress.cancelled() {
-                stopped.store(true, Ordering::Relaxed);
-                break;
-            }
-            done.push((index, f(item)));
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let count = options.worker_count().min(items.len());
-        let others: Vec<_> = (1..count).map(|_| scope.spawn(worker)).collect();
-        let mut done = worker();
-        for other in others {
-            done.extend(other.join().map_err(|_| Error::failed("internal: a worker thread panicked"))?);
-        }
-        Ok::<_, Error>(done)
-    })?;
-    if stopped.load(Ordering::Relaxed) {
-        return Err(Error::cancelled());
-    }
-    done.sort_unstable_by_key(|(index, _)| *index);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::{OpenOptions, Source};
 use packfs_core::{DataFile, Error, Format, PackSettings, Progress, Result, Silent, Tree};
-use packfs_pack::{PackOptions, PackReport};
+use packfs_pack::{Order, PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub struct Pack {
     settings: PackSettings,
     made_at: MadeAt,
     shape: Shape,
-    order: Option<PathBuf>,
+    order_file: Option<PathBuf>,
     options: PackOptions,
 }
 
@@ -70,7 +70,7 @@ impl Pack {
             settings: PackSettings::default(),
             made_at: MadeAt::default(),
             shape: Shape::default(),
-            order: None,
+            order_file: None,
             options: PackOptions::default(),
         }
     }
@@ -117,10 +117,17 @@ impl Pack {
         self
     }
 
-    /// A file that says in which order contents are placed: a path and a priority a line.
+    /// In which order small files are placed.
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.options.order = order;
+        self
+    }
+
+    /// A file that says in which order contents are placed, instead of [`Pack::order`]: a path and a priority a line.
     #[must_use]
     pub fn order_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.order = Some(path.into());
+        self.order_file = Some(path.into());
         self
     }
 
@@ -189,7 +196,7 @@ impl Pack {
         let format = self.choose_format()?;
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&self.settings)?;
-        let order = self.order.as_deref().map(OrderFile::read).transpose()?;
+        let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let source = match &self.source {
             Given::Path(path) => Source::detect_at(path, self.source_offset)?,
             Given::Known(source) => source.clone(),

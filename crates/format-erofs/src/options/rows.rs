@@ -173,11 +173,4 @@ pub(crate) const ROWS: &[OptionRow] = &[
         default: "1",
         help: "put files that match on device N, counted from 1, or on a later one; the last that matches counts",
     },
-    OptionRow {
-        name: "order",
-        values: "tree|tails|kind",
-        default: "tails",
-        help: "place data as the tree goes (tree); but small files of the same kind together, which makes fragments \
-               smaller (tails); or all files of the same kind (kind)",
-    },
 ];

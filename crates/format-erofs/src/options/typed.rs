@@ -1,7 +1,7 @@
 //! Options as they were typed, each understood on its own.
 
 use super::values::{self, len, len_32, on};
-use super::{Dedupe, Fragments, IndexForm, Order, Prefixes, ROWS, Uuid};
+use super::{Dedupe, Fragments, IndexForm, Prefixes, ROWS, Uuid};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{ByPath, TypedRule};
@@ -38,7 +38,6 @@ pub(super) struct Typed {
     pub align: Option<u64>,
     pub dot_omitted: Option<bool>,
     pub checksum: Option<bool>,
-    pub order: Option<Order>,
     pub device_paths: Vec<PathBuf>,
     /// Most bytes on each; the last holds for those that follow.
     pub device_lens: Vec<u64>,
@@ -122,10 +121,6 @@ impl Typed {
             }
             "dot-omitted" => put(&mut self.dot_omitted, on(value)),
             "checksum" => put(&mut self.checksum, on(value)),
-            "order" => put(
-                &mut self.order,
-                one_of(value, &[("tree", Order::Tree), ("tails", Order::Tails), ("kind", Order::Kind)]),
-            ),
             // Nothing but the image goes to standard output.
             "device" => {
                 let path = Some(value).filter(|path| !["", "-"].contains(path));

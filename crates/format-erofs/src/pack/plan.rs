@@ -4,7 +4,7 @@ use super::losses;
 use crate::codec::Codecs;
 use crate::disk;
 use crate::kernel;
-use crate::options::{Dedupe, Fragments, Options, Order};
+use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree};
 
@@ -17,8 +17,6 @@ const DECODED_LEN_MIN: u32 = 1 << 20;
 /// short enough for several of them to be held in memory.
 const SEGMENT_LEN_MIN: u64 = 4 << 20;
 const SEGMENT_CLUSTERS: u64 = 16;
-/// Files up to so many clusters go to the packed inode as a whole.
-const TAIL_CLUSTERS: u64 = 2;
 /// A map of chunks has about this many rows at most; longer files get longer chunks.
 const CHUNK_COUNT_MAX: u64 = 1 << 16;
 /// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
@@ -48,15 +46,6 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
             files.push(job(options, tree, &mut recipes, id, len)?);
         }
     }
-    match options.order {
-        Order::Tree => {}
-        Order::Kind => files.sort_by_cached_key(|job| kind_key(tree, job.node)),
-        Order::Tails => files.sort_by_cached_key(|job| {
-            let is_tail = recipes.is_tail(job, tree);
-            (is_tail, is_tail.then(|| kind_key(tree, job.node)))
-        }),
-    }
-    files.sort_by_key(|job| job.data_file);
     let packed_recipe = recipes.packed();
     Ok(Plan {
         data_start: if options.devices.is_empty() { head_len(options) } else { 0 },
@@ -75,6 +64,8 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
         block_codec: None,
         shared_codec: None,
         files,
+        // What the kernel decodes of the packed inode stays in its page cache.
+        reorder_len: u64::MAX,
         dedupe: options.dedupe != Dedupe::Off,
         holes: options.holes,
         losses: losses::find(tree, options.times),
@@ -189,18 +180,6 @@ impl Recipes<'_> {
         self.find(Recipe::Flat { sparse_chunk_len: sparse })
     }
 
-    /// Whether all of a file will be in the packed inode, as far as its length tells.
-    fn is_tail(&self, job: &FileJob, tree: &Tree) -> bool {
-        let NodeKind::File { len, .. } = tree.node(job.node).kind else { return false };
-        match (job.tail, self.rows.get(usize::from(job.recipe))) {
-            (Tail::SharedWhole, _) => true,
-            (Tail::Shared, Some(Recipe::Clusters { cluster_len, .. })) => {
-                len <= TAIL_CLUSTERS * u64::from(*cluster_len)
-            }
-            _ => false,
-        }
-    }
-
     fn packed(&mut self) -> u16 {
         match packed_codecs(self.options) {
             Some(codecs) => self.find(clusters(codecs, self.options.packed_cluster_len)),
@@ -212,14 +191,6 @@ impl Recipes<'_> {
 fn clusters(codecs: &Codecs, cluster_len: u32) -> Recipe {
     let Codecs { first, second } = codecs.clone();
     Recipe::Clusters { codec: first, second, cluster_len }
-}
-
-/// Files of one kind are those with the same extension, then those with the same name.
-fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
-    let name = tree.first_name(id);
-    let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
-    let extension = dot.map_or(&[][..], |dot| &name[dot..]);
-    (extension.to_vec(), name.to_vec())
 }
 
 /// Whether the kernel an image is for knows chunks, so that a flat file may become one of them.

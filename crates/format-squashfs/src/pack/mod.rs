@@ -22,6 +22,9 @@ pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(SquashfsPacker { options: Options::new(settings)? }))
 }
 
+/// Small files are moved within so many fragment blocks: Linux keeps three of them decoded.
+const REORDER_BLOCKS: u64 = 64;
+
 struct SquashfsPacker {
     options: Options,
 }
@@ -56,6 +59,7 @@ impl PackFormat for SquashfsPacker {
             block_codec: codec(options.uncompressed.data),
             shared_codec: codec(options.uncompressed.fragments),
             files: files.collect(),
+            reorder_len: REORDER_BLOCKS * u64::from(options.block_len),
             dedupe: options.share_duplicates,
             holes: options.holes,
             losses: losses::find(tree),

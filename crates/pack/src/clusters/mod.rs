@@ -17,7 +17,7 @@ mod share;
 mod stored;
 mod stretches;
 
-pub(crate) use shape::is_compared_as_tail;
+pub(crate) use shape::{is_compared_as_tail, shares_whole};
 
 use crate::PackOptions;
 use crate::context::{Context, Piece};

@@ -95,6 +95,11 @@ pub(crate) fn is_compared_as_tail(cut: &ClusterCut, job: &FileJob, len: u64) -> 
     }
 }
 
+/// Whether all of a file goes to the packed stream, unless it looks incompressible.
+pub(crate) fn shares_whole(cut: &ClusterCut, job: &FileJob, len: u64) -> bool {
+    shape(cut, job, len) == Shape::Whole
+}
+
 /// How much of a file one worker takes at a time.
 pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
     let stretch = |unit: u32| (crate::spans::SPAN_LEN / u64::from(unit)).max(1) * u64::from(unit);

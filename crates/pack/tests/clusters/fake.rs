@@ -148,6 +148,7 @@ impl PackFormat for Fake {
             block_codec: None,
             shared_codec: None,
             files: files.collect(),
+            reorder_len: u64::MAX,
             dedupe: self.dedupe,
             holes: self.holes,
             losses: Vec::<Loss>::new(),

@@ -5,6 +5,7 @@ mod check;
 mod determinism;
 mod failures;
 mod fake;
+mod order;
 mod ranges;
 mod round_trip;
 mod sharing;

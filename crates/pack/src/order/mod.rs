@@ -1,0 +1,156 @@
+//! Which files lie beside which, where that changes the size of the image.
+//!
+//! A compressor finds what is alike only within a block, so small files that share blocks belong beside what they are like.
+//! They come first, so that the last of their blocks is not compressed when nothing else is left to do; files with
+//! blocks of their own follow in the plan's order. A reader that goes along the tree then needs blocks from further
+//! away, so files move only within stretches of the tree ([`Plan::reorder_len`]).
+
+mod chain;
+mod sketch;
+
+use crate::PackOptions;
+use crate::context::Context;
+use crate::parallel::in_parallel;
+use chain::Item;
+use packfs_core::{Cut, FileJob, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
+use sketch::Sketcher;
+use std::cmp::Reverse;
+
+/// In which order small files that share blocks are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As the tree goes.
+    Path,
+    /// Those with the same extension, then those with the same name, beside each other.
+    Kind,
+    /// Those with most in common beside each other. They are read once more for it.
+    Similarity {
+        /// Files are moved within stretches of the tree with so many bytes of small files; `None`: as far as the format
+        /// can do with when it is read along the tree.
+        within: Option<u64>,
+    },
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Order::Similarity { within: None }
+    }
+}
+
+/// Most files that are compared with each other: bounds what is remembered of them.
+const GROUP_FILES_MAX: usize = 1 << 16;
+/// Most of a file that is looked at.
+const LOOK_LEN: u64 = 1 << 20;
+
+/// The files of a plan in another order.
+pub(crate) fn sort(
+    context: &Context<'_>,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<FileJob>> {
+    let mut files = match &options.priorities {
+        Some(priorities) => by_priority(&context.plan.files, priorities),
+        None => by_likeness(context, options, progress)?,
+    };
+    files.sort_by_key(|job| job.data_file);
+    Ok(files)
+}
+
+fn by_likeness(
+    context: &Context<'_>,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<FileJob>> {
+    let files = &context.plan.files;
+    let (small, others): (Vec<FileJob>, Vec<FileJob>) =
+        files.iter().partition(|job| context.shares_whole(job));
+    let mut sorted = match options.order {
+        Order::Path => return Ok(files.clone()),
+        Order::Kind => by_kind(context.tree, small),
+        Order::Similarity { within } => {
+            let within = within.unwrap_or(context.plan.reorder_len);
+            by_similarity(context, &small, within, options, progress)?
+        }
+    };
+    sorted.extend(others);
+    Ok(sorted)
+}
+
+/// Higher priorities first, otherwise the plan's own order.
+fn by_priority(files: &[FileJob], priorities: &[i16]) -> Vec<FileJob> {
+    let mut files = files.to_vec();
+    files.sort_by_key(|job| Reverse(priorities.get(job.node.index()).copied().unwrap_or(0)));
+    files
+}
+
+fn by_kind(tree: &Tree, mut files: Vec<FileJob>) -> Vec<FileJob> {
+    files.sort_by_cached_key(|job| kind_key(tree, job.node));
+    files
+}
+
+/// Files of one kind are those with the same extension, then those with the same name.
+fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
+    let name = tree.first_name(id);
+    let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
+    let extension = dot.map_or(&[][..], |dot| &name[dot..]);
+    (extension.to_vec(), name.to_vec())
+}
+
+fn by_similarity(
+    context: &Context<'_>,
+    files: &[FileJob],
+    within: u64,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<FileJob>> {
+    let bytes_total = files.iter().map(|job| context.len(job.node)).sum();
+    progress.begin(Stage::Order, files.len() as u64, bytes_total);
+    let mut sorted = Vec::with_capacity(files.len());
+    let mut rest = files;
+    while !rest.is_empty() {
+        let (group, later) = rest.split_at(group_count(context, rest, within));
+        rest = later;
+        let items = in_parallel(options, progress, group, |job| {
+            let item = item(context, job);
+            progress.advance(1, context.len(job.node), 0);
+            item
+        })?;
+        // What cannot be read now fails when it is packed.
+        let items: Vec<Item> = items.into_iter().map(Result::unwrap_or_default).collect();
+        let order = chain::chain(&items, window_len(context.plan));
+        sorted.extend(order.into_iter().map(|index| group[index as usize]));
+    }
+    Ok(sorted)
+}
+
+/// How many of the first files are sorted together.
+fn group_count(context: &Context<'_>, files: &[FileJob], within: u64) -> usize {
+    let mut len = 0_u64;
+    let count = files
+        .iter()
+        .take(GROUP_FILES_MAX)
+        .take_while(|job| {
+            len = len.saturating_add(context.len(job.node));
+            len <= within
+        })
+        .count();
+    count.max(1)
+}
+
+fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {
+    let len = context.len(job.node);
+    let mut bytes = vec![0; len.min(LOOK_LEN) as usize];
+    context.open(job.node)?.read_exact_at(0, &mut bytes)?;
+    Ok(Item { features: Sketcher::default().sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
+}
+
+/// How much input a compressor sees at a time, or about so much.
+fn window_len(plan: &Plan) -> u64 {
+    match &plan.cut {
+        Cut::FixedInput { block_len } => u64::from(*block_len),
+        Cut::FixedOutput(cut) => match cut.recipes.get(usize::from(cut.packed_recipe)) {
+            Some(Recipe::Clusters { cluster_len, .. }) => u64::from(*cluster_len),
+            _ => u64::from(cut.block_len),
+        },
+    }
+}

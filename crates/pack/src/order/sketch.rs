@@ -1,0 +1,91 @@
+//! What a file is about, in a few numbers: files with much in common have many of them in common.
+//!
+//! Every run of eight bytes has a hash; those whose hash falls into a fixed eighth are the file's shingles, and the
+//! least [`FEATURES_MAX`] of them its sketch. Which runs count depends on their bytes alone (content-defined), so
+//! the same text is seen wherever it lies in a file, and two sketches have about as large a part in common as the files
+//! themselves (min-hash, Broder 1997).
+
+/// Most features of one file.
+pub(super) const FEATURES_MAX: usize = 64;
+/// Length of a run in bytes.
+const RUN_LEN: usize = 8;
+/// One run in so many counts.
+const SAMPLED: u64 = 8;
+
+/// Collects the shingles of one file after the other.
+#[derive(Default)]
+pub(super) struct Sketcher {
+    hashes: Vec<u32>,
+}
+
+impl Sketcher {
+    /// The features of `bytes`, rising, each once.
+    pub(super) fn sketch(&mut self, bytes: &[u8]) -> Box<[u32]> {
+        self.hashes.clear();
+        for run in bytes.windows(RUN_LEN) {
+            let run: [u8; RUN_LEN] = run.try_into().expect("windows are that long");
+            let hash = u64::from_le_bytes(run).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            // The upper bits of a product depend on all bits below.
+            if hash >> 56 < 256 / SAMPLED {
+                self.hashes.push(mix(hash));
+                if self.hashes.len() >= 64 * FEATURES_MAX {
+                    self.keep_least();
+                }
+            }
+        }
+        self.keep_least();
+        self.hashes.as_slice().into()
+    }
+
+    fn keep_least(&mut self) {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.hashes.truncate(FEATURES_MAX);
+    }
+}
+
+/// A feature must not say how its run looks, or the least ones would be those of one kind of data.
+fn mix(hash: u64) -> u32 {
+    let folded = (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (folded >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(seed: u32, len: usize) -> Vec<u8> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    fn common(a: &[u32], b: &[u32]) -> usize {
+        a.iter().filter(|feature| b.binary_search(feature).is_ok()).count()
+    }
+
+    #[test]
+    fn the_same_text_is_seen_wherever_it_lies() {
+        let shared = text(1, 20_000);
+        let a = [text(2, 1_001), shared.clone()].concat();
+        let b = [shared, text(3, 2_000)].concat();
+        let other = text(4, 21_000);
+        let [a, b, other] = [a, b, other].map(|bytes| Sketcher::default().sketch(&bytes));
+        assert!(common(&a, &b) > FEATURES_MAX / 2, "{}", common(&a, &b));
+        assert_eq!(common(&a, &other), 0);
+    }
+
+    #[test]
+    fn a_sketch_is_short_sorted_and_of_its_own_file() {
+        let mut sketcher = Sketcher::default();
+        let long = sketcher.sketch(&text(5, 1 << 20));
+        assert_eq!(long.len(), FEATURES_MAX);
+        assert!(long.is_sorted_by(|a, b| a < b));
+        let alone = sketcher.sketch(&text(6, 3_000));
+        assert_eq!(alone, Sketcher::default().sketch(&text(6, 3_000)));
+        assert!(sketcher.sketch(b"short").is_empty());
+    }
+}
