@@ -1,0 +1,77 @@
+//! The matrix as a table: a line for each writer's row, a column for each reader.
+
+use crate::exceptions;
+use crate::readers::Outcome;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// One cell.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub writer: &'static str,
+    pub row: &'static str,
+    pub reader: &'static str,
+    pub outcome: Outcome,
+}
+
+/// Cells in the order in which they were found.
+#[derive(Default)]
+pub struct Table {
+    lines: Vec<Line>,
+    lens: HashMap<(&'static str, &'static str), u64>,
+}
+
+impl Table {
+    pub fn add(&mut self, line: Line) {
+        eprintln!("{}, {}, {}: {:?}", line.writer, line.row, line.reader, line.outcome);
+        self.lines.push(line);
+    }
+
+    /// Notes how long the image of a writer's row is.
+    pub fn note_len(&mut self, writer: &'static str, row: &'static str, len: u64) {
+        self.lens.insert((writer, row), len);
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter()
+    }
+
+    /// A Markdown table, and below it what is behind every cell that is not `agree`.
+    pub fn markdown(&self) -> String {
+        let mut readers: Vec<&str> = Vec::new();
+        for line in &self.lines {
+            if !readers.contains(&line.reader) {
+                readers.push(line.reader);
+            }
+        }
+        let mut text = format!("| options | writer | bytes | {} |\n", readers.join(" | "));
+        text += &format!("|---|---|---:|{}\n", "---|".repeat(readers.len()));
+        let mut notes: Vec<&str> = Vec::new();
+        for cells in self.lines.chunk_by(|a, b| (a.writer, a.row) == (b.writer, b.row)) {
+            let Some(first) = cells.first() else { continue };
+            let len = self.lens.get(&(first.writer, first.row)).copied().unwrap_or(0);
+            let words: Vec<String> = cells.iter().map(|line| word(line, &mut notes)).collect();
+            let _ = writeln!(text, "| {} | {} | {len} | {} |", first.row, first.writer, words.join(" | "));
+        }
+        text.push('\n');
+        for (index, note) in notes.iter().enumerate() {
+            let _ = writeln!(text, "{}. {note}", index + 1);
+        }
+        text
+    }
+}
+
+/// A cell in a word, with the number of the note that explains it.
+fn word<'a>(line: &'a Line, notes: &mut Vec<&'a str>) -> String {
+    let (word, said) = match &line.outcome {
+        Outcome::Agree => return "agree".into(),
+        Outcome::Disagree(said) => ("disagree", said),
+        Outcome::Cannot(said) => ("cannot", said),
+    };
+    let note = exceptions::known(line).map_or(said.as_str(), |exception| exception.why);
+    let index = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
+        notes.push(note);
+        notes.len() - 1
+    });
+    format!("{word} ({})", index + 1)
+}
