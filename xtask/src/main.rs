@@ -14,6 +14,7 @@ mod failure;
 mod kernels;
 mod licences;
 mod load;
+mod matrix;
 mod metadata;
 mod mounts;
 mod peers;
@@ -35,7 +36,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 9] = [
+const VERBS: [Verb; 10] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "check-layers",
@@ -72,6 +73,12 @@ const VERBS: [Verb; 9] = [
         about: "run rivals and packfs in turn and compare them",
         help: bench::HELP,
         run: bench::run,
+    },
+    Verb {
+        name: "matrix",
+        about: "which reader of EROFS agrees with which writer, as a table",
+        help: matrix::HELP,
+        run: matrix::run,
     },
     Verb {
         name: "stress-mount",

@@ -71,9 +71,18 @@ fn row(host: &Path) -> Row {
 }
 
 fn xattrs(host: &Path) -> Xattrs {
-    let mut names = vec![0; 1 << 16];
-    let Ok(len) = rustix::fs::llistxattr(host, &mut names) else { return Xattrs::new() };
-    names.truncate(len);
+    // Most have no attributes, or few: 64 KiB of fresh memory for each would be most of the work.
+    let mut few = [0; 256];
+    let names = match rustix::fs::llistxattr(host, &mut few) {
+        Ok(len) => few[..len].to_vec(),
+        Err(rustix::io::Errno::RANGE) => {
+            let mut many = vec![0; 1 << 16];
+            let Ok(len) = rustix::fs::llistxattr(host, &mut many) else { return Xattrs::new() };
+            many.truncate(len);
+            many
+        }
+        Err(_) => return Xattrs::new(),
+    };
     let mut found = Xattrs::new();
     for name in names.split(|&b| b == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 1 << 16];

@@ -136,7 +136,7 @@ fn difference(a: &Row, b: &Row, compare: Compare, is_root: bool) -> String {
 /// SHA-256 of contents, read in parts; holes are hashed as zeros.
 pub(crate) fn hash(len: u64, mut read: impl FnMut(u64, &mut [u8])) -> Vec<u8> {
     let mut hasher = Sha256::new();
-    let mut buf = vec![0; 1 << 16];
+    let mut buf = vec![0; len.min(1 << 16) as usize];
     let mut offset = 0;
     while offset < len {
         let part = &mut buf[..(len - offset).min(1 << 16) as usize];

@@ -11,15 +11,39 @@ pub struct Row {
     pub packfs: Packfs,
     /// Whether it is also tried on a Debian root, which takes much longer.
     pub on_roots: bool,
+    /// Whether every run of the tests tries it.
+    pub often: bool,
+}
+
+impl Row {
+    /// Marks a row that every run of the tests tries.
+    const fn often(self) -> Self {
+        Row { often: true, ..self }
+    }
+
+    /// What is asked for, in pieces that mean something alone: algorithms without levels, lengths and names of features.
+    pub fn words(&self) -> Vec<String> {
+        let (codec, cluster_len, options) = self.packfs;
+        let codec = codec.split(':').next().unwrap_or(codec);
+        let mut words = vec![format!("packfs {codec}"), format!("packfs {cluster_len}")];
+        words.extend(options.iter().map(|(name, value)| format!("packfs {name}={value}")));
+        for option in self.mkfs {
+            match option.strip_prefix("-E") {
+                Some(features) => words.extend(features.split(',').map(|name| format!("mkfs.erofs {name}"))),
+                None => words.push(format!("mkfs.erofs {}", option.split(',').next().unwrap_or(option))),
+            }
+        }
+        words
+    }
 }
 
 const fn row(name: &'static str, mkfs: &'static [&'static str], packfs: Packfs) -> Row {
-    Row { name, mkfs, packfs, on_roots: false }
+    Row { name, mkfs, packfs, on_roots: false, often: false }
 }
 
 /// A row that is tried on a Debian root too.
 const fn also(name: &'static str, mkfs: &'static [&'static str], packfs: Packfs) -> Row {
-    Row { name, mkfs, packfs, on_roots: true }
+    Row { name, mkfs, packfs, on_roots: true, often: false }
 }
 
 const K4: u32 = 4 << 10;
@@ -30,22 +54,24 @@ const M1: u32 = 1 << 20;
 
 /// Files are stored as they are.
 pub const LAYOUTS: &[Row] = &[
-    also("plain", &["-E^inline_data"], ("none", K4, &[("inline-tails", "off")])),
-    also("inline", &[], ("none", K4, &[])),
+    also("plain", &["-E^inline_data"], ("none", K4, &[("inline-tails", "off")])).often(),
+    also("inline", &[], ("none", K4, &[])).often(),
     also("chunks 4K", &["--chunksize=4096"], ("none", K4, &[("chunks", "4K")])),
     also(
         "chunks 64K, indexes",
         &["--chunksize=65536", "-Eforce-chunk-indexes"],
         ("none", K4, &[("chunks", "64K")]),
-    ),
+    )
+    .often(),
     row("inline, 512-byte blocks", &["-b512"], ("none", K4, &[("block", "512")])),
     row(
         "chunks 4K, 1K blocks",
         &["-b1024", "--chunksize=4096"],
         ("none", K4, &[("block", "1K"), ("chunks", "4K")]),
-    ),
-    also("inline, 48 bits", &["-E48bit"], ("none", K4, &[("48bit", "on")])),
-    row("dot omitted", &["-Edot-omitted"], ("none", K4, &[("dot-omitted", "on")])),
+    )
+    .often(),
+    also("inline, 48 bits", &["-E48bit"], ("none", K4, &[("48bit", "on")])).often(),
+    row("dot omitted", &["-Edot-omitted"], ("none", K4, &[("dot-omitted", "on")])).often(),
 ];
 
 /// Clusters and their index, and nothing else: nothing shared, nothing inline.
@@ -53,25 +79,25 @@ const BARE: &[(&str, &str)] = &[("fragments", "off"), ("inline-tails", "off")];
 
 /// Every codec at every length of clusters.
 pub const CODECS: &[Row] = &[
-    also("lz4 4K", &["-zlz4", "-C4096"], ("lz4", K4, BARE)),
+    also("lz4 4K", &["-zlz4", "-C4096"], ("lz4", K4, BARE)).often(),
     row("lz4 16K", &["-zlz4", "-C16384"], ("lz4", K16, BARE)),
     row("lz4 64K", &["-zlz4", "-C65536"], ("lz4", K64, BARE)),
     also("lz4 1M", &["-zlz4", "-C1048576"], ("lz4", M1, BARE)),
     row("lz4hc 4K", &["-zlz4hc,6", "-C4096"], ("lz4hc:6", K4, BARE)),
     also("lz4hc 16K", &["-zlz4hc,6", "-C16384"], ("lz4hc:6", K16, BARE)),
-    row("lz4hc 64K", &["-zlz4hc,6", "-C65536"], ("lz4hc:6", K64, BARE)),
+    row("lz4hc 64K", &["-zlz4hc,6", "-C65536"], ("lz4hc:6", K64, BARE)).often(),
     row("lz4hc 1M", &["-zlz4hc,6", "-C1048576"], ("lz4hc:6", M1, BARE)),
     row("lzma 4K", &["-zlzma,0", "-C4096"], ("lzma:0", K4, BARE)),
     row("lzma 16K", &["-zlzma,0", "-C16384"], ("lzma:0", K16, BARE)),
     also("lzma 64K", &["-zlzma,0", "-C65536"], ("lzma:0", K64, BARE)),
-    row("lzma 1M", &["-zlzma,0", "-C1048576"], ("lzma:0", M1, BARE)),
+    row("lzma 1M", &["-zlzma,0", "-C1048576"], ("lzma:0", M1, BARE)).often(),
     row("deflate 4K", &["-zdeflate,1", "-C4096"], ("deflate:1", K4, BARE)),
-    also("deflate 16K", &["-zdeflate,1", "-C16384"], ("deflate:1", K16, BARE)),
+    also("deflate 16K", &["-zdeflate,1", "-C16384"], ("deflate:1", K16, BARE)).often(),
     row("deflate 64K", &["-zdeflate,1", "-C65536"], ("deflate:1", K64, BARE)),
     row("deflate 1M", &["-zdeflate,1", "-C1048576"], ("deflate:1", M1, BARE)),
     row("zstd 4K", &["-zzstd,1", "-C4096"], ("zstd:1", K4, BARE)),
     row("zstd 16K", &["-zzstd,1", "-C16384"], ("zstd:1", K16, BARE)),
-    also("zstd 64K", &["-zzstd,1", "-C65536"], ("zstd:1", K64, BARE)),
+    also("zstd 64K", &["-zzstd,1", "-C65536"], ("zstd:1", K64, BARE)).often(),
     row("zstd 1M", &["-zzstd,1", "-C1048576"], ("zstd:1", M1, BARE)),
 ];
 
@@ -87,7 +113,8 @@ pub const TAILS: &[Row] = &[
         "tail packing, full index",
         &["-zlz4", "-Eztailpacking,legacy-compress"],
         ("lz4", K4, &[("fragments", "off"), ("index", "full")]),
-    ),
+    )
+    .often(),
     row(
         "tail packing, zstd 64K",
         &["-zzstd,1", "-C65536", "-Eztailpacking"],
@@ -102,7 +129,8 @@ pub const TAILS: &[Row] = &[
         "fragments, full index",
         &["-zlz4", "-C16384", "-Efragments,legacy-compress"],
         ("lz4", K16, &[("fragments", "tails"), ("index", "full")]),
-    ),
+    )
+    .often(),
     row(
         "fragments, lzma 64K",
         &["-zlzma,0", "-C65536", "-Efragments"],
@@ -112,7 +140,8 @@ pub const TAILS: &[Row] = &[
         "all fragments, zstd 64K",
         &["-zzstd,1", "-C65536", "-Eall-fragments"],
         ("zstd:1", K64, &[("fragments", "all")]),
-    ),
+    )
+    .often(),
     row(
         "all fragments, deflate 1M",
         &["-zdeflate,1", "-C1048576", "-Eall-fragments"],
@@ -121,8 +150,9 @@ pub const TAILS: &[Row] = &[
     row(
         "fragments and tail packing",
         &["-zlz4", "-C16384", "-Efragments,ztailpacking"],
-        ("lz4", K16, &[("fragments", "tails"), ("inline-tails", "on")]),
-    ),
+        ("lz4", K16, &[("fragments", "tails")]),
+    )
+    .often(),
     row(
         "512-byte blocks",
         &["-zlz4", "-b512", "-C16384"],
@@ -132,12 +162,14 @@ pub const TAILS: &[Row] = &[
         "1K blocks, fragments",
         &["-zdeflate,1", "-b1024", "-C8192", "-Efragments"],
         ("deflate:1", K8, &[("block", "1K"), ("fragments", "tails")]),
-    ),
+    )
+    .often(),
     row(
         "fragments, order of kind",
         &["-zlz4", "-C16384", "-Efragments", "--zD=1"],
         ("lz4", K16, &[("fragments", "tails"), ("order", "kind")]),
-    ),
+    )
+    .often(),
 ];
 
 /// Sharing, 48-bit addresses and compressed metadata, and what of these meets in one image.
@@ -156,7 +188,8 @@ pub const FEATURES: &[Row] = &[
         "dedupe and fragments",
         &["-zlz4", "-C65536", "-Ededupe,fragments"],
         ("lz4", K64, &[("fragments", "tails"), ("dedupe", "ranges")]),
-    ),
+    )
+    .often(),
     row(
         "dedupe and all fragments",
         &["-zlz4", "-C65536", "-Ededupe,all-fragments"],
@@ -191,7 +224,8 @@ pub const FEATURES: &[Row] = &[
         "48 bits, bytes",
         &["-zzstd,1", "-C65536", "-E48bit", "--max-extent-bytes=-65536"],
         ("zstd:1", K64, &[("byte-aligned", "on"), ("fragments", "off")]),
-    ),
+    )
+    .often(),
     also(
         "48 bits, fragments",
         &["-zzstd,1", "-C65536", "-E48bit,fragments"],
@@ -211,7 +245,8 @@ pub const FEATURES: &[Row] = &[
         "48 bits, dedupe, fragments",
         &["-zlz4", "-C65536", "-E48bit,dedupe,fragments"],
         ("lz4", K64, &[("48bit", "on"), ("fragments", "tails"), ("dedupe", "ranges")]),
-    ),
+    )
+    .often(),
     also(
         "metabox, lz4",
         &["-zlz4", "-C65536", "-m65536"],
@@ -221,7 +256,8 @@ pub const FEATURES: &[Row] = &[
         "metabox, two codecs",
         &["-m16384:zstd,3", "-zlz4:zstd,3", "-C16384"],
         ("lz4", K16, &[("metabox", "16K"), ("rule", "text-*=zstd:1"), ("fragments", "off")]),
-    ),
+    )
+    .often(),
     row(
         "metabox, tail packing",
         &["-zlz4", "-C65536", "-Eztailpacking", "-m65536"],
@@ -231,12 +267,14 @@ pub const FEATURES: &[Row] = &[
         "metabox, 48 bits, fragments",
         &["-zzstd,1", "-C65536", "-E48bit,fragments", "-m65536"],
         ("zstd:1", K64, &[("metabox", "64K"), ("48bit", "on"), ("fragments", "tails")]),
-    ),
+    )
+    .often(),
     row(
         "48 bits, 512-byte blocks",
         &["-zzstd,1", "-b512", "-C16384", "-E48bit"],
         ("zstd:1", K16, &[("block", "512"), ("index", "extents"), ("fragments", "off")]),
-    ),
+    )
+    .often(),
     row(
         "dedupe, 512-byte blocks",
         &["-zlz4", "-b512", "-C16384", "-Ededupe"],

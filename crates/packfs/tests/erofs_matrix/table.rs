@@ -1,7 +1,8 @@
 //! The matrix as a table: a line for each writer's row, a column for each reader.
 
 use crate::exceptions;
-use crate::readers::Outcome;
+use crate::readers::{Outcome, shown};
+use crate::rows::Row;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -14,7 +15,7 @@ pub struct Line {
     pub outcome: Outcome,
 }
 
-/// Cells in the order in which they were found.
+/// Cells, those of a row together.
 #[derive(Default)]
 pub struct Table {
     lines: Vec<Line>,
@@ -25,6 +26,17 @@ impl Table {
     pub fn add(&mut self, line: Line) {
         eprintln!("{}, {}, {}: {:?}", line.writer, line.row, line.reader, line.outcome);
         self.lines.push(line);
+    }
+
+    /// Brings together what was found at the same time, in the order of the rows.
+    pub fn of(tables: Vec<Self>, rows: &[&Row]) -> Self {
+        let mut all = Self::default();
+        for table in tables {
+            all.lines.extend(table.lines);
+            all.lens.extend(table.lens);
+        }
+        all.lines.sort_by_key(|line| rows.iter().position(|row| row.name == line.row));
+        all
     }
 
     /// Notes how long the image of a writer's row is.
@@ -46,7 +58,7 @@ impl Table {
         }
         let mut text = format!("| options | writer | bytes | {} |\n", readers.join(" | "));
         text += &format!("|---|---|---:|{}\n", "---|".repeat(readers.len()));
-        let mut notes: Vec<&str> = Vec::new();
+        let mut notes: Vec<String> = Vec::new();
         for cells in self.lines.chunk_by(|a, b| (a.writer, a.row) == (b.writer, b.row)) {
             let Some(first) = cells.first() else { continue };
             let len = self.lens.get(&(first.writer, first.row)).copied().unwrap_or(0);
@@ -62,13 +74,13 @@ impl Table {
 }
 
 /// A cell in a word, with the number of the note that explains it.
-fn word<'a>(line: &'a Line, notes: &mut Vec<&'a str>) -> String {
+fn word(line: &Line, notes: &mut Vec<String>) -> String {
     let (word, said) = match &line.outcome {
         Outcome::Agree => return "agree".into(),
-        Outcome::Disagree(said) => ("disagree", said),
-        Outcome::Cannot(said) => ("cannot", said),
+        Outcome::Disagree(said) => ("disagree", shown(said)),
+        Outcome::Cannot(said) => ("cannot", shown(std::slice::from_ref(said))),
     };
-    let note = exceptions::known(line).map_or(said.as_str(), |exception| exception.why);
+    let note = exceptions::known(line).map_or(said, |exception| exception.why.into());
     let index = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
         notes.push(note);
         notes.len() - 1

@@ -3,6 +3,14 @@
 use packfs_testkit::{Random, Snapshot, odd_tree, snapshot_dir, write_dir};
 use std::path::{Path, PathBuf};
 
+/// A folder that goes away when dropped: in memory where the host has room there, as thousands of files are made and
+/// removed for every image.
+pub fn room() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.unwrap()
+}
+
 /// A directory, with all that is known of it.
 pub struct Source {
     path: PathBuf,
@@ -19,7 +27,7 @@ impl Source {
 
     /// The odd tree around blocks of 64 KiB, with files that fill clusters of 1 MiB.
     pub fn odd() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = room();
         let (tree, contents) = odd_tree(64 << 10, true);
         write_dir(&tree, &contents, folder.path());
         // mkfs.erofs adds attributes to directories that hold overlayfs's sign for what is deleted.
