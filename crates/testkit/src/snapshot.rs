@@ -79,23 +79,26 @@ impl Snapshot {
         assert!(differences.is_empty(), "{what}:\n{}", differences.join("\n"));
     }
 
-    /// Lists the differences, at most twenty.
+    /// Lists the first twenty differences.
     pub fn differences(&self, other: &Snapshot, compare: Compare) -> Vec<String> {
-        let mut found = Vec::new();
-        for path in self.0.keys().chain(other.0.keys().filter(|path| !self.0.contains_key(*path))) {
+        self.each_difference(other, compare).take(20).collect()
+    }
+
+    /// Tells all differences, one a path.
+    pub fn each_difference<'a>(
+        &'a self,
+        other: &'a Snapshot,
+        compare: Compare,
+    ) -> impl Iterator<Item = String> + 'a {
+        let paths = self.0.keys().chain(other.0.keys().filter(|path| !self.0.contains_key(*path)));
+        paths.filter_map(move |path| {
             let text = match (self.0.get(path), other.0.get(path)) {
                 (Some(a), Some(b)) => difference(a, b, compare, path.is_empty()),
                 (Some(_), None) => "only in the first".into(),
                 _ => "only in the second".into(),
             };
-            if !text.is_empty() {
-                found.push(format!("  \"{}\": {text}", escaped(path)));
-            }
-            if found.len() == 20 {
-                break;
-            }
-        }
-        found
+            (!text.is_empty()).then(|| format!("  \"{}\": {text}", escaped(path)))
+        })
     }
 }
 

@@ -10,10 +10,20 @@ use std::path::Path;
 pub enum Outcome {
     /// The same walk, the same SHA-256 of every file.
     Agree,
-    /// Something else: the first differences.
+    /// Something else: the differences.
     Disagree(Vec<String>),
     /// Nothing: what it says why.
     Cannot(String),
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Agree => f.write_str("ok"),
+            Outcome::Disagree(found) => write!(f, "differs: {}", shown(found)),
+            Outcome::Cannot(said) => write!(f, "fails: {}", shown(std::slice::from_ref(said))),
+        }
+    }
 }
 
 pub enum Reader {
@@ -74,12 +84,13 @@ impl Reader {
         match self {
             Reader::Kernel => {
                 let mount = Mount::new(image, "erofs")?;
-                Ok(expected.differences(&snapshot_dir(&mount.path()), ALL))
+                Ok(expected.each_difference(&snapshot_dir(&mount.path()), ALL).collect())
             }
             Reader::ErofsFuse(erofsfuse) => {
                 let mount = Mount::fuse(erofsfuse, image)?;
                 // It tells whole seconds only.
-                Ok(expected.differences(&snapshot_dir(&mount.path()), Compare { nanos: false, ..ALL }))
+                let compare = Compare { nanos: false, ..ALL };
+                Ok(expected.each_difference(&snapshot_dir(&mount.path()), compare).collect())
             }
             Reader::FsckErofs(fsck) => {
                 let mut extract = std::ffi::OsString::from("--extract=");
@@ -91,15 +102,15 @@ impl Reader {
                 }
                 let (mut wanted, found) = (expected.clone(), snapshot_dir(target));
                 let right = excuse_lost_xattrs(&mut wanted, &found);
-                Ok(wanted.differences(&found, ALL).into_iter().chain(right).collect())
+                Ok(wanted.each_difference(&found, ALL).chain(right).collect())
             }
             Reader::Packfs => {
                 let (walked, findings) = read_image(image);
-                let mut found = expected.differences(&walked, ALL);
+                let mut found: Vec<String> = expected.each_difference(&walked, ALL).collect();
                 found.extend(findings.iter().map(|finding| format!("check: {}", finding.fault)));
                 let unpacked = packfs::open(image).and_then(|opened| opened.unpack(target));
                 unpacked.map_err(|e| e.to_string())?;
-                found.extend(expected.differences(&snapshot_dir(target), ALL));
+                found.extend(expected.each_difference(&snapshot_dir(target), ALL));
                 Ok(found)
             }
         }

@@ -9,8 +9,6 @@ pub struct Row {
     pub name: &'static str,
     pub mkfs: &'static [&'static str],
     pub packfs: Packfs,
-    /// Whether it is also tried on a Debian root, which takes much longer.
-    pub on_roots: bool,
     /// Whether every run of the tests tries it.
     pub often: bool,
 }
@@ -19,6 +17,17 @@ impl Row {
     /// Marks a row that every run of the tests tries.
     const fn often(self) -> Self {
         Row { often: true, ..self }
+    }
+
+    /// The command by which a writer is asked, without its files.
+    pub fn command(&self, writer: &str) -> String {
+        if writer != "packfs" {
+            return [&[writer], self.mkfs].concat().join(" ");
+        }
+        let (codec, cluster_len, options) = self.packfs;
+        let options = options.iter().map(|(name, value)| format!(" -O {name}={value}"));
+        let len = cluster_len >> 10;
+        format!("packfs pack --codec {codec} --block-size {len}K{}", options.collect::<String>())
     }
 
     /// What is asked for, in pieces that mean something alone: algorithms without levels, lengths and names of features.
@@ -38,12 +47,7 @@ impl Row {
 }
 
 const fn row(name: &'static str, mkfs: &'static [&'static str], packfs: Packfs) -> Row {
-    Row { name, mkfs, packfs, on_roots: false, often: false }
-}
-
-/// A row that is tried on a Debian root too.
-const fn also(name: &'static str, mkfs: &'static [&'static str], packfs: Packfs) -> Row {
-    Row { name, mkfs, packfs, on_roots: true, often: false }
+    Row { name, mkfs, packfs, often: false }
 }
 
 const K4: u32 = 4 << 10;
@@ -54,10 +58,10 @@ const M1: u32 = 1 << 20;
 
 /// Files are stored as they are.
 pub const LAYOUTS: &[Row] = &[
-    also("plain", &["-E^inline_data"], ("none", K4, &[("inline-tails", "off")])).often(),
-    also("inline", &[], ("none", K4, &[])).often(),
-    also("chunks 4K", &["--chunksize=4096"], ("none", K4, &[("chunks", "4K")])),
-    also(
+    row("plain", &["-E^inline_data"], ("none", K4, &[("inline-tails", "off")])).often(),
+    row("inline", &[], ("none", K4, &[])).often(),
+    row("chunks 4K", &["--chunksize=4096"], ("none", K4, &[("chunks", "4K")])),
+    row(
         "chunks 64K, indexes",
         &["--chunksize=65536", "-Eforce-chunk-indexes"],
         ("none", K4, &[("chunks", "64K")]),
@@ -70,7 +74,7 @@ pub const LAYOUTS: &[Row] = &[
         ("none", K4, &[("block", "1K"), ("chunks", "4K")]),
     )
     .often(),
-    also("inline, 48 bits", &["-E48bit"], ("none", K4, &[("48bit", "on")])).often(),
+    row("inline, 48 bits", &["-E48bit"], ("none", K4, &[("48bit", "on")])).often(),
     row("dot omitted", &["-Edot-omitted"], ("none", K4, &[("dot-omitted", "on")])).often(),
 ];
 
@@ -79,25 +83,25 @@ const BARE: &[(&str, &str)] = &[("fragments", "off"), ("inline-tails", "off")];
 
 /// Every codec at every length of clusters.
 pub const CODECS: &[Row] = &[
-    also("lz4 4K", &["-zlz4", "-C4096"], ("lz4", K4, BARE)).often(),
+    row("lz4 4K", &["-zlz4", "-C4096"], ("lz4", K4, BARE)).often(),
     row("lz4 16K", &["-zlz4", "-C16384"], ("lz4", K16, BARE)),
     row("lz4 64K", &["-zlz4", "-C65536"], ("lz4", K64, BARE)),
-    also("lz4 1M", &["-zlz4", "-C1048576"], ("lz4", M1, BARE)),
+    row("lz4 1M", &["-zlz4", "-C1048576"], ("lz4", M1, BARE)),
     row("lz4hc 4K", &["-zlz4hc,6", "-C4096"], ("lz4hc:6", K4, BARE)),
-    also("lz4hc 16K", &["-zlz4hc,6", "-C16384"], ("lz4hc:6", K16, BARE)),
+    row("lz4hc 16K", &["-zlz4hc,6", "-C16384"], ("lz4hc:6", K16, BARE)),
     row("lz4hc 64K", &["-zlz4hc,6", "-C65536"], ("lz4hc:6", K64, BARE)).often(),
     row("lz4hc 1M", &["-zlz4hc,6", "-C1048576"], ("lz4hc:6", M1, BARE)),
     row("lzma 4K", &["-zlzma,0", "-C4096"], ("lzma:0", K4, BARE)),
     row("lzma 16K", &["-zlzma,0", "-C16384"], ("lzma:0", K16, BARE)),
-    also("lzma 64K", &["-zlzma,0", "-C65536"], ("lzma:0", K64, BARE)),
+    row("lzma 64K", &["-zlzma,0", "-C65536"], ("lzma:0", K64, BARE)),
     row("lzma 1M", &["-zlzma,0", "-C1048576"], ("lzma:0", M1, BARE)).often(),
     row("deflate 4K", &["-zdeflate,1", "-C4096"], ("deflate:1", K4, BARE)),
-    also("deflate 16K", &["-zdeflate,1", "-C16384"], ("deflate:1", K16, BARE)).often(),
+    row("deflate 16K", &["-zdeflate,1", "-C16384"], ("deflate:1", K16, BARE)).often(),
     row("deflate 64K", &["-zdeflate,1", "-C65536"], ("deflate:1", K64, BARE)),
     row("deflate 1M", &["-zdeflate,1", "-C1048576"], ("deflate:1", M1, BARE)),
     row("zstd 4K", &["-zzstd,1", "-C4096"], ("zstd:1", K4, BARE)),
     row("zstd 16K", &["-zzstd,1", "-C16384"], ("zstd:1", K16, BARE)),
-    also("zstd 64K", &["-zzstd,1", "-C65536"], ("zstd:1", K64, BARE)).often(),
+    row("zstd 64K", &["-zzstd,1", "-C65536"], ("zstd:1", K64, BARE)).often(),
     row("zstd 1M", &["-zzstd,1", "-C1048576"], ("zstd:1", M1, BARE)),
 ];
 
@@ -108,7 +112,7 @@ pub const TAILS: &[Row] = &[
         &["-zlz4", "-C16384", "-Elegacy-compress"],
         ("lz4", K16, &[("fragments", "off"), ("inline-tails", "off"), ("index", "full")]),
     ),
-    also("tail packing", &["-zlz4", "-C16384", "-Eztailpacking"], ("lz4", K16, &[("fragments", "off")])),
+    row("tail packing", &["-zlz4", "-C16384", "-Eztailpacking"], ("lz4", K16, &[("fragments", "off")])),
     row(
         "tail packing, full index",
         &["-zlz4", "-Eztailpacking,legacy-compress"],
@@ -120,7 +124,7 @@ pub const TAILS: &[Row] = &[
         &["-zzstd,1", "-C65536", "-Eztailpacking"],
         ("zstd:1", K64, &[("fragments", "off")]),
     ),
-    also(
+    row(
         "fragments",
         &["-zlz4", "-C16384", "-Efragments"],
         ("lz4", K16, &[("fragments", "tails"), ("inline-tails", "off")]),
@@ -136,7 +140,7 @@ pub const TAILS: &[Row] = &[
         &["-zlzma,0", "-C65536", "-Efragments"],
         ("lzma:0", K64, &[("fragments", "tails")]),
     ),
-    also(
+    row(
         "all fragments, zstd 64K",
         &["-zzstd,1", "-C65536", "-Eall-fragments"],
         ("zstd:1", K64, &[("fragments", "all")]),
@@ -174,7 +178,7 @@ pub const TAILS: &[Row] = &[
 
 /// Sharing, 48-bit addresses and compressed metadata, and what of these meets in one image.
 pub const FEATURES: &[Row] = &[
-    also(
+    row(
         "dedupe",
         &["-zlz4", "-C16384", "-Ededupe"],
         ("lz4", K16, &[("fragments", "off"), ("dedupe", "ranges")]),
@@ -184,7 +188,7 @@ pub const FEATURES: &[Row] = &[
         &["-zzstd,1", "-C65536", "-Ededupe"],
         ("zstd:1", K64, &[("fragments", "off"), ("dedupe", "ranges")]),
     ),
-    also(
+    row(
         "dedupe and fragments",
         &["-zlz4", "-C65536", "-Ededupe,fragments"],
         ("lz4", K64, &[("fragments", "tails"), ("dedupe", "ranges")]),
@@ -210,7 +214,7 @@ pub const FEATURES: &[Row] = &[
         &["-zdeflate,1", "-C65536", "-E48bit"],
         ("deflate:1", K64, &[("index", "extents"), ("fragments", "off")]),
     ),
-    also(
+    row(
         "48 bits, zstd",
         &["-zzstd,1", "-C65536", "-E48bit"],
         ("zstd:1", K64, &[("index", "extents"), ("fragments", "off")]),
@@ -226,7 +230,7 @@ pub const FEATURES: &[Row] = &[
         ("zstd:1", K64, &[("byte-aligned", "on"), ("fragments", "off")]),
     )
     .often(),
-    also(
+    row(
         "48 bits, fragments",
         &["-zzstd,1", "-C65536", "-E48bit,fragments"],
         ("zstd:1", K64, &[("48bit", "on"), ("fragments", "tails")]),
@@ -247,7 +251,7 @@ pub const FEATURES: &[Row] = &[
         ("lz4", K64, &[("48bit", "on"), ("fragments", "tails"), ("dedupe", "ranges")]),
     )
     .often(),
-    also(
+    row(
         "metabox, lz4",
         &["-zlz4", "-C65536", "-m65536"],
         ("lz4", K64, &[("metabox", "64K"), ("fragments", "off")]),
@@ -262,8 +266,9 @@ pub const FEATURES: &[Row] = &[
         "metabox, tail packing",
         &["-zlz4", "-C65536", "-Eztailpacking", "-m65536"],
         ("lz4", K64, &[("metabox", "64K"), ("fragments", "tails")]),
-    ),
-    also(
+    )
+    .often(),
+    row(
         "metabox, 48 bits, fragments",
         &["-zzstd,1", "-C65536", "-E48bit,fragments", "-m65536"],
         ("zstd:1", K64, &[("metabox", "64K"), ("48bit", "on"), ("fragments", "tails")]),

@@ -1,8 +1,8 @@
 //! The matrix as a table: a line for each writer's row, a column for each reader.
 
 use crate::exceptions;
-use crate::readers::{Outcome, shown};
-use crate::rows::Row;
+use crate::readers::Outcome;
+use crate::rows::{self, Row};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub struct Table {
 
 impl Table {
     pub fn add(&mut self, line: Line) {
-        eprintln!("{}, {}, {}: {:?}", line.writer, line.row, line.reader, line.outcome);
+        eprintln!("{}, {}, {}: {}", line.writer, line.row, line.reader, line.outcome);
         self.lines.push(line);
     }
 
@@ -48,7 +48,7 @@ impl Table {
         self.lines.iter()
     }
 
-    /// A Markdown table, and below it what is behind every cell that is not `agree`.
+    /// A Markdown table, and below it what is behind every cell that is not `ok`.
     pub fn markdown(&self) -> String {
         let mut readers: Vec<&str> = Vec::new();
         for line in &self.lines {
@@ -56,14 +56,16 @@ impl Table {
                 readers.push(line.reader);
             }
         }
-        let mut text = format!("| options | writer | bytes | {} |\n", readers.join(" | "));
+        let mut text = format!("| row | made by | bytes | {} |\n", readers.join(" | "));
         text += &format!("|---|---|---:|{}\n", "---|".repeat(readers.len()));
         let mut notes: Vec<String> = Vec::new();
         for cells in self.lines.chunk_by(|a, b| (a.writer, a.row) == (b.writer, b.row)) {
             let Some(first) = cells.first() else { continue };
             let len = self.lens.get(&(first.writer, first.row)).copied().unwrap_or(0);
             let words: Vec<String> = cells.iter().map(|line| word(line, &mut notes)).collect();
-            let _ = writeln!(text, "| {} | {} | {len} | {} |", first.row, first.writer, words.join(" | "));
+            let row = rows::all().find(|row| row.name == first.row);
+            let command = row.map_or_else(String::new, |row| row.command(first.writer));
+            let _ = writeln!(text, "| {} | `{command}` | {len} | {} |", first.row, words.join(" | "));
         }
         text.push('\n');
         for (index, note) in notes.iter().enumerate() {
@@ -73,17 +75,20 @@ impl Table {
     }
 }
 
-/// A cell in a word, with the number of the note that explains it.
+/// A cell in a word, with the numbers of the notes that explain it.
 fn word(line: &Line, notes: &mut Vec<String>) -> String {
-    let (word, said) = match &line.outcome {
-        Outcome::Agree => return "agree".into(),
-        Outcome::Disagree(said) => ("disagree", shown(said)),
-        Outcome::Cannot(said) => ("cannot", shown(std::slice::from_ref(said))),
+    let word = match &line.outcome {
+        Outcome::Agree => return "ok".into(),
+        Outcome::Disagree(_) => "differs",
+        Outcome::Cannot(_) => "fails",
     };
-    let note = exceptions::known(line).map_or(said, |exception| exception.why.into());
-    let index = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
-        notes.push(note);
-        notes.len() - 1
-    });
-    format!("{word} ({})", index + 1)
+    let mut number = |note: String| {
+        let index = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
+            notes.push(note);
+            notes.len() - 1
+        });
+        (index + 1).to_string()
+    };
+    let numbers: Vec<String> = exceptions::reasons(line).into_iter().map(&mut number).collect();
+    format!("{word} ({})", numbers.join(", "))
 }

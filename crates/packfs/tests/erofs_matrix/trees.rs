@@ -39,9 +39,11 @@ impl Source {
             std::fs::write(folder.path().join(name), bytes).unwrap();
         }
         let at = std::time::UNIX_EPOCH + std::time::Duration::new(1_600_000_000, 0);
+        let fraction = std::time::Duration::from_nanos(123_456_789);
         for changed in ["dev", "large-text", "large-noise", "large-mixed", ""] {
             let opened = std::fs::File::open(folder.path().join(changed)).unwrap();
-            opened.set_modified(at + std::time::Duration::from_secs(changed.len() as u64)).unwrap();
+            let seconds = std::time::Duration::from_secs(changed.len() as u64);
+            opened.set_modified(at + seconds + fraction).unwrap();
         }
         let expected = snapshot_dir(folder.path());
         Source { path: folder.path().into(), expected, _made: Some(folder) }
