@@ -38,6 +38,7 @@ fn kernel_5_10_reads_erofs_made_for_it_and_for_older_ones() {
         "5.10",
         &[
             ("5.4", "none", 4096, &[]),
+            ("5.4", "none", 4096, &[("inline-tails", "off")]),
             ("5.4", "lz4", 4096, &[("index", "full")]),
             ("5.10", "lz4hc:12", 4096, &[]),
         ],
@@ -51,6 +52,9 @@ fn kernel_6_1_reads_erofs_made_for_it_and_for_older_ones() {
         &[
             ("5.10", "lz4", 4096, &[]),
             ("5.15", "lz4hc", 1 << 20, &[]),
+            ("5.15", "none", 4096, &[("chunks", "64K")]),
+            ("6.1", "none", 4096, &[("chunks", "4K")]),
+            ("6.1", "lz4hc", 64 << 10, &[("fragments", "tails")]),
             ("6.1", "lz4hc:12", 64 << 10, &[]),
             ("6.1", "lz4", 16 << 10, &[("fragments", "all"), ("dedupe", "ranges")]),
             ("6.1", "lz4", 64 << 10, &[("fragments", "off"), ("inline-tails", "on")]),

@@ -48,7 +48,8 @@ impl Builder {
     }
 }
 
-/// A small tree without anything odd: a few directories, files below and above any block size, a symlink.
+/// A small tree with little that is odd: a few directories, files below and above any block size, one with a hole, a
+/// symlink.
 pub fn plain_tree() -> (Tree, Held) {
     let mut b = Builder::new();
     for dir in 0..3 {
@@ -58,6 +59,8 @@ pub fn plain_tree() -> (Tree, Held) {
         }
     }
     let (text, noise) = (b.random.text(1_500_000), b.random.noise(300_000));
+    let sparse = [&text[..200_000], &vec![0; 300_000], &text[..100_001]].concat();
+    b.file("sparse.txt", sparse);
     b.file("large.txt", text);
     b.file("noise.bin", noise);
     b.add("link", NodeKind::Symlink(b"dir0/file1".as_slice().into()), Xattrs::new());
