@@ -48,6 +48,8 @@ pub struct PackOptions {
     pub keep_going: bool,
     /// Whether what the format cannot hold may be lost.
     pub lossy: bool,
+    /// Whether losses that are never refused are warned of, too. The source chose its facts, as an image's maker does.
+    pub warn_of_all_losses: bool,
     /// Whether the image is on the disk before it gets its name.
     pub sync: bool,
     /// In which order small files are placed.
@@ -63,6 +65,7 @@ impl Default for PackOptions {
             image_offset: 0,
             keep_going: false,
             lossy: false,
+            warn_of_all_losses: false,
             sync: true,
             order: Order::default(),
             priorities: None,
@@ -97,7 +100,7 @@ pub fn pack(
     progress: &dyn Progress,
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree)?;
-    accept_losses(format.format_name(), &plan.losses, options.lossy, progress)?;
+    accept_losses(format.format_name(), &plan.losses, options, progress)?;
     plan.files = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
@@ -158,19 +161,24 @@ fn check_data_files(files: &[DataFile], output: &Path, plan: &Plan) -> Result<()
     if holds { Ok(()) } else { Err(Error::failed("internal: these data cannot lie in files of their own")) }
 }
 
-/// Stops for what would be lost unless that is accepted; mentions the rest.
-fn accept_losses(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Progress) -> Result<()> {
+/// Stops for what would be lost unless that is accepted; warns of the rest.
+fn accept_losses(
+    format: &str,
+    losses: &[Loss],
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<()> {
     let describe = |loss: &Loss| {
         let count = if loss.count == 1 { String::new() } else { format!(" and {} more", loss.count - 1) };
         format!("{} (\"{}\"{count})", loss.what, escaped(loss.example.as_bytes()))
     };
     let refused: Vec<String> = losses.iter().filter(|loss| loss.refused).map(describe).collect();
-    if !lossy && !refused.is_empty() {
+    if !options.lossy && !refused.is_empty() {
         let message = format!("{format} cannot hold everything in this source: {}", refused.join("; "));
         return Err(Error::failed(message).hint("--lossy packs what can be held"));
     }
-    for line in &refused {
-        progress.warn(&format!("lost: {line}"));
+    for loss in losses.iter().filter(|loss| loss.refused || options.warn_of_all_losses) {
+        progress.warn(&format!("lost: {}", describe(loss)));
     }
     Ok(())
 }

@@ -208,6 +208,7 @@ impl Pack {
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
         left_out.iter().for_each(|line| progress.warn(line));
         let mut options = self.options.clone();
+        options.warn_of_all_losses = matches!(source, Source::Image(_));
         if let Some(order) = &order {
             options.priorities = Some(self.priorities(order, &loaded.tree, progress));
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a test wants its image.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
     pub codec: &'a str,
     pub block_len: u32,
