@@ -103,7 +103,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         writer: "packfs",
-        rows: &["48 bits, bytes"],
+        rows: &["inline, 48 bits", "dot omitted", "48 bits, bytes"],
         readers: &["fsck.erofs"],
         fault: Fault::Disagrees,
         evidence: "\": length ",
