@@ -168,12 +168,6 @@ pub const TAILS: &[Row] = &[
         ("deflate:1", K8, &[("block", "1K"), ("fragments", "tails")]),
     )
     .often(),
-    row(
-        "fragments, order of kind",
-        &["-zlz4", "-C16384", "-Efragments", "--zD=1"],
-        ("lz4", K16, &[("fragments", "tails"), ("order", "kind")]),
-    )
-    .often(),
 ];
 
 /// Sharing, 48-bit addresses and compressed metadata, and what of these meets in one image.
