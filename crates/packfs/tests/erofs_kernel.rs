@@ -85,7 +85,6 @@ fn the_kernel_reads_every_option() {
         &[("prefixes", "trusted.n+user.x."), ("fragments", "off")],
         &[("align", "1M")],
         &[("checksum", "off"), ("uuid", "none"), ("label", "fifteen bytes..")],
-        &[("order", "kind")],
         &[("rule", "*.txt=zstd:3@4K"), ("rule", "many=none"), ("rule", "text-*=lzma:1@64K")],
     ] {
         all_agree(Wish { codec: "lz4hc:3", block_len: 16 << 10, options, ..Wish::default() });
