@@ -22,14 +22,21 @@ impl Sketcher {
     /// The features of `bytes`, rising, each once.
     pub(super) fn sketch(&mut self, bytes: &[u8]) -> Box<[u32]> {
         self.hashes.clear();
+        // What is above the least ones so far cannot be among the least of all: few hashes are kept after the first.
+        let mut limit = u32::MAX;
         for run in bytes.windows(RUN_LEN) {
             let run: [u8; RUN_LEN] = run.try_into().expect("windows are that long");
             let hash = u64::from_le_bytes(run).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             // The upper bits of a product depend on all bits below.
             if hash >> 56 < 256 / SAMPLED {
-                self.hashes.push(mix(hash));
-                if self.hashes.len() >= 64 * FEATURES_MAX {
+                let feature = mix(hash);
+                if feature > limit {
+                    continue;
+                }
+                self.hashes.push(feature);
+                if self.hashes.len() >= 4 * FEATURES_MAX {
                     self.keep_least();
+                    limit = self.hashes.get(FEATURES_MAX - 1).copied().unwrap_or(u32::MAX);
                 }
             }
         }
