@@ -19,6 +19,7 @@ mod smallest;
 mod spec;
 mod table;
 mod validate;
+mod words;
 mod xz;
 mod zstd;
 

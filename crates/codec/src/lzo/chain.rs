@@ -5,7 +5,7 @@
 
 use super::finder::{Finder, Found};
 use super::format::{DISTANCE_MAX, PAIR_LEN, TRIPLE_LEN};
-use super::words::{common_len, load4, zeroed};
+use crate::words::{common_len, load4, zeroed};
 
 const RING_LEN: usize = 1 << 16;
 const HEAD_LOG: u32 = 15;

@@ -5,7 +5,7 @@
 
 use super::emit::Emitter;
 use super::format::DISTANCE_MAX;
-use super::words::{common_len, load4, load8};
+use crate::words::{common_len, load4, load8};
 
 /// Shortest match looked for.
 const MATCH_LEN_MIN: usize = 4;

@@ -19,18 +19,17 @@ mod optimal;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod words;
 
 pub use decode::{decompress, decompress_prefix};
 pub use error::LzoError;
 
 use packfs_core::codec::LzoVariant;
 
+use crate::words::zeroed;
 use chain::Chain;
 use lazy::Lazy;
 use optimal::Optimal;
 use tree::Tree;
-use words::zeroed;
 
 /// An LZO1X encoder with the scratch it uses for one block after another.
 pub struct Compressor {

@@ -10,7 +10,7 @@ use super::format::{
     CARRIED_MAX, FAR_LEN_MAX, FIRST_RUN_MAX, MIDDLE_DISTANCE_MAX, MIDDLE_LEN_MAX, PAIR_DISTANCE_MAX,
     PAIR_LEN, RUN_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_LEN_MAX, TRIPLE_DISTANCE_MAX, TRIPLE_LEN, extension_len,
 };
-use super::words::{common_len, zeroed};
+use crate::words::{common_len, zeroed};
 
 /// Places decided upon at a time.
 const SEGMENT_LEN: usize = 1 << 15;

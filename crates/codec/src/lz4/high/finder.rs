@@ -11,7 +11,7 @@
 //! far as it goes, and ahead.
 
 use super::format::{DISTANCE_MAX, END_MATCH_LEN, END_RUN_LEN, MATCH_LEN_MIN};
-use super::words::{common_ahead, common_back, load8};
+use crate::words::{common_back, common_len, load8, zeroed};
 
 const RING_LEN: usize = 1 << 17;
 const HEAD_COUNT: usize = 1 << 17;
@@ -197,7 +197,7 @@ impl Rung {
         let mut distance = 0;
         let mut strangers = 0;
         if self.len >= WORD_LEN && word == word.rotate_left(8) {
-            let run = 1 + common_ahead(src, string, string + 1, limit - string - 1);
+            let run = 1 + common_len(src, string, string + 1, 0, limit - string - 1);
             if run >= self.len {
                 return self.search_runs(src, string, run, back_max, limit, effort);
             }
@@ -219,7 +219,7 @@ impl Rung {
             let mut ahead = (differing.trailing_zeros() / 8) as usize;
             if differing == 0 && string + WORD_LEN < limit {
                 let max = limit - string - WORD_LEN;
-                ahead += common_ahead(src, place + WORD_LEN, string + WORD_LEN, max);
+                ahead += common_len(src, place + WORD_LEN, string + WORD_LEN, 0, max);
             }
             if ahead < self.len {
                 strangers += 1;
@@ -272,11 +272,11 @@ impl Rung {
                 continue;
             }
             let start = newest - common_back(src, newest, newest + 1, distance_max - distance);
-            let end = newest + 1 + common_ahead(src, newest, newest + 1, run.min(limit - newest - 1));
+            let end = newest + 1 + common_len(src, newest, newest + 1, 0, run.min(limit - newest - 1));
             let same_start = newest.min(start + run_back);
             let same_end = newest.min(end.saturating_sub(run));
             let mut offer = |place: usize| {
-                let ahead = common_ahead(src, place, string, limit - string);
+                let ahead = common_len(src, place, string, 0, limit - string);
                 let back = common_back(src, place, string, back_max.min(place));
                 if ahead >= self.len && best.is_none_or(|best| (best.back, best.ahead) < (back, ahead)) {
                     best = Some(Found { back, ahead, distance: string - place });
@@ -297,9 +297,4 @@ impl Rung {
 fn words(src: &[u8], start: usize, end: usize) -> impl Iterator<Item = u64> {
     let bytes = if start < end { &src[start..end + WORD_LEN - 1] } else { &[] };
     bytes.array_windows::<WORD_LEN>().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
-/// A table of zeros on the heap; never on the stack, where it would not fit.
-fn zeroed<const N: usize>() -> Box<[u16; N]> {
-    vec![0; N].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("as long as asked for"))
 }

@@ -9,7 +9,6 @@ mod format;
 mod parse;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use emit::Emitter;
 use finder::{Effort, Ladder, Step};

@@ -1,15 +1,15 @@
-//! Reading the input in words: loads, the length two places have in common, and tables of places.
+//! What encoders of the LZ family search with: loads of words, how far two places agree, and tables of places.
 
 /// The four bytes at `at`.
 #[inline(always)]
-pub(super) fn load4(src: &[u8], at: usize) -> u32 {
+pub(crate) fn load4(src: &[u8], at: usize) -> u32 {
     let bytes: [u8; 4] = src[at..at + 4].try_into().expect("four bytes");
     u32::from_le_bytes(bytes)
 }
 
 /// The eight bytes at `at`.
 #[inline(always)]
-pub(super) fn load8(src: &[u8], at: usize) -> u64 {
+pub(crate) fn load8(src: &[u8], at: usize) -> u64 {
     let bytes: [u8; 8] = src[at..at + 8].try_into().expect("eight bytes");
     u64::from_le_bytes(bytes)
 }
@@ -17,7 +17,7 @@ pub(super) fn load8(src: &[u8], at: usize) -> u64 {
 /// How many bytes at `left` and at `right`, which lies after it, are equal, of which `known` are known to be; looks
 /// no further than `right + max`, which must lie within `src`.
 #[inline(always)]
-pub(super) fn common_len(src: &[u8], left: usize, right: usize, known: usize, max: usize) -> usize {
+pub(crate) fn common_len(src: &[u8], left: usize, right: usize, known: usize, max: usize) -> usize {
     let (left, left_tail) = src[left + known..left + max].as_chunks::<8>();
     let (right, right_tail) = src[right + known..right + max].as_chunks::<8>();
     let mut len = known;
@@ -31,8 +31,26 @@ pub(super) fn common_len(src: &[u8], left: usize, right: usize, known: usize, ma
     len + left_tail.iter().zip(right_tail).take_while(|(left, right)| left == right).count()
 }
 
+/// How many bytes before `left` and before `right`, which lies after it, are equal; looks at `max` or fewer, which must
+/// lie within `src`.
+#[inline]
+pub(crate) fn common_back(src: &[u8], left: usize, right: usize, max: usize) -> usize {
+    let (left_tail, left) = src[left - max..left].as_rchunks::<8>();
+    let (right_tail, right) = src[right - max..right].as_rchunks::<8>();
+    let mut len = 0;
+    for (left, right) in left.iter().rev().zip(right.iter().rev()) {
+        let differing = u64::from_le_bytes(*left) ^ u64::from_le_bytes(*right);
+        if differing != 0 {
+            return len + (differing.leading_zeros() / 8) as usize;
+        }
+        len += 8;
+    }
+    let tails = left_tail.iter().rev().zip(right_tail.iter().rev());
+    len + tails.take_while(|(left, right)| left == right).count()
+}
+
 /// A table of zeros on the heap; never on the stack, where some would not fit.
-pub(super) fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+pub(crate) fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let table = vec![T::default(); N].into_boxed_slice();
     table.try_into().unwrap_or_else(|_| unreachable!("as long as asked for"))
 }
