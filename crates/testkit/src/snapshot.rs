@@ -57,17 +57,23 @@ pub struct Compare {
     pub root: bool,
 }
 
+impl Compare {
+    /// Everything, to the nanosecond.
+    pub const ALL: Compare = Compare {
+        nanos: true,
+        xattrs: true,
+        owners: true,
+        dir_links: true,
+        hard_links: true,
+        symlink_times: true,
+        root: true,
+    };
+}
+
 impl Default for Compare {
     fn default() -> Self {
-        Compare {
-            nanos: false,
-            xattrs: true,
-            owners: true,
-            dir_links: true,
-            hard_links: true,
-            symlink_times: true,
-            root: true,
-        }
+        let all = Compare::ALL;
+        Compare { nanos: false, ..all }
     }
 }
 

@@ -36,17 +36,6 @@ pub enum Reader {
     Packfs,
 }
 
-/// Everything counts, to the nanosecond.
-const ALL: Compare = Compare {
-    nanos: true,
-    xattrs: true,
-    owners: true,
-    dir_links: true,
-    hard_links: true,
-    symlink_times: true,
-    root: true,
-};
-
 impl Reader {
     /// None, and the test skipped, where a program is missing.
     pub fn all() -> Option<[Self; 4]> {
@@ -84,12 +73,12 @@ impl Reader {
         match self {
             Reader::Kernel => {
                 let mount = Mount::new(image, "erofs")?;
-                Ok(expected.each_difference(&snapshot_dir(&mount.path()), ALL).collect())
+                Ok(expected.each_difference(&snapshot_dir(&mount.path()), Compare::ALL).collect())
             }
             Reader::ErofsFuse(erofsfuse) => {
                 let mount = Mount::fuse(erofsfuse, image)?;
                 // It tells whole seconds only.
-                let compare = Compare { nanos: false, ..ALL };
+                let compare = Compare::default();
                 Ok(expected.each_difference(&snapshot_dir(&mount.path()), compare).collect())
             }
             Reader::FsckErofs(fsck) => {
@@ -102,15 +91,15 @@ impl Reader {
                 }
                 let (mut wanted, found) = (expected.clone(), snapshot_dir(target));
                 let right = excuse_lost_xattrs(&mut wanted, &found);
-                Ok(wanted.each_difference(&found, ALL).chain(right).collect())
+                Ok(wanted.each_difference(&found, Compare::ALL).chain(right).collect())
             }
             Reader::Packfs => {
                 let (walked, findings) = read_image(image);
-                let mut found: Vec<String> = expected.each_difference(&walked, ALL).collect();
+                let mut found: Vec<String> = expected.each_difference(&walked, Compare::ALL).collect();
                 found.extend(findings.iter().map(|finding| format!("check: {}", finding.fault)));
                 let unpacked = packfs::open(image).and_then(|opened| opened.unpack(target));
                 unpacked.map_err(|e| e.to_string())?;
-                found.extend(expected.each_difference(&snapshot_dir(target), ALL));
+                found.extend(expected.each_difference(&snapshot_dir(target), Compare::ALL));
                 Ok(found)
             }
         }
