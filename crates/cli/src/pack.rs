@@ -200,3 +200,23 @@ fn parse_made_at(text: &str) -> Result<MadeAt, String> {
         time => text::parse_time(time).map(|time| MadeAt::Seconds(time.seconds)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_a_word_or_else_a_file() {
+        let by = |text| match parse_order(text) {
+            Ok(OrderArg::By(order)) => Some(order),
+            _ => None,
+        };
+        assert_eq!(by("path"), Some(Order::Path));
+        assert_eq!(by("kind"), Some(Order::Kind));
+        assert_eq!(by("similarity"), Some(Order::Similarity { within: None }));
+        assert_eq!(by("similarity:8M"), Some(Order::Similarity { within: Some(8 << 20) }));
+        assert_eq!(by("similarity:all"), Some(Order::Similarity { within: Some(u64::MAX) }));
+        assert!(parse_order("similarity:much").is_err());
+        assert!(matches!(parse_order("./path"), Ok(OrderArg::File(file)) if file == Path::new("./path")));
+    }
+}

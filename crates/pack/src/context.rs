@@ -50,7 +50,7 @@ impl Context<'_> {
     /// Whether a file is compared with others while it is packed, as one tail, and needs no look before.
     pub(crate) fn is_compared_as_tail(&self, job: &FileJob) -> bool {
         match &self.plan.cut {
-            Cut::FixedInput { .. } => job.tail != Tail::Own && self.len(job.node) < self.block_len(),
+            Cut::FixedInput { .. } => self.shares_whole(job),
             Cut::FixedOutput(cut) => crate::clusters::is_compared_as_tail(cut, job, self.len(job.node)),
         }
     }

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::parallel::in_parallel;
 use chain::Item;
 use packfs_core::{Cut, FileJob, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
-use sketch::Sketcher;
+use sketch::sketch;
 use std::cmp::Reverse;
 
 /// In which order small files that share blocks are placed.
@@ -141,7 +141,7 @@ fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {
     let len = context.len(job.node);
     let mut bytes = vec![0; len.min(LOOK_LEN) as usize];
     context.open(job.node)?.read_exact_at(0, &mut bytes)?;
-    Ok(Item { features: Sketcher::default().sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
+    Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
 }
 
 /// How much input a compressor sees at a time, or about so much.
@@ -152,5 +152,29 @@ fn window_len(plan: &Plan) -> u64 {
             Some(Recipe::Clusters { cluster_len, .. }) => u64::from(*cluster_len),
             _ => u64::from(cut.block_len),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::{ContentId, ImagePath, Meta, NodeKind, Tail, TreeBuilder, Xattrs};
+
+    #[test]
+    fn a_kind_is_an_extension_and_then_a_name() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        for path in ["a/Makefile", "a/main.c", "a/mod.rs", "b/Makefile", "b/.hidden", "b/lib.c", "b/mod.rs"] {
+            let kind = NodeKind::File { len: 1, content: ContentId(0) };
+            let path = ImagePath::parse(path.as_bytes()).unwrap();
+            builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
+        }
+        let tree = builder.finish().unwrap();
+        let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
+        let files = files.map(|(node, _)| FileJob { node, tail: Tail::Shared, recipe: 0, data_file: 0 });
+        let sorted = by_kind(&tree, files.collect());
+        let names: Vec<&[u8]> = sorted.iter().map(|job| tree.first_name(job.node)).collect();
+        let expected: [&[u8]; 7] =
+            [b".hidden", b"Makefile", b"Makefile", b"lib.c", b"main.c", b"mod.rs", b"mod.rs"];
+        assert_eq!(names, expected);
     }
 }

@@ -11,44 +11,39 @@ pub(super) const FEATURES_MAX: usize = 64;
 const RUN_LEN: usize = 8;
 /// One run in so many counts.
 const SAMPLED: u64 = 8;
+/// Features collected before the least of them are picked out.
+const KEPT_MAX: usize = 4 * FEATURES_MAX;
 
-/// Collects the shingles of one file after the other.
-#[derive(Default)]
-pub(super) struct Sketcher {
-    hashes: Vec<u32>,
+/// The features of `bytes`, rising, each once.
+pub(super) fn sketch(bytes: &[u8]) -> Box<[u32]> {
+    let mut features = Vec::with_capacity(KEPT_MAX);
+    // What is above the least ones so far cannot be among the least of all: few are kept after the first.
+    let mut limit = u32::MAX;
+    for run in bytes.windows(RUN_LEN) {
+        let run: [u8; RUN_LEN] = run.try_into().expect("windows are that long");
+        let hash = u64::from_le_bytes(run).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The upper bits of a product depend on all bits below.
+        if hash >> 56 >= 256 / SAMPLED {
+            continue;
+        }
+        let feature = mix(hash);
+        if feature > limit {
+            continue;
+        }
+        features.push(feature);
+        if features.len() == KEPT_MAX {
+            keep_least(&mut features);
+            limit = features.get(FEATURES_MAX - 1).copied().unwrap_or(u32::MAX);
+        }
+    }
+    keep_least(&mut features);
+    features.into()
 }
 
-impl Sketcher {
-    /// The features of `bytes`, rising, each once.
-    pub(super) fn sketch(&mut self, bytes: &[u8]) -> Box<[u32]> {
-        self.hashes.clear();
-        // What is above the least ones so far cannot be among the least of all: few hashes are kept after the first.
-        let mut limit = u32::MAX;
-        for run in bytes.windows(RUN_LEN) {
-            let run: [u8; RUN_LEN] = run.try_into().expect("windows are that long");
-            let hash = u64::from_le_bytes(run).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            // The upper bits of a product depend on all bits below.
-            if hash >> 56 < 256 / SAMPLED {
-                let feature = mix(hash);
-                if feature > limit {
-                    continue;
-                }
-                self.hashes.push(feature);
-                if self.hashes.len() >= 4 * FEATURES_MAX {
-                    self.keep_least();
-                    limit = self.hashes.get(FEATURES_MAX - 1).copied().unwrap_or(u32::MAX);
-                }
-            }
-        }
-        self.keep_least();
-        self.hashes.as_slice().into()
-    }
-
-    fn keep_least(&mut self) {
-        self.hashes.sort_unstable();
-        self.hashes.dedup();
-        self.hashes.truncate(FEATURES_MAX);
-    }
+fn keep_least(features: &mut Vec<u32>) {
+    features.sort_unstable();
+    features.dedup();
+    features.truncate(FEATURES_MAX);
 }
 
 /// A feature must not say how its run looks, or the least ones would be those of one kind of data.
@@ -80,19 +75,16 @@ mod tests {
         let a = [text(2, 1_001), shared.clone()].concat();
         let b = [shared, text(3, 2_000)].concat();
         let other = text(4, 21_000);
-        let [a, b, other] = [a, b, other].map(|bytes| Sketcher::default().sketch(&bytes));
+        let [a, b, other] = [a, b, other].map(|bytes| sketch(&bytes));
         assert!(common(&a, &b) > FEATURES_MAX / 2, "{}", common(&a, &b));
         assert_eq!(common(&a, &other), 0);
     }
 
     #[test]
-    fn a_sketch_is_short_sorted_and_of_its_own_file() {
-        let mut sketcher = Sketcher::default();
-        let long = sketcher.sketch(&text(5, 1 << 20));
+    fn a_sketch_is_short_and_sorted() {
+        let long = sketch(&text(5, 1 << 20));
         assert_eq!(long.len(), FEATURES_MAX);
         assert!(long.is_sorted_by(|a, b| a < b));
-        let alone = sketcher.sketch(&text(6, 3_000));
-        assert_eq!(alone, Sketcher::default().sketch(&text(6, 3_000)));
-        assert!(sketcher.sketch(b"short").is_empty());
+        assert!(sketch(b"short").is_empty());
     }
 }
