@@ -1,4 +1,5 @@
-//! The pack engine: orders files, reads their data, shares what is the same, compresses on all cores and writes in one fixed order.
+//! The pack engine: orders files, reads their data, shares what is the same, compresses on all cores and writes in one
+//! fixed order.
 //!
 //! Owns everything between a format's [`packfs_core::Plan`] and its metadata. Invariant: the image depends on the tree,
 //! the plan and the contents alone, never on the number of threads or the order in which they finish. It does not
@@ -101,9 +102,9 @@ pub fn pack(
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree)?;
     accept_losses(format.format_name(), &plan.losses, options, progress)?;
-    plan.files = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
+    plan.files = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
     let twins = twins::find(tree, contents, &plan, options, progress)?;
 
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
