@@ -4,6 +4,8 @@
 //! Debian root gives the same trees. A note beside each tree, written last, says that it is complete.
 
 mod debian;
+mod desktop;
+mod linux;
 mod pieces;
 mod random;
 mod stamp;
@@ -25,9 +27,12 @@ Usage: cargo xtask corpus [--refresh] [NAME...]
   debian.tar  the same as GNU tar packs it, with extended attributes
   small100k   100,000 files of 100 bytes to 16 KiB in 1,000 folders, pieces of the Debian root's files
   releases    the Debian roots of bullseye, bookworm and trixie in three folders of one tree
+  million     1,000,000 such files in 10,000 folders; 4 GB of disk
   same60k     60,000 different files of 2,000 bytes each in 60 folders, pieces of the same files
   large       one file of 500 MiB, pieces of 4 KiB to 4 MiB of the same files
   bullseye-tar  a folder with one file in it: the bullseye root of releases as GNU tar packs it
+  desktop     the files of a Debian 11 with XFCE, unpacked by mmdebstrap; needs root; 3 GB
+  linux       the source tree of Linux 6.1 as Debian 12 has it
 
 Without names all are made. --refresh makes them anew.";
 
@@ -37,22 +42,28 @@ pub enum Corpus {
     Debian,
     DebianTar,
     Small100k,
+    Million,
     Same60k,
     Releases,
     Large,
     BullseyeTar,
+    Desktop,
+    Linux,
 }
 
 impl Corpus {
     /// In an order in which each can be made from those before it.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Debian,
         Self::DebianTar,
         Self::Small100k,
+        Self::Million,
         Self::Same60k,
         Self::Releases,
         Self::Large,
         Self::BullseyeTar,
+        Self::Desktop,
+        Self::Linux,
     ];
 
     pub fn name(self) -> &'static str {
@@ -60,10 +71,13 @@ impl Corpus {
             Self::Debian => "debian",
             Self::DebianTar => "debian.tar",
             Self::Small100k => "small100k",
+            Self::Million => "million",
             Self::Same60k => "same60k",
             Self::Releases => "releases",
             Self::Large => "large",
             Self::BullseyeTar => "bullseye-tar",
+            Self::Desktop => "desktop",
+            Self::Linux => "linux",
         }
     }
 
@@ -94,7 +108,7 @@ impl Corpus {
 
     fn make(self) -> Result<Counts> {
         match self {
-            Self::Debian | Self::Releases => {}
+            Self::Debian | Self::Releases | Self::Desktop | Self::Linux => {}
             Self::BullseyeTar => drop(Self::Releases.ensure()?),
             _ => drop(Self::Debian.ensure()?),
         }
@@ -105,12 +119,15 @@ impl Corpus {
             Self::Debian => debian::make_tree(&self.path())?,
             Self::Releases => debian::make_releases(&self.path())?,
             Self::DebianTar => debian::make_tar(&Self::Debian.path(), &self.path())?,
-            Self::Small100k => pieces::make_small(&Self::Debian.path(), &self.path())?,
+            Self::Small100k => pieces::make_small(&Self::Debian.path(), 100_000, &self.path())?,
+            Self::Million => pieces::make_small(&Self::Debian.path(), 1_000_000, &self.path())?,
             Self::Same60k => pieces::make_same(&Self::Debian.path(), &self.path())?,
             Self::Large => pieces::make_large(&Self::Debian.path(), &self.path())?,
             Self::BullseyeTar => {
                 debian::make_tar_folder(&Self::Releases.path().join("bullseye"), &self.path())?
             }
+            Self::Desktop => desktop::make(&self.path())?,
+            Self::Linux => linux::make(&self.path())?,
         }
         let counts = Counts::of(&self.path())?;
         stamp::write(self, counts)?;

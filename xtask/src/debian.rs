@@ -24,13 +24,7 @@ pub struct Debootstrap {
 impl Debootstrap {
     /// Finds debootstrap and the archive's keys; as root on a machine with apt, installs what is missing.
     pub fn find() -> Result<Self> {
-        let missing = missing_packages();
-        if !missing.is_empty() {
-            install(&missing)?;
-        }
-        let program = shell::find_program("debootstrap")
-            .ok_or_else(|| Failure::new("debootstrap is missing even after its installation"))?;
-        Ok(Self { program, mirror: mirror() })
+        Ok(Self { program: ready("debootstrap")?, mirror: mirror() })
     }
 
     /// Runs `debootstrap OPTIONS SUITE DIR MIRROR` with the smallest variant, quietly unless it fails.
@@ -48,9 +42,41 @@ impl Debootstrap {
     }
 }
 
-fn missing_packages() -> Vec<&'static str> {
+/// An `mmdebstrap` that checks signatures: it solves what apt solves, recommendations too, and is quick to unpack.
+pub struct Mmdebstrap {
+    program: PathBuf,
+}
+
+impl Mmdebstrap {
+    /// Finds it as [`Debootstrap::find`] does.
+    pub fn find() -> Result<Self> {
+        Ok(Self { program: ready("mmdebstrap")? })
+    }
+
+    /// Unpacks packages, which apt's patterns may name, and all they depend on or recommend, into a new folder;
+    /// nothing is configured.
+    pub fn extract(&self, packages: &[&str], suite: &str, dir: &Path) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(["--quiet", "--variant=extract", "--format=directory", "--keyring", KEYRING]);
+        command.arg("--aptopt=APT::Install-Recommends \"true\"");
+        command.args(packages.iter().map(|package| format!("--include={package}")));
+        shell::run_quietly(command.arg(suite).arg(dir).arg(mirror()))
+    }
+}
+
+/// Finds a program that fetches packages, and what it needs; as root on a machine with apt, installs what is missing.
+fn ready(program: &'static str) -> Result<PathBuf> {
+    let missing = missing_packages(program);
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    shell::find_program(program)
+        .ok_or_else(|| Failure::new(format!("{program} is missing even after its installation")))
+}
+
+fn missing_packages(program: &'static str) -> Vec<&'static str> {
     let mut missing = vec![];
-    for program in ["debootstrap", "dpkg-deb", "wget", "gpgv"] {
+    for program in [program, "dpkg-deb", "wget", "gpgv"] {
         if shell::find_program(program).is_none() {
             missing.push(if program == "dpkg-deb" { "dpkg" } else { program });
         }

@@ -16,11 +16,13 @@ use crate::workspace;
 /// Time of last change of everything made here: 2024-01-01 00:00:00 UTC.
 const MADE_AT: Duration = Duration::from_secs(1_704_067_200);
 
-pub fn make_small(tree: &Path, path: &Path) -> Result<()> {
+/// Makes `count` files, a hundred to a folder.
+pub fn make_small(tree: &Path, count: u32, path: &Path) -> Result<()> {
     let pool = read_files(tree)?;
-    let mut random = Random::new(100_000);
-    let name = |index: u32| format!("shard-{:04}/sample-{index:06}.bin", index % 1000);
-    make(path, 100_000, name, || {
+    let mut random = Random::new(count.into());
+    let folders = count / 100;
+    let name = |index: u32| format!("shard-{:04}/sample-{index:06}.bin", index % folders);
+    make(path, count, name, || {
         let len = random.file_len(1500, 100, 16 * 1024);
         cut(&pool, &mut random, len)
     })
