@@ -5,7 +5,7 @@ use crate::report::{self, Out};
 use crate::{Outcome, json, mount_daemon, text};
 use packfs::mount::kernel::KernelMount;
 use packfs::mount::record::{self, Record, Server};
-use packfs::mount::{self, FuseMount, FuseOptions};
+use packfs::mount::{self, FuseMount, FuseOptions, TraceFile};
 use packfs::source::IdMap;
 use packfs::{Error, ImagePath, OpenOptions, Opened, Result};
 use std::ffi::OsString;
@@ -82,6 +82,11 @@ pub struct Opts {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
+    /// Write the paths of what is used into a file, in the order of first use, for pack --trace: files that are read,
+    /// symbolic links that are followed, directories that are listed (FUSE)
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
     /// Options as for mount(8), separated by commas: nosuid, nodev, noexec, nosymfollow, allow_other,
     /// default_permissions, and every option above without its dashes
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
@@ -143,6 +148,7 @@ impl Opts {
             idle_timeout: self.idle_timeout,
             cache_len: self.cache_size,
             threads: self.threads,
+            record: self.record.clone(),
             ..Settings::new(mount::is_root())
         };
         if let Some(subdir) = &self.subdir {
@@ -211,6 +217,7 @@ impl Request {
             owners: settings.owners(),
             idle_timeout: settings.idle_timeout,
             threads: settings.threads.map_or(0, usize::from),
+            trace: settings.record.clone().map(|file| TraceFile { file, above: settings.subdir.clone() }),
             ..FuseOptions::new(root, source)
         };
         let mounted = FuseMount::new(std::sync::Arc::clone(opened.engine()), &self.dir, &options)?;

@@ -32,6 +32,7 @@ pub struct Settings {
     pub idle_timeout: Option<Duration>,
     pub cache_len: Option<u64>,
     pub threads: Option<u16>,
+    pub record: Option<PathBuf>,
 }
 
 impl Settings {
@@ -53,6 +54,7 @@ impl Settings {
             idle_timeout: None,
             cache_len: None,
             threads: None,
+            record: None,
         }
     }
 
@@ -109,6 +111,7 @@ impl Settings {
                 let count = text.parse().ok().filter(|count| (1..=256).contains(count));
                 self.threads = Some(count.ok_or_else(|| wrong("1 to 256 are allowed".into()))?);
             }
+            "record" => self.record = Some(OsStr::from_bytes(value).into()),
             _ if is_for_others(key) => {}
             _ => return Err(unknown(key)),
         }
@@ -126,6 +129,7 @@ impl Settings {
             (self.idle_timeout.is_some(), "idle-timeout"),
             (self.cache_len.is_some(), "cache-size"),
             (self.threads.is_some(), "threads"),
+            (self.record.is_some(), "record"),
             (self.is_fuse, "fuse"),
         ];
         let wanted = for_fuse.iter().find(|(wanted, _)| *wanted);

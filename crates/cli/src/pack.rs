@@ -67,6 +67,11 @@ pub struct Opts {
     #[arg(long, value_name = "path|kind|similarity[:SIZE|:all]|FILE", value_parser = parse_order)]
     order: Option<OrderArg>,
 
+    /// Place what FILE lists in front, in that order and apart from all others: contents, shared blocks and inodes. One path a
+    /// line, as `packfs mount --record` or find writes them, or each with a NUL behind it
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
     /// Go on when something cannot be read: files are stored empty, directories left out; what it was is told at the
     /// end, with exit code 1
     #[arg(long)]
@@ -161,6 +166,9 @@ impl Opts {
             Some(OrderArg::By(order)) => packing.order(*order),
             Some(OrderArg::File(file)) => packing.order_file(file),
         };
+        if let Some(trace) = &self.trace {
+            packing = packing.trace(trace);
+        }
         if let Some(kernel) = &self.kernel {
             packing = packing.option("kernel", kernel);
         }

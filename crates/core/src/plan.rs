@@ -126,6 +126,11 @@ pub struct Plan {
     /// Every regular file with at least one byte, as the tree goes. The engine may place them in another order, but those that may
     /// only lie in later files for data come later.
     pub files: Vec<FileJob>,
+    /// What is used first, in that order, any kind of node; empty if nobody knows. Formats place its metadata in that order, and
+    /// leave it empty in the plans they make: the engine knows.
+    pub first_used: Vec<NodeId>,
+    /// How many of the first of `files` are among these. They share no block with those that follow.
+    pub first_used_files: u32,
     /// How far small files may be moved away from their neighbours in the tree, in bytes of such files, while it still
     /// costs little to read them as the tree goes. Readers that keep only a few decoded blocks decode again what they left.
     pub reorder_len: u64,

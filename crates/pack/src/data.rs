@@ -101,6 +101,7 @@ struct Placer<'a> {
     waiting: VecDeque<Waiting>,
     shared_done: HashMap<u32, (StoredBlock, Vec<u8>)>,
     tails: Tails,
+    is_behind_first_used: bool,
     seen: SeenTails<'a>,
     tail_places: Vec<TailPlace>,
     /// The tail of each node.
@@ -132,6 +133,7 @@ impl<'a> Placer<'a> {
             waiting: VecDeque::new(),
             shared_done: HashMap::new(),
             tails: Tails::new(context.block_len() as usize),
+            is_behind_first_used: false,
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; node_count],
@@ -160,9 +162,7 @@ impl<'a> Placer<'a> {
             }
             self.take(answered)?;
         }
-        for full in self.tails.finish() {
-            self.close_shared(full);
-        }
+        self.close_open_shared();
         self.write_what_is_ready()?;
         while !self.waiting.is_empty() {
             self.take(answered)?;
@@ -215,6 +215,10 @@ impl<'a> Placer<'a> {
     }
 
     fn take_piece(&mut self, node: NodeId, piece: &Piece, cut: CutPiece) -> Result<()> {
+        if !self.is_behind_first_used && piece.job >= self.context.plan.first_used_files {
+            self.is_behind_first_used = true;
+            self.close_open_shared();
+        }
         let place = &mut self.placed.files[node.index()];
         if piece.range.start == 0 {
             place.blocks_start = self.placed.blocks.len() as u64;
@@ -244,6 +248,13 @@ impl<'a> Placer<'a> {
             self.close_shared(full);
         }
         Ok(id)
+    }
+
+    /// What comes next shares no block with what came before.
+    fn close_open_shared(&mut self) {
+        for full in self.tails.finish() {
+            self.close_shared(full);
+        }
     }
 
     fn close_shared(&mut self, full: FullBlock) {

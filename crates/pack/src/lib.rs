@@ -33,8 +33,8 @@ use coverage::Coverage;
 use data_row::DataRow;
 use output::Output;
 use packfs_core::{
-    Contents, Cut, DataFile, Error, InlineTail, InlineTails, Loss, PackFormat, Plan, Progress, Result, Stage,
-    Tree, escaped,
+    Contents, Cut, DataFile, Error, InlineTail, InlineTails, Loss, NodeId, PackFormat, Plan, Progress,
+    Result, Stage, Tree, escaped,
 };
 use std::path::Path;
 
@@ -55,6 +55,8 @@ pub struct PackOptions {
     pub sync: bool,
     /// In which order small files are placed.
     pub order: Order,
+    /// What is used first, in that order: its data and metadata lie in front, apart from all others.
+    pub first_used: Vec<NodeId>,
     /// One priority a node, instead of that order: higher ones are placed first, equal ones as the tree goes.
     pub priorities: Option<Vec<i16>>,
 }
@@ -69,6 +71,7 @@ impl Default for PackOptions {
             warn_of_all_losses: false,
             sync: true,
             order: Order::default(),
+            first_used: Vec::new(),
             priorities: None,
         }
     }
@@ -104,7 +107,9 @@ pub fn pack(
     accept_losses(format.format_name(), &plan.losses, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
-    plan.files = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
+    plan.first_used.clone_from(&options.first_used);
+    let order = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
+    (plan.files, plan.first_used_files) = (order.files, order.first_used_count);
     let twins = twins::find(tree, contents, &plan, options, progress)?;
 
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;

@@ -1,9 +1,9 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
 use crate::{OpenOptions, Source};
-use packfs_core::{DataFile, Error, Format, PackSettings, Progress, Result, Silent, Tree};
+use packfs_core::{DataFile, Error, Format, ImagePath, PackSettings, Progress, Result, Silent, Tree};
 use packfs_pack::{Order, PackOptions, PackReport};
-use packfs_source::{OrderFile, Shape};
+use packfs_source::{OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -51,6 +51,7 @@ pub struct Pack {
     made_at: MadeAt,
     shape: Shape,
     order_file: Option<PathBuf>,
+    trace: Option<PathBuf>,
     options: PackOptions,
 }
 
@@ -71,6 +72,7 @@ impl Pack {
             made_at: MadeAt::default(),
             shape: Shape::default(),
             order_file: None,
+            trace: None,
             options: PackOptions::default(),
         }
     }
@@ -128,6 +130,14 @@ impl Pack {
     #[must_use]
     pub fn order_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.order_file = Some(path.into());
+        self
+    }
+
+    /// A file that lists what is used first, one path a line: its data and metadata are placed in front, in that order, and apart
+    /// from all others. [`Pack::order`] is for the rest.
+    #[must_use]
+    pub fn trace(mut self, path: impl Into<PathBuf>) -> Self {
+        self.trace = Some(path.into());
         self
     }
 
@@ -197,6 +207,7 @@ impl Pack {
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&self.settings)?;
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
+        let trace = self.trace.as_deref().map(Trace::read).transpose()?;
         let source = match &self.source {
             Given::Path(path) => Source::detect_at(path, self.source_offset)?,
             Given::Known(source) => source.clone(),
@@ -210,7 +221,14 @@ impl Pack {
         let mut options = self.options.clone();
         options.warn_of_all_losses = matches!(source, Source::Image(_));
         if let Some(order) = &order {
-            options.priorities = Some(self.priorities(order, &loaded.tree, progress));
+            let (priorities, missing) = order.priorities(&loaded.tree);
+            warn_of_missing("order file", &missing, progress);
+            options.priorities = Some(priorities);
+        }
+        if let Some(trace) = &trace {
+            let (nodes, missing) = trace.nodes(&loaded.tree);
+            warn_of_missing("trace", &missing, progress);
+            options.first_used = nodes;
         }
         let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..self.settings.clone() };
         let packer = format.packer(&settings)?;
@@ -245,18 +263,6 @@ impl Pack {
         shape
     }
 
-    fn priorities(&self, order: &OrderFile, tree: &Tree, progress: &dyn Progress) -> Vec<i16> {
-        let (priorities, missing) = order.priorities(tree);
-        if let Some(first) = missing.first() {
-            let more = match missing.len() {
-                1 => String::new(),
-                count => format!(" and {} more", count - 1),
-            };
-            progress.warn(&format!("the order file names what is not packed: {first:?}{more}"));
-        }
-        priorities
-    }
-
     fn made_at_of(&self, tree: &Tree) -> i64 {
         match self.made_at {
             MadeAt::Newest => tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0),
@@ -265,5 +271,16 @@ impl Pack {
                 .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)),
             MadeAt::Seconds(seconds) => seconds,
         }
+    }
+}
+
+/// Warns of what a list of paths names that is not there.
+fn warn_of_missing(list: &str, missing: &[ImagePath], progress: &dyn Progress) {
+    if let Some(first) = missing.first() {
+        let more = match missing.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        progress.warn(&format!("the {list} names what is not packed: {first:?}{more}"));
     }
 }

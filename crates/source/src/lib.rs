@@ -16,6 +16,7 @@ mod rules;
 mod shape;
 mod shaper;
 mod tar;
+mod trace;
 mod whiteouts;
 
 pub use dir::load_dir;
@@ -26,6 +27,7 @@ pub use order::OrderFile;
 pub use shape::{IdMap, Shape};
 pub use shaper::{Shaper, shape_tree};
 pub use tar::{Compression, TarInput, compression_of, load_tar, looks_like_tar};
+pub use trace::Trace;
 pub use whiteouts::Whiteouts;
 
 use packfs_core::{Contents, Tree};

@@ -448,3 +448,39 @@ fn the_root_of_a_user_namespace_mounts() {
     assert!(text.ends_with("NAME=example\n"), "{text}");
     assert!(!place.is_mounted());
 }
+
+#[test]
+fn what_a_mount_recorded_is_packed_in_front() {
+    if !can_mount() {
+        return;
+    }
+    let fixture = Fixture::with_image();
+    let place = Place::new(&fixture, "at");
+    fixture.run(["mount", "--record", "trace", "root.sqfs", "at"]).done();
+    assert!(place.table()[0].contains(" - fuse.packfs "), "recording is done through FUSE");
+    for path in ["usr/share/doc/README", "bin/tool", "etc/os-release", "bin/tool"] {
+        fs::read(place.path().join(path)).unwrap();
+    }
+    fs::symlink_metadata(place.path().join("usr/release")).unwrap();
+    fs::read_dir(place.path().join("empty")).unwrap().for_each(drop);
+    fixture.run(["umount", "at"]).done();
+    place.wait_until_gone();
+    let trace = String::from_utf8(fixture.bytes("trace")).unwrap();
+    let expected = ["usr/share/doc/README", "bin", "usr/bin/tool", "etc/os-release", "empty"];
+    assert_eq!(trace.lines().collect::<Vec<_>>(), expected);
+
+    for image in ["traced.sqfs", "traced.erofs"] {
+        fixture.run(["pack", "rootfs", image, "--trace", "trace"]).done();
+        fixture.run(["diff", "rootfs", image]).done();
+    }
+    fs::write(fixture.path("lost"), "etc/os-release\ngone\n").unwrap();
+    let run = fixture.run(["pack", "rootfs", "lost.sqfs", "--trace", "lost"]);
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.stderr.contains("the trace names what is not packed") && run.stderr.contains("gone"),
+        "{}",
+        run.stderr
+    );
+    fixture.run(["pack", "rootfs", "no.sqfs", "--trace", "nowhere"]).failed(1, &["nowhere"]);
+    fixture.run(["mount", "--kernel", "--record", "trace", "root.sqfs", "at"]).failed(2, &["--record"]);
+}

@@ -1,7 +1,8 @@
 //! Lays out everything around the data: the superblock in front, all metadata in one zone behind.
 //!
 //! All inodes of one directory stand together, and blocks of directories next to their inodes; behind a directory come those
-//! below it, one with everything in it before the next: nearly the order in which trees are walked. First everything gets a place, then it is written from front to back.
+//! below it, one with everything in it before the next: nearly the order in which trees are walked. What is
+//! used first, if that is known, stands in front of all of them. First everything gets a place, then it is written from front to back.
 
 use super::features::Features;
 use super::file_map::internal;
@@ -119,14 +120,18 @@ impl Zone {
             let at = main.place_inode(inode.len() as u64, 0);
             zone.packed = Some((at, inode));
         }
+        for &id in nodes.first_used {
+            if zone.inode_at[id.index()] == NOWHERE {
+                zone.place(nodes, id, far, features, &mut main, metabox.as_mut())?;
+            }
+        }
         while let Some(dir) = dirs.pop() {
             let waiting = dirs.len();
             for entry in tree.entries(dir) {
-                // A file with several names stands beside its first.
-                if zone.inode_at[entry.node.index()] != NOWHERE {
-                    continue;
+                // A file with several names stands beside its first, and what is used first in front.
+                if zone.inode_at[entry.node.index()] == NOWHERE {
+                    zone.place(nodes, entry.node, far, features, &mut main, metabox.as_mut())?;
                 }
-                zone.place(nodes, entry.node, far, features, &mut main, metabox.as_mut())?;
                 if tree.node(entry.node).is_dir() {
                     dirs.push(entry.node);
                 }

@@ -28,6 +28,8 @@ pub(super) struct Nodes<'a> {
     pub options: &'a Options,
     pub tree: &'a Tree,
     pub placed: &'a Placed,
+    /// What is placed in front of all others.
+    pub first_used: &'a [NodeId],
     pub tails: &'a dyn InlineTails,
     pub xattrs: &'a XattrTables,
     pub times: Times,
@@ -130,6 +132,7 @@ impl<'a> Nodes<'a> {
             options,
             tree,
             placed,
+            first_used: &plan.first_used,
             tails,
             xattrs,
             times,

@@ -65,6 +65,8 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
         shared_codec: None,
         files,
         // What the kernel decodes of the packed inode stays in its page cache.
+        first_used: Vec::new(),
+        first_used_files: 0,
         reorder_len: u64::MAX,
         dedupe: options.dedupe != Dedupe::Off,
         holes: options.holes,

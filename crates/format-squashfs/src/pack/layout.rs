@@ -17,7 +17,7 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
     let mut codec = MetadataCodec::new(&options.metadata_codec())?;
     let ids = Ids::new(tree)?;
     let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
-    let inodes = InodeTables::new(options, tree, placed, &ids, &xattrs, &mut codec)?;
+    let inodes = InodeTables::new(options, tree, (placed, &plan.first_used), &ids, &xattrs, &mut codec)?;
 
     let mut superblock = describe(options, tree, placed, &ids, &xattrs, inodes.root);
     let mut behind = Behind { sections: Vec::new(), end: placed.data_end };
@@ -144,7 +144,7 @@ impl InodeTables {
     fn new(
         options: &Options,
         tree: &Tree,
-        placed: &Placed,
+        (placed, first_used): (&Placed, &[NodeId]),
         ids: &Ids,
         xattrs: &XattrTables,
         codec: &mut MetadataCodec,
@@ -162,7 +162,7 @@ impl InodeTables {
             places: vec![None; tree.node_count() as usize],
             record: Vec::new(),
         };
-        writer.write()
+        writer.write(first_used)
     }
 }
 
@@ -183,7 +183,11 @@ struct InodeWriter<'a> {
 }
 
 impl InodeWriter<'_> {
-    fn write(mut self) -> Result<InodeTables> {
+    fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
+        // Directories wait for the inodes of all that is in them.
+        for &id in first_used.iter().filter(|&&id| !self.tree.node(id).is_dir()) {
+            self.write_inode(id)?;
+        }
         for dir in std::mem::take(&mut self.numbering.dirs) {
             let entries = self.tree.entries(dir);
             let mut children = Vec::with_capacity(entries.len());

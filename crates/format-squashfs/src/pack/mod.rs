@@ -59,6 +59,8 @@ impl PackFormat for SquashfsPacker {
             block_codec: codec(options.uncompressed.data),
             shared_codec: codec(options.uncompressed.fragments),
             files: files.collect(),
+            first_used: Vec::new(),
+            first_used_files: 0,
             reorder_len: REORDER_BLOCKS * u64::from(options.block_len),
             dedupe: options.share_duplicates,
             holes: options.holes,

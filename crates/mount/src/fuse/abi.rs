@@ -30,6 +30,8 @@ pub(crate) mod opcode {
     pub(crate) const BATCH_FORGET: u32 = 42;
     pub(crate) const READDIRPLUS: u32 = 44;
     pub(crate) const LSEEK: u32 = 46;
+    /// What shows that an inode is used, and not only looked at.
+    pub(crate) const USES: [u32; 4] = [READLINK, READ, READDIR, READDIRPLUS];
     /// Everything that would change something.
     pub(crate) const CHANGES: [u32; 16] = [4, 6, 8, 9, 10, 11, 12, 13, 16, 21, 24, 35, 43, 45, 47, 51];
 }

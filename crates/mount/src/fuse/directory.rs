@@ -95,6 +95,9 @@ impl Served {
         next: DirCursor,
         listing: &mut Listing<'_>,
     ) -> Result<ControlFlow<()>, Errno> {
+        if let Some(trace) = &self.trace {
+            trace.found(dir, &entry.name, entry.id);
+        }
         // The kernel takes positions as signed.
         let next = next.0.checked_add(DOTS).filter(|&next| next <= i64::MAX as u64).ok_or(Errno::IO)?;
         // An entry whose inode is damaged is listed all the same; who looks at it gets the error.

@@ -17,6 +17,7 @@ mod parents;
 mod readahead;
 mod serve;
 mod served;
+mod trace;
 mod xattr;
 
 use crate::unmount::Unmounter;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use trace::TraceWriter;
 
 /// Who owns what is seen, made of who owns it in the image.
 pub type OwnerMap = Arc<dyn Fn(Owner) -> Owner + Send + Sync>;
@@ -56,6 +58,25 @@ pub struct FuseOptions {
     pub idle_timeout: Option<Duration>,
     /// Threads that serve; 0: as many as the machine is good for.
     pub threads: usize,
+    /// Where the paths are written that are used, in the order of their first use.
+    pub trace: Option<TraceFile>,
+}
+
+/// Where the paths are written of files that are read, symbolic links that are followed and directories that are listed:
+/// one a line, each once, in the order of their first use.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    /// The file. What was there before is replaced.
+    pub file: PathBuf,
+    /// Path in the image of the directory that is seen as the root.
+    pub above: ImagePath,
+}
+
+impl TraceFile {
+    fn writer(&self, root: InodeId) -> Result<TraceWriter> {
+        let file = std::fs::File::create(&self.file).or_io(|| format!("cannot write {:?}", self.file))?;
+        Ok(TraceWriter::new(file, root, self.above.clone()))
+    }
 }
 
 impl FuseOptions {
@@ -70,6 +91,7 @@ impl FuseOptions {
             owners: None,
             idle_timeout: None,
             threads: 0,
+            trace: None,
         }
     }
 
@@ -101,15 +123,22 @@ impl FuseMount {
             let word = root.kind.file_type().word();
             return Err(Error::failed(format!("what is to be mounted is a {word}, not a directory")));
         }
+        let trace = options.trace.as_ref().map(|trace| trace.writer(options.root)).transpose()?;
         let fd = attach::attach(&at, &root, options)?;
         let mount = Unmounter::of(&at).map(|unmounter| FuseMount { at, unmounter, threads: Vec::new() });
-        mount.and_then(|mount| mount.start(Device::new(fd), engine, options))
+        mount.and_then(|mount| mount.start(Device::new(fd), engine, options, trace))
     }
 
-    fn start(mut self, mut device: Device, engine: Arc<ReadEngine>, options: &FuseOptions) -> Result<Self> {
+    fn start(
+        mut self,
+        mut device: Device,
+        engine: Arc<ReadEngine>,
+        options: &FuseOptions,
+        trace: Option<TraceWriter>,
+    ) -> Result<Self> {
         let features = handshake::shake_hands(&mut device, options)?;
         readahead::widen(self.unmounter.device());
-        let served = Arc::new(Served::new(engine, options, features));
+        let served = Arc::new(Served::new(engine, options, features, trace));
         let requests = options.idle_timeout.map(|_| Arc::new(AtomicU64::new(0)));
         let mut devices = vec![device];
         while devices.len() < options.thread_count() {

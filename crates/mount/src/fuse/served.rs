@@ -10,6 +10,7 @@ use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
 use super::handshake::Features;
 use super::open_files::OpenFiles;
 use super::parents::Parents;
+use super::trace::TraceWriter;
 use super::{FuseOptions, OwnerMap};
 use packfs_core::{Error, ErrorKind, Inode, InodeId, Volume};
 use packfs_read::ReadEngine;
@@ -64,10 +65,16 @@ pub(crate) struct Served {
     features: Features,
     files: OpenFiles,
     pub(crate) parents: Parents,
+    pub(crate) trace: Option<TraceWriter>,
 }
 
 impl Served {
-    pub(crate) fn new(engine: Arc<ReadEngine>, options: &FuseOptions, features: Features) -> Self {
+    pub(crate) fn new(
+        engine: Arc<ReadEngine>,
+        options: &FuseOptions,
+        features: Features,
+        trace: Option<TraceWriter>,
+    ) -> Self {
         Served {
             files: OpenFiles::new(Arc::clone(&engine)),
             parents: Parents::new(options.root),
@@ -75,6 +82,7 @@ impl Served {
             root: options.root,
             owners: options.owners.clone(),
             features,
+            trace,
         }
     }
 
@@ -98,6 +106,9 @@ impl Served {
     /// Puts the answer to a request into `room`.
     pub(crate) fn answer(&self, header: &InHeader, asked: &[u8], room: &mut Room) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
+        if let (Some(trace), true) = (&self.trace, opcode::USES.contains(&header.opcode)) {
+            trace.used(id()?);
+        }
         room.body.clear();
         let body = &mut room.body;
         match header.opcode {
@@ -131,6 +142,9 @@ impl Served {
             b".." => Some(self.parents.of(dir, self.volume()).map_err(errno)?.ok_or(Errno::STALE)?),
             _ => self.volume().lookup(dir, name).map_err(errno)?,
         };
+        if let (Some(trace), Some(id)) = (&self.trace, found) {
+            trace.found(dir, name, id);
+        }
         let entry = match found {
             Some(id) => self.entry(dir, id)?,
             // Node 0: there is nothing of this name, for good.

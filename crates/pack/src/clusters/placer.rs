@@ -56,6 +56,7 @@ pub(super) struct Placer<'a> {
     /// Where each seen tail starts in the packed stream.
     tail_offsets: Vec<u64>,
     packed: PackedStream,
+    is_behind_first_used: bool,
     packed_count: u64,
     packed_done: InOrder<(u64, Vec<CutCluster>, Vec<u8>)>,
     /// What is stored of the packed stream, until all files are written: the stream lies in one piece behind them.
@@ -95,6 +96,7 @@ impl<'a> Placer<'a> {
             seen: SeenTails::new(context),
             tail_offsets: Vec::new(),
             packed: PackedStream::new(cut.segment_len),
+            is_behind_first_used: false,
             packed_count: 0,
             packed_done: InOrder::new(),
             packed_stored: Spool::new(job.output, SPOOL_LEN),
@@ -142,9 +144,7 @@ impl<'a> Placer<'a> {
             }
             self.take(answered)?;
         }
-        if let Some(segment) = self.packed.finish() {
-            self.hand_out_packed(segment);
-        }
+        self.end_packed_segment();
         while self.packed_done.taken() < self.packed_count {
             self.take(answered)?;
         }
@@ -259,6 +259,10 @@ impl<'a> Placer<'a> {
     }
 
     fn begin_file(&mut self, piece: &Piece) -> Result<()> {
+        if !self.is_behind_first_used && piece.job >= self.context.plan.first_used_files {
+            self.is_behind_first_used = true;
+            self.end_packed_segment();
+        }
         self.rows.begin();
         let file = &self.context.plan.files[piece.job as usize];
         let is_elsewhere = matches!(shape(self.cut, file, self.context.len(file.node)), Shape::Stream);
@@ -438,6 +442,13 @@ impl<'a> Placer<'a> {
             self.hand_out_packed(segment);
         }
         offset
+    }
+
+    /// What comes next shares no cluster of the packed stream with what came before.
+    fn end_packed_segment(&mut self) {
+        if let Some(segment) = self.packed.finish() {
+            self.hand_out_packed(segment);
+        }
     }
 
     fn hand_out_packed(&mut self, segment: Vec<u8>) {

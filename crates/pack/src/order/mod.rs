@@ -43,29 +43,42 @@ const GROUP_FILES_MAX: usize = 1 << 16;
 const LOOK_LEN: u64 = 1 << 20;
 
 /// The files of a plan in another order.
-pub(crate) fn sort(
-    context: &Context<'_>,
-    options: &PackOptions,
-    progress: &dyn Progress,
-) -> Result<Vec<FileJob>> {
-    let mut files = match &options.priorities {
-        Some(priorities) => by_priority(&context.plan.files, priorities),
-        None => by_likeness(context, options, progress)?,
-    };
+pub(crate) struct Ordered {
+    pub files: Vec<FileJob>,
+    /// How many of the first are [`Plan::first_used`].
+    pub first_used_count: u32,
+}
+
+/// Orders the files of a plan: those used first in front, then the others as the options say.
+pub(crate) fn sort(context: &Context<'_>, options: &PackOptions, progress: &dyn Progress) -> Result<Ordered> {
+    let mut ranks = vec![None; context.tree.node_count() as usize];
+    for (rank, node) in context.plan.first_used.iter().enumerate().rev() {
+        ranks[node.index()] = Some(rank);
+    }
+    let rank = |job: &FileJob| ranks[job.node.index()];
+    let (mut files, others): (Vec<FileJob>, Vec<FileJob>) =
+        context.plan.files.iter().partition(|&job| rank(job).is_some());
+    files.sort_by_key(rank);
+    files.extend(match &options.priorities {
+        Some(priorities) => by_priority(&others, priorities),
+        None => by_likeness(context, &others, options, progress)?,
+    });
+    // Those of later files for data stay behind, used first or not.
     files.sort_by_key(|job| job.data_file);
-    Ok(files)
+    let first_used_count = files.iter().take_while(|job| rank(job).is_some()).count() as u32;
+    Ok(Ordered { files, first_used_count })
 }
 
 fn by_likeness(
     context: &Context<'_>,
+    files: &[FileJob],
     options: &PackOptions,
     progress: &dyn Progress,
 ) -> Result<Vec<FileJob>> {
-    let files = &context.plan.files;
     let (small, others): (Vec<FileJob>, Vec<FileJob>) =
         files.iter().partition(|job| context.shares_whole(job));
     let mut sorted = match options.order {
-        Order::Path => return Ok(files.clone()),
+        Order::Path => return Ok(files.to_vec()),
         Order::Kind => by_kind(context.tree, small),
         Order::Similarity { within } => {
             let within = within.unwrap_or(context.plan.reorder_len);

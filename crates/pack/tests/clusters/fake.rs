@@ -148,6 +148,8 @@ impl PackFormat for Fake {
             block_codec: None,
             shared_codec: None,
             files: files.collect(),
+            first_used: Vec::new(),
+            first_used_files: 0,
             reorder_len: u64::MAX,
             dedupe: self.dedupe,
             holes: self.holes,
