@@ -3,12 +3,17 @@
 use crate::block::BLOCKS_AT_ONCE;
 use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
+use crate::file::FileReader;
 use crate::neighbours::Advice;
 use packfs_core::{BlockRef, ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
 
+/// The beginning of a file: what is asked for first of it.
+const BEGINNING_LEN_MAX: u64 = 128 << 10;
 /// Decoded bytes that one thread takes at once: more than a few large blocks would keep whoever waits for the last.
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
+/// No more is decoded at once for a beginning, unless one block is longer.
+const DECODED_LEN_MAX: u64 = 512 << 10;
 
 impl ReadEngine {
     /// Has the blocks of a range of a file decoded by others. What cannot be found is left to whoever reads it.
@@ -41,11 +46,41 @@ impl ReadEngine {
         }
     }
 
+    /// Decodes the blocks of a range of a file that nobody has asked for yet, in this thread.
+    fn decode_here(&self, id: InodeId, range: Range<u64>) {
+        let (mut wanted, mut len) = (Vec::new(), 0);
+        // What cannot be found is left to whoever reads it.
+        let _ = self.volume.extents(id, range, &mut |extent| {
+            if let ExtentFrom::Block { block, .. } = &extent.from {
+                let slot = self.blocks.cache.slot(block);
+                if slot.ask_ahead() {
+                    wanted.push((*block, slot));
+                }
+                len += u64::from(block.decoded_len);
+            }
+            let is_full = wanted.len() >= BLOCKS_AT_ONCE || len >= DECODED_LEN_MAX;
+            if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if !wanted.is_empty() {
+            self.blocks.decoders.with(|decoders| self.blocks.decode_ahead(&wanted, decoders));
+        }
+    }
+
     /// Has blocks decoded by others, of those that nobody asked for yet.
     pub(crate) fn decode_by_others(&self, wanted: &[WantedBlock]) {
         let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
         wanted.iter().for_each(|wanted| runs.push(wanted.clone()));
         runs.hand_over();
+    }
+}
+
+impl FileReader {
+    /// Decodes the beginning of the file, for a reader who is about to come: in this thread, so it is for those who have nothing
+    /// else to do. Does nothing where nothing is decoded ahead.
+    pub fn prepare(&self) {
+        if self.engine.prefetch.is_on() {
+            self.engine.decode_here(self.id, 0..self.len.min(BEGINNING_LEN_MAX));
+        }
     }
 }
 

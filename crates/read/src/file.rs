@@ -55,8 +55,8 @@ pub(crate) struct Manner {
     ahead: Option<Range<u64>>,
     /// Has jumped: wants little of each block.
     jumps: bool,
-    /// Goes through the file, and does not ask again for a block that is behind.
-    is_in_order: bool,
+    /// Does not ask again for what he has read, and has not just jumped.
+    uses_up: bool,
 }
 
 impl ReadEngine {
@@ -106,7 +106,7 @@ impl ReadEngine {
                     (ExtentFrom::Block { block, start }, Some(decoded)) => {
                         let decoded = decoded?;
                         part.copy_from_slice(block::slice(block, &decoded, *start, extent.len)?);
-                        if let Some(slot) = slot.as_ref().filter(|_| manner.is_in_order) {
+                        if let Some(slot) = slot.as_ref().filter(|_| manner.uses_up) {
                             self.blocks.cache.use_up(slot, extent.len, decoded.len() as u64);
                         }
                     }
@@ -209,9 +209,9 @@ impl ReadEngine {
 ///
 /// Each remembers how it is read: who reads in order is decoded ahead for, so every user of a file should open its own.
 pub struct FileReader {
-    engine: Arc<ReadEngine>,
-    id: InodeId,
-    len: u64,
+    pub(crate) engine: Arc<ReadEngine>,
+    pub(crate) id: InodeId,
+    pub(crate) len: u64,
     position: u64,
     sequence: Mutex<Sequence>,
 }
@@ -256,11 +256,11 @@ impl FileReader {
     fn manner(&self, offset: u64, len: u64) -> Manner {
         let mut sequence = self.sequence();
         let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
-        let is_in_order = self.engine.options.is_kept_by_readers && sequence.is_in_order();
-        Manner { ahead: Some(ahead), jumps: sequence.jumps(), is_in_order }
+        let jumps = sequence.jumps();
+        Manner { ahead: Some(ahead), jumps, uses_up: self.engine.options.is_kept_by_readers && !jumps }
     }
 
-    fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {
+    pub(crate) fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {
         self.sequence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod beside;
 mod block;
 mod blocks;
 mod buffers;
@@ -24,6 +25,7 @@ mod rows;
 mod sequence;
 mod slot;
 
+pub use beside::Beside;
 pub use block::SharedBytes;
 pub use counters::{CountedImage, Counters};
 pub use disk_order::PieceSink;

@@ -14,6 +14,8 @@ const FIRST_LEN_MIN: u64 = 16 << 10;
 
 /// Who has read so much in order will hardly turn back.
 const IN_ORDER_LEN_MIN: u64 = 512 << 10;
+/// Who has jumped so often, and not read in order since, will go on jumping.
+const JUMPS_MIN: u32 = 8;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +30,8 @@ pub(crate) struct Sequence {
     jumps: bool,
     /// Bytes read since then.
     passed: u64,
+    /// Jumps since it last read in order for a while.
+    jump_count: u32,
 }
 
 impl Sequence {
@@ -41,8 +45,12 @@ impl Sequence {
         if is_first {
             self.window = if len >= FIRST_LEN_MIN { WINDOW_MIN } else { 0 };
         } else if !goes_on {
-            *self = Sequence { next: end, ahead: end, window: 0, jumps: true, passed: len };
+            let jump_count = self.jump_count.saturating_add(1);
+            *self = Sequence { next: end, ahead: end, window: 0, jumps: true, passed: len, jump_count };
             return 0..0;
+        }
+        if self.is_in_order() {
+            self.jump_count = 0;
         }
         self.next = self.next.max(end);
         self.ahead = self.ahead.max(self.next);
@@ -62,6 +70,11 @@ impl Sequence {
     /// Whether the reader has just jumped: what it reads then is mostly little, and alone.
     pub(crate) fn jumps(&self) -> bool {
         self.jumps
+    }
+
+    /// Whether it has just jumped, and does so again and again.
+    pub(crate) fn is_at_random(&self) -> bool {
+        self.jumps && self.jump_count >= JUMPS_MIN
     }
 
     /// Whether it has read in order for a while.
@@ -113,6 +126,23 @@ mod tests {
         sequence.read(5 << 20, 4096, FILE_LEN, MAX);
         sequence.read((5 << 20) + 4096, 4096, FILE_LEN, MAX);
         assert!(!sequence.jumps(), "{sequence:?}");
+    }
+
+    #[test]
+    fn a_reader_is_at_random_when_it_has_jumped_often_and_not_read_in_order_since() {
+        let mut sequence = Sequence::default();
+        let jump = |sequence: &mut Sequence, index: u64| {
+            sequence.read(((index * 7) % 10) << 20, 4096, FILE_LEN, MAX);
+            sequence.is_at_random()
+        };
+        let found: Vec<bool> = (1..20).map(|index| jump(&mut sequence, index)).collect();
+        let wanted: Vec<bool> = (1..20).map(|count| count >= JUMPS_MIN).collect();
+        assert_eq!(found, wanted);
+        for offset in (0..2 * IN_ORDER_LEN_MIN).step_by(64 << 10) {
+            sequence.read((5 << 20) + offset, 64 << 10, FILE_LEN, MAX);
+            assert!(offset == 0 || !sequence.is_at_random());
+        }
+        assert!(!jump(&mut sequence, 1));
     }
 
     #[test]

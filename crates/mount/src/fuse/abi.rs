@@ -50,6 +50,9 @@ pub(crate) mod init {
     pub(crate) const NO_OPENDIR_SUPPORT: u32 = 1 << 24;
 }
 
+/// What the kernel is told unasked (`enum fuse_notify_code`): bytes of a file that it may keep.
+pub(crate) const NOTIFY_STORE: i32 = 4;
+
 pub(crate) const FOPEN_KEEP_CACHE: u32 = 1 << 1;
 pub(crate) const FOPEN_CACHE_DIR: u32 = 1 << 3;
 
@@ -102,6 +105,8 @@ structures! {
     GetXattrIn = 8 { size: u32, padding: u32 }
     /// `struct fuse_getxattr_out`.
     GetXattrOut = 8 { size: u32, padding: u32 }
+    /// `struct fuse_notify_store_out`, before the bytes.
+    NotifyStoreOut = 24 { nodeid: u64, offset: u64, size: u32, padding: u32 }
     /// `struct fuse_lseek_in`.
     LseekIn = 24 { fh: u64, offset: u64, whence: u32, padding: u32 }
     /// `struct fuse_kstatfs`, which is all of `struct fuse_statfs_out`.

@@ -1,6 +1,6 @@
 //! `/dev/fuse`: one descriptor for each thread that serves; requests in, answers out.
 
-use super::abi::{InHeader, OutHeader};
+use super::abi::{InHeader, NOTIFY_STORE, NotifyStoreOut, OutHeader};
 use crate::sys;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -70,6 +70,19 @@ impl Device {
         let parts = [IoSlice::new(header.as_bytes()), IoSlice::new(body)];
         // A request whose asker was killed cannot be answered any more; nothing is lost.
         let _ = io::writev(&self.fd, &parts);
+    }
+
+    /// Gives the kernel bytes of a file that it did not ask for. Waits while it waits for others of the same pages.
+    ///
+    /// Errors: `NOENT` if it knows no such file any more; `INVAL` if it takes none.
+    pub(crate) fn store(&self, node: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
+        let store = NotifyStoreOut { nodeid: node, offset, size, padding: 0 };
+        let len = size_of::<OutHeader>() + size_of::<NotifyStoreOut>() + bytes.len();
+        let len = u32::try_from(len).map_err(|_| Errno::TOOBIG)?;
+        let header = OutHeader { len, error: NOTIFY_STORE, unique: 0 };
+        let parts = [IoSlice::new(header.as_bytes()), IoSlice::new(store.as_bytes()), IoSlice::new(bytes)];
+        io::writev(&self.fd, &parts).map(drop)
     }
 }
 

@@ -10,13 +10,16 @@ mod attach;
 mod attributes;
 mod device;
 mod directory;
+mod foresight;
 mod handshake;
 mod idle;
+mod marks;
 mod open_files;
 mod parents;
 mod readahead;
 mod serve;
 mod served;
+mod stores;
 mod trace;
 mod xattr;
 
@@ -28,7 +31,7 @@ use packfs_read::ReadEngine;
 use served::Served;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trace::TraceWriter;
@@ -109,6 +112,19 @@ pub struct FuseMount {
     at: PathBuf,
     unmounter: Unmounter,
     threads: Vec<JoinHandle<Result<()>>>,
+    requests: Arc<AtomicU64>,
+    served: Option<Arc<Served>>,
+}
+
+/// What serving a mount took. Counts only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FuseCounters {
+    /// Requests of the kernel.
+    pub requests: u64,
+    /// Times that it was given more of a block than it had asked for.
+    pub stores: u64,
+    /// Times that it was not, after all: another thread was at that, or the block holds no more of the file.
+    pub stores_left_out: u64,
 }
 
 impl FuseMount {
@@ -125,7 +141,13 @@ impl FuseMount {
         }
         let trace = options.trace.as_ref().map(|trace| trace.writer(options.root)).transpose()?;
         let fd = attach::attach(&at, &root, options)?;
-        let mount = Unmounter::of(&at).map(|unmounter| FuseMount { at, unmounter, threads: Vec::new() });
+        let mount = Unmounter::of(&at).map(|unmounter| FuseMount {
+            at,
+            unmounter,
+            threads: Vec::new(),
+            requests: Arc::default(),
+            served: None,
+        });
         mount.and_then(|mount| mount.start(Device::new(fd), engine, options, trace))
     }
 
@@ -139,18 +161,18 @@ impl FuseMount {
         let features = handshake::shake_hands(&mut device, options)?;
         readahead::widen(self.unmounter.device());
         let served = Arc::new(Served::new(engine, options, features, trace));
-        let requests = options.idle_timeout.map(|_| Arc::new(AtomicU64::new(0)));
+        self.served = Some(Arc::clone(&served));
         let mut devices = vec![device];
         while devices.len() < options.thread_count() {
             let another = devices[0].another().or_io(|| format!("cannot open {:?} again", device::PATH))?;
             devices.push(another);
         }
         for device in devices {
-            let (served, requests) = (Arc::clone(&served), requests.clone());
+            let (served, requests) = (Arc::clone(&served), Arc::clone(&self.requests));
             let thread = std::thread::Builder::new().name("packfs-fuse".into());
             let unmounter = self.unmounter.clone();
             let serve = move || {
-                let outcome = serve::serve(device, &served, requests.as_deref());
+                let outcome = serve::serve(device, &served, &requests);
                 if outcome.is_ok() {
                     unmounter.set_over();
                 }
@@ -158,8 +180,9 @@ impl FuseMount {
             };
             self.threads.push(thread.spawn(serve).or_io(|| "cannot start a thread")?);
         }
-        if let (Some(timeout), Some(requests)) = (options.idle_timeout, requests) {
-            idle::watch(timeout, requests, self.unmounter.clone()).or_io(|| "cannot start a thread")?;
+        if let Some(timeout) = options.idle_timeout {
+            idle::watch(timeout, Arc::clone(&self.requests), self.unmounter.clone())
+                .or_io(|| "cannot start a thread")?;
         }
         self.answers()?;
         Ok(self)
@@ -174,6 +197,12 @@ impl FuseMount {
     /// Where it is mounted.
     pub fn at(&self) -> &Path {
         &self.at
+    }
+
+    /// What serving it took so far.
+    pub fn counters(&self) -> FuseCounters {
+        let (stores, stores_left_out) = self.served.as_ref().map_or((0, 0), |served| served.stores.counts());
+        FuseCounters { requests: self.requests.load(Ordering::Relaxed), stores, stores_left_out }
     }
 
     /// What takes it away, from any thread.

@@ -1,14 +1,31 @@
 //! Files that are being read. The kernel is not asked to tell when one is opened or closed, so those read last are kept.
 
+use super::marks::Marks;
 use packfs_core::{InodeId, Result};
 use packfs_read::{FileReader, ReadEngine};
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Parts that are locked apart from each other.
 const SHARD_COUNT: usize = 8;
 /// Files in each part.
 const FILES_MAX: usize = 64;
+
+/// A file that is being read.
+pub(crate) struct OpenFile {
+    reader: FileReader,
+    /// What of it was given to the kernel unasked.
+    pub(crate) given: Marks,
+}
+
+impl Deref for OpenFile {
+    type Target = FileReader;
+
+    fn deref(&self) -> &FileReader {
+        &self.reader
+    }
+}
 
 pub(crate) struct OpenFiles {
     engine: Arc<ReadEngine>,
@@ -18,7 +35,7 @@ pub(crate) struct OpenFiles {
 #[derive(Default)]
 struct Shard {
     /// With the time each was read last.
-    files: HashMap<InodeId, (Arc<FileReader>, u64)>,
+    files: HashMap<InodeId, (Arc<OpenFile>, u64)>,
     clock: u64,
 }
 
@@ -30,20 +47,20 @@ impl OpenFiles {
     /// A file, opened if it is not open.
     ///
     /// Errors: `Failed` if it is no file, `Corrupt` if it is damaged.
-    pub(crate) fn get(&self, id: InodeId) -> Result<Arc<FileReader>> {
+    pub(crate) fn get(&self, id: InodeId) -> Result<Arc<OpenFile>> {
         // The upper bits of the product depend on all bits of the id.
         let index = (id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize % SHARD_COUNT;
         let lock = || self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = lock().find(id) {
             return Ok(file);
         }
-        let file = Arc::new(self.engine.open_file(id)?);
+        let file = Arc::new(OpenFile { reader: self.engine.open_file(id)?, given: Marks::default() });
         Ok(lock().keep(id, file))
     }
 }
 
 impl Shard {
-    fn find(&mut self, id: InodeId) -> Option<Arc<FileReader>> {
+    fn find(&mut self, id: InodeId) -> Option<Arc<OpenFile>> {
         self.clock += 1;
         let (file, used) = self.files.get_mut(&id)?;
         *used = self.clock;
@@ -51,7 +68,7 @@ impl Shard {
     }
 
     /// Keeps a file, unless another thread was first: all who read a file share what is known of how it is read.
-    fn keep(&mut self, id: InodeId, file: Arc<FileReader>) -> Arc<FileReader> {
+    fn keep(&mut self, id: InodeId, file: Arc<OpenFile>) -> Arc<OpenFile> {
         if let Some(file) = self.find(id) {
             return file;
         }

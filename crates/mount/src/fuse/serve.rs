@@ -11,23 +11,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Serves until nothing is mounted any more.
 ///
 /// Errors: `Io` if the kernel stops talking.
-pub(crate) fn serve(mut device: Device, served: &Served, requests: Option<&AtomicU64>) -> Result<()> {
+pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
     let mut room = Room::default();
     loop {
         let next = device.next().or_io(|| "the kernel does not talk to us about the mount any more")?;
         let Some(Request { header, body: asked }) = next else { return Ok(()) };
-        if let Some(requests) = requests {
-            requests.fetch_add(1, Ordering::Relaxed);
-        }
+        requests.fetch_add(1, Ordering::Relaxed);
+        let busy = served.busy();
         let outcome = guarded(served, &header, asked, &mut room);
         match outcome {
             Ok(Answer::None) => {}
             Ok(Answer::Body) => device.answer(header.unique, Ok(&room.body)),
-            Ok(Answer::Contents(len)) => {
-                device.answer(header.unique, room.contents.get(..len).ok_or(Errno::IO));
+            Ok(Answer::Contents(range)) => {
+                device.answer(header.unique, room.contents.get(range).ok_or(Errno::IO));
             }
             Err(error) => device.answer(header.unique, Err(error)),
         }
+        if let Some(after) = room.after.take() {
+            // As with answers: a mistake of ours costs what was to be gained.
+            let _ = catch_unwind(AssertUnwindSafe(|| served.afterwards(&device, after)));
+        }
+        drop(busy);
         if header.opcode == opcode::DESTROY {
             return Ok(());
         }

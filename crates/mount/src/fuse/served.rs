@@ -7,15 +7,20 @@ use super::abi::{
     AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode,
 };
 use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
+use super::device::Device;
+use super::foresight::Foresight;
 use super::handshake::Features;
 use super::open_files::OpenFiles;
 use super::parents::Parents;
+use super::stores::{Jump, Stores};
 use super::trace::TraceWriter;
 use super::{FuseOptions, OwnerMap};
-use packfs_core::{Error, ErrorKind, Inode, InodeId, Volume};
+use packfs_core::{Error, ErrorKind, FileType, Inode, InodeId, Volume};
 use packfs_read::ReadEngine;
 use rustix::io::Errno;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// How long the kernel may keep what it was told, in seconds: longer than any machine runs.
@@ -25,8 +30,11 @@ const NODE_MIN: u64 = 2;
 /// Longest read that is answered; the kernel asks for 1 MiB unless root allows it more.
 const READ_LEN_MAX: usize = 16 << 20;
 
-/// Longest answer whose memory is kept for the next.
-const KEPT_LEN_MAX: usize = 1 << 20;
+/// Contents begin at a multiple of this in our memory, as they do in the kernel's: it copies page by page, and would have to look
+/// up two pages of ours for each of its own.
+const PAGE_LEN: usize = 4096;
+/// Longest answer whose memory is kept for the next: the longest read, and what aligning it takes.
+const KEPT_LEN_MAX: usize = (1 << 20) + PAGE_LEN;
 
 /// What goes back to the kernel.
 pub(crate) enum Answer {
@@ -34,16 +42,26 @@ pub(crate) enum Answer {
     None,
     /// What was put together.
     Body,
-    /// So many bytes of contents.
-    Contents(usize),
+    /// This part of the contents.
+    Contents(Range<usize>),
+}
+
+/// What is worth doing once nobody waits for it.
+pub(crate) enum After {
+    /// The block that a reader has jumped into is given to the kernel.
+    Store(Jump),
+    /// The beginning of a file is decoded, which is about to be read.
+    Prepare(InodeId),
 }
 
 /// Where a thread puts its answers together, used again and again.
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) body: Vec<u8>,
-    /// As long as the longest read so far.
+    /// As long as the longest read so far, and a page.
     pub(crate) contents: Vec<u8>,
+    /// What is to be done when the answer has gone out.
+    pub(crate) after: Option<After>,
 }
 
 impl Room {
@@ -65,6 +83,10 @@ pub(crate) struct Served {
     features: Features,
     files: OpenFiles,
     pub(crate) parents: Parents,
+    pub(crate) stores: Stores,
+    foresight: Foresight,
+    /// Threads that are not waiting for a request.
+    busy: AtomicUsize,
     pub(crate) trace: Option<TraceWriter>,
 }
 
@@ -78,6 +100,9 @@ impl Served {
         Served {
             files: OpenFiles::new(Arc::clone(&engine)),
             parents: Parents::new(options.root),
+            stores: Stores::new(options.thread_count()),
+            foresight: Foresight::default(),
+            busy: AtomicUsize::new(0),
             engine,
             root: options.root,
             owners: options.owners.clone(),
@@ -110,12 +135,13 @@ impl Served {
             trace.used(id()?);
         }
         room.body.clear();
+        room.after = None;
         let body = &mut room.body;
         match header.opcode {
-            opcode::LOOKUP => self.lookup(id()?, name(asked)?, body)?,
+            opcode::LOOKUP => self.lookup(id()?, name(asked)?, room)?,
             opcode::GETATTR => self.attributes(id()?, body)?,
             opcode::READLINK => body.extend(self.volume().read_link(id()?).map_err(errno)?),
-            opcode::READ => return self.read(id()?, asked, &mut room.contents).map(Answer::Contents),
+            opcode::READ => return self.read(header.nodeid, asked, room).map(Answer::Contents),
             opcode::READDIR => self.read_directory(id()?, asked, false, body)?,
             opcode::READDIRPLUS => self.read_directory(id()?, asked, true, body)?,
             opcode::GETXATTR => self.xattr(id()?, asked, body)?,
@@ -135,7 +161,27 @@ impl Served {
         Ok(Answer::Body)
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
+    /// Does what is worth doing when an answer has gone out.
+    pub(crate) fn afterwards(&self, device: &Device, after: After) {
+        match after {
+            After::Store(jump) => self.stores.store_around(device, &jump),
+            // With others at work, it is soon enough to decode what is really wanted.
+            After::Prepare(id) if self.busy.load(Ordering::Relaxed) <= 1 => {
+                if let Ok(file) = self.files.get(id) {
+                    file.prepare();
+                }
+            }
+            After::Prepare(_) => {}
+        }
+    }
+
+    /// Says that a thread has something to do, until what this returns is dropped.
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(&self.busy)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8], room: &mut Room) -> Result<(), Errno> {
         let found = match name {
             // Asked for by those who export the mount over NFS.
             b"." => Some(dir),
@@ -150,7 +196,13 @@ impl Served {
             // Node 0: there is nothing of this name, for good.
             None => EntryOut { entry_valid: FOR_GOOD, ..EntryOut::default() },
         };
-        body.extend_from_slice(entry.as_bytes());
+        let is_file = FileType::from_mode_bits(entry.attr.mode) == Some(FileType::File);
+        if let Some(id) = found.filter(|_| is_file && entry.attr.size > 0)
+            && self.foresight.looked_up(entry.nodeid)
+        {
+            room.after = Some(After::Prepare(id));
+        }
+        room.body.extend_from_slice(entry.as_bytes());
         Ok(())
     }
 
@@ -180,17 +232,27 @@ impl Served {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
 
-    fn read(&self, id: InodeId, asked: &[u8], contents: &mut Vec<u8>) -> Result<usize, Errno> {
+    fn read(&self, node: u64, asked: &[u8], room: &mut Room) -> Result<Range<usize>, Errno> {
         let (asked, _) = ReadIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
-        let file = self.files.get(id).map_err(errno)?;
+        let file = self.files.get(self.inode_id(node)?).map_err(errno)?;
+        let contents = &mut room.contents;
         let len = file.len().saturating_sub(asked.offset).min(u64::from(asked.size));
         let len = (len as usize).min(READ_LEN_MAX);
         // What is left from an earlier read is overwritten.
-        if contents.len() < len {
-            contents.resize(len, 0);
+        if contents.len() < len + PAGE_LEN {
+            contents.resize(len + PAGE_LEN, 0);
         }
-        let part = contents.get_mut(..len).unwrap_or_default();
-        file.read_at(asked.offset, part).map_err(errno)
+        // Anywhere else is as right, if slower.
+        let start =
+            Some(contents.as_ptr().align_offset(PAGE_LEN)).filter(|&start| start < PAGE_LEN).unwrap_or(0);
+        let part = contents.get_mut(start..start + len).unwrap_or_default();
+        let len = file.read_at(asked.offset, part).map_err(errno)?;
+        if asked.offset == 0 {
+            self.foresight.read(node);
+        } else if self.stores.are_for(&file) {
+            room.after = Some(After::Store(Jump { file, node, offset: asked.offset }));
+        }
+        Ok(start..start + len)
     }
 
     /// Errors: `NXIO` beyond the end, as `lseek(2)` has it.
@@ -233,6 +295,15 @@ impl Served {
             ..StatfsOut::default()
         };
         body.extend_from_slice(statistics.as_bytes());
+    }
+}
+
+/// A thread at work.
+pub(crate) struct Busy<'a>(&'a AtomicUsize);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

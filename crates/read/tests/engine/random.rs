@@ -181,3 +181,67 @@ fn decodes_after_reading_in_order(is_kept_by_readers: bool) -> (u64, u64) {
     };
     (decodes_of(39), decodes_of(20))
 }
+
+#[test]
+fn what_lies_beside_a_jump_comes_in_whole_pages_and_makes_room_for_others() {
+    let made = one_large_file(40);
+    let engine = made.engine_with(ReadOptions { jobs: 1, cache_bytes: 64 << 20, ..ReadOptions::default() });
+    let reader = engine.open_file(InodeId(FILE)).unwrap();
+    let mut jumps = 0;
+    for index in 1..20 {
+        reader.read_at((index * 7 % 20 * 2 * BLOCK_LEN) as u64, &mut [0; 10]).unwrap();
+        jumps += u32::from(!reader.is_at_random());
+    }
+    assert_eq!(jumps, 7, "that much is no habit yet");
+    let offset = 4 * BLOCK_LEN + 100_000;
+    let before = engine.counters().decodes;
+    let beside = reader.beside(offset as u64).unwrap().unwrap();
+    assert_eq!((beside.offset, beside.bytes.len()), (4 * BLOCK_LEN as u64, BLOCK_LEN));
+    assert!(beside.bytes[..] == made.contents[0][4 * BLOCK_LEN..][..BLOCK_LEN]);
+    assert_eq!(engine.counters().decodes, before + 1, "the beginning was not enough");
+    reader.read_at(offset as u64, &mut [0; 10]).unwrap();
+    assert_eq!(engine.counters().decodes, before + 1, "it is dropped when others have come");
+    for block in 20..40 {
+        reader.beside((block * BLOCK_LEN) as u64 + 5).unwrap().unwrap();
+    }
+    let before = engine.counters().decodes;
+    reader.read_at((21 * BLOCK_LEN) as u64, &mut [0; 10]).unwrap();
+    assert_eq!(engine.counters().decodes, before + 1, "there was room for it, but it is with the reader");
+    assert!(reader.beside(reader.len()).unwrap().is_none(), "nothing is behind the end");
+    assert!(reader.beside(u64::MAX).unwrap().is_none());
+}
+
+#[test]
+fn what_a_jump_read_is_let_go() {
+    let made = one_large_file(40);
+    let engine = made.engine_with(ReadOptions { jobs: 1, cache_bytes: 64 << 20, ..ReadOptions::default() });
+    let reader = engine.open_file(InodeId(FILE)).unwrap();
+    for block in 0..40 {
+        let offset = (block * 7 % 40 * BLOCK_LEN) as u64;
+        reader.read_at(offset, &mut vec![0; BLOCK_LEN]).unwrap();
+        reader.let_go(offset + 10);
+    }
+    assert_eq!(engine.counters().decodes, 40);
+    reader.read_at((7 * BLOCK_LEN) as u64, &mut vec![0; BLOCK_LEN]).unwrap();
+    assert_eq!(engine.counters().decodes, 41);
+    reader.let_go(u64::MAX);
+}
+
+#[test]
+fn a_beginning_that_is_prepared_is_decoded_once() {
+    let made = one_large_file(4);
+    let engine = made.engine(2, 64 << 20);
+    let reader = engine.open_file(InodeId(FILE)).unwrap();
+    reader.prepare();
+    let prepared = engine.counters();
+    assert_eq!((prepared.decodes, prepared.readahead_blocks, prepared.cache_misses), (1, 1, 0));
+    reader.prepare();
+    let mut buf = vec![0; 4096];
+    reader.read_at(0, &mut buf).unwrap();
+    assert!(buf == made.contents[0][..4096]);
+    let read = engine.counters();
+    assert_eq!((read.decodes, read.readahead_used, read.cache_hits), (1, 1, 1));
+    let alone = made.engine(1, 64 << 20);
+    alone.open_file(InodeId(FILE)).unwrap().prepare();
+    assert_eq!(alone.counters().decodes, 0, "one job means that nothing is decoded ahead");
+}

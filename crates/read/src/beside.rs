@@ -1,0 +1,102 @@
+//! What lies beside a jump's target in the same block: decoded anyway, and worth having for whoever keeps what he is
+//! given, as a kernel does, and jumps into the same file again.
+
+use crate::block::{Place, SharedBytes};
+use crate::file::FileReader;
+use packfs_core::{Extent, ExtentFrom, Result};
+use std::ops::{ControlFlow, Range};
+
+/// What is kept by those who are given it; the rest of a page would have to be asked for all the same.
+const PAGE_LEN: u64 = 4096;
+/// So far in front of the target and behind it, at most: blocks may be as long as 64 MiB.
+const LEN_MAX: u64 = 512 << 10;
+
+/// Bytes of a file around one that was read.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// Where in the file they begin: at the start of a page.
+    pub offset: u64,
+    /// Whole pages, but for the last of the file.
+    pub bytes: SharedBytes,
+}
+
+impl FileReader {
+    /// Whether the last read was a jump, as those before it were.
+    pub fn is_at_random(&self) -> bool {
+        self.sequence().is_at_random()
+    }
+
+    /// The pages around `offset` that lie in the same block; `None` if there are no others, or no block. The
+    /// block makes room in the cache: whoever asks is taken to keep what he gets.
+    ///
+    /// Errors: `Corrupt`, `Io`.
+    pub fn beside(&self, offset: u64) -> Result<Option<Beside>> {
+        let Some(extent) = self.extent_around(offset)? else { return Ok(None) };
+        let ExtentFrom::Block { block, start } = extent.from else { return Ok(None) };
+        let pages = self.pages(&extent, offset);
+        if pages.end <= pages.start.saturating_add(PAGE_LEN) {
+            return Ok(None);
+        }
+        let blocks = &self.engine.blocks;
+        let slot = blocks.cache.slot(&block);
+        let decoded = blocks.decoders.with(|decoders| blocks.get(&slot, &block, decoders))?;
+        let total = decoded.len() as u64;
+        blocks.cache.use_up(&slot, total, total);
+        // No more than the extent is long, whose start is a `u32` as the block's length is.
+        let start = u64::from(start) + (pages.start - extent.offset);
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
+        let bytes = SharedBytes::of(&block, decoded, start, pages.end - pages.start)?;
+        Ok(Some(Beside { offset: pages.start, bytes }))
+    }
+
+    /// Lets the block around `offset` make room in the cache: whoever asks keeps what he has read.
+    pub fn let_go(&self, offset: u64) {
+        // What cannot be found takes no room.
+        let _ = self.engine.volume.extents(self.id, offset..offset.saturating_add(1), &mut |extent| {
+            if let ExtentFrom::Block { block, .. } = &extent.from {
+                let total = u64::from(block.decoded_len);
+                let cache = &self.engine.blocks.cache;
+                cache.use_up(&cache.slot(block), total, total);
+            }
+            ControlFlow::Break(())
+        });
+    }
+
+    /// All that one block holds of the file around a byte.
+    fn extent_around(&self, offset: u64) -> Result<Option<Extent>> {
+        let extents = |range: Range<u64>| {
+            let mut found = None;
+            self.engine.volume.extents(self.id, range, &mut |extent| {
+                let is_it = extent.offset <= offset && offset - extent.offset < extent.len;
+                let goes_on = !is_it && extent.offset <= offset;
+                found = is_it.then_some(extent);
+                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            Result::Ok(found)
+        };
+        if offset >= self.len {
+            return Ok(None);
+        }
+        let Some(narrow) = extents(offset..offset + 1)? else { return Ok(None) };
+        let ExtentFrom::Block { block, start } = &narrow.from else { return Ok(None) };
+        // An extent begins where it was asked for: the block may hold bytes in front of it, and behind.
+        let first = offset.saturating_sub(u64::from(*start));
+        let end = first.saturating_add(u64::from(block.decoded_len)).clamp(offset + 1, self.len);
+        let wide = extents(first..end)?;
+        let is_same = |wide: &Extent| match &wide.from {
+            ExtentFrom::Block { block: other, .. } => Place::of(other) == Place::of(block),
+            _ => false,
+        };
+        Ok(wide.filter(is_same))
+    }
+
+    /// The whole pages in an extent, but not too far from `offset`.
+    fn pages(&self, extent: &Extent, offset: u64) -> Range<u64> {
+        let page = offset - offset % PAGE_LEN;
+        let nearest = page.saturating_sub(LEN_MAX).max(extent.offset);
+        let start = nearest.checked_next_multiple_of(PAGE_LEN).unwrap_or(u64::MAX);
+        let end = extent.offset.saturating_add(extent.len).min(page.saturating_add(LEN_MAX));
+        let end = if end >= self.len { self.len } else { end - end % PAGE_LEN };
+        start..end.max(start)
+    }
+}
