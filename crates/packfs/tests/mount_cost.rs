@@ -4,6 +4,7 @@ use packfs::mount::{FuseCounters, FuseMount, FuseOptions};
 use packfs::{ExtentFrom, ImagePath, InodeId, OpenOptions, Opened};
 use packfs_testkit::{Random, is_root, skip};
 use rustix::fs::{Advice, fadvise};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
@@ -124,7 +125,10 @@ fn who_jumps_again_and_again_is_given_whole_blocks() {
             assert_eq!((counters.stores, counters.stores_left_out), (dealt_with, 0), "{format}");
         }
         let (asked, decoded) = (mounted.mount.counters().requests, mounted.opened.counters().decodes);
-        assert!(decoded <= 20, "{format}: {decoded}");
+        // Pages may lie in two clusters.
+        let touched = jumps().flat_map(|offset| [offset, offset + PAGE_LEN - 1]);
+        let blocks: BTreeSet<u64> = touched.map(|at| block_around(&mounted.opened, at).1.start).collect();
+        assert!(decoded <= blocks.len() as u64, "{format}: {decoded} of {}", blocks.len());
         for offset in jumps().skip(JUMPS_FREE as usize) {
             let (block, _) = block_around(&mounted.opened, offset);
             let first = block.start.next_multiple_of(PAGE_LEN);
