@@ -118,7 +118,7 @@ impl High {
 fn effort(level: u8) -> Effort {
     let (depth_max, strangers_max) = match level {
         ..=11 => (16, 2),
-        _ => (32, 2),
+        _ => (256, 16),
     };
     Effort { rungs: &[4, 5, 6, 7, 8, 16], depth_max, strangers_max }
 }
