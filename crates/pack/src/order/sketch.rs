@@ -1,6 +1,6 @@
 //! What a file is about, in a few numbers: files with much in common have many of them in common.
 //!
-//! Every run of eight bytes has a hash; those whose hash falls into a fixed eighth are the file's shingles, and the
+//! Every run of eight bytes has a hash; those whose hash falls into the lowest eighth are the file's shingles, and the
 //! least [`FEATURES_MAX`] of them its sketch. Which runs count depends on their bytes alone (content-defined), so
 //! the same text is seen wherever it lies in a file, and two sketches have about as large a part in common as the files
 //! themselves (min-hash, Broder 1997).
@@ -10,31 +10,34 @@ pub(super) const FEATURES_MAX: usize = 64;
 /// Length of a run in bytes.
 const RUN_LEN: usize = 8;
 /// One run in so many counts.
-const SAMPLED: u64 = 8;
+const SAMPLED: u32 = 8;
 /// Features collected before the least of them are picked out.
 const KEPT_MAX: usize = 4 * FEATURES_MAX;
+/// Runs that are looked at between two looks at how many were collected.
+const LOOKED_AT: usize = 256;
 
 /// The features of `bytes`, rising, each once.
 pub(super) fn sketch(bytes: &[u8]) -> Box<[u32]> {
-    let mut features = Vec::with_capacity(KEPT_MAX);
+    let mut features = Vec::with_capacity(KEPT_MAX + LOOKED_AT);
     // What is above the least ones so far cannot be among the least of all: few are kept after the first.
-    let mut limit = u32::MAX;
-    for run in bytes.windows(RUN_LEN) {
-        let run: [u8; RUN_LEN] = run.try_into().expect("windows are that long");
-        let hash = u64::from_le_bytes(run).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The upper bits of a product depend on all bits below.
-        if hash >> 56 >= 256 / SAMPLED {
-            continue;
+    let mut limit = u32::MAX / SAMPLED;
+    let mut rest = bytes;
+    while rest.len() >= RUN_LEN {
+        let now = &rest[..rest.len().min(LOOKED_AT + RUN_LEN - 1)];
+        // Whether one counts cannot be foretold, so nothing is decided by it but where the next one goes.
+        let mut found = [0; LOOKED_AT];
+        let mut count = 0;
+        for run in now.array_windows::<RUN_LEN>() {
+            let feature = feature(u64::from_le_bytes(*run));
+            found[count % LOOKED_AT] = feature;
+            count += usize::from(feature <= limit);
         }
-        let feature = mix(hash);
-        if feature > limit {
-            continue;
-        }
-        features.push(feature);
-        if features.len() == KEPT_MAX {
+        features.extend_from_slice(&found[..count]);
+        if features.len() >= KEPT_MAX {
             keep_least(&mut features);
-            limit = features.get(FEATURES_MAX - 1).copied().unwrap_or(u32::MAX);
+            limit = features.get(FEATURES_MAX - 1).copied().unwrap_or(limit);
         }
+        rest = &rest[now.len() - (RUN_LEN - 1)..];
     }
     keep_least(&mut features);
     features.into()
@@ -46,9 +49,11 @@ fn keep_least(features: &mut Vec<u32>) {
     features.truncate(FEATURES_MAX);
 }
 
-/// A feature must not say how its run looks, or the least ones would be those of one kind of data.
-fn mix(hash: u64) -> u32 {
-    let folded = (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+/// A feature must not say how its run looks, or the least ones would be those of one kind of data: both halves of a product
+/// are folded, so that every bit of it depends on all of the run.
+fn feature(run: u64) -> u32 {
+    let product = u128::from(run ^ 0x9e37_79b9_7f4a_7c15) * 0xbf58_476d_1ce4_e5b9;
+    let folded = product as u64 ^ (product >> 64) as u64;
     (folded >> 32) as u32
 }
 
