@@ -28,7 +28,8 @@ pub struct ClusterCut {
     pub recipes: Vec<Recipe>,
     /// How the stream of shared tails is stored, an index into `recipes`.
     pub packed_recipe: u16,
-    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many threads busy.
+    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many threads busy; a long
+    /// file may have longer ones, of a multiple of this.
     pub segment_len: u64,
     /// Whether compressed clusters may start and end at any byte.
     pub byte_aligned: bool,

@@ -87,8 +87,9 @@ pub(crate) fn place(
     let bytes_total = job.plan.files.iter().map(|file| context.len(file.node)).sum();
     job.progress.begin(Stage::Data, job.plan.files.len() as u64, bytes_total);
     let worker_count = job.options.worker_count();
+    let longest = shape::longest_segment(cut, job.plan.files.iter().map(|file| context.len(file.node)));
     let window_len =
-        cut.segment_len.saturating_mul(worker_count as u64 + 1).clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
+        longest.saturating_mul(worker_count as u64 + 1).clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
     let queue = &TaskQueue::new();
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);

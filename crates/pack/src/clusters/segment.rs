@@ -16,6 +16,9 @@ use packfs_core::{ClusterForm, Error, Result};
 /// inode's start and its tail may be no such multiple.
 pub(super) const INLINE_SPARE: usize = 32;
 
+/// A full cluster saves one part in so many, or more: less is not worth decoding.
+const GAIN_SHARE: usize = 256;
+
 /// The figures that cuts are made by, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measures {
@@ -296,7 +299,7 @@ impl Stretch<'_> {
         let space = found.written.next_multiple_of(block_len);
         match found.consumed == self.rest().len() {
             true => found.consumed.next_multiple_of(block_len) > space,
-            false => found.consumed >= space + space / 32,
+            false => found.consumed >= space + space / GAIN_SHARE,
         }
     }
 

@@ -9,6 +9,11 @@ const COMPARED_BLOCKS: u64 = 4;
 /// would take nearly everything, and the rest would still have to go there.
 const PACKED_CLUSTERS: u64 = 2;
 
+/// Files are not cut into fewer segments than this to make segments longer,
+const SEGMENTS_MIN: u64 = 8;
+/// and not into longer ones than this, as several are held in memory.
+const SEGMENT_LEN_MAX: u64 = 16 << 20;
+
 /// What becomes of the end of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -106,10 +111,22 @@ pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
     match shape(cut, job, len) {
         Shape::Whole => len,
         Shape::Stream => crate::spans::SPAN_LEN,
-        Shape::Clusters { .. } => cut.segment_len,
+        Shape::Clusters { .. } => segment_len(cut, len),
         Shape::Chunks { chunk_len } => stretch(chunk_len),
         Shape::Flat { sparse_chunk_len, .. } => {
             stretch(sparse_chunk_len.unwrap_or(cut.block_len).max(cut.block_len))
         }
     }
+}
+
+/// How much of a file of `len` bytes is compressed on its own. Each segment ends in a cluster that is not full, so a long file has
+/// few: enough for many threads all the same.
+fn segment_len(cut: &ClusterCut, len: u64) -> u64 {
+    let longest = cut.segment_len.max(SEGMENT_LEN_MAX / cut.segment_len * cut.segment_len);
+    (len / SEGMENTS_MIN / cut.segment_len * cut.segment_len).clamp(cut.segment_len, longest)
+}
+
+/// The longest segment of all files, or of the packed stream.
+pub(super) fn longest_segment(cut: &ClusterCut, file_lens: impl Iterator<Item = u64>) -> u64 {
+    segment_len(cut, file_lens.max().unwrap_or(0))
 }
