@@ -30,45 +30,74 @@ pub(super) struct Costs {
     body: u64,
 }
 
+/// How often each symbol of a block occurs.
+pub(super) struct Counts {
+    literals: [u32; 256],
+    literal_lens: [u32; CODE_COUNT],
+    match_lens: [u32; CODE_COUNT],
+    offsets: [u32; CODE_COUNT],
+    extra_bits: u64,
+}
+
+impl Counts {
+    pub(super) fn new() -> Counts {
+        Counts {
+            literals: [0; 256],
+            literal_lens: [0; CODE_COUNT],
+            match_lens: [0; CODE_COUNT],
+            offsets: [0; CODE_COUNT],
+            extra_bits: 0,
+        }
+    }
+
+    /// Counts a sequence and its literals.
+    pub(super) fn add(&mut self, sequence: &Sequence, literals: &[u8]) {
+        for &byte in literals {
+            self.literals[usize::from(byte)] += 1;
+        }
+        if is_block_end(sequence) {
+            return;
+        }
+        let (len_code, len_bits) = literal_len_code(sequence);
+        let (match_code, match_bits) = match_len_code(sequence);
+        let (offset_code, offset_bits) = offset_code(sequence);
+        self.literal_lens[len_code] += 1;
+        self.match_lens[match_code] += 1;
+        self.offsets[offset_code] += 1;
+        self.extra_bits += u64::from(len_bits + match_bits + offset_bits);
+    }
+}
+
 impl Costs {
     /// Costs in a block of these sequences, which stand for `plain`.
     pub(super) fn new(block: &[Sequence], plain: &[u8], literals_stored: bool) -> Costs {
-        let mut literals = [0u32; 256];
-        let mut literal_lens = [0; CODE_COUNT];
-        let mut match_lens = [0; CODE_COUNT];
-        let mut offsets = [0; CODE_COUNT];
-        let mut extra_bits = 0;
+        let mut counts = Counts::new();
         for (sequence, own_literals) in with_literals(block, plain) {
-            for &byte in own_literals {
-                literals[usize::from(byte)] += 1;
-            }
-            if !is_block_end(sequence) {
-                let (len_code, len_bits) = literal_len_code(sequence);
-                let (match_code, match_bits) = match_len_code(sequence);
-                let (offset_code, offset_bits) = offset_code(sequence);
-                literal_lens[len_code] += 1;
-                match_lens[match_code] += 1;
-                offsets[offset_code] += 1;
-                extra_bits += u64::from(len_bits + match_bits + offset_bits);
-            }
+            counts.add(sequence, own_literals);
         }
+        Costs::of(&counts, literals_stored)
+    }
+
+    /// Costs in a block of so many symbols.
+    pub(super) fn of(counts: &Counts, literals_stored: bool) -> Costs {
+        let Counts { literals, literal_lens, match_lens, offsets, extra_bits } = counts;
         let literal_count: u32 = literals.iter().sum();
         let literal_costs = match literals_stored || literal_count < CODED_LITERALS_MIN {
             true => [8 * BIT as u32; 256],
-            false => entropies(&literals),
+            false => entropies(literals),
         };
         let used = |counts: &[u32]| counts.iter().filter(|&&count| count > 0).count() as u64;
-        let code_count = used(&literal_lens) + used(&match_lens) + used(&offsets);
+        let code_count = used(literal_lens) + used(match_lens) + used(offsets);
         let (len_costs, match_costs, offset_costs) =
-            (entropies(&literal_lens), entropies(&match_lens), entropies(&offsets));
+            (entropies(literal_lens), entropies(match_lens), entropies(offsets));
         let body = extra_bits * BIT
-            + sum(&literals, &literal_costs)
-            + sum(&literal_lens, &len_costs)
-            + sum(&match_lens, &match_costs)
-            + sum(&offsets, &offset_costs);
+            + sum(literals, &literal_costs)
+            + sum(literal_lens, &len_costs)
+            + sum(match_lens, &match_costs)
+            + sum(offsets, &offset_costs);
         Costs {
             body,
-            fixed: HEADERS_LEN * 8 * BIT + used(&literals) * LITERAL_IN_TABLE + code_count * CODE_IN_TABLE,
+            fixed: HEADERS_LEN * 8 * BIT + used(literals) * LITERAL_IN_TABLE + code_count * CODE_IN_TABLE,
             literals: literal_costs,
             literal_lens: len_costs,
             match_lens: match_costs,
@@ -124,9 +153,41 @@ fn sum(counts: &[u32], costs: &[u32]) -> u64 {
 
 /// `log2(total / count)` for every count.
 fn entropies<const N: usize>(counts: &[u32; N]) -> [u32; N] {
-    let total: u32 = counts.iter().sum();
-    let total_log = (total.max(1) as f32).log2();
-    counts.map(|count| ((total_log - (count.max(1) as f32).log2()) * BIT as f32) as u32)
+    let total_log = log2(counts.iter().sum());
+    counts.map(|count| total_log - log2(count))
+}
+
+/// The binary logarithm in 1/256 bit, a little less than it is; of 0 that of 1.
+fn log2(number: u32) -> u32 {
+    let log = number.max(1).ilog2();
+    let fraction = (u64::from(number.max(1)) << FRACTION_LOG >> log) as usize % FRACTIONS.len();
+    log * BIT as u32 + u32::from(FRACTIONS[fraction])
+}
+
+const FRACTION_LOG: u32 = 10;
+/// Logarithms of numbers from 1 to 2.
+static FRACTIONS: [u8; 1 << FRACTION_LOG] = fractions();
+
+/// Digit by digit: the logarithm doubles as its number is squared.
+const fn fractions() -> [u8; 1 << FRACTION_LOG] {
+    const ONE: u64 = 1 << 31;
+    let mut fractions = [0; 1 << FRACTION_LOG];
+    let mut at = 0;
+    while at < fractions.len() {
+        let mut number = ONE + at as u64 * (ONE >> FRACTION_LOG);
+        let mut digits = 0;
+        while digits < 8 {
+            number = number * number / ONE;
+            let is_over = number >= 2 * ONE;
+            fractions[at] = fractions[at] << 1 | is_over as u8;
+            if is_over {
+                number /= 2;
+            }
+            digits += 1;
+        }
+        at += 1;
+    }
+    fractions
 }
 
 /// The code of a length and its extra bits, well enough: powers of two in so many steps, as in RFC 8878, 3.1.1.3.2.1.
@@ -154,5 +215,20 @@ fn offset_code(sequence: &Sequence) -> (usize, u32) {
         }
         1 => (0, 0),
         _ => (1, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_nearly_true() {
+        for number in (1..3000).chain([65_535, 65_536, 131_072, 1 << 20, u32::MAX]) {
+            let exact = f64::from(number).log2() * BIT as f64;
+            let off = exact - f64::from(log2(number));
+            assert!((-0.01..1.5).contains(&off), "{number}: {off}");
+        }
+        assert_eq!(log2(0), 0);
     }
 }

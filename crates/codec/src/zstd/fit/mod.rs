@@ -1,13 +1,15 @@
 //! Filling an output with a Zstandard frame in one parse.
 //!
-//! libzstd parses somewhat more input than will fit. The parse is cut where it is expected to fill the output, and the
-//! entropy stage alone runs over what is before the cut; where need be, once more over the last block with a corrected cut.
+//! libzstd parses somewhat more input than will fit; for its strategy `dfast`, [`quick`] does, and ends just behind that.
+//! The parse is cut where it is expected to fill the output, and the entropy stage alone runs over what is before the cut;
+//! where need be, once more over the last block with a corrected cut.
 
 mod cost;
 #[allow(unsafe_code)]
 mod ffi;
 mod frame;
 mod parse;
+mod quick;
 mod split;
 
 use super::Frame;
@@ -15,6 +17,7 @@ use crate::bisect::Bisection;
 use crate::{EncodeError, Encoder, Fit, FitEncoder};
 use ffi::{Context, Parameter};
 use parse::{Habits, Parse};
+use quick::{Quick, Tables};
 
 /// How much input is expected to fit before anything is known of it, as a multiple of the room.
 const FIRST_GUESS: usize = 3;
@@ -27,6 +30,12 @@ const SHORTENED_LEN_MIN: usize = 12 << 10;
 
 /// The last strategy (`ZSTD_dfast`) whose parse is so fast that the entropy stage weighs as much.
 const FAST_STRATEGY_MAX: i32 = 2;
+
+/// The strategy that is parsed here.
+const QUICK_STRATEGY: i32 = 2;
+
+/// Shorter inputs are left to libzstd.
+const QUICK_LEN_MIN: usize = 64;
 
 /// With such a parse one part in so many may stay empty.
 const FAST_SHARE: usize = 192;
@@ -43,6 +52,8 @@ pub(crate) struct FrameFit {
     parser: Option<Context>,
     coder: Option<Context>,
     parse: Parse,
+    /// Made when first used.
+    quick: Option<Box<Quick>>,
     /// That of the parse, which the entropy stage goes by, too.
     strategy: i32,
     scratch: Vec<u8>,
@@ -91,6 +102,7 @@ impl FrameFit {
             parser: parser(level).ok(),
             coder: coder(level).ok(),
             parse: Parse::default(),
+            quick: None,
             strategy: 0,
             scratch: Vec::new(),
             head: Head::default(),
@@ -151,6 +163,64 @@ impl FrameFit {
         self.frame.extend_from_slice(&self.head.blocks);
         self.frame.extend_from_slice(frame::blocks(&self.scratch[..len]).ok_or(NO_FRAME)?);
         Ok(())
+    }
+
+    /// As `compress_to_fit`, by a parse that goes no further than it must; None if that is not for this level or input.
+    fn compress_quickly(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<Fit>, EncodeError> {
+        let log_max = self.window_log_max.unwrap_or(WINDOW_LOG_USUAL_MAX).min(WINDOW_LOG_USUAL_MAX);
+        let src_len = src.len().min(1 << log_max);
+        let expected = match self.last {
+            Some(last) => like(last, dst.len()),
+            None => dst.len().saturating_mul(FIRST_GUESS),
+        };
+        let parameters = ffi::parameters(self.level, expected.min(src_len));
+        if parameters.strategy as i32 != QUICK_STRATEGY || src_len < QUICK_LEN_MIN {
+            return Ok(None);
+        }
+        self.strategy = QUICK_STRATEGY;
+        let tables = Tables {
+            long_log: parameters.hashLog,
+            short_log: parameters.chainLog,
+            short_len: parameters.minMatch,
+        };
+        let mut quick = self.quick.take().unwrap_or_else(|| Box::new(Quick::new()));
+        self.parse.begin(&mut quick, src_len, tables);
+        let fit = self.fill_quickly(&mut quick, &src[..src_len], dst, expected);
+        self.quick = Some(quick);
+        let fit = fit?;
+        if fit.consumed == src_len && src_len < src.len() || fit.written == 0 {
+            return Ok(None);
+        }
+        if fit.consumed < src_len {
+            self.last = Some(fit);
+        } else {
+            self.parsed_len = Some(src_len);
+        }
+        Ok(Some(fit))
+    }
+
+    /// Parses until `dst` is full, which is expected after so much input.
+    fn fill_quickly(
+        &mut self,
+        quick: &mut Quick,
+        src: &[u8],
+        dst: &mut [u8],
+        expected: usize,
+    ) -> Result<Fit, EncodeError> {
+        let mut wanted = self.promised.map_or(dst.len(), |promise| promise.corrected(dst.len()));
+        let mut look_at = expected - expected / 16;
+        loop {
+            // What is not known well enough is not worth a second run of the entropy stage.
+            wanted += wanted / 64 + 16;
+            let offered = self.parse.read_on(quick, src, wanted, look_at);
+            let fit = self.fill(&src[..offered], dst)?;
+            if fit.written == 0 || fit.consumed < offered || offered == src.len() {
+                return Ok(fit);
+            }
+            // All of it fits: costs were put too high.
+            wanted = (wanted as u64).saturating_mul(dst.len() as u64) as usize / fit.written;
+            look_at = 0;
+        }
     }
 
     /// Looks for the cut that fills `dst`.
@@ -261,6 +331,9 @@ impl FitEncoder for FrameFit {
             return Ok(Fit::default());
         }
         self.parsed_len = None;
+        if let Some(fit) = self.compress_quickly(src, dst)? {
+            return Ok(fit);
+        }
         let is_parsed = self.shortens && src.len() > SHORTENED_LEN_MIN;
         if !is_parsed
             && src.len() <= dst.len().saturating_mul(2)

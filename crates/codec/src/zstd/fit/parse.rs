@@ -1,7 +1,8 @@
 //! A parse and the places where it can be cut.
 
-use super::cost::{BIT, Costs};
+use super::cost::{BIT, Costs, Counts};
 use super::ffi::{BLOCK_END, Context, Sequence, is_block_end, plain_len};
+use super::quick::{Quick, Tables};
 use super::split;
 use crate::EncodeError;
 
@@ -10,6 +11,12 @@ const MATCH_LEN_MIN: u32 = 3;
 
 /// The frame's own header: magic, descriptor, content size and perhaps a window.
 const FRAME_HEADER_LEN: u64 = 9;
+
+/// `Block_Maximum_Size` (RFC 8878, 3.1.1.2.4), if the window is no less.
+const BLOCK_LEN_MAX: usize = 128 << 10;
+
+/// Costs are not looked at again before so much more was parsed.
+const LOOK_LEN_MIN: usize = 1 << 10;
 
 /// The sequences of one input, in blocks, and what they cost.
 #[derive(Default)]
@@ -39,6 +46,18 @@ struct Block {
     plain_start: usize,
     plain_end: usize,
     costs: Costs,
+}
+
+impl Block {
+    /// What it is expected to cost: at most what it costs as it is.
+    fn expected(&self) -> u64 {
+        self.costs.total().min(raw_cost(self.plain_end - self.plain_start))
+    }
+}
+
+/// What a block costs that is stored as it is.
+fn raw_cost(len: usize) -> u64 {
+    (len as u64 + 3) * 8 * BIT
 }
 
 impl Parse {
@@ -109,6 +128,83 @@ impl Parse {
         }
     }
 
+    /// Begins a parse that is read piece by piece.
+    pub(super) fn begin(&mut self, quick: &mut Quick, src_len: usize, tables: Tables) {
+        quick.begin(src_len, tables);
+        self.sequences.clear();
+        self.starts.clear();
+        self.blocks.clear();
+    }
+
+    /// Parses on until sequences cost `wanted` bytes or `src` ends; `look_at` is where to see for the first time what they
+    /// cost. Returns how far it came.
+    pub(super) fn read_on(&mut self, quick: &mut Quick, src: &[u8], wanted: usize, look_at: usize) -> usize {
+        let wanted = (wanted as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
+        self.reopen(quick);
+        let (mut first, mut plain_start) =
+            self.blocks.last().map_or((0, 0), |block| (block.end, block.plain_end));
+        let mut before: u64 = self.blocks.iter().map(Block::expected).sum();
+        let mut look_at = look_at.max(quick.at() + LOOK_LEN_MIN);
+        while plain_start < src.len() {
+            let block_end = src.len().min(plain_start + BLOCK_LEN_MAX);
+            let mut counts = Counts::new();
+            let mut at = plain_start;
+            // Sequences before this one are counted; some are there already if the block was open.
+            let mut next = first;
+            loop {
+                quick.advance(src, look_at.min(block_end), block_end, &mut self.sequences);
+                self.starts.truncate(next);
+                for sequence in &self.sequences[next..] {
+                    self.starts.push(at);
+                    let match_start = at + sequence.litLength as usize;
+                    counts.add(sequence, &src[at..match_start]);
+                    at = match_start + sequence.matchLength as usize;
+                }
+                next = self.sequences.len();
+                let costs = Costs::of(&counts, false);
+                let done = quick.at();
+                let cost = before + costs.total().min(raw_cost(done - plain_start));
+                if done == block_end || cost >= wanted {
+                    self.close(quick, first, plain_start, src, counts);
+                    break;
+                }
+                let ahead = (wanted - cost).saturating_mul(done as u64) / cost.max(1);
+                let ahead = usize::try_from(ahead).unwrap_or(usize::MAX);
+                look_at = done.saturating_add(LOOK_LEN_MIN).saturating_add(ahead - ahead / 32);
+            }
+            let Some(block) = self.blocks.last() else { break };
+            (first, plain_start) = (block.end, block.plain_end);
+            before += block.expected();
+            if before >= wanted {
+                break;
+            }
+            look_at = look_at.max(quick.at() + LOOK_LEN_MIN);
+        }
+        quick.at()
+    }
+
+    /// Ends a block where the parse is.
+    fn close(&mut self, quick: &mut Quick, first: usize, plain_start: usize, src: &[u8], mut counts: Counts) {
+        let (anchor, plain_end) = (quick.anchor(), quick.at());
+        let literals = Sequence { litLength: (plain_end - anchor) as u32, ..BLOCK_END };
+        self.starts.push(anchor);
+        self.sequences.push(literals);
+        counts.add(&literals, &src[anchor..plain_end]);
+        quick.end_literals();
+        let costs = Costs::of(&counts, false);
+        self.blocks.push(Block { first, end: self.sequences.len(), plain_start, plain_end, costs });
+    }
+
+    /// Lets the last block go on if it is not as long as it may be.
+    fn reopen(&mut self, quick: &mut Quick) {
+        let is_short = |block: &mut Block| block.plain_end - block.plain_start < BLOCK_LEN_MAX;
+        if let Some(block) = self.blocks.pop_if(is_short) {
+            quick.reopen_literals(self.sequences[block.end - 1].litLength as usize);
+            self.sequences.truncate(block.end - 1);
+            self.starts.truncate(block.first);
+        }
+    }
+
     pub(super) fn block_count(&self) -> usize {
         self.blocks.len()
     }
@@ -117,8 +213,7 @@ impl Parse {
     pub(super) fn first_cut(&self, src: &[u8], room: usize) -> usize {
         let mut left = (room as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
         for block in &self.blocks {
-            let raw = ((block.plain_end - block.plain_start) as u64 + 3) * 8 * BIT;
-            let whole = (block.costs.total()).min(raw);
+            let whole = block.expected();
             if whole > left {
                 let within = left.saturating_sub(block.costs.fixed);
                 let beyond = block.costs.body().saturating_sub(within);

@@ -1,0 +1,355 @@
+//! A parse that can stop anywhere and go on: matches by two tables of places, as in libzstd's `dfast` strategy.
+//!
+//! One table knows where the last eight bytes like these were, the other where as few as a match needs were. libzstd's own parse
+//! takes all it is given, so what it is given beyond what fits is parsed in vain, and its tables are wiped for each
+//! input; these keep places of earlier inputs, which are told by being less than any of this one's.
+
+use super::ffi::Sequence;
+use crate::words::{load4, load8, zeroed};
+
+/// Both tables; no level has larger ones for this strategy.
+const TABLE_LEN: usize = 1 << 18;
+const TABLE_LOG: u32 = TABLE_LEN.ilog2();
+/// Bytes that are read at once. Nothing closer to the end of a block is looked up.
+const WORD_LEN: usize = 8;
+/// Without a match for so long, places are left out, one more each time.
+const PATIENCE: usize = 256;
+/// Inputs are not told apart behind this place: tables are wiped.
+const PLACE_MAX: u32 = 1 << 31;
+/// A prime close to the golden ratio of 2^64.
+const SPREAD: u64 = 0x9E37_79B1_85EB_CA87;
+
+/// How places are found.
+#[derive(Clone, Copy)]
+pub(super) struct Tables {
+    /// Places in the table of long strings, and of short ones.
+    pub(super) long_log: u32,
+    pub(super) short_log: u32,
+    /// Length of short strings, 4 to 7.
+    pub(super) short_len: u32,
+}
+
+/// See the module.
+pub(super) struct Quick {
+    long: Box<[u32; TABLE_LEN]>,
+    short: Box<[u32; TABLE_LEN]>,
+    tables: Tables,
+    /// What stands in the tables for the input's first byte.
+    base: u32,
+    /// What stands there for the byte behind all that were ever looked up.
+    next_base: u32,
+    /// All before it is parsed.
+    at: usize,
+    /// All before it is in sequences.
+    anchor: usize,
+    /// The last two offsets, the last one first.
+    offsets: [usize; 2],
+}
+
+impl Quick {
+    pub(super) fn new() -> Quick {
+        Quick {
+            long: zeroed(),
+            short: zeroed(),
+            tables: Tables { long_log: 0, short_log: 0, short_len: 4 },
+            base: 1,
+            next_base: 1,
+            at: 0,
+            anchor: 0,
+            offsets: [1, 4],
+        }
+    }
+
+    /// Begins an input of `src_len` bytes, less than 2^30.
+    pub(super) fn begin(&mut self, src_len: usize, tables: Tables) {
+        if self.next_base > PLACE_MAX {
+            self.long.fill(0);
+            self.short.fill(0);
+            self.next_base = 1;
+        }
+        self.base = self.next_base;
+        self.next_base += src_len as u32;
+        self.tables = Tables {
+            long_log: tables.long_log.clamp(8, TABLE_LOG),
+            short_log: tables.short_log.clamp(8, TABLE_LOG),
+            short_len: tables.short_len.clamp(4, 7),
+        };
+        (self.at, self.anchor, self.offsets) = (0, 0, [1, 4]);
+    }
+
+    /// All before it is parsed.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// All before it is in sequences.
+    pub(super) fn anchor(&self) -> usize {
+        self.anchor
+    }
+
+    /// What is parsed is in sequences, as the caller made one of what was not.
+    pub(super) fn end_literals(&mut self) {
+        self.anchor = self.at;
+    }
+
+    /// Makes as much of a closing run of literals as it is again what no sequence holds.
+    pub(super) fn reopen_literals(&mut self, len: usize) {
+        self.anchor -= len;
+    }
+
+    /// Parses on until `until` or somewhat further, but not beyond `end`, where a block ends. Adds the sequences, all with matches.
+    pub(super) fn advance(&mut self, src: &[u8], until: usize, end: usize, sequences: &mut Vec<Sequence>) {
+        let src = &src[..end];
+        let Tables { long_log, short_log, short_len } = self.tables;
+        let (long_shift, short_shift, unused) =
+            (u64::BITS - long_log, u64::BITS - short_log, u64::BITS - 8 * short_len);
+        let long_slot = |word: u64| (word.wrapping_mul(SPREAD) >> long_shift) as usize % TABLE_LEN;
+        let short_slot =
+            |word: u64| ((word << unused).wrapping_mul(SPREAD) >> short_shift) as usize % TABLE_LEN;
+        let base = self.base;
+        let (long, short) = (&mut *self.long, &mut *self.short);
+        // The last place that is looked up.
+        let Some(last) = end.checked_sub(WORD_LEN) else {
+            self.at = end;
+            return;
+        };
+        let limit = until.min(last + 1);
+        let [mut offset, mut second] = self.offsets;
+        let mut anchor = self.anchor;
+        // Nothing is before the first byte.
+        let mut at = self.at.max(1);
+        'sequences: while at < limit {
+            let mut step = 1;
+            let mut next_step = at + PATIENCE;
+            let mut word = load8(src, at);
+            let mut slot = long_slot(word);
+            let mut found = long[slot];
+            let (start, len, distance) = loop {
+                let next = at + step;
+                let low_slot = short_slot(word);
+                let low_found = short[low_slot];
+                let place = base + at as u32;
+                long[slot] = place;
+                short[low_slot] = place;
+                if next > last {
+                    at = next;
+                    break 'sequences;
+                }
+                if (word >> 8) as u32 == load4(src, at + 1 - offset) {
+                    let len = 4 + ahead(src, at + 5 - offset, at + 5);
+                    break (at + 1, len, offset);
+                }
+                let next_word = load8(src, next);
+                let next_slot = long_slot(next_word);
+                if found >= base {
+                    let from = (found - base) as usize;
+                    if load8(src, from) == word {
+                        let len = 8 + ahead(src, from + 8, at + 8);
+                        let back = back(src, from, at, anchor);
+                        if step < 4 {
+                            long[next_slot] = base + next as u32;
+                        }
+                        break (at - back, len + back, at - from);
+                    }
+                }
+                let next_found = long[next_slot];
+                if low_found >= base {
+                    let from = (low_found - base) as usize;
+                    if load4(src, from) == word as u32 {
+                        let mut best = (at, from, 4 + ahead(src, from + 4, at + 4));
+                        if next_found >= base {
+                            let from = (next_found - base) as usize;
+                            if load8(src, from) == next_word {
+                                let len = 8 + ahead(src, from + 8, next + 8);
+                                if len > best.2 {
+                                    best = (next, from, len);
+                                }
+                            }
+                        }
+                        if step < 4 {
+                            long[next_slot] = base + next as u32;
+                        }
+                        let (to, from, len) = best;
+                        let back = back(src, from, to, anchor);
+                        break (to - back, len + back, to - from);
+                    }
+                }
+                if next >= next_step {
+                    step += 1;
+                    next_step += PATIENCE;
+                }
+                (at, word, slot, found) = (next, next_word, next_slot, next_found);
+                if at >= limit {
+                    break 'sequences;
+                }
+            };
+            let is_last = distance == offset;
+            if !is_last {
+                (second, offset) = (offset, distance);
+            }
+            sequences.push(Sequence {
+                offset: distance as u32,
+                litLength: (start - anchor) as u32,
+                matchLength: len as u32,
+                rep: u32::from(is_last),
+            });
+            // Two places in the match, and two at its end.
+            let inside = at + 2;
+            at = start + len;
+            anchor = at;
+            if at > last {
+                break;
+            }
+            let word = load8(src, inside);
+            long[long_slot(word)] = base + inside as u32;
+            short[short_slot(word)] = base + inside as u32;
+            long[long_slot(load8(src, at - 2))] = base + (at - 2) as u32;
+            short[short_slot(load8(src, at - 1))] = base + (at - 1) as u32;
+            while at <= last && second <= at {
+                let word = load8(src, at);
+                if word as u32 != load4(src, at - second) {
+                    break;
+                }
+                let len = 4 + ahead(src, at + 4 - second, at + 4);
+                (offset, second) = (second, offset);
+                long[long_slot(word)] = base + at as u32;
+                short[short_slot(word)] = base + at as u32;
+                sequences.push(Sequence {
+                    offset: offset as u32,
+                    litLength: 0,
+                    matchLength: len as u32,
+                    rep: 1,
+                });
+                at += len;
+                anchor = at;
+            }
+        }
+        self.at = if at > last { end } else { at };
+        self.anchor = anchor;
+        self.offsets = [offset, second];
+    }
+}
+
+/// How many bytes at `from` are those at `to`, up to the end.
+#[inline(always)]
+fn ahead(src: &[u8], from: usize, to: usize) -> usize {
+    let mut len = 0;
+    while to + len + WORD_LEN <= src.len() {
+        let differing = load8(src, from + len) ^ load8(src, to + len);
+        if differing != 0 {
+            return len + (differing.trailing_zeros() / 8) as usize;
+        }
+        len += WORD_LEN;
+    }
+    while to + len < src.len() && src[from + len] == src[to + len] {
+        len += 1;
+    }
+    len
+}
+
+/// How many bytes before `from` are those before `to`, back to `anchor`.
+#[inline(always)]
+fn back(src: &[u8], from: usize, to: usize, anchor: usize) -> usize {
+    let most = from.min(to - anchor);
+    let mut len = 0;
+    while len < most && src[from - len - 1] == src[to - len - 1] {
+        len += 1;
+    }
+    len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: Tables = Tables { long_log: 10, short_log: 9, short_len: 4 };
+
+    struct Noise(u64);
+
+    impl Noise {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % end
+        }
+
+        /// Strings from a small set, here and there with another byte.
+        fn text(&mut self, len: usize) -> Vec<u8> {
+            let words: Vec<Vec<u8>> =
+                (0..40).map(|i| (0..3 + i % 17).map(|_| self.below(8) as u8).collect()).collect();
+            let mut text = Vec::new();
+            while text.len() < len {
+                text.extend_from_slice(&words[self.below(words.len())]);
+                if self.below(9) == 0 {
+                    text.push(self.below(256) as u8);
+                }
+            }
+            text.truncate(len);
+            text
+        }
+    }
+
+    /// What sequences with these literals say.
+    fn replayed(src: &[u8], sequences: &[Sequence]) -> Vec<u8> {
+        let mut plain: Vec<u8> = Vec::new();
+        for sequence in sequences {
+            let literals = &src[plain.len()..][..sequence.litLength as usize];
+            plain.extend_from_slice(literals);
+            assert!(sequence.matchLength >= 4 && sequence.offset >= 1);
+            let from = plain.len() - sequence.offset as usize;
+            (0..sequence.matchLength as usize).for_each(|i| plain.push(plain[from + i]));
+        }
+        plain
+    }
+
+    #[test]
+    fn sequences_say_their_input_wherever_the_parse_paused() {
+        let mut random = Noise(1);
+        let mut quick = Quick::new();
+        for len in (0..40).chain([100, 1000, 5000, 60_000]) {
+            for _ in 0..20 {
+                let src = random.text(len);
+                quick.begin(src.len(), TABLES);
+                let mut sequences = Vec::new();
+                while quick.at() < src.len() {
+                    let until = quick.at() + 1 + random.below(700);
+                    quick.advance(&src, until, src.len(), &mut sequences);
+                    assert!(quick.at() >= until.min(src.len()));
+                    assert!(replayed(&src, &sequences) == src[..quick.anchor()]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_earlier_inputs_left_does_not_show() {
+        let mut random = Noise(2);
+        let (src, other) = (random.text(20_000), random.text(20_000));
+        let parse = |quick: &mut Quick, src: &[u8], tables| {
+            let mut sequences = Vec::new();
+            quick.begin(src.len(), tables);
+            quick.advance(src, src.len(), src.len(), &mut sequences);
+            sequences.iter().map(|s| (s.litLength, s.matchLength, s.offset)).collect::<Vec<_>>()
+        };
+        let mut used = Quick::new();
+        let first = parse(&mut used, &src, TABLES);
+        assert!(first.len() > 100);
+        parse(&mut used, &other, Tables { long_log: 12, short_log: 12, short_len: 5 });
+        assert_eq!(parse(&mut used, &src, TABLES), first);
+        used.next_base = PLACE_MAX + 1;
+        assert_eq!(parse(&mut used, &src, TABLES), first);
+        assert_eq!(used.base, 1);
+    }
+
+    #[test]
+    fn a_match_ends_where_its_block_ends() {
+        let src = vec![7; 1000];
+        let mut quick = Quick::new();
+        quick.begin(src.len(), TABLES);
+        let mut sequences = Vec::new();
+        quick.advance(&src, 300, 300, &mut sequences);
+        assert_eq!((quick.at(), quick.anchor()), (300, 300));
+        quick.advance(&src, 310, 1000, &mut sequences);
+        assert_eq!((quick.at(), quick.anchor()), (1000, 1000));
+        assert!(replayed(&src, &sequences) == src);
+    }
+}
