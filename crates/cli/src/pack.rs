@@ -3,7 +3,7 @@
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
-use packfs::{Error, MadeAt, Order, Pack, Result};
+use packfs::{Error, Gain, MadeAt, Order, Pack, Result};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -71,6 +71,11 @@ pub struct Opts {
     /// line, as `packfs mount --record` or find writes them, or each with a NUL behind it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+
+    /// Store data as it is where compressing takes less than PERCENT off it: decoding would cost every reader time for nothing.
+    /// 0 compresses whatever gets shorter at all
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = parse_gain)]
+    min_gain: Gain,
 
     /// Go on when something cannot be read: files are stored empty, directories left out; what it was is told at the
     /// end, with exit code 1
@@ -148,6 +153,7 @@ impl Opts {
             .jobs(self.work.jobs())
             .offset(self.offset)
             .source_offset(self.source_offset)
+            .least_gain(self.min_gain)
             .keep_going(self.keep_going)
             .lossy(self.lossy)
             .sync(!self.no_sync);
@@ -192,6 +198,11 @@ fn parse_order(text: &str) -> Result<OrderArg, String> {
         (_, Some(size)) => Order::Similarity { within: Some(text::parse_size(size)?) },
         _ => return Ok(OrderArg::File(text.into())),
     }))
+}
+
+fn parse_gain(text: &str) -> Result<Gain, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    percent.and_then(Gain::percent).ok_or_else(|| format!("{text:?} is no share to save; write 0 to 49"))
 }
 
 fn parse_option(text: &str) -> Result<(String, String), String> {

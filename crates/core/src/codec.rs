@@ -134,6 +134,20 @@ pub enum CodecSettings {
 }
 
 impl CodecSettings {
+    /// How far back the encoder finds what occurs again, in bytes, where that is less than blocks may be long.
+    pub fn reach(&self) -> Option<u32> {
+        match self {
+            CodecSettings::Zlib { window_log, .. } => Some(1 << window_log),
+            CodecSettings::Deflate { .. } => Some(1 << 15),
+            CodecSettings::Lzo { .. } => Some(48 << 10),
+            CodecSettings::Lz4 { .. } | CodecSettings::Lz4Hc { .. } => Some(64 << 10),
+            CodecSettings::LzmaAlone { .. }
+            | CodecSettings::Xz { .. }
+            | CodecSettings::Zstd { .. }
+            | CodecSettings::MicroLzma { .. } => None,
+        }
+    }
+
     /// The algorithm that decodes what these settings produce.
     pub fn algorithm(&self) -> Algorithm {
         match self {

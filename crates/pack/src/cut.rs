@@ -1,6 +1,8 @@
 //! What worker threads do: read a stretch of files, cut it into blocks, compress them, hash tails.
 
 use crate::context::{Context, Piece, is_zero};
+use crate::gain::Gain;
+use crate::noise::is_noise;
 use crate::seen::TailBytes;
 use packfs_codec::Encoder;
 use packfs_core::codec::CodecSettings;
@@ -30,15 +32,16 @@ pub(crate) struct Cutter<'a> {
     /// `None`: shared blocks are compressed like any other.
     shared: Option<Option<Box<dyn Encoder>>>,
     raw: Vec<u8>,
+    gain: Gain,
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(context: &'a Context<'a>) -> Result<Self> {
+    pub(crate) fn new(context: &'a Context<'a>, gain: Gain) -> Result<Self> {
         let plan = context.plan;
         let shared =
             (plan.shared_codec != plan.block_codec).then(|| encoder(&plan.shared_codec)).transpose()?;
         let raw = vec![0; context.block_len() as usize];
-        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw })
+        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw, gain })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -81,7 +84,7 @@ impl<'a> Cutter<'a> {
                 if !self.context.plan.holes {
                     reader.read_exact_at(offset, raw)?;
                 }
-                cut.blocks.push(store(self.block.as_deref_mut(), raw, stored)?);
+                cut.blocks.push(store(self.block.as_deref_mut(), self.gain, raw, stored)?);
             }
             offset += len;
         }
@@ -100,7 +103,7 @@ impl<'a> Cutter<'a> {
             None => self.block.as_deref_mut(),
         };
         let mut stored = Vec::new();
-        let block = store(encoder, raw, &mut stored)?;
+        let block = store(encoder, self.gain, raw, &mut stored)?;
         Ok((block, stored))
     }
 }
@@ -109,11 +112,18 @@ fn encoder(settings: &Option<CodecSettings>) -> Result<Option<Box<dyn Encoder>>>
     settings.as_ref().map(|settings| packfs_codec::encoder(settings).map_err(Error::usage)).transpose()
 }
 
-/// Appends `raw` to `out`, compressed if that makes it shorter.
-fn store(encoder: Option<&mut (dyn Encoder + '_)>, raw: &[u8], out: &mut Vec<u8>) -> Result<StoredBlock> {
+/// Appends `raw` to `out`, compressed if that saves enough.
+fn store(
+    encoder: Option<&mut (dyn Encoder + '_)>,
+    gain: Gain,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<StoredBlock> {
     let start = out.len();
-    if let Some(encoder) = encoder {
-        out.resize(start + raw.len() - 1, 0);
+    if let Some(encoder) = encoder
+        && (gain == Gain::ANY || !is_noise(raw))
+    {
+        out.resize(start + gain.room(raw.len()), 0);
         if let Some(len) = encoder.compress(raw, &mut out[start..]).map_err(Error::failed)? {
             out.truncate(start + len);
             return Ok(StoredBlock { stored_len: len as u32, compressed: true });

@@ -54,7 +54,7 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for _ in 0..options.worker_count() {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context)?;
+            let mut cutter = Cutter::new(context, options.gain)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, twins, options, progress, queue, out);

@@ -14,6 +14,8 @@ mod data;
 mod data_row;
 mod destination;
 mod failures;
+mod gain;
+mod noise;
 mod order;
 mod output;
 mod parallel;
@@ -26,6 +28,7 @@ mod tails;
 mod twins;
 
 pub use destination::temporary_folder;
+pub use gain::Gain;
 pub use order::Order;
 pub use report::PackReport;
 
@@ -59,6 +62,8 @@ pub struct PackOptions {
     pub first_used: Vec<NodeId>,
     /// One priority a node, instead of that order: higher ones are placed first, equal ones as the tree goes.
     pub priorities: Option<Vec<i16>>,
+    /// What compressing has to save, or data is stored as it is.
+    pub gain: Gain,
 }
 
 impl Default for PackOptions {
@@ -73,6 +78,7 @@ impl Default for PackOptions {
             order: Order::default(),
             first_used: Vec::new(),
             priorities: None,
+            gain: Gain::default(),
         }
     }
 }

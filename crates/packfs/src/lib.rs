@@ -65,7 +65,7 @@ pub use packfs_core::{
     InodeKind, Loss, Meta, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result,
     ResultExt, Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, escaped,
 };
-pub use packfs_pack::{Order, PackReport};
+pub use packfs_pack::{Gain, Order, PackReport};
 pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.

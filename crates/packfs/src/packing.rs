@@ -2,7 +2,7 @@
 
 use crate::{OpenOptions, Source};
 use packfs_core::{DataFile, Error, Format, ImagePath, PackSettings, Progress, Result, Silent, Tree};
-use packfs_pack::{Order, PackOptions, PackReport};
+use packfs_pack::{Gain, Order, PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -138,6 +138,13 @@ impl Pack {
     #[must_use]
     pub fn trace(mut self, path: impl Into<PathBuf>) -> Self {
         self.trace = Some(path.into());
+        self
+    }
+
+    /// What compressing has to save, or data is stored as it is.
+    #[must_use]
+    pub fn least_gain(mut self, gain: Gain) -> Self {
+        self.options.gain = gain;
         self
     }
 

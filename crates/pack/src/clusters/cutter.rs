@@ -6,6 +6,7 @@ use super::share::{Candidate, Matcher};
 use super::stored::{CutCluster, CutForm, Stored};
 use super::stretches::{Coder, Stretches};
 use crate::context::{Context, Piece, is_zero};
+use crate::gain::Gain;
 use crate::seen::TailBytes;
 use packfs_codec::fit_encoder;
 use packfs_core::codec::CodecSettings;
@@ -51,6 +52,7 @@ pub(super) struct CutSpan {
 pub(super) struct Cutter<'a> {
     context: &'a Context<'a>,
     cut: &'a ClusterCut,
+    gain: Gain,
     coders: Vec<Coder>,
     matcher: Matcher<'a>,
     input: Vec<u8>,
@@ -58,7 +60,7 @@ pub(super) struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut) -> Result<Self> {
+    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut, gain: Gain) -> Result<Self> {
         let mut coders: Vec<Coder> = Vec::new();
         for recipe in &cut.recipes {
             let Recipe::Clusters { codec, second, .. } = recipe else { continue };
@@ -70,7 +72,7 @@ impl<'a> Cutter<'a> {
             }
         }
         let matcher = Matcher::new(context);
-        Ok(Cutter { context, cut, coders, matcher, input: Vec::new(), scratch: Vec::new() })
+        Ok(Cutter { context, cut, gain, coders, matcher, input: Vec::new(), scratch: Vec::new() })
     }
 
     /// Reads and cuts a span. A piece that fails is an error of its own.
@@ -121,6 +123,7 @@ impl<'a> Cutter<'a> {
             inline_flat_max: self.cut.inline_flat_max as usize,
             byte_aligned: self.cut.byte_aligned,
             interlaced: self.cut.interlaced,
+            gain: self.gain,
         }
     }
 

@@ -4,7 +4,7 @@
 //! times the work with clusters of 64 KiB. Blocks are stored plain until one looks compressible, and because looks are
 //! blind to repetitions, the encoder is tried now and then anyway.
 
-use super::probe::looks_incompressible;
+use crate::noise::values_are_even;
 
 /// Encoder tries at least once in so many clusters of input.
 const STRIDE_CLUSTERS: usize = 8;
@@ -36,7 +36,7 @@ impl Doubt {
     /// Whether the block at `at`, where `rest` starts, is to be stored plain without a try.
     pub(super) fn says_plain(&self, at: usize, rest: &[u8]) -> bool {
         let block = &rest[..rest.len().min(self.block_len)];
-        self.failed && at < self.try_at && (at < self.look_at || looks_incompressible(block))
+        self.failed && at < self.try_at && (at < self.look_at || values_are_even(block))
     }
 
     /// The cluster that would start at `at`, where `rest` starts, does not shrink.
@@ -44,7 +44,7 @@ impl Doubt {
         if self.failed {
             self.stride = (self.stride * 2).min(STRIDE_CLUSTERS * self.cluster_len);
             // Looks go on at once where they told the truth.
-            if !looks_incompressible(&rest[..rest.len().min(self.block_len)]) {
+            if !values_are_even(&rest[..rest.len().min(self.block_len)]) {
                 self.patience = (self.patience * 2).min(self.cluster_len);
             }
         }
@@ -65,6 +65,6 @@ pub(super) fn all_looks_incompressible(bytes: &[u8], block_len: usize) -> bool {
     block_count > 0
         && (0..4).all(|i| {
             let start = block_count * i / 4 * block_len;
-            looks_incompressible(&bytes[start..start + block_len])
+            values_are_even(&bytes[start..start + block_len])
         })
 }

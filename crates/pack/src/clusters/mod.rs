@@ -10,7 +10,6 @@ mod doubt;
 mod files;
 mod packed;
 mod placer;
-mod probe;
 mod segment;
 mod shape;
 mod share;
@@ -96,7 +95,7 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for _ in 0..worker_count {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, cut)?;
+            let mut cutter = Cutter::new(context, cut, job.options.gain)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, cut, job, &regions, queue, row);

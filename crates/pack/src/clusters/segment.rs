@@ -9,15 +9,14 @@ use super::doubt::{Doubt, all_looks_incompressible};
 use super::shape::End;
 use super::stored::{CutForm, Stored};
 use super::stretches::Coder;
+use crate::gain::Gain;
+use crate::noise::is_noise;
 use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{ClusterForm, Error, Result};
 
 /// An inline tail is so much shorter than a block, or more: inodes start at multiples of 32 bytes, and what lies between an
 /// inode's start and its tail may be no such multiple.
 pub(super) const INLINE_SPARE: usize = 32;
-
-/// A full cluster saves one part in so many, or more: less is not worth decoding.
-const GAIN_SHARE: usize = 256;
 
 /// The figures that cuts are made by, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +29,8 @@ pub(super) struct Measures {
     pub inline_flat_max: usize,
     pub byte_aligned: bool,
     pub interlaced: bool,
+    /// What a cluster has to save.
+    pub gain: Gain,
 }
 
 impl Measures {
@@ -128,8 +129,10 @@ fn cut_fixed_input(
         if end == End::Packed && raw.len() < measures.cluster_len {
             return Ok(Rest::Packed(at));
         }
-        // A saving of less than one part in 32 is not worth decoding.
-        let room = raw.len() - 1 - raw.len() / 32;
+        let room = match measures.gain != Gain::ANY && is_noise(raw) {
+            true => 0,
+            false => measures.gain.room(raw.len()),
+        };
         let found = fit(first, raw, &mut scratch[..room])?;
         at += raw.len();
         if found.consumed < raw.len() {
@@ -223,7 +226,11 @@ impl Stretch<'_> {
         }
         let room = cluster_len.min((rest.len() - 1) / block_len * block_len);
         let window = &rest[..rest.len().min(decoded_len_max)];
-        let found = fit(self.encoder, window, &mut self.scratch[..room])?;
+        let likely = &rest[..rest.len().min(cluster_len)];
+        let found = match self.measures.gain != Gain::ANY && is_noise(likely) {
+            true => Fit { consumed: 0, written: 0 },
+            false => fit(self.encoder, window, &mut self.scratch[..room])?,
+        };
         if !self.is_gain(&found) {
             self.doubt.fail(self.at, rest);
             self.push_plain();
@@ -299,7 +306,7 @@ impl Stretch<'_> {
         let space = found.written.next_multiple_of(block_len);
         match found.consumed == self.rest().len() {
             true => found.consumed.next_multiple_of(block_len) > space,
-            false => found.consumed >= space + space / GAIN_SHARE,
+            false => found.consumed > 0 && self.measures.gain.holds(found.consumed, space),
         }
     }
 

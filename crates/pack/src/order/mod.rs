@@ -12,6 +12,7 @@ use crate::PackOptions;
 use crate::context::Context;
 use crate::parallel::in_parallel;
 use chain::Item;
+use packfs_core::codec::CodecSettings;
 use packfs_core::{Cut, FileJob, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
 use sketch::sketch;
 use std::cmp::Reverse;
@@ -159,13 +160,15 @@ fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {
 
 /// How much input a compressor sees at a time, or about so much.
 fn window_len(plan: &Plan) -> u64 {
-    match &plan.cut {
-        Cut::FixedInput { block_len } => u64::from(*block_len),
+    let (block_len, codec) = match &plan.cut {
+        Cut::FixedInput { block_len } => (*block_len, plan.shared_codec.as_ref()),
         Cut::FixedOutput(cut) => match cut.recipes.get(usize::from(cut.packed_recipe)) {
-            Some(Recipe::Clusters { cluster_len, .. }) => u64::from(*cluster_len),
-            _ => u64::from(cut.block_len),
+            Some(Recipe::Clusters { cluster_len, codec, .. }) => (*cluster_len, Some(codec)),
+            _ => (cut.block_len, None),
         },
-    }
+    };
+    let reach = codec.and_then(CodecSettings::reach).unwrap_or(u32::MAX);
+    u64::from(block_len.min(reach))
 }
 
 #[cfg(test)]
