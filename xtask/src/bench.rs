@@ -4,6 +4,7 @@
 
 mod case;
 mod content;
+pub mod goals;
 mod judge;
 pub mod kernel;
 mod machine;
@@ -26,6 +27,7 @@ pub const HELP: &str = "\
 Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
        cargo xtask bench read [WORK...] [OPTIONS]     unpack, tar and mounts: see `bench read --help`
        cargo xtask bench kernel [OPTIONS]             cold kernel mounts of EROFS: see `bench kernel --help`
+       cargo xtask bench goals [OPTIONS]              what --optimize makes: see `bench goals --help`
        cargo xtask bench sizes [OPTIONS]              the founding size tables: see `bench sizes --help`
 
   --runs N            measured runs of each, after one that warms up [5]
@@ -58,6 +60,9 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     if args.first_word("kernel") {
         return kernel::run(args);
+    }
+    if args.first_word("goals") {
+        return goals::run(args);
     }
     if args.first_word("sizes") {
         return sizes::run(args);

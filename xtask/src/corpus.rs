@@ -6,6 +6,7 @@
 mod debian;
 mod desktop;
 mod linux;
+mod media;
 mod pieces;
 mod random;
 mod stamp;
@@ -33,6 +34,7 @@ Usage: cargo xtask corpus [--refresh] [NAME...]
   bullseye-tar  a folder with one file in it: the bullseye root of releases as GNU tar packs it
   desktop     the files of a Debian 11 with XFCE, unpacked by mmdebstrap; needs root; 3 GB
   linux       the source tree of Linux 6.1 as Debian 12 has it
+  media       pictures, music, web fonts and packages of Debian 12, none of which compress
 
 Without names all are made. --refresh makes them anew.";
 
@@ -49,11 +51,12 @@ pub enum Corpus {
     BullseyeTar,
     Desktop,
     Linux,
+    Media,
 }
 
 impl Corpus {
     /// In an order in which each can be made from those before it.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Debian,
         Self::DebianTar,
         Self::Small100k,
@@ -64,6 +67,7 @@ impl Corpus {
         Self::BullseyeTar,
         Self::Desktop,
         Self::Linux,
+        Self::Media,
     ];
 
     pub fn name(self) -> &'static str {
@@ -78,6 +82,7 @@ impl Corpus {
             Self::BullseyeTar => "bullseye-tar",
             Self::Desktop => "desktop",
             Self::Linux => "linux",
+            Self::Media => "media",
         }
     }
 
@@ -108,7 +113,7 @@ impl Corpus {
 
     fn make(self) -> Result<Counts> {
         match self {
-            Self::Debian | Self::Releases | Self::Desktop | Self::Linux => {}
+            Self::Debian | Self::Releases | Self::Desktop | Self::Linux | Self::Media => {}
             Self::BullseyeTar => drop(Self::Releases.ensure()?),
             _ => drop(Self::Debian.ensure()?),
         }
@@ -128,6 +133,7 @@ impl Corpus {
             }
             Self::Desktop => desktop::make(&self.path())?,
             Self::Linux => linux::make(&self.path())?,
+            Self::Media => media::make(&self.path())?,
         }
         let counts = Counts::of(&self.path())?;
         stamp::write(self, counts)?;

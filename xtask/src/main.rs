@@ -117,8 +117,12 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
     if args.switch("--help") || args.switch("-h") {
-        let suites =
-            [("read", bench::read::HELP), ("kernel", bench::kernel::HELP), ("sizes", bench::sizes::HELP)];
+        let suites = [
+            ("read", bench::read::HELP),
+            ("kernel", bench::kernel::HELP),
+            ("goals", bench::goals::HELP),
+            ("sizes", bench::sizes::HELP),
+        ];
         let suite = suites.into_iter().find(|(name, _)| verb.name == "bench" && args.first_word(name));
         println!("{}\n\n{}", verb.about, suite.map_or(verb.help, |(_, help)| help));
         return Ok(());
