@@ -1,6 +1,6 @@
 //! The two traits, and how a thread gets its coders.
 
-use packfs_core::codec::{Algorithm, CodecSettings};
+use packfs_core::codec::{Algorithm, BranchSet, CodecSettings};
 
 use crate::{DecodeError, EncodeError, SettingsError, deflate, lz4, lzma, lzo_glue, validate, xz, zstd};
 
@@ -14,6 +14,9 @@ pub trait Encoder: Send {
     /// # Errors
     /// Memory is short, or a codec failed inside; never because of what the block holds.
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError>;
+
+    /// Says what is known of the code in the blocks that follow; without it every filter that was asked for is tried.
+    fn expect_code(&mut self, _branches: BranchSet) {}
 }
 
 /// Decompresses blocks of one algorithm. One per thread, as for [`Encoder`].

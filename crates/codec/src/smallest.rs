@@ -26,14 +26,15 @@ pub(crate) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Runs one encoder, which writes to the slice it is given and answers the length, or None if it did not fit.
+    /// Runs one encoder, which writes to the slice it is given and answers the length, or None if it did not fit. Says
+    /// whether its result is the smallest so far.
     pub(crate) fn attempt(
         &mut self,
         encode: impl FnOnce(&mut [u8]) -> Result<Option<usize>, EncodeError>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<bool, EncodeError> {
         let Some(best) = self.best else {
             self.best = encode(self.dst)?;
-            return Ok(());
+            return Ok(self.best.is_some());
         };
         let room = best.saturating_sub(1);
         if self.scratch.len() < room {
@@ -42,8 +43,9 @@ impl Round<'_> {
         if let Some(len) = encode(&mut self.scratch[..room])? {
             self.dst[..len].copy_from_slice(&self.scratch[..len]);
             self.best = Some(len);
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The length of the smallest result, now in the destination; None if no attempt fitted.

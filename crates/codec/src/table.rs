@@ -68,7 +68,7 @@ pub static CODECS: &[CodecRow] = &[
         algorithms: &[Algorithm::Xz],
         levels: Some(0..=9),
         default_level: Some(6),
-        options: "extreme, dict=SIZE|PERCENT%, bcj=x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
+        options: "extreme, dict=SIZE|PERCENT%, bcj=auto|x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
         description: "LZMA2; smallest images, slowest to read",
     },
     CodecRow {

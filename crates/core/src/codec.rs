@@ -227,6 +227,16 @@ impl BranchFilter {
         BranchFilter::RiscV,
     ];
 
+    /// Those that every kernel with XZ decodes; the others came with Linux 6.12.
+    pub const OLD: [BranchFilter; 6] = [
+        BranchFilter::X86,
+        BranchFilter::PowerPc,
+        BranchFilter::Ia64,
+        BranchFilter::Arm,
+        BranchFilter::ArmThumb,
+        BranchFilter::Sparc,
+    ];
+
     /// The name users type: `x86`, `powerpc`, `ia64`, `arm`, `armthumb`, `sparc`, `arm64`, `riscv`.
     pub fn name(self) -> &'static str {
         match self {
@@ -239,5 +249,37 @@ impl BranchFilter {
             BranchFilter::Arm64 => "arm64",
             BranchFilter::RiscV => "riscv",
         }
+    }
+}
+
+/// Branch filters that may suit a block, as far as is known of what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BranchSet {
+    bits: u8,
+    /// Whether nothing is known of some of it.
+    unknown: bool,
+}
+
+impl BranchSet {
+    /// What is no code.
+    pub const NONE: BranchSet = BranchSet { bits: 0, unknown: false };
+    /// What may be code of any machine, or none.
+    pub const UNKNOWN: BranchSet = BranchSet { bits: 0, unknown: true };
+
+    /// Code for which these filters are meant.
+    pub fn of(filters: &[BranchFilter]) -> BranchSet {
+        BranchSet { bits: filters.iter().fold(0, |bits, filter| bits | 1 << *filter as u8), unknown: false }
+    }
+
+    /// What is one or the other, or both.
+    #[must_use]
+    pub fn union(self, other: BranchSet) -> BranchSet {
+        BranchSet { bits: self.bits | other.bits, unknown: self.unknown || other.unknown }
+    }
+
+    /// Whether a filter is worth a try, where so many were asked for: on code that it is meant for; on what is unknown only
+    /// if it is the one that was asked for, as each try costs as much as compressing.
+    pub fn suits(self, filter: BranchFilter, chosen_count: usize) -> bool {
+        self.bits & 1 << filter as u8 != 0 || self.unknown && chosen_count == 1
     }
 }

@@ -1,6 +1,6 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Error, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
+use crate::{Error, Goal, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub struct PackSettings {
     pub codec: Option<String>,
     /// Block size in bytes; `None`: the format's default.
     pub block_len: Option<u32>,
+    /// What to choose where nothing else was asked for.
+    pub goal: Goal,
     /// When the image was made, seconds since 1970.
     pub made_at: i64,
     /// Options of the format, as typed.

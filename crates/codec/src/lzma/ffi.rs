@@ -37,6 +37,19 @@ impl Parameters {
         self
     }
 
+    /// The slowest that a preset means, with longer matches and deeper searches.
+    pub(crate) fn thorough(dict_len: u32) -> Option<Parameters> {
+        let mut parameters = Parameters::new(9, true, dict_len)?;
+        (parameters.0.nice_len, parameters.0.depth) = (273, 1024);
+        Some(parameters)
+    }
+
+    /// The same with other numbers of literal context bits, literal position bits and position bits.
+    pub(crate) fn with_properties(mut self, (lc, lp, pb): (u32, u32, u32)) -> Parameters {
+        (self.0.lc, self.0.lp, self.0.pb) = (lc, lp, pb);
+        self
+    }
+
     /// The first byte of an LZMA1 header: `(pb * 5 + lp) * 9 + lc`.
     pub(crate) fn properties(&self) -> u8 {
         u8::try_from((self.0.pb * 5 + self.0.lp) * 9 + self.0.lc).unwrap_or(u8::MAX)

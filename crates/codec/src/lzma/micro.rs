@@ -8,7 +8,8 @@
 use super::decode::{Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::ffi::{Outcome, Parameters, Stream};
 use super::{
-    DAMAGED, LZMA_DICT_LEN_MIN, TOO_SHORT, UNKNOWN_OPTIONS, dict_len_for, encode_error, stream_error,
+    DAMAGED, LZMA_DICT_LEN_MIN, PROPERTIES, TOO_SHORT, UNKNOWN_OPTIONS, dict_len_for, encode_error,
+    stream_error,
 };
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
 
@@ -24,6 +25,9 @@ pub(crate) struct Micro {
     stream: Stream,
     parameters: Option<Parameters>,
     dict_len: u32,
+    /// To be tried besides those of the parameters.
+    properties: &'static [(u32, u32, u32)],
+    other: Vec<u8>,
     shortener: Shortener,
 }
 
@@ -59,7 +63,23 @@ impl Micro {
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Micro {
         let shortener = Shortener { state: State::new(), plain: Vec::new(), stream: Vec::new() };
         let parameters = Parameters::new(preset, extreme, dict_len);
-        Micro { stream: Stream::new(), parameters, dict_len, shortener }
+        Micro { stream: Stream::new(), parameters, dict_len, properties: &[], other: Vec::new(), shortener }
+    }
+
+    /// At its slowest, and with the properties of each block that take in most.
+    pub(crate) fn thorough(dict_len: u32) -> Micro {
+        let parameters = Parameters::thorough(dict_len);
+        Micro { parameters, properties: &PROPERTIES[1..], ..Micro::new(9, true, dict_len) }
+    }
+
+    fn encode(&mut self, mut parameters: Parameters, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
+        self.stream.start_micro_encoder(&mut parameters).map_err(encode_error)?;
+        let run = self.stream.run(src, dst);
+        match run.outcome {
+            Outcome::End if run.src_len == 0 => Ok(Fit::default()),
+            Outcome::End => Ok(Fit { consumed: run.src_len, written: run.dst_len }),
+            outcome => Err(encode_error(outcome)),
+        }
     }
 }
 
@@ -77,14 +97,20 @@ impl FitEncoder for Micro {
         }
         let parameters = self.parameters.ok_or(encode_error(Outcome::Options))?;
         let used = src.len().min(dst.len().saturating_mul(DICT_FACTOR));
-        let mut parameters = parameters.with_dict_len(dict_len_for(used, LZMA_DICT_LEN_MIN, self.dict_len));
-        self.stream.start_micro_encoder(&mut parameters).map_err(encode_error)?;
-        let run = self.stream.run(src, dst);
-        match run.outcome {
-            Outcome::End if run.src_len == 0 => Ok(Fit::default()),
-            Outcome::End => Ok(Fit { consumed: run.src_len, written: run.dst_len }),
-            outcome => Err(encode_error(outcome)),
+        let parameters = parameters.with_dict_len(dict_len_for(used, LZMA_DICT_LEN_MIN, self.dict_len));
+        let mut best = self.encode(parameters, src, dst)?;
+        let mut other = std::mem::take(&mut self.other);
+        for &properties in self.properties {
+            other.resize(dst.len(), 0);
+            let fit = self.encode(parameters.with_properties(properties), src, &mut other)?;
+            // More input, or else less output.
+            if (fit.consumed, best.written) > (best.consumed, fit.written) {
+                dst[..fit.written].copy_from_slice(&other[..fit.written]);
+                best = fit;
+            }
         }
+        self.other = other;
+        Ok(best)
     }
 
     fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {

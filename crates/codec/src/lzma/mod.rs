@@ -24,6 +24,11 @@ pub(crate) const LZMA_DICT_LEN_MIN: u32 = 4096;
 
 const HEADER_LEN: usize = 13;
 
+/// Numbers of literal context bits, literal position bits and position bits that are worth a try: the usual ones first, then
+/// those for text, for code whose instructions have no fixed length, and for tables of words. Their first two add up to at
+/// most four, which is what kernels decode.
+pub(crate) const PROPERTIES: [(u32, u32, u32); 4] = [(3, 0, 2), (4, 0, 0), (2, 0, 0), (0, 2, 2)];
+
 /// Whether a dictionary has a length that the headers of xz and strict `.lzma` readers can express: 2^n or
 /// 2^n + 2^(n-1).
 pub(crate) fn is_dict_len(dict_len: u32) -> bool {
@@ -74,6 +79,12 @@ impl Alone {
     /// `preset` is 0 to 9, `dict_len` one that [`is_dict_len`] takes.
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Alone {
         Alone { stream: Stream::new(), parameters: Parameters::new(preset, extreme, dict_len), dict_len }
+    }
+
+    /// At its slowest, with these properties.
+    pub(crate) fn thorough(dict_len: u32, properties: (u32, u32, u32)) -> Alone {
+        let parameters = Parameters::thorough(dict_len).map(|found| found.with_properties(properties));
+        Alone { stream: Stream::new(), parameters, dict_len }
     }
 }
 

@@ -133,7 +133,7 @@ impl Draft {
                 self.acceleration = number(&what, value, || "1 to 65537".into())?;
             }
             ("xz" | "lzma", "extreme", None) => self.extreme = true,
-            ("xz", "bcj", Some(value)) => self.filters = names(&what, value, &branch_filters())?,
+            ("xz", "bcj", Some(value)) => self.filters = branches(&what, value)?,
             ("xz" | "lzma", "dict", Some(value)) => self.dict = dictionary(&what, value)?,
             _ => return Err(self.unknown_option(option)),
         }
@@ -190,6 +190,20 @@ impl Draft {
             "deflate" => CodecSettings::Deflate { level: small },
             other => return Err(unknown_name(other)),
         })
+    }
+}
+
+/// Filters as typed: `auto` are all that every kernel decodes.
+fn branches(what: &str, text: &str) -> Result<Vec<BranchFilter>, SettingsError> {
+    match text.strip_prefix("auto") {
+        None => names(what, text, &branch_filters()),
+        Some("") => Ok(BranchFilter::OLD.to_vec()),
+        Some(more) => {
+            let more = more.strip_prefix('+').unwrap_or(more);
+            let more = names(what, more, &branch_filters())?;
+            let new = more.into_iter().filter(|filter| !BranchFilter::OLD.contains(filter));
+            Ok(BranchFilter::OLD.into_iter().chain(new).collect())
+        }
     }
 }
 

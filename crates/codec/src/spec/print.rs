@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use packfs_core::codec::{CodecSettings, LzoVariant};
+use packfs_core::codec::{BranchFilter, CodecSettings, LzoVariant};
 
 use super::parse::{STRATEGIES, VARIANTS};
 use super::{Choice, CodecSpec, Dictionary};
@@ -20,7 +20,13 @@ impl fmt::Display for CodecSpec {
             Choice::Xz { preset, extreme, dict, ref filters } => {
                 head(f, "xz", preset, extreme)?;
                 dictionary(f, dict)?;
-                list(f, ",bcj=", filters.iter().map(|filter| filter.name()))
+                match filters.strip_prefix(&BranchFilter::OLD) {
+                    None => list(f, ",bcj=", filters.iter().map(|filter| filter.name())),
+                    Some(more) => {
+                        let more = more.iter().map(|filter| filter.name());
+                        list(f, ",bcj=", std::iter::once("auto").chain(more))
+                    }
+                }
             }
         }
     }

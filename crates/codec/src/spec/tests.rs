@@ -66,6 +66,14 @@ fn options_reach_the_settings() {
         settings("xz:4,dict=64K,bcj=x86+arm64,extreme"),
         CodecSettings::Xz { preset: 4, extreme: true, dict_len: 64 << 10, filters }
     );
+    let auto = |text: &str| match settings(text) {
+        CodecSettings::Xz { filters, .. } => (filters, text.parse::<CodecSpec>().unwrap().to_string()),
+        _ => panic!("{text} is no xz"),
+    };
+    assert_eq!(auto("xz:6,bcj=auto"), (BranchFilter::OLD.to_vec(), "xz:6,bcj=auto".into()));
+    let (filters, spelt) = auto("xz:6,bcj=auto+arm64+x86");
+    assert_eq!(filters, [&BranchFilter::OLD[..], &[BranchFilter::Arm64]].concat());
+    assert_eq!(spelt, "xz:6,bcj=auto+arm64");
     assert_eq!(settings("lzo:3,variant=999"), CodecSettings::Lzo { variant: LzoVariant::X999, level: 3 });
     assert_eq!(settings("lzo,variant=1_15"), CodecSettings::Lzo { variant: LzoVariant::X1_15, level: 8 });
     assert_eq!(settings("lz4,acceleration=65537"), CodecSettings::Lz4 { acceleration: 65537 });
@@ -124,7 +132,7 @@ fn displays_as_it_can_be_typed() {
         "lz4,acceleration=4",
         "lz4hc:12",
         "xz:6",
-        "xz:0,extreme,dict=96K,bcj=x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
+        "xz:0,extreme,dict=96K,bcj=x86+powerpc+arm64+riscv",
         "lzma:9,dict=25%",
         "lzma:9,extreme,dict=8M",
         "deflate:0",

@@ -9,10 +9,10 @@ mod container;
 mod lzma2;
 mod unfilter;
 
-use packfs_core::codec::BranchFilter;
+use packfs_core::codec::{BranchFilter, BranchSet};
 
 use crate::lzma::ffi::{Outcome, Parameters, Stream};
-use crate::lzma::{dict_len_for, encode, encode_error};
+use crate::lzma::{PROPERTIES, dict_len_for, encode, encode_error};
 use crate::smallest::Smallest;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
@@ -25,6 +25,10 @@ pub(crate) struct Xz {
     parameters: Option<Parameters>,
     dict_len: u32,
     filters: Vec<BranchFilter>,
+    /// What is known of the code in blocks; nothing if nobody told.
+    branches: Option<BranchSet>,
+    /// Properties to be tried besides those of the parameters.
+    properties: &'static [(u32, u32, u32)],
     smallest: Smallest,
 }
 
@@ -36,24 +40,47 @@ impl Xz {
             parameters: Parameters::new(preset, extreme, dict_len),
             dict_len,
             filters: filters.to_vec(),
+            branches: None,
+            properties: &[],
             smallest: Smallest::default(),
         }
+    }
+
+    /// At its slowest, and with the properties that suit each block best.
+    pub(crate) fn thorough(dict_len: u32, filters: &[BranchFilter]) -> Xz {
+        let parameters = Parameters::thorough(dict_len);
+        Xz { parameters, properties: &PROPERTIES[1..], ..Xz::new(9, true, dict_len, filters) }
     }
 }
 
 impl Encoder for Xz {
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
         let parameters = self.parameters.ok_or(encode_error(Outcome::Options))?;
-        let mut parameters =
-            parameters.with_dict_len(dict_len_for(src.len(), XZ_DICT_LEN_MIN, self.dict_len));
+        let parameters = parameters.with_dict_len(dict_len_for(src.len(), XZ_DICT_LEN_MIN, self.dict_len));
         let mut round = self.smallest.begin(dst);
-        // A filter that finds nothing to convert gives the unfiltered stream with a longer header: no use trying.
-        let filters = self.filters.iter().filter(|&&filter| branch::may_convert(filter, src));
-        for filter in std::iter::once(None).chain(filters.copied().map(Some)) {
-            self.stream.start_xz_encoder(&mut parameters, filter).map_err(encode_error)?;
-            round.attempt(|out| encode(&mut self.stream, src, out))?;
+        let stream = &mut self.stream;
+        let mut attempt = |mut parameters: Parameters, filter| {
+            stream.start_xz_encoder(&mut parameters, filter).map_err(encode_error)?;
+            round.attempt(|out| encode(stream, src, out))
+        };
+        attempt(parameters, None)?;
+        let mut best_filter = None;
+        let count = self.filters.len();
+        for &filter in &self.filters {
+            // A filter that finds nothing to convert gives the unfiltered stream with a longer header: no use trying.
+            let suits = self.branches.is_none_or(|branches| branches.suits(filter, count));
+            if suits && branch::may_convert(filter, src) && attempt(parameters, Some(filter))? {
+                best_filter = Some(filter);
+            }
+        }
+        for &properties in self.properties {
+            attempt(parameters.with_properties(properties), best_filter)?;
         }
         Ok(round.finish())
+    }
+
+    fn expect_code(&mut self, branches: BranchSet) {
+        self.branches = Some(branches);
     }
 }
 

@@ -35,7 +35,21 @@ impl Frame {
     pub(crate) fn new(level: i32, window_log_max: Option<u8>) -> Frame {
         Frame { context: context(level), window_log_max }
     }
+
+    /// With a least length of matches of its own.
+    pub(crate) fn with_match_len_min(level: i32, window_log_max: Option<u8>, len: Option<u32>) -> Frame {
+        let with_len = |mut context: CCtx<'static>| {
+            if let Some(len) = len {
+                context.set_parameter(CParameter::MinMatch(len)).map_err(encode_error)?;
+            }
+            Ok(context)
+        };
+        Frame { context: context(level).and_then(with_len), window_log_max }
+    }
 }
+
+/// Least lengths of matches that are worth a try with the slowest strategy: what the level means, then longer ones.
+pub(crate) const MATCH_LENS_MIN: [Option<u32>; 3] = [None, Some(4), Some(5)];
 
 fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
     let mut context = CCtx::try_create().ok_or(EncodeError::OutOfMemory)?;
