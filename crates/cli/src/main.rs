@@ -18,6 +18,7 @@ mod mount_daemon;
 mod mount_helper;
 mod mount_options;
 mod pack;
+mod pack_details;
 mod pack_help;
 mod pack_report;
 mod progress;

@@ -3,7 +3,7 @@
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
-use packfs::{Error, Gain, MadeAt, Order, Pack, Result};
+use packfs::{Effort, Error, Gain, Goal, MadeAt, Order, Pack, Result};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -29,6 +29,11 @@ pub struct Opts {
     /// level and options if need be
     #[arg(short, long, value_name = "NAME[:LEVEL]")]
     codec: Option<String>,
+
+    /// What the image is to be good at: as small as possible (size), small and quick to read (balanced, the default), quick to
+    /// read (read), or quick to make (build). Decides codec, level, block size and order where no option does
+    #[arg(long, value_name = "size|balanced|read|build", value_parser = parse_goal)]
+    optimize: Option<Goal>,
 
     /// Block size: larger blocks make smaller images and slower random reads
     #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
@@ -77,6 +82,11 @@ pub struct Opts {
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = parse_gain)]
     min_gain: Gain,
 
+    /// How much work a block is worth: what the codec's level means (level, the default), or the highest level and a bounded
+    /// search for the smallest result (max), several times slower
+    #[arg(long, value_name = "level|max", value_parser = parse_effort)]
+    effort: Option<Effort>,
+
     /// Go on when something cannot be read: files are stored empty, directories left out; what it was is told at the
     /// end, with exit code 1
     #[arg(long)]
@@ -89,6 +99,10 @@ pub struct Opts {
     /// Do not wait until the image is safely on the disk
     #[arg(long)]
     no_sync: bool,
+
+    /// Tell at the end what takes the space, what took the time, and what could be had
+    #[arg(long)]
+    report: bool,
 
     /// Print the summary as a JSON object
     #[arg(long)]
@@ -122,6 +136,7 @@ impl Opts {
                 image: &self.image,
                 offset: self.offset,
                 took: start.elapsed(),
+                details: self.report,
             };
             if self.json {
                 summary.print_json()?;
@@ -153,6 +168,7 @@ impl Opts {
             .jobs(self.work.jobs())
             .offset(self.offset)
             .source_offset(self.source_offset)
+            .effort(self.effort.unwrap_or_default())
             .least_gain(self.min_gain)
             .keep_going(self.keep_going)
             .lossy(self.lossy)
@@ -160,6 +176,9 @@ impl Opts {
         packing = self.device.iter().fold(packing, Pack::source_device);
         if let Some(format) = &self.format {
             packing = packing.format(format);
+        }
+        if let Some(goal) = self.optimize {
+            packing = packing.optimize(goal);
         }
         if let Some(codec) = &self.codec {
             packing = packing.codec(codec);
@@ -198,6 +217,19 @@ fn parse_order(text: &str) -> Result<OrderArg, String> {
         (_, Some(size)) => Order::Similarity { within: Some(text::parse_size(size)?) },
         _ => return Ok(OrderArg::File(text.into())),
     }))
+}
+
+fn parse_goal(text: &str) -> Result<Goal, String> {
+    Goal::named(text)
+        .ok_or_else(|| format!("{text:?} is no goal; write {}", Goal::ALL.map(Goal::name).join(", ")))
+}
+
+fn parse_effort(text: &str) -> Result<Effort, String> {
+    match text {
+        "level" => Ok(Effort::Level),
+        "max" => Ok(Effort::Max),
+        _ => Err(format!("{text:?} is no effort; write level or max")),
+    }
 }
 
 fn parse_gain(text: &str) -> Result<Gain, String> {

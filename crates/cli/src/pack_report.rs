@@ -2,7 +2,7 @@
 
 use crate::json::{self, Object, Value, json};
 use crate::report::Out;
-use crate::text;
+use crate::{pack_details, text};
 use owo_colors::OwoColorize;
 use packfs::{PackReport, Result, escaped};
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +20,8 @@ pub struct Summary<'a> {
     pub offset: u64,
     /// How long it took.
     pub took: Duration,
+    /// Whether all is told.
+    pub details: bool,
 }
 
 impl Summary<'_> {
@@ -46,6 +48,12 @@ impl Summary<'_> {
         }
         if report.hole_bytes > 0 {
             out.line(format_args!("  {} of holes take no space", text::size(report.hole_bytes)))?;
+        }
+        if let Some(classes) = pack_details::short(report).filter(|_| !self.details) {
+            out.line(format_args!("  most of it: {classes} (--report tells more)"))?;
+        }
+        if self.details {
+            pack_details::print(report, &mut out)?;
         }
         out.line(format_args!("  mount it: {}", self.mount_command()))?;
         out.finish()
@@ -86,12 +94,25 @@ impl Summary<'_> {
             ("duplicate_bytes", report.duplicate_bytes),
             ("hole_bytes", report.hole_bytes),
             ("shared_blocks", report.shared_blocks),
+            ("shared_bytes", report.shared.bytes),
+            ("shared_stored_bytes", report.shared.stored),
+            ("plain_bytes", report.plain_bytes),
         ] {
             object.insert(key.into(), value.into());
         }
         object.insert("seconds".into(), self.took.as_secs_f64().into());
         let sections = report.sections.iter().map(|(owner, len)| json!({"owner": owner, "size": len}));
         object.insert("sections".into(), sections.collect());
+        let classes = report.classes.iter().map(|row| {
+            let (class, files) = (row.class.name(), row.files);
+            json!({"class": class, "files": files, "bytes": row.bytes, "stored_bytes": row.stored})
+        });
+        object.insert("classes".into(), classes.collect());
+        let stages = report.stages.iter().map(
+            |(stage, took)| json!({"stage": pack_details::stage_name(*stage), "seconds": took.as_secs_f64()}),
+        );
+        object.insert("stages".into(), stages.collect());
+        object.insert("suggestions".into(), pack_details::suggestions(report).into());
         let losses = report.losses.iter().map(|loss| {
             let mut object = Object::new();
             object.insert("what".into(), loss.what.as_str().into());

@@ -12,7 +12,7 @@ use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{ByPath, Rules, Storage};
 use packfs_core::codec::{Algorithm, CodecSettings};
-use packfs_core::{DataFile, Error, PackSettings, Result};
+use packfs_core::{DataFile, Error, Goal, PackSettings, Result};
 use typed::Typed;
 
 /// Which files put bytes into the packed inode.
@@ -116,7 +116,23 @@ pub(crate) struct Options {
 
 const BLOCK_LEN_DEFAULT: u32 = 4096;
 const CLUSTER_LEN_DEFAULT: u32 = 64 << 10;
-const CODEC_DEFAULT: &str = "lz4hc:12";
+
+/// The codec that holds if none is named.
+fn codec_for(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Size => "lzma",
+        Goal::Balanced | Goal::Read => "lz4hc:12",
+        Goal::Build => "lz4",
+    }
+}
+
+/// The length of clusters that holds if none is named.
+fn cluster_len_for(goal: Goal) -> u32 {
+    match goal {
+        Goal::Size => disk::Z_EROFS_PCLUSTER_MAX_SIZE,
+        Goal::Balanced | Goal::Read | Goal::Build => CLUSTER_LEN_DEFAULT,
+    }
+}
 
 impl Options {
     /// Checks what the user asked for.
@@ -147,7 +163,8 @@ struct Wants {
 
 impl Wants {
     fn new(settings: &PackSettings, typed: &Typed, block_len: u32) -> Result<Self> {
-        let typed_codec = settings.codec.as_deref().unwrap_or(CODEC_DEFAULT).to_owned();
+        let typed_codec = settings.codec.as_deref().unwrap_or(codec_for(settings.goal));
+        let typed_codec = packfs_codec::codec_for_goal(typed_codec, settings.goal).into_owned();
         let (codec_name, chosen) = codec::parse(&typed_codec, CLUSTER_LEN_DEFAULT)?;
         let mut codecs: Vec<Codecs> = chosen.into_iter().collect();
         for (_, rule) in &typed.rules {
@@ -195,7 +212,10 @@ impl Wants {
         kernel: Version,
         block_len: u32,
     ) -> Result<Options> {
-        let big = if kernel >= kernel::BIG_CLUSTERS { CLUSTER_LEN_DEFAULT } else { block_len };
+        let big = match kernel >= kernel::BIG_CLUSTERS {
+            true => cluster_len_for(settings.goal),
+            false => block_len,
+        };
         let cluster_len = settings.block_len.unwrap_or(big);
         let byte_aligned = typed.byte_aligned.unwrap_or(false);
         let wide = typed.wants_wide();
@@ -218,7 +238,11 @@ impl Wants {
                 && self.compressed
                 && !typed.inline_clusters.unwrap_or(false) =>
             {
-                Fragments::Tails
+                if settings.goal == Goal::Size {
+                    Fragments::All
+                } else {
+                    Fragments::Tails
+                }
             }
             None => Fragments::Off,
         };

@@ -1,11 +1,13 @@
 //! What worker threads do: read a stretch of files, cut it into blocks, compress them, hash tails.
 
+use crate::PackOptions;
+use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
 use crate::noise::is_noise;
 use crate::seen::TailBytes;
 use packfs_codec::Encoder;
-use packfs_core::codec::CodecSettings;
+use packfs_core::codec::BranchSet;
 use packfs_core::{Error, Result, StoredBlock};
 
 /// What became of one [`Piece`].
@@ -17,6 +19,7 @@ pub(crate) struct CutPiece {
     /// Its stored blocks are the next so many bytes of the span's.
     pub stored_len: usize,
     pub tail: Option<TailBytes>,
+    pub class: Class,
 }
 
 /// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
@@ -36,12 +39,13 @@ pub(crate) struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, gain: Gain) -> Result<Self> {
+    pub(crate) fn new(context: &'a Context<'a>, options: &PackOptions) -> Result<Self> {
         let plan = context.plan;
+        let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
         let shared =
             (plan.shared_codec != plan.block_codec).then(|| encoder(&plan.shared_codec)).transpose()?;
         let raw = vec![0; context.block_len() as usize];
-        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw, gain })
+        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw, gain: options.gain })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -63,6 +67,12 @@ impl<'a> Cutter<'a> {
         let tail_len = if piece.last { self.context.shared_tail_len(piece.job) } else { 0 };
         let blocks_end = piece.range.end - tail_len;
         let mut cut = CutPiece::default();
+        if blocks_end > 0 {
+            cut.class = Class::of_piece(self.context, piece, &mut *reader)?;
+            if let Some(block) = &mut self.block {
+                block.expect_code(cut.class.branches());
+            }
+        }
         let mut data = 0..0;
         let mut offset = piece.range.start;
         while offset < blocks_end {
@@ -91,25 +101,32 @@ impl<'a> Cutter<'a> {
         if tail_len > 0 {
             let mut bytes = vec![0; tail_len as usize].into_boxed_slice();
             reader.read_exact_at(blocks_end, &mut bytes)?;
+            if blocks_end == 0 {
+                cut.class = Class::of(self.context.tree.first_name(self.context.node(piece.job)), &bytes);
+            }
             cut.tail = Some(TailBytes::new(bytes));
         }
         Ok(cut)
     }
 
-    /// Compresses a shared block.
-    pub(crate) fn compress_shared(&mut self, raw: &[u8]) -> Result<(StoredBlock, Vec<u8>)> {
+    /// Compresses a shared block of files that hold such code.
+    pub(crate) fn compress_shared(
+        &mut self,
+        raw: &[u8],
+        branches: BranchSet,
+    ) -> Result<(StoredBlock, Vec<u8>)> {
         let encoder = match &mut self.shared {
             Some(own) => own.as_deref_mut(),
             None => self.block.as_deref_mut(),
         };
+        let mut encoder = encoder;
+        if let Some(encoder) = &mut encoder {
+            encoder.expect_code(branches);
+        }
         let mut stored = Vec::new();
         let block = store(encoder, self.gain, raw, &mut stored)?;
         Ok((block, stored))
     }
-}
-
-fn encoder(settings: &Option<CodecSettings>) -> Result<Option<Box<dyn Encoder>>> {
-    settings.as_ref().map(|settings| packfs_codec::encoder(settings).map_err(Error::usage)).transpose()
 }
 
 /// Appends `raw` to `out`, compressed if that saves enough.

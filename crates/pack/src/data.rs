@@ -5,6 +5,8 @@
 //! of input in flight, whatever the size of files.
 
 use crate::PackOptions;
+use crate::by_class::{ByClass, Classes};
+use crate::class::Class;
 use crate::context::{Context, Piece};
 use crate::cut::{CutPiece, CutSpan, Cutter};
 use crate::failures::Failures;
@@ -14,6 +16,7 @@ use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{SPAN_LEN, Spans};
 use crate::tails::{FullBlock, Tails};
 use crate::twins::Twins;
+use packfs_core::codec::BranchSet;
 use packfs_core::{
     Contents, Error, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, StoredBlock, TailPlace, Tree,
 };
@@ -27,7 +30,7 @@ const WINDOW_LEN: u64 = 24 << 20;
 
 enum Task {
     Span(u64, Vec<Piece>),
-    Shared(u32, Vec<u8>),
+    Shared(u32, Vec<u8>, BranchSet),
 }
 
 enum Answer {
@@ -44,7 +47,7 @@ pub(crate) fn place(
     options: &PackOptions,
     progress: &dyn Progress,
     out: &mut Output,
-) -> Result<(Placed, Vec<String>)> {
+) -> Result<(Placed, Vec<String>, Classes)> {
     let context = &Context { tree, contents, plan };
     let bytes_total = plan.files.iter().map(|job| context.len(job.node)).sum();
     progress.begin(Stage::Data, plan.files.len() as u64, bytes_total);
@@ -54,7 +57,7 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for _ in 0..options.worker_count() {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, options.gain)?;
+            let mut cutter = Cutter::new(context, options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, twins, options, progress, queue, out);
@@ -69,7 +72,9 @@ fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
             let cut = cutter.cut(&pieces);
             Answer::Span(number, pieces, cut)
         }
-        Task::Shared(index, bytes) => Answer::Shared(index, cutter.compress_shared(&bytes)),
+        Task::Shared(index, bytes, branches) => {
+            Answer::Shared(index, cutter.compress_shared(&bytes, branches))
+        }
     }
 }
 
@@ -106,6 +111,9 @@ struct Placer<'a> {
     tail_places: Vec<TailPlace>,
     /// The tail of each node.
     tail_of: Vec<TailId>,
+    by_class: ByClass,
+    /// Class and length of each tail that lies in a shared block.
+    tail_classes: Vec<(Class, u32)>,
 }
 
 impl<'a> Placer<'a> {
@@ -137,6 +145,8 @@ impl<'a> Placer<'a> {
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; node_count],
+            by_class: ByClass::default(),
+            tail_classes: Vec::new(),
         }
     }
 
@@ -219,6 +229,8 @@ impl<'a> Placer<'a> {
             self.is_behind_first_used = true;
             self.close_open_shared();
         }
+        let piece_len = piece.range.end - piece.range.start;
+        self.by_class.add(cut.class, piece.last, piece_len, cut.stored_len as u64);
         let place = &mut self.placed.files[node.index()];
         if piece.range.start == 0 {
             place.blocks_start = self.placed.blocks.len() as u64;
@@ -227,13 +239,13 @@ impl<'a> Placer<'a> {
         place.hole_len += cut.hole_len;
         self.placed.blocks.extend_from_slice(&cut.blocks);
         if let Some(tail) = cut.tail {
-            self.tail_of[node.index()] = self.take_tail(node, piece, tail)?;
+            self.tail_of[node.index()] = self.take_tail(node, piece, tail, cut.class)?;
         }
         Ok(())
     }
 
     /// Finds the same tail among those before, or puts this one into a shared block.
-    fn take_tail(&mut self, node: NodeId, piece: &Piece, tail: TailBytes) -> Result<TailId> {
+    fn take_tail(&mut self, node: NodeId, piece: &Piece, tail: TailBytes, class: Class) -> Result<TailId> {
         if let Some(earlier) = self.seen.find(&tail)? {
             let len = tail.bytes.len() as u64;
             if piece.range.start == 0 && piece.range.end == len {
@@ -244,7 +256,8 @@ impl<'a> Placer<'a> {
         }
         let id = self.seen.add(node, piece.range.end, &tail);
         self.tail_places.push(TailPlace::Shared { index: 0, offset: 0 });
-        if let Some(full) = self.tails.add(id, &tail) {
+        self.tail_classes.push((class, tail.bytes.len() as u32));
+        if let Some(full) = self.tails.add(id, &tail, class.branches()) {
             self.close_shared(full);
         }
         Ok(id)
@@ -262,7 +275,7 @@ impl<'a> Placer<'a> {
             self.tail_places[id as usize] = place;
         }
         self.waiting.push_back(Waiting::Shared(full.index));
-        self.queue.push_urgent(Task::Shared(full.index, full.bytes));
+        self.queue.push_urgent(Task::Shared(full.index, full.bytes, full.branches));
     }
 
     fn write_what_is_ready(&mut self) -> Result<()> {
@@ -295,7 +308,7 @@ impl<'a> Placer<'a> {
     }
 
     /// Gives every file its tail and every duplicate its original's place.
-    fn finish(mut self) -> Result<(Placed, Vec<String>)> {
+    fn finish(mut self) -> Result<(Placed, Vec<String>, Classes)> {
         let tree = self.context.tree;
         for (node, _) in tree.nodes() {
             let tail = self.tail_of[node.index()];
@@ -305,6 +318,15 @@ impl<'a> Placer<'a> {
         }
         let skipped = self.twins.place(self.context, self.failures, self.progress, &mut self.placed);
         self.placed.data_end = self.out.position();
-        Ok((self.placed, skipped))
+        let block_len = self.context.block_len();
+        for (place, &(class, len)) in self.tail_places.iter().zip(&self.tail_classes) {
+            if let TailPlace::Shared { index, offset } = *place {
+                let offset = u64::from(index) * block_len + u64::from(offset);
+                self.by_class.add_shared(class, offset, len.into());
+            }
+        }
+        let shared = self.placed.shared.iter().map(|(_, block)| (block_len, block.stored_len.into()));
+        let classes = self.by_class.finish(shared);
+        Ok((self.placed, skipped, classes))
     }
 }

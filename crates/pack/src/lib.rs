@@ -6,6 +6,8 @@
 //! know any format: what lies around the data comes from [`packfs_core::PackFormat::layout`].
 #![forbid(unsafe_code)]
 
+mod by_class;
+mod class;
 mod clusters;
 mod context;
 mod coverage;
@@ -13,6 +15,7 @@ mod cut;
 mod data;
 mod data_row;
 mod destination;
+mod effort;
 mod failures;
 mod gain;
 mod noise;
@@ -27,10 +30,13 @@ mod spool;
 mod tails;
 mod twins;
 
+pub use by_class::ClassRow;
+pub use class::{Class, Machine};
 pub use destination::temporary_folder;
+pub use effort::Effort;
 pub use gain::Gain;
 pub use order::Order;
-pub use report::PackReport;
+pub use report::{PackReport, Stored};
 
 use coverage::Coverage;
 use data_row::DataRow;
@@ -40,6 +46,7 @@ use packfs_core::{
     Result, Stage, Tree, escaped,
 };
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// How to pack, besides what the format decides.
 #[derive(Clone, Debug)]
@@ -64,6 +71,8 @@ pub struct PackOptions {
     pub priorities: Option<Vec<i16>>,
     /// What compressing has to save, or data is stored as it is.
     pub gain: Gain,
+    /// How much work a block is worth.
+    pub effort: Effort,
 }
 
 impl Default for PackOptions {
@@ -79,6 +88,7 @@ impl Default for PackOptions {
             first_used: Vec::new(),
             priorities: None,
             gain: Gain::default(),
+            effort: Effort::default(),
         }
     }
 }
@@ -113,18 +123,22 @@ pub fn pack(
     accept_losses(format.format_name(), &plan.losses, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
+    let mut clock = Clock::start();
     plan.first_used.clone_from(&options.first_used);
     let order = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
     (plan.files, plan.first_used_files) = (order.files, order.first_used_count);
+    clock.passed(Stage::Order);
     let twins = twins::find(tree, contents, &plan, options, progress)?;
+    clock.passed(Stage::Dedupe);
 
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
     let mut data_files: Vec<Output> =
         wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
-    let (placed, skipped, tails): (_, _, Box<dyn InlineTails>) = match &plan.cut {
+    let (placed, skipped, classes, tails): (_, _, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
-            let (placed, skipped) = data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
-            (placed, skipped, Box::new(NoInlineTails))
+            let (placed, skipped, classes) =
+                data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
+            (placed, skipped, classes, Box::new(NoInlineTails))
         }
         Cut::FixedOutput(cut) => {
             let job = clusters::Job { tree, contents, plan: &plan, twins: &twins, options, progress, output };
@@ -132,10 +146,11 @@ pub fn pack(
                 true => DataRow::in_image(&mut out),
                 false => DataRow::in_files(&mut data_files, wishes, cut.block_len, format.padding()),
             };
-            let (placed, skipped, tails) = clusters::place(&job, cut, row)?;
-            (placed, skipped, Box::new(tails))
+            let (placed, skipped, tails, classes) = clusters::place(&job, cut, row)?;
+            (placed, skipped, classes, Box::new(tails))
         }
     };
+    clock.passed(Stage::Data);
     progress.begin(Stage::Metadata, 0, 0);
     let mut coverage = Coverage::default();
     format.layout(tree, &plan, &placed, tails.as_ref(), &mut |section| {
@@ -155,8 +170,31 @@ pub fn pack(
     }
     let image_len = out.finish(format.padding(), options.sync)?;
     let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
+    clock.passed(Stage::Metadata);
     let data_files = wishes.iter().map(|file| file.path.clone()).collect();
-    Ok(PackReport { format: format.format_name(), codec: format.codec_name(), data_files, ..report })
+    let stages = clock.stages;
+    let (format, codec) = (format.format_name(), format.codec_name());
+    let shared = Stored { bytes: classes.shared_bytes, ..report.shared };
+    Ok(PackReport { format, codec, data_files, classes: classes.rows, shared, stages, ..report })
+}
+
+/// How long each stage takes.
+struct Clock {
+    last: Instant,
+    stages: Vec<(Stage, Duration)>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Clock { last: Instant::now(), stages: Vec::new() }
+    }
+
+    /// A stage is over.
+    fn passed(&mut self, stage: Stage) {
+        let now = Instant::now();
+        self.stages.push((stage, now - self.last));
+        self.last = now;
+    }
 }
 
 /// Errors: `Usage` for two outputs in one file.

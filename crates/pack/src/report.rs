@@ -1,8 +1,10 @@
 //! What came of packing.
 
+use crate::by_class::ClassRow;
 use crate::coverage::Coverage;
-use packfs_core::{Loss, NodeKind, Placed, Plan, Tree};
+use packfs_core::{ClusterForm, Loss, NodeKind, Placed, Plan, Stage, Tree};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What came of packing, in figures.
 #[derive(Clone, Debug, Default)]
@@ -33,12 +35,29 @@ pub struct PackReport {
     pub hole_bytes: u64,
     /// Blocks that hold tails of several files.
     pub shared_blocks: u64,
+    /// What lies in them, or in the packed stream: bytes before and after compression.
+    pub shared: Stored,
+    /// What lies in blocks and clusters that are stored as they are, in bytes.
+    pub plain_bytes: u64,
+    /// What each class of files takes, the largest first.
+    pub classes: Vec<ClassRow>,
+    /// How long each stage took, in their order.
+    pub stages: Vec<(Stage, Duration)>,
     /// What the format could not hold.
     pub losses: Vec<Loss>,
     /// Files that could not be read and were stored empty: why.
     pub skipped: Vec<String>,
     /// Length of each structure of the format, in bytes, by name.
     pub sections: Vec<(&'static str, u64)>,
+}
+
+/// Bytes before and after they were compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Before.
+    pub bytes: u64,
+    /// After.
+    pub stored: u64,
 }
 
 impl PackReport {
@@ -66,9 +85,28 @@ impl PackReport {
             duplicate_bytes: placed.duplicate_bytes,
             hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
             shared_blocks: placed.shared.len() as u64,
+            shared: shared(placed),
+            plain_bytes: plain_bytes(placed),
+            classes: Vec::new(),
+            stages: Vec::new(),
             losses: plan.losses,
             skipped,
             sections,
         }
     }
+}
+
+/// What shared blocks, or the packed stream, take; how much lies in them is known to who filled them.
+fn shared(placed: &Placed) -> Stored {
+    let blocks: u64 = placed.shared.iter().map(|(_, block)| u64::from(block.stored_len)).sum();
+    let packed = placed.packed.iter().flat_map(|(place, _)| placed.clusters_of(place));
+    Stored { bytes: 0, stored: blocks + packed.map(|row| u64::from(row.stored_len)).sum::<u64>() }
+}
+
+fn plain_bytes(placed: &Placed) -> u64 {
+    let shared = placed.shared.iter().map(|(_, block)| block);
+    let blocks = placed.blocks.iter().chain(shared).filter(|block| !block.compressed);
+    let plain = |row: &&packfs_core::Cluster| row.form == ClusterForm::Plain;
+    let clusters = placed.clusters.iter().filter(plain).map(|row| u64::from(row.stored_len));
+    blocks.map(|block| u64::from(block.stored_len)).chain(clusters).sum()
 }

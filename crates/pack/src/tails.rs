@@ -2,6 +2,7 @@
 
 use crate::seen::{TailBytes, TailId};
 use packfs_core::TailPlace;
+use packfs_core::codec::BranchSet;
 
 /// How many blocks are filled at a time. More of them waste less space at the end of each, but spread neighbours, which
 /// compress better side by side: on a Debian root two give the smallest image with LZ4 and XZ.
@@ -12,6 +13,8 @@ struct OpenBlock {
     bytes: Vec<u8>,
     /// Tails in it, to be told their place: who, and where in the block.
     tails: Vec<(TailId, u32)>,
+    /// What code their files hold.
+    branches: BranchSet,
 }
 
 /// A shared block that is full, with the places of the tails in it.
@@ -19,6 +22,7 @@ pub(crate) struct FullBlock {
     pub index: u32,
     pub bytes: Vec<u8>,
     pub tails: Vec<(TailId, TailPlace)>,
+    pub branches: BranchSet,
 }
 
 /// Fills shared blocks; see the module.
@@ -33,8 +37,8 @@ impl Tails {
         Tails { block_len, open: Vec::new(), next_index: 0 }
     }
 
-    /// Puts a tail into the fullest open block with room for it. Returns a block that had to be closed first, if any.
-    pub(crate) fn add(&mut self, id: TailId, tail: &TailBytes) -> Option<FullBlock> {
+    /// Puts a tail of a file with such code into the fullest open block with room for it. Returns a block that had to be closed first, if any.
+    pub(crate) fn add(&mut self, id: TailId, tail: &TailBytes, branches: BranchSet) -> Option<FullBlock> {
         let len = tail.bytes.len();
         let room_for = |block: &OpenBlock| block.bytes.len() + len <= self.block_len;
         let fullest = |open: &[OpenBlock], fits: &dyn Fn(&OpenBlock) -> bool| {
@@ -51,11 +55,13 @@ impl Tails {
                     let block = self.open.remove(full);
                     closed = Some(self.close(block));
                 }
-                self.open.push(OpenBlock { bytes: Vec::with_capacity(self.block_len), tails: Vec::new() });
+                let bytes = Vec::with_capacity(self.block_len);
+                self.open.push(OpenBlock { bytes, tails: Vec::new(), branches: BranchSet::NONE });
                 self.open.len() - 1
             }
         };
         let block = &mut self.open[index];
+        block.branches = block.branches.union(branches);
         block.tails.push((id, block.bytes.len() as u32));
         block.bytes.extend_from_slice(&tail.bytes);
         closed
@@ -70,7 +76,8 @@ impl Tails {
         let index = self.next_index;
         self.next_index += 1;
         let place = |(id, offset)| (id, TailPlace::Shared { index, offset });
-        FullBlock { index, bytes: block.bytes, tails: block.tails.into_iter().map(place).collect() }
+        let tails = block.tails.into_iter().map(place).collect();
+        FullBlock { index, bytes: block.bytes, tails, branches: block.branches }
     }
 }
 
@@ -86,7 +93,7 @@ mod tests {
     fn fills_the_fullest_block_that_has_room() {
         let mut tails = Tails::new(100);
         for (id, len) in [60, 50, 45, 30].into_iter().enumerate() {
-            assert!(tails.add(id as u32, &tail(len)).is_none());
+            assert!(tails.add(id as u32, &tail(len), BranchSet::NONE).is_none());
         }
         let blocks = tails.finish();
         let lens: Vec<usize> = blocks.iter().map(|block| block.bytes.len()).collect();
@@ -98,9 +105,9 @@ mod tests {
     fn closes_the_fullest_block_when_too_many_are_open() {
         let mut tails = Tails::new(100);
         for (id, len) in [80, 90].into_iter().enumerate() {
-            assert!(tails.add(id as u32, &tail(len)).is_none());
+            assert!(tails.add(id as u32, &tail(len), BranchSet::NONE).is_none());
         }
-        let closed = tails.add(2, &tail(99)).expect("a third block needs one closed");
+        let closed = tails.add(2, &tail(99), BranchSet::NONE).expect("a third block needs one closed");
         assert_eq!(closed.bytes.len(), 90);
         assert_eq!(closed.tails, [(1, TailPlace::Shared { index: 0, offset: 0 })]);
         assert_eq!(tails.finish().len(), 2);

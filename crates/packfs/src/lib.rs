@@ -61,11 +61,12 @@ pub use walk::{Walk, Walked};
 
 pub use packfs_core::{
     BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind,
-    Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Image, ImagePath, Inode, InodeId,
-    InodeKind, Loss, Meta, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result,
-    ResultExt, Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, escaped,
+    Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath, Inode,
+    InodeId, InodeKind, Loss, Meta, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress,
+    Result, ResultExt, Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs,
+    escaped,
 };
-pub use packfs_pack::{Gain, Order, PackReport};
+pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport};
 pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.

@@ -1,8 +1,8 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
 use crate::{OpenOptions, Source};
-use packfs_core::{DataFile, Error, Format, ImagePath, PackSettings, Progress, Result, Silent, Tree};
-use packfs_pack::{Gain, Order, PackOptions, PackReport};
+use packfs_core::{DataFile, Error, Format, Goal, ImagePath, PackSettings, Progress, Result, Silent, Tree};
+use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,7 @@ pub struct Pack {
     settings: PackSettings,
     made_at: MadeAt,
     shape: Shape,
+    order: Option<Order>,
     order_file: Option<PathBuf>,
     trace: Option<PathBuf>,
     options: PackOptions,
@@ -71,6 +72,7 @@ impl Pack {
             settings: PackSettings::default(),
             made_at: MadeAt::default(),
             shape: Shape::default(),
+            order: None,
             order_file: None,
             trace: None,
             options: PackOptions::default(),
@@ -119,10 +121,17 @@ impl Pack {
         self
     }
 
+    /// What the image is to be good at: decides what nothing else was said of.
+    #[must_use]
+    pub fn optimize(mut self, goal: Goal) -> Self {
+        self.settings.goal = goal;
+        self
+    }
+
     /// In which order small files are placed.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
-        self.options.order = order;
+        self.order = Some(order);
         self
     }
 
@@ -145,6 +154,13 @@ impl Pack {
     #[must_use]
     pub fn least_gain(mut self, gain: Gain) -> Self {
         self.options.gain = gain;
+        self
+    }
+
+    /// How much work a block is worth.
+    #[must_use]
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.options.effort = effort;
         self
     }
 
@@ -226,6 +242,11 @@ impl Pack {
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
         left_out.iter().for_each(|line| progress.warn(line));
         let mut options = self.options.clone();
+        options.order = self.order.unwrap_or(match self.settings.goal {
+            // Who reads along the tree finds what comes next beside what came before.
+            Goal::Read => Order::Path,
+            Goal::Size | Goal::Balanced | Goal::Build => Order::default(),
+        });
         options.warn_of_all_losses = matches!(source, Source::Image(_));
         if let Some(order) = &order {
             let (priorities, missing) = order.priorities(&loaded.tree);

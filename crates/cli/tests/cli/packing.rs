@@ -40,6 +40,12 @@ fn the_summary_is_a_json_object_with_the_documented_keys() {
         "duplicate_bytes",
         "hole_bytes",
         "shared_blocks",
+        "shared_bytes",
+        "shared_stored_bytes",
+        "plain_bytes",
+        "classes",
+        "stages",
+        "suggestions",
         "seconds",
         "sections",
         "losses",
@@ -239,4 +245,75 @@ fn what_the_target_of_a_conversion_cannot_hold_is_told_before_anything_is_writte
     assert!(run.stderr.contains("warning: lost: times before 1970 become 1970"), "{}", run.stderr);
     let rows = fixture.run(["stat", "b.sqfs", "old", "--json"]).json();
     assert_eq!(rows[0]["mtime"], 0, "{rows}");
+}
+
+#[test]
+fn the_report_names_classes_stages_and_what_is_stored() {
+    let fixture = Fixture::with_tree();
+    let run = fixture.run(["pack", "rootfs", "root.sqfs", "--report"]);
+    let text = run.done().text();
+    for words in ["what takes the space:", "names and inodes", "time: order"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let json = fixture.run(["pack", "rootfs", "again.sqfs", "--json"]).json();
+    let classes = json["classes"].as_array().unwrap();
+    let sum = |key: &str| classes.iter().map(|row| row[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("files") + json["duplicate_files"].as_u64().unwrap(), 4);
+    let bytes = json["file_bytes"].as_u64().unwrap();
+    assert!(sum("bytes") <= bytes + json["duplicate_bytes"].as_u64().unwrap(), "{json}");
+}
+
+#[test]
+fn what_an_image_is_to_be_good_at_sets_what_was_left_open() {
+    let fixture = Fixture::with_tree();
+    for (format, goal, codec) in [
+        ("squashfs", "size", "xz:9,extreme,bcj=auto"),
+        ("squashfs", "build", "zstd:3"),
+        ("squashfs", "balanced", "gzip:9"),
+        ("erofs", "size", "lzma:9,extreme"),
+        ("erofs", "build", "lz4"),
+        ("erofs", "read", "lz4hc:12"),
+    ] {
+        let args = ["pack", "rootfs", "x.img", "--json", "--format", format, "--optimize", goal];
+        assert_eq!(fixture.run(args).json()["codec"], codec, "{format} {goal}");
+    }
+    let args = ["pack", "rootfs", "x.img", "--json", "--optimize", "size", "--codec", "zstd:1"];
+    assert_eq!(fixture.run(args).json()["codec"], "zstd:1");
+    fixture.run(["pack", "rootfs", "x.img", "--optimize", "beauty"]).failed(2, &["beauty", "balanced"]);
+    fixture.run(["pack", "rootfs", "x.img", "--effort", "some"]).failed(2, &["some", "max"]);
+    fixture.run(["pack", "rootfs", "x.img", "--min-gain", "99"]).failed(2, &["99"]);
+}
+
+#[test]
+fn what_hardly_shrinks_is_stored_unless_it_is_wanted_compressed() {
+    let fixture = Fixture::with_tree();
+    // A fiftieth of it is zeros.
+    let mut random = packfs_testkit::Random::new(7);
+    let bytes: Vec<u8> = (0..50).flat_map(|_| [random.noise(2_560), vec![0; 52]].concat()).collect();
+    std::fs::write(fixture.path("rootfs/film"), &bytes).unwrap();
+    for format in ["squashfs", "erofs"] {
+        let plain = |args: &[&str]| {
+            let all = [&["pack", "rootfs", "x.img", "--json", "--codec", "zstd:3", "--format", format], args];
+            fixture.run(all.concat()).json()["plain_bytes"].as_u64().unwrap()
+        };
+        assert!(plain(&[]) >= bytes.len() as u64 / 2, "{format}");
+        assert!(plain(&["--min-gain", "0"]) < bytes.len() as u64 / 2, "{format}");
+    }
+}
+
+#[test]
+fn a_search_gives_the_same_bytes_with_any_number_of_threads() {
+    let fixture = Fixture::with_tree();
+    std::fs::copy(std::env::current_exe().unwrap(), fixture.path("rootfs/program")).unwrap();
+    let cut = std::fs::File::options().write(true).open(fixture.path("rootfs/program")).unwrap();
+    cut.set_len(1_000_001).unwrap();
+    for codec in ["xz:1,bcj=auto", "gzip", "zstd:3"] {
+        for jobs in ["1", "16"] {
+            let image = format!("{jobs}.sqfs");
+            let args = ["pack", "rootfs", &image, "-q", "--effort", "max", "--codec", codec, "--jobs", jobs];
+            fixture.run(args).done();
+        }
+        assert!(fixture.bytes("1.sqfs") == fixture.bytes("16.sqfs"), "{codec}");
+        fixture.run(["diff", "rootfs", "16.sqfs", "-q"]).done();
+    }
 }

@@ -2,7 +2,8 @@ use super::*;
 
 fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
     let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Options::new(&PackSettings { codec: Some(codec.into()), block_len, made_at: 1, options })
+    let codec = Some(codec.into());
+    Options::new(&PackSettings { codec, block_len, made_at: 1, options, ..PackSettings::default() })
 }
 
 fn refused(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> String {

@@ -131,6 +131,7 @@ fn round_trip(random: &mut Random, kind: Kind) {
         options: [("kernel", "6.18"), ("index", kind.index), ("block", &kind.block_len.to_string())]
             .map(|(name, value)| (name.into(), value.into()))
             .into(),
+        ..PackSettings::default()
     };
     let packer = Erofs.packer(&settings).unwrap();
     let start = super::plan::head_len(&crate::options::Options::new(&settings).unwrap());

@@ -13,8 +13,8 @@ mod xattrs;
 use crate::disk;
 use crate::options::{Fragments, Options};
 use packfs_core::{
-    Cut, Error, FileJob, InlineTails, NodeKind, PackFormat, PackSettings, Placed, Plan, Result, Section,
-    Tail, Tree,
+    Cut, Error, FileJob, Goal, InlineTails, NodeKind, PackFormat, PackSettings, Placed, Plan, Result,
+    Section, Tail, Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -61,7 +61,10 @@ impl PackFormat for SquashfsPacker {
             files: files.collect(),
             first_used: Vec::new(),
             first_used_files: 0,
-            reorder_len: REORDER_BLOCKS * u64::from(options.block_len),
+            reorder_len: match options.goal {
+                Goal::Size => u64::MAX,
+                _ => REORDER_BLOCKS * u64::from(options.block_len),
+            },
             dedupe: options.share_duplicates,
             holes: options.holes,
             losses: losses::find(tree),

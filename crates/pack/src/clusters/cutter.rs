@@ -5,10 +5,11 @@ use super::shape::{End, Shape, shape};
 use super::share::{Candidate, Matcher};
 use super::stored::{CutCluster, CutForm, Stored};
 use super::stretches::{Coder, Stretches};
+use crate::PackOptions;
+use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
 use crate::seen::TailBytes;
-use packfs_codec::fit_encoder;
 use packfs_core::codec::CodecSettings;
 use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, Recipe, Result, Tail};
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub(super) struct CutPiece {
     pub chunk_len: Option<u32>,
     /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without padding.
     pub zeros: Option<Arc<[u8]>>,
+    /// What its file is.
+    pub class: Class,
 }
 
 /// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
@@ -56,23 +59,35 @@ pub(super) struct Cutter<'a> {
     coders: Vec<Coder>,
     matcher: Matcher<'a>,
     input: Vec<u8>,
+    /// What the file is of which that is a piece.
+    class: Class,
     scratch: Vec<u8>,
 }
 
 impl<'a> Cutter<'a> {
-    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut, gain: Gain) -> Result<Self> {
+    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut, options: &PackOptions) -> Result<Self> {
         let mut coders: Vec<Coder> = Vec::new();
         for recipe in &cut.recipes {
             let Recipe::Clusters { codec, second, .. } = recipe else { continue };
             for codec in [codec].into_iter().chain(second) {
                 if !coders.iter().any(|coder| coder.settings == *codec) {
-                    let encoder = fit_encoder(codec).map_err(Error::usage)?;
+                    let encoder = options.effort.fit_encoder(codec)?;
                     coders.push(Coder::new(codec.clone(), encoder));
                 }
             }
         }
         let matcher = Matcher::new(context);
-        Ok(Cutter { context, cut, gain, coders, matcher, input: Vec::new(), scratch: Vec::new() })
+        let gain = options.gain;
+        Ok(Cutter {
+            context,
+            cut,
+            gain,
+            coders,
+            matcher,
+            input: Vec::new(),
+            class: Class::default(),
+            scratch: Vec::new(),
+        })
     }
 
     /// Reads and cuts a span. A piece that fails is an error of its own.
@@ -90,7 +105,8 @@ impl<'a> Cutter<'a> {
                 }
                 let (tail, chunk_len, zeros) = cut?;
                 let stored_len = stored.bytes.len() - before;
-                Ok(CutPiece { clusters: stored.clusters.clone(), stored_len, tail, chunk_len, zeros })
+                let class = self.class;
+                Ok(CutPiece { clusters: stored.clusters.clone(), stored_len, tail, chunk_len, zeros, class })
             })
             .collect();
         stored.bytes.shrink_to_fit();
@@ -187,6 +203,10 @@ impl<'a> Cutter<'a> {
             }
             offset = end;
         }
+        self.class = match range.start {
+            0 => Class::of(self.context.tree.first_name(self.context.node(piece.job)), &self.input),
+            _ => Class::of_piece(self.context, piece, reader)?,
+        };
         Ok(())
     }
 

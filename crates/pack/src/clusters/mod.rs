@@ -19,6 +19,7 @@ mod stretches;
 pub(crate) use shape::{is_compared_as_tail, shares_whole};
 
 use crate::PackOptions;
+use crate::by_class::Classes;
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
 use crate::queue::{CloseOnDrop, TaskQueue, work};
@@ -76,7 +77,7 @@ pub(crate) fn place(
     job: &Job<'_>,
     cut: &ClusterCut,
     row: DataRow<'_>,
-) -> Result<(Placed, Vec<String>, Spool)> {
+) -> Result<(Placed, Vec<String>, Spool, Classes)> {
     check(job.plan, cut)?;
     let context = &Context { tree: job.tree, contents: job.contents, plan: job.plan };
     let regions = match cut.share_ranges && job.plan.dedupe {
@@ -95,7 +96,7 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for _ in 0..worker_count {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, cut, job.options.gain)?;
+            let mut cutter = Cutter::new(context, cut, job.options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, cut, job, &regions, queue, row);

@@ -9,6 +9,7 @@ use super::shape::{Shape, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm, rotated};
 use super::{Answer, Job, Task};
+use crate::by_class::{ByClass, Classes};
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
 use crate::failures::Failures;
@@ -63,6 +64,7 @@ pub(super) struct Placer<'a> {
     packed_stored: Spool,
     /// Its rows, as if it started at the image's start.
     packed_rows: Rows,
+    by_class: ByClass,
 }
 
 impl<'a> Placer<'a> {
@@ -101,6 +103,7 @@ impl<'a> Placer<'a> {
             packed_done: InOrder::new(),
             packed_stored: Spool::new(job.output, SPOOL_LEN),
             packed_rows: Rows::default(),
+            by_class: ByClass::default(),
         }
     }
 
@@ -275,6 +278,19 @@ impl<'a> Placer<'a> {
     }
 
     fn take_piece(&mut self, piece: &Piece, cut: CutPiece, stored: &[u8]) -> Result<()> {
+        let (before, packed_before, class) = (self.out.position(), self.packed.len(), cut.class);
+        self.take_cut(piece, cut, stored)?;
+        let piece_len = piece.range.end - piece.range.start;
+        let packed_len = self.packed.len() - packed_before;
+        let own = self.out.position() - before;
+        self.by_class.add(class, piece.last, piece_len, own);
+        if packed_len > 0 {
+            self.by_class.add_shared(class, packed_before, packed_len);
+        }
+        Ok(())
+    }
+
+    fn take_cut(&mut self, piece: &Piece, cut: CutPiece, stored: &[u8]) -> Result<()> {
         let file = self.context.plan.files[piece.job as usize];
         if let Some(chunk_len) = cut.chunk_len {
             self.align()?;
@@ -483,7 +499,7 @@ impl<'a> Placer<'a> {
     }
 
     /// Writes the packed stream and gives every duplicate its original's place.
-    pub(super) fn finish(mut self) -> Result<(Placed, Vec<String>, Spool)> {
+    pub(super) fn finish(mut self) -> Result<(Placed, Vec<String>, Spool, Classes)> {
         self.align()?;
         self.place_packed()?;
         self.align()?;
@@ -495,7 +511,10 @@ impl<'a> Placer<'a> {
         if let Some(last) = self.placed.data_files.last() {
             self.placed.data_end = last.end;
         }
-        Ok((self.placed, skipped, self.inline))
+        let packed = self.placed.packed.map(|(place, _)| place).unwrap_or_default();
+        let clusters = self.placed.clusters_of(&packed).iter();
+        let classes = self.by_class.finish(clusters.map(|row| (row.len.into(), row.stored_len.into())));
+        Ok((self.placed, skipped, self.inline, classes))
     }
 
     fn place_packed(&mut self) -> Result<()> {

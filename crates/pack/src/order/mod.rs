@@ -158,12 +158,17 @@ fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {
     Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
 }
 
+/// A cluster of stored bytes holds about so many times as much input.
+const PLAIN_FACTOR: u32 = 3;
+
 /// How much input a compressor sees at a time, or about so much.
 fn window_len(plan: &Plan) -> u64 {
     let (block_len, codec) = match &plan.cut {
         Cut::FixedInput { block_len } => (*block_len, plan.shared_codec.as_ref()),
         Cut::FixedOutput(cut) => match cut.recipes.get(usize::from(cut.packed_recipe)) {
-            Some(Recipe::Clusters { cluster_len, codec, .. }) => (*cluster_len, Some(codec)),
+            Some(Recipe::Clusters { cluster_len, codec, .. }) => {
+                (cluster_len.saturating_mul(PLAIN_FACTOR), Some(codec))
+            }
             _ => (cut.block_len, None),
         },
     };

@@ -62,6 +62,7 @@ fn packed(format: &str, tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, pa
         block_len: Some(wish.block_len),
         made_at: 1_700_000_000,
         options,
+        ..PackSettings::default()
     };
     let format = packfs_formats::by_name(format).unwrap();
     let packer = format.packer(&settings).unwrap_or_else(|e| panic!("{e}"));
