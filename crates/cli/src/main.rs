@@ -22,6 +22,7 @@ mod pack_details;
 mod pack_help;
 mod pack_report;
 mod progress;
+mod repack;
 mod report;
 mod shaping;
 mod shared;
@@ -50,6 +51,7 @@ Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt in
 #[derive(Subcommand)]
 enum Verb {
     Pack(Box<pack::Opts>),
+    Repack(Box<repack::Opts>),
     Unpack(unpack::Opts),
     Tar(tar::Opts),
     Ls(ls::Opts),
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match cli.verb {
         Verb::Pack(opts) => opts.run(),
+        Verb::Repack(opts) => opts.run(),
         Verb::Unpack(opts) => opts.run(),
         Verb::Tar(opts) => opts.run(),
         Verb::Ls(opts) => opts.run(),
@@ -91,7 +94,11 @@ fn main() -> ExitCode {
 
 /// The whole command line, with the parts of the help that come from the library's tables.
 fn command() -> clap::Command {
-    Cli::command().mut_subcommand("pack", |pack| pack.after_long_help(pack_help::after_long_help()))
+    let pack_help = |pack: clap::Command| pack.after_long_help(pack_help::after_long_help());
+    let name_source = |repack: clap::Command| {
+        repack.mut_arg("source", |source| source.help("The image to make another one of").value_name("OLD"))
+    };
+    Cli::command().mut_subcommand("pack", pack_help).mut_subcommand("repack", name_source)
 }
 
 #[cfg(test)]

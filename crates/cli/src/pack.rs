@@ -1,4 +1,4 @@
-//! `packfs pack`: makes an image.
+//! `packfs pack`: makes an image. What holds for every making of an image is here, too ([`Making`]).
 
 use crate::shaping::Shaping;
 use crate::shared::Work;
@@ -12,13 +12,38 @@ use std::time::Instant;
 #[derive(clap::Args)]
 #[command(after_help = SHORT_EXAMPLES)]
 pub struct Opts {
+    /// Copy compressed blocks of this earlier image where the source still holds the same bytes, which is found out by
+    /// comparing them: a small change is packed in a fraction of the time. It must have the format, codec, level and block
+    /// size that are asked for; it may be IMAGE itself
+    #[arg(long, value_name = "OLD")]
+    base: Option<PathBuf>,
+
+    /// How a file of the source is told to be one of the base: by its contents, or else by its path, length and time, without
+    /// reading it, which misses what changed behind an old time
+    #[arg(long, value_name = "contents|times", default_value = "contents", requires = "base")]
+    base_check: BaseCheck,
+
+    #[command(flatten)]
+    making: Making,
+}
+
+/// What `--base-check` may be.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum BaseCheck {
+    Contents,
+    Times,
+}
+
+/// How an image is made, and of what.
+#[derive(clap::Args)]
+pub struct Making {
     /// What to pack: a directory, a tar (compressed or not), an image or a manifest; - is a tar from standard input
-    #[arg(value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE", index = 1)]
     source: PathBuf,
 
     /// The image to write; an existing one is replaced once the new one is complete. A block device is written in place;
     /// a fifo, or - for standard output, gets the image once it is complete, and no summary is printed
-    #[arg(value_name = "IMAGE")]
+    #[arg(value_name = "IMAGE", index = 2)]
     image: PathBuf,
 
     /// Format of the image; without it the extension of IMAGE tells, and else it is squashfs
@@ -126,9 +151,25 @@ Examples:
 impl Opts {
     /// Packs.
     pub fn run(self) -> Outcome {
+        let Opts { base, base_check, making } = self;
+        making.run(
+            |source, image| packfs::pack(source, image),
+            |packing| match (base, base_check) {
+                (None, _) => packing,
+                (Some(base), BaseCheck::Contents) => packing.base(base),
+                (Some(base), BaseCheck::Times) => packing.base_by_times(base),
+            },
+        )
+    }
+}
+
+impl Making {
+    /// Makes what `begin` begins and `change` completes.
+    pub fn run(self, begin: fn(&Path, &Path) -> Pack, change: impl FnOnce(Pack) -> Pack) -> Outcome {
         let bars = self.work.bars(self.json);
         let start = Instant::now();
-        let outcome = self.packing().and_then(|packing| packing.run_with(&bars));
+        let packing = self.packing(begin).map(change);
+        let outcome = packing.and_then(|packing| packing.run_with(&bars));
         bars.finish();
         let outcome = outcome.and_then(|report| {
             let summary = pack_report::Summary {
@@ -157,12 +198,12 @@ impl Opts {
         self.image == Path::new("-")
     }
 
-    fn packing(&self) -> Result<Pack> {
+    fn packing(&self, begin: fn(&Path, &Path) -> Pack) -> Result<Pack> {
         if self.json && self.is_to_stdout() {
             return Err(Error::usage("--json and the image cannot both go to standard output"));
         }
         let shaping = self.shaping.resolve()?;
-        let mut packing = packfs::pack(&self.source, &self.image)
+        let mut packing = begin(&self.source, &self.image)
             .made_at(self.made_at.or(shaping.made_at).unwrap_or_default())
             .shape(shaping.shape)
             .jobs(self.work.jobs())

@@ -15,6 +15,7 @@ const LONG: Duration = Duration::from_secs(5);
 pub fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Scan => "scan",
+        Stage::Base => "base",
         Stage::Order => "order",
         Stage::Dedupe => "duplicates",
         Stage::Data => "data",

@@ -11,6 +11,7 @@ Examples:
   packfs pack rootfs.tar.xz root.sqfs                   a tar, compressed or not
   docker export box | packfs pack - box.sqfs            a tar from a pipe
   packfs pack old.sqfs new.sqfs --codec xz              another image
+  packfs pack rootfs new.sqfs --base old.sqfs           what changed since an earlier image
   packfs pack root.manifest root.sqfs                   a list of files, owners, devices
   packfs pack rootfs - -f erofs | ssh box 'cat > root'  the image into a pipe
   sudo packfs pack rootfs /dev/sdb2 -f erofs            onto a block device

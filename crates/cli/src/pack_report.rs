@@ -46,6 +46,10 @@ impl Summary<'_> {
                 text::size(report.duplicate_bytes)
             ))?;
         }
+        if report.base_blocks > 0 {
+            let blocks = text::counted(report.base_blocks, "block");
+            out.line(format_args!("  {blocks} copied as they were: {}", text::size(report.base_bytes)))?;
+        }
         if report.hole_bytes > 0 {
             out.line(format_args!("  {} of holes take no space", text::size(report.hole_bytes)))?;
         }
@@ -93,6 +97,8 @@ impl Summary<'_> {
             ("duplicate_files", report.duplicate_files),
             ("duplicate_bytes", report.duplicate_bytes),
             ("hole_bytes", report.hole_bytes),
+            ("base_blocks", report.base_blocks),
+            ("base_bytes", report.base_bytes),
             ("shared_blocks", report.shared_blocks),
             ("shared_bytes", report.shared.bytes),
             ("shared_stored_bytes", report.shared.stored),

@@ -148,6 +148,7 @@ impl Progress for Bars {
 fn word(stage: Stage) -> &'static str {
     match stage {
         Stage::Scan => "scanning",
+        Stage::Base => "reusing",
         Stage::Order => "ordering",
         Stage::Dedupe => "comparing",
         Stage::Data => "packing",

@@ -1,6 +1,6 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Error, Goal, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
+use crate::{Coding, Error, Goal, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -89,6 +89,11 @@ pub trait PackFormat: Send + Sync {
 
     /// The codec and its settings as a user would type them.
     fn codec_name(&self) -> String;
+
+    /// How blocks of the new image are encoded; [`Coding::serves`] tells whether those of another image can be copied into it.
+    fn coding(&self) -> Option<Coding> {
+        None
+    }
 
     /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents.
     fn plan(&self, tree: &Tree) -> Result<Plan>;

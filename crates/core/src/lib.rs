@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod codec;
+mod coding;
 mod content;
 mod error;
 mod facts;
@@ -21,6 +22,7 @@ mod tree;
 mod tree_builder;
 mod volume;
 
+pub use coding::Coding;
 pub use content::{ContentId, ContentReader, Contents, Held};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};

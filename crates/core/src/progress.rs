@@ -5,6 +5,8 @@
 pub enum Stage {
     /// Looking at the source: names and metadata.
     Scan,
+    /// Finding out what an earlier image holds already.
+    Base,
     /// Finding out which small files are alike.
     Order,
     /// Finding files with the same contents.

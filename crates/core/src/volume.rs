@@ -1,6 +1,6 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{DeviceNumber, Facts, FileType, Finding, Image, Meta, Result, SpaceOwner, Xattrs};
+use crate::{Coding, DeviceNumber, Facts, FileType, Finding, Image, Meta, Result, SpaceOwner, Xattrs};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -208,6 +208,17 @@ pub trait Volume: Send + Sync {
     /// What the offsets of extents and blocks are relative to, where that is not the image alone: images that are spread
     /// over several devices, or hold stored bytes within decoded ones. `None`: the image that the volume was opened from.
     fn data_image(&self) -> Option<Arc<dyn Image>> {
+        None
+    }
+
+    /// How its blocks are encoded, if they may be copied into another image of the format.
+    fn coding(&self) -> Option<Coding> {
+        None
+    }
+
+    /// The file that tails of others lie in, one behind the other, and its length, where the format has one. Its extents are
+    /// asked for like those of any file.
+    fn packed_stream(&self) -> Option<(InodeId, u64)> {
         None
     }
 

@@ -41,7 +41,7 @@ impl SquashfsVolume {
     }
 }
 
-fn decode(algorithm: Algorithm, bytes: &[u8]) -> CodecWords {
+pub(crate) fn decode(algorithm: Algorithm, bytes: &[u8]) -> CodecWords {
     let decoded = match algorithm {
         Algorithm::Zlib => gzip(bytes),
         Algorithm::Lzo => LzoOptions::read_from_prefix(bytes).ok().map(|(options, rest)| lzo(&options, rest)),

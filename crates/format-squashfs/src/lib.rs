@@ -8,6 +8,7 @@
 mod block_index;
 mod check;
 mod codec_words;
+mod coding;
 mod corruption;
 mod data;
 mod dir;

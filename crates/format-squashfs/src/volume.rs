@@ -4,7 +4,8 @@ use crate::block_index::BlockIndex;
 use crate::metadata::Metadata;
 use crate::open::Geometry;
 use packfs_core::{
-    DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume, Xattrs,
+    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
+    Xattrs,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -78,6 +79,10 @@ impl Volume for SquashfsVolume {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         self.file_extents(id, range, visit)
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        self.image_coding()
     }
 
     fn inode_count_hint(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! What every part of the engine needs to know of the whole: the tree, its contents and the plan.
 
+use crate::base::Reuse;
 use packfs_core::{ContentReader, Contents, Cut, Error, FileJob, NodeId, NodeKind, Plan, Result, Tail, Tree};
 use std::ops::Range;
 
@@ -19,6 +20,8 @@ pub(crate) struct Context<'a> {
     pub tree: &'a Tree,
     pub contents: &'a dyn Contents,
     pub plan: &'a Plan,
+    /// What may be copied from an earlier image.
+    pub reuse: Option<&'a Reuse<'a>>,
 }
 
 impl Context<'_> {
@@ -45,6 +48,11 @@ impl Context<'_> {
 
     pub(crate) fn node(&self, job: u32) -> NodeId {
         self.plan.files[job as usize].node
+    }
+
+    /// Whether all that a file shares with others stays where it is in a block of the base.
+    pub(crate) fn keeps_tail_of(&self, node: NodeId) -> bool {
+        self.reuse.is_some_and(|reuse| reuse.keeps_tail_of(node))
     }
 
     /// Whether a file is compared with others while it is packed, as one tail, and needs no look before.

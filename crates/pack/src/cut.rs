@@ -1,6 +1,7 @@
 //! What worker threads do: read a stretch of files, cut it into blocks, compress them, hash tails.
 
 use crate::PackOptions;
+use crate::base::OldBlocks;
 use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
@@ -8,7 +9,8 @@ use crate::noise::is_noise;
 use crate::seen::TailBytes;
 use packfs_codec::Encoder;
 use packfs_core::codec::BranchSet;
-use packfs_core::{Error, Result, StoredBlock};
+use packfs_core::{ContentReader, Error, NodeId, Result, StoredBlock};
+use std::ops::Range;
 
 /// What became of one [`Piece`].
 #[derive(Default)]
@@ -20,6 +22,50 @@ pub(crate) struct CutPiece {
     pub stored_len: usize,
     pub tail: Option<TailBytes>,
     pub class: Class,
+}
+
+impl CutPiece {
+    fn push(&mut self, block: StoredBlock, len: u64) {
+        if block.stored_len == 0 {
+            self.hole_len += len;
+        }
+        self.blocks.push(block);
+    }
+}
+
+/// A block of zeros.
+pub(crate) const HOLE: StoredBlock = StoredBlock { stored_len: 0, compressed: false };
+
+/// A file of the source, opened when it is first read.
+struct Source<'a> {
+    context: &'a Context<'a>,
+    node: NodeId,
+    reader: Option<Box<dyn ContentReader + 'a>>,
+    /// The run of data that was met last.
+    data: Range<u64>,
+}
+
+impl<'a> Source<'a> {
+    fn opened(&mut self) -> Result<&mut (dyn ContentReader + 'a)> {
+        let reader = match self.reader.take() {
+            Some(reader) => reader,
+            None => self.context.open(self.node)?,
+        };
+        Ok(self.reader.insert(reader).as_mut())
+    }
+
+    /// Reads a block; true, and its bytes may be anything, if it is to become a hole.
+    fn read_block(&mut self, offset: u64, raw: &mut [u8]) -> Result<bool> {
+        let holes = self.context.plan.holes;
+        if holes && self.data.end <= offset {
+            self.data = self.opened()?.next_data(offset)?.unwrap_or(u64::MAX..u64::MAX);
+        }
+        if holes && self.data.start >= offset + raw.len() as u64 {
+            return Ok(true);
+        }
+        self.opened()?.read_exact_at(offset, raw)?;
+        Ok(holes && is_zero(raw))
+    }
 }
 
 /// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
@@ -36,6 +82,7 @@ pub(crate) struct Cutter<'a> {
     shared: Option<Option<Box<dyn Encoder>>>,
     raw: Vec<u8>,
     gain: Gain,
+    old: Option<OldBlocks<'a>>,
 }
 
 impl<'a> Cutter<'a> {
@@ -45,7 +92,8 @@ impl<'a> Cutter<'a> {
         let shared =
             (plan.shared_codec != plan.block_codec).then(|| encoder(&plan.shared_codec)).transpose()?;
         let raw = vec![0; context.block_len() as usize];
-        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw, gain: options.gain })
+        let old = OldBlocks::new(context);
+        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw, gain: options.gain, old })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -63,49 +111,51 @@ impl<'a> Cutter<'a> {
     }
 
     fn cut_piece(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
-        let mut reader = self.context.open(self.context.node(piece.job))?;
-        let tail_len = if piece.last { self.context.shared_tail_len(piece.job) } else { 0 };
+        let context = self.context;
+        let node = context.node(piece.job);
+        let tail_len = if piece.last { context.shared_tail_len(piece.job) } else { 0 };
         let blocks_end = piece.range.end - tail_len;
         let mut cut = CutPiece::default();
-        if blocks_end > 0 {
-            cut.class = Class::of_piece(self.context, piece, &mut *reader)?;
-            if let Some(block) = &mut self.block {
-                block.expect_code(cut.class.branches());
-            }
+        let mut source = Source { context, node, reader: None, data: 0..0 };
+        if let Some(old) = &mut self.old {
+            old.look_up(node, piece.range.start..blocks_end);
         }
-        let mut data = 0..0;
+        let mut class = None;
         let mut offset = piece.range.start;
         while offset < blocks_end {
-            let len = self.context.block_len().min(blocks_end - offset);
-            if self.context.plan.holes && data.end <= offset {
-                data = reader.next_data(offset)?.unwrap_or(u64::MAX..u64::MAX);
-            }
+            let len = context.block_len().min(blocks_end - offset);
             let raw = &mut self.raw[..len as usize];
-            let hole = self.context.plan.holes && {
-                data.start >= offset + len || {
-                    reader.read_exact_at(offset, raw)?;
-                    is_zero(raw)
-                }
-            };
-            if hole {
-                cut.blocks.push(StoredBlock { stored_len: 0, compressed: false });
-                cut.hole_len += len;
+            let old = self.old.as_mut();
+            if let Some(block) = old.and_then(|old| old.copy_unread(offset, len as u32, stored)) {
+                cut.push(block, len);
+                offset += len;
+                continue;
+            }
+            if source.read_block(offset, raw)? {
+                cut.push(HOLE, len);
             } else {
-                if !self.context.plan.holes {
-                    reader.read_exact_at(offset, raw)?;
+                if class.is_none() {
+                    let seen = class.insert(Class::of_piece(context, piece, source.opened()?)?);
+                    if let Some(block) = &mut self.block {
+                        block.expect_code(seen.branches());
+                    }
                 }
-                cut.blocks.push(store(self.block.as_deref_mut(), self.gain, raw, stored)?);
+                let old = self.old.as_mut().and_then(|old| old.copy_same(offset, raw, stored));
+                let store = || store(self.block.as_deref_mut(), self.gain, raw, stored);
+                cut.push(old.map_or_else(store, Ok)?, len);
             }
             offset += len;
         }
-        if tail_len > 0 {
+        if tail_len > 0 && !context.keeps_tail_of(node) {
             let mut bytes = vec![0; tail_len as usize].into_boxed_slice();
-            reader.read_exact_at(blocks_end, &mut bytes)?;
+            source.opened()?.read_exact_at(blocks_end, &mut bytes)?;
             if blocks_end == 0 {
-                cut.class = Class::of(self.context.tree.first_name(self.context.node(piece.job)), &bytes);
+                class = Some(Class::of(context.tree.first_name(node), &bytes));
             }
             cut.tail = Some(TailBytes::new(bytes));
         }
+        // Of what was copied unseen, or is all holes, only the name is known.
+        cut.class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
         Ok(cut)
     }
 

@@ -5,6 +5,7 @@
 //! of input in flight, whatever the size of files.
 
 use crate::PackOptions;
+use crate::base::BaseReader;
 use crate::by_class::{ByClass, Classes};
 use crate::class::Class;
 use crate::context::{Context, Piece};
@@ -17,9 +18,7 @@ use crate::spans::{SPAN_LEN, Spans};
 use crate::tails::{FullBlock, Tails};
 use crate::twins::Twins;
 use packfs_core::codec::BranchSet;
-use packfs_core::{
-    Contents, Error, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, StoredBlock, TailPlace, Tree,
-};
+use packfs_core::{Error, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
@@ -40,15 +39,13 @@ enum Answer {
 
 /// Reads, compresses and writes the data of every file of the plan. Also returns what could not be read, if that is allowed.
 pub(crate) fn place(
-    tree: &Tree,
-    contents: &dyn Contents,
-    plan: &Plan,
+    context: &Context<'_>,
     twins: &Twins,
     options: &PackOptions,
     progress: &dyn Progress,
     out: &mut Output,
 ) -> Result<(Placed, Vec<String>, Classes)> {
-    let context = &Context { tree, contents, plan };
+    let plan = context.plan;
     let bytes_total = plan.files.iter().map(|job| context.len(job.node)).sum();
     progress.begin(Stage::Data, plan.files.len() as u64, bytes_total);
     let queue = &TaskQueue::new();
@@ -61,6 +58,7 @@ pub(crate) fn place(
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, twins, options, progress, queue, out);
+        placer.copy_kept()?;
         placer.run(&answered)?;
         placer.finish()
     })
@@ -126,6 +124,7 @@ impl<'a> Placer<'a> {
         out: &'a mut Output,
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
+        let kept_count = context.reuse.map_or(0, |reuse| reuse.kept.len() as u32);
         Placer {
             context,
             twins,
@@ -140,14 +139,41 @@ impl<'a> Placer<'a> {
             span_lens: VecDeque::new(),
             waiting: VecDeque::new(),
             shared_done: HashMap::new(),
-            tails: Tails::new(context.block_len() as usize),
             is_behind_first_used: false,
+            tails: Tails::new(context.block_len() as usize, kept_count),
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; node_count],
             by_class: ByClass::default(),
             tail_classes: Vec::new(),
         }
+    }
+
+    /// Writes the blocks of the base that stay, before any other, and notes which tails lie in them.
+    fn copy_kept(&mut self) -> Result<()> {
+        let Some(reuse) = self.context.reuse else { return Ok(()) };
+        let mut reader = BaseReader::new(reuse.base);
+        for (index, kept) in (0..).zip(&reuse.kept) {
+            if self.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let stored = reader.stored(&kept.block)?;
+            let block = StoredBlock { stored_len: kept.block.stored_len, compressed: true };
+            self.placed.shared.push((self.out.position(), block));
+            self.progress.advance(0, 0, stored.len() as u64);
+            self.out.append(stored)?;
+            reuse.copied.add(stored.len() as u64);
+            let mut ids = HashMap::new();
+            for tail in &kept.tails {
+                let id = *ids.entry((tail.start, tail.len)).or_insert_with(|| {
+                    let end = self.context.len(tail.node);
+                    self.tail_places.push(TailPlace::Shared { index, offset: tail.start });
+                    self.seen.add_known(tail.node, end, tail.len, tail.hash)
+                });
+                self.tail_of[tail.node.index()] = id;
+            }
+        }
+        Ok(())
     }
 
     fn run(&mut self, answered: &Receiver<Option<Answer>>) -> Result<()> {

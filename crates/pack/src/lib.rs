@@ -6,6 +6,7 @@
 //! know any format: what lies around the data comes from [`packfs_core::PackFormat::layout`].
 #![forbid(unsafe_code)]
 
+mod base;
 mod by_class;
 mod class;
 mod clusters;
@@ -30,6 +31,7 @@ mod spool;
 mod tails;
 mod twins;
 
+pub use base::{Base, Proof};
 pub use by_class::ClassRow;
 pub use class::{Class, Machine};
 pub use destination::temporary_folder;
@@ -38,6 +40,8 @@ pub use gain::Gain;
 pub use order::Order;
 pub use report::{PackReport, Stored};
 
+use base::Reuse;
+use context::Context;
 use coverage::Coverage;
 use data_row::DataRow;
 use output::Output;
@@ -46,6 +50,7 @@ use packfs_core::{
     Result, Stage, Tree, escaped,
 };
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How to pack, besides what the format decides.
@@ -73,6 +78,8 @@ pub struct PackOptions {
     pub gain: Gain,
     /// How much work a block is worth.
     pub effort: Effort,
+    /// An earlier image whose compressed blocks are copied where they hold what the new one is to hold.
+    pub base: Option<Arc<Base>>,
 }
 
 impl Default for PackOptions {
@@ -89,6 +96,7 @@ impl Default for PackOptions {
             priorities: None,
             gain: Gain::default(),
             effort: Effort::default(),
+            base: None,
         }
     }
 }
@@ -125,10 +133,23 @@ pub fn pack(
     check_data_files(wishes, output, &plan)?;
     let mut clock = Clock::start();
     plan.first_used.clone_from(&options.first_used);
-    let order = order::sort(&context::Context { tree, contents, plan: &plan }, options, progress)?;
+    let reuse = match &options.base {
+        Some(base) => {
+            base.check(format)?;
+            let context = Context { tree, contents, plan: &plan, reuse: None };
+            Some(Reuse::find(&context, base, options, progress)?)
+        }
+        None => None,
+    };
+    let reuse = reuse.as_ref();
+    if reuse.is_some() {
+        clock.passed(Stage::Base);
+    }
+    let order = order::sort(&Context { tree, contents, plan: &plan, reuse }, options, progress)?;
     (plan.files, plan.first_used_files) = (order.files, order.first_used_count);
     clock.passed(Stage::Order);
-    let twins = twins::find(tree, contents, &plan, options, progress)?;
+    let context = &Context { tree, contents, plan: &plan, reuse };
+    let twins = twins::find(context, options, progress)?;
     clock.passed(Stage::Dedupe);
 
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
@@ -136,12 +157,11 @@ pub fn pack(
         wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
     let (placed, skipped, classes, tails): (_, _, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
-            let (placed, skipped, classes) =
-                data::place(tree, contents, &plan, &twins, options, progress, &mut out)?;
+            let (placed, skipped, classes) = data::place(context, &twins, options, progress, &mut out)?;
             (placed, skipped, classes, Box::new(NoInlineTails))
         }
         Cut::FixedOutput(cut) => {
-            let job = clusters::Job { tree, contents, plan: &plan, twins: &twins, options, progress, output };
+            let job = clusters::Job { context, twins: &twins, options, progress, output };
             let row = match data_files.is_empty() {
                 true => DataRow::in_image(&mut out),
                 false => DataRow::in_files(&mut data_files, wishes, cut.block_len, format.padding()),
@@ -169,7 +189,12 @@ pub fn pack(
         file.finish(format.padding(), options.sync)?;
     }
     let image_len = out.finish(format.padding(), options.sync)?;
+    let (base_blocks, base_bytes) = reuse.map_or((0, 0), |reuse| {
+        reuse.warn(progress);
+        reuse.copied.get()
+    });
     let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
+    let report = PackReport { base_blocks, base_bytes, ..report };
     clock.passed(Stage::Metadata);
     let data_files = wishes.iter().map(|file| file.path.clone()).collect();
     let stages = clock.stages;

@@ -43,6 +43,10 @@ pub struct PackReport {
     pub classes: Vec<ClassRow>,
     /// How long each stage took, in their order.
     pub stages: Vec<(Stage, Duration)>,
+    /// Compressed blocks that were copied from the base, and their bytes in the image.
+    pub base_blocks: u64,
+    /// See [`PackReport::base_blocks`].
+    pub base_bytes: u64,
     /// What the format could not hold.
     pub losses: Vec<Loss>,
     /// Files that could not be read and were stored empty: why.
@@ -89,6 +93,8 @@ impl PackReport {
             plain_bytes: plain_bytes(placed),
             classes: Vec::new(),
             stages: Vec::new(),
+            base_blocks: 0,
+            base_bytes: 0,
             losses: plan.losses,
             skipped,
             sections,

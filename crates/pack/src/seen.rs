@@ -66,11 +66,15 @@ impl<'a> SeenTails<'a> {
 
     /// Remembers a tail that ends at `end` of a file; returns its number.
     pub(crate) fn add(&mut self, node: NodeId, end: u64, tail: &TailBytes) -> TailId {
+        self.add_known(node, end, tail.bytes.len() as u32, tail.hash)
+    }
+
+    /// The same for a tail whose length and hash are known.
+    pub(crate) fn add_known(&mut self, node: NodeId, end: u64, len: u32, hash: u128) -> TailId {
         let id = self.origins.len() as TailId;
-        let len = tail.bytes.len() as u32;
         self.origins.push(Origin { node, offset: end - u64::from(len), len });
         if self.context.plan.dedupe {
-            self.by_hash.entry((len, tail.hash)).or_insert(id);
+            self.by_hash.entry((len, hash)).or_insert(id);
         }
         id
     }

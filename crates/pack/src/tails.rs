@@ -33,8 +33,9 @@ pub(crate) struct Tails {
 }
 
 impl Tails {
-    pub(crate) fn new(block_len: usize) -> Self {
-        Tails { block_len, open: Vec::new(), next_index: 0 }
+    /// Blocks are numbered from `first_index` on.
+    pub(crate) fn new(block_len: usize, first_index: u32) -> Self {
+        Tails { block_len, open: Vec::new(), next_index: first_index }
     }
 
     /// Puts a tail of a file with such code into the fullest open block with room for it. Returns a block that had to be closed first, if any.
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn fills_the_fullest_block_that_has_room() {
-        let mut tails = Tails::new(100);
+        let mut tails = Tails::new(100, 0);
         for (id, len) in [60, 50, 45, 30].into_iter().enumerate() {
             assert!(tails.add(id as u32, &tail(len), BranchSet::NONE).is_none());
         }
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn closes_the_fullest_block_when_too_many_are_open() {
-        let mut tails = Tails::new(100);
+        let mut tails = Tails::new(100, 0);
         for (id, len) in [80, 90].into_iter().enumerate() {
             assert!(tails.add(id as u32, &tail(len), BranchSet::NONE).is_none());
         }

@@ -8,7 +8,7 @@ use crate::PackOptions;
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::parallel::in_parallel;
-use packfs_core::{Contents, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tree};
+use packfs_core::{FilePlace, NodeId, Placed, Progress, Result, Stage};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -56,25 +56,18 @@ impl Twins {
 }
 
 /// Compares files of the same length. A file that cannot be read counts as different here and fails when it is packed.
-pub(crate) fn find(
-    tree: &Tree,
-    contents: &dyn Contents,
-    plan: &Plan,
-    options: &PackOptions,
-    progress: &dyn Progress,
-) -> Result<Twins> {
-    if !plan.dedupe {
+pub(crate) fn find(context: &Context<'_>, options: &PackOptions, progress: &dyn Progress) -> Result<Twins> {
+    if !context.plan.dedupe {
         return Ok(Twins::default());
     }
-    let context = Context { tree, contents, plan };
-    let alone = plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
+    let alone = context.plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
     let by_len = groups(alone.map(|job| (context.len(job.node), job.node)));
     let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
 
-    let beginnings = in_parallel(options, progress, &same_len, |&node| hash(&context, node, BEGINNING_LEN))?;
-    let by_beginning = regroup(&context, &same_len, beginnings);
-    let whole = in_parallel(options, progress, &by_beginning, |&node| hash(&context, node, u64::MAX))?;
+    let beginnings = in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
+    let by_beginning = regroup(context, &same_len, beginnings);
+    let whole = in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
     let by_hash = groups(
         by_beginning
             .iter()
@@ -83,7 +76,7 @@ pub(crate) fn find(
     );
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
-    let same = in_parallel(options, progress, &pairs, |&(a, b)| is_same(&context, a, b))?;
+    let same = in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
     Ok(Twins(
         pairs
             .into_iter()

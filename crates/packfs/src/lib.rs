@@ -49,6 +49,7 @@
 #![forbid(unsafe_code)]
 
 mod detect;
+mod earlier;
 mod opened;
 mod packing;
 mod resolve;
@@ -56,7 +57,7 @@ mod walk;
 
 pub use detect::Source;
 pub use opened::{OpenOptions, Opened, open};
-pub use packing::{MadeAt, Pack, pack};
+pub use packing::{MadeAt, Pack, pack, repack};
 pub use walk::{Walk, Walked};
 
 pub use packfs_core::{

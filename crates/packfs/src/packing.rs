@@ -1,6 +1,7 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
-use crate::{OpenOptions, Source};
+use crate::earlier::{self, Earlier};
+use crate::{OpenOptions, Opened, Source};
 use packfs_core::{DataFile, Error, Format, Goal, ImagePath, PackSettings, Progress, Result, Silent, Tree};
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape, Trace};
@@ -32,6 +33,15 @@ pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     Pack::new(Given::Path(source.as_ref().into()), output.as_ref())
 }
 
+/// Makes another image of an image, once [`Pack::run`] is called: what is not said stays as it is, format, codec and block size,
+/// and blocks that need not be compressed anew are copied. They are decoded once all the same, so that damage does not spread;
+/// see [`Pack::trust_source`].
+pub fn repack(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
+    let source = Source::Image(image.as_ref().into());
+    let packing = Pack::of(source, output);
+    Pack { earlier: Earlier::Source { unread: false }, ..packing }
+}
+
 /// What is packed, as it was given.
 #[derive(Clone, Debug)]
 enum Given {
@@ -53,6 +63,7 @@ pub struct Pack {
     order: Option<Order>,
     order_file: Option<PathBuf>,
     trace: Option<PathBuf>,
+    earlier: Earlier,
     options: PackOptions,
 }
 
@@ -75,6 +86,7 @@ impl Pack {
             order: None,
             order_file: None,
             trace: None,
+            earlier: Earlier::default(),
             options: PackOptions::default(),
         }
     }
@@ -164,6 +176,30 @@ impl Pack {
         self
     }
 
+    /// An earlier image whose compressed blocks are copied where the source still holds the same bytes. It must have the format,
+    /// codec, level and block size that the new one is to have, and may be the one that is replaced.
+    #[must_use]
+    pub fn base(mut self, path: impl Into<PathBuf>) -> Self {
+        self.earlier = Earlier::Image { path: path.into(), times: false };
+        self
+    }
+
+    /// As [`Pack::base`], but a file with the path, length and time of one in the base is taken for the same without being read.
+    #[must_use]
+    pub fn base_by_times(mut self, path: impl Into<PathBuf>) -> Self {
+        self.earlier = Earlier::Image { path: path.into(), times: true };
+        self
+    }
+
+    /// Of an image that is made of another by [`repack`]: blocks are copied without being decoded, damaged or not.
+    #[must_use]
+    pub fn trust_source(mut self, yes: bool) -> Self {
+        if let Earlier::Source { unread } = &mut self.earlier {
+            *unread = yes;
+        }
+        self
+    }
+
     /// Threads that compress; 0: one for each processor. The image is the same for any number.
     #[must_use]
     pub fn jobs(mut self, count: usize) -> Self {
@@ -226,18 +262,25 @@ impl Pack {
     ///
     /// Errors: as [`Pack::run`], and `Cancelled`.
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
-        let format = self.choose_format()?;
+        let again = self.open_again()?;
+        let format = self.choose_format(again.as_ref())?;
+        let settings = self.earlier.settings(&self.settings, format, again.as_ref());
         // Wrong settings are told before the source is read, which may take long.
-        let packer = format.packer(&self.settings)?;
+        let packer = format.packer(&settings)?;
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
+        let base = self.earlier.open_base(&*packer, &self.output, self.options.jobs, progress)?;
         let source = match &self.source {
             Given::Path(path) => Source::detect_at(path, self.source_offset)?,
             Given::Known(source) => source.clone(),
         };
         let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
         let opening = self.source_devices.iter().fold(opening, OpenOptions::device);
-        let loaded = source.load_with(&opening, &self.whole_shape(packer.data_files()), progress)?;
+        let shape = self.whole_shape(packer.data_files());
+        let (loaded, base) = match &again {
+            None => (source.load_with(&opening, &shape, progress)?, base),
+            Some(opened) => self.earlier.load_source(opened, &*packer, &shape, progress)?,
+        };
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
         left_out.iter().for_each(|line| progress.warn(line));
@@ -258,7 +301,8 @@ impl Pack {
             warn_of_missing("trace", &missing, progress);
             options.first_used = nodes;
         }
-        let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..self.settings.clone() };
+        options.base = base;
+        let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..settings };
         let packer = format.packer(&settings)?;
         let mut report =
             packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)?;
@@ -266,8 +310,21 @@ impl Pack {
         Ok(report)
     }
 
-    /// The format that was named, or that the output's extension means, or SquashFS.
-    fn choose_format(&self) -> Result<&'static dyn Format> {
+    /// The image that another one is made of by [`repack`].
+    fn open_again(&self) -> Result<Option<Opened>> {
+        match (&self.earlier, &self.source) {
+            (Earlier::Source { .. }, Given::Known(Source::Image(path))) => {
+                earlier::refuse_overwriting(path, &self.output)?;
+                let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
+                let opening = self.source_devices.iter().fold(opening, OpenOptions::device);
+                Ok(Some(opening.open(path)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The format that was named, or that the output's extension means, or that of the image it is made of, or SquashFS.
+    fn choose_format(&self, again: Option<&Opened>) -> Result<&'static dyn Format> {
         if let Some(name) = &self.format {
             let known =
                 || packfs_formats::all().iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
@@ -277,6 +334,7 @@ impl Pack {
         let extension = self.output.extension().and_then(|extension| extension.to_str());
         extension
             .and_then(packfs_formats::by_extension)
+            .or_else(|| again.map(Opened::format))
             .or_else(|| packfs_formats::by_name(FORMAT_DEFAULT))
             .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
     }

@@ -21,7 +21,7 @@ pub(super) fn codec_id(algorithm: Algorithm) -> u16 {
 }
 
 /// The block with its header; empty where the defaults hold. LZ4 has no defaults, LZMA no options.
-pub(super) fn block(options: &Options) -> Vec<u8> {
+pub(crate) fn block(options: &Options) -> Vec<u8> {
     let bytes = match &options.codec {
         CodecSettings::Zlib { level: 9.., window_log: 15, strategies } if strategies.is_empty() => {
             return Vec::new();

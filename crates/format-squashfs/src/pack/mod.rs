@@ -1,6 +1,6 @@
 //! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data ([`layout`]).
 
-mod codec_options;
+pub(crate) mod codec_options;
 mod dirs;
 mod ids;
 mod inodes;
@@ -13,7 +13,7 @@ mod xattrs;
 use crate::disk;
 use crate::options::{Fragments, Options};
 use packfs_core::{
-    Cut, Error, FileJob, Goal, InlineTails, NodeKind, PackFormat, PackSettings, Placed, Plan, Result,
+    Coding, Cut, Error, FileJob, Goal, InlineTails, NodeKind, PackFormat, PackSettings, Placed, Plan, Result,
     Section, Tail, Tree,
 };
 
@@ -36,6 +36,10 @@ impl PackFormat for SquashfsPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        Some(crate::coding::of_options(&self.options))
     }
 
     fn plan(&self, tree: &Tree) -> Result<Plan> {

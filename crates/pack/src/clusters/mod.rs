@@ -26,7 +26,7 @@ use crate::queue::{CloseOnDrop, TaskQueue, work};
 use crate::spool::Spool;
 use crate::twins::Twins;
 use cutter::{CutSpan, Cutter};
-use packfs_core::{ClusterCut, Contents, Error, Placed, Plan, Progress, Recipe, Result, Stage, Tree};
+use packfs_core::{ClusterCut, Error, Placed, Plan, Progress, Recipe, Result, Stage};
 use placer::Placer;
 use share::{Candidate, Regions};
 use std::path::Path;
@@ -61,9 +61,7 @@ fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
 
 /// What the engine has to work with.
 pub(crate) struct Job<'a> {
-    pub tree: &'a Tree,
-    pub contents: &'a dyn Contents,
-    pub plan: &'a Plan,
+    pub context: &'a Context<'a>,
     pub twins: &'a Twins,
     pub options: &'a PackOptions,
     pub progress: &'a dyn Progress,
@@ -78,16 +76,16 @@ pub(crate) fn place(
     cut: &ClusterCut,
     row: DataRow<'_>,
 ) -> Result<(Placed, Vec<String>, Spool, Classes)> {
-    check(job.plan, cut)?;
-    let context = &Context { tree: job.tree, contents: job.contents, plan: job.plan };
-    let regions = match cut.share_ranges && job.plan.dedupe {
+    let context = job.context;
+    check(context.plan, cut)?;
+    let regions = match cut.share_ranges && context.plan.dedupe {
         true => Regions::find(context, cut, job.twins, job.options, job.progress)?,
         false => Regions::default(),
     };
-    let bytes_total = job.plan.files.iter().map(|file| context.len(file.node)).sum();
-    job.progress.begin(Stage::Data, job.plan.files.len() as u64, bytes_total);
+    let bytes_total = context.plan.files.iter().map(|file| context.len(file.node)).sum();
+    job.progress.begin(Stage::Data, context.plan.files.len() as u64, bytes_total);
     let worker_count = job.options.worker_count();
-    let longest = shape::longest_segment(cut, job.plan.files.iter().map(|file| context.len(file.node)));
+    let longest = shape::longest_segment(cut, context.plan.files.iter().map(|file| context.len(file.node)));
     let window_len =
         longest.saturating_mul(worker_count as u64 + 1).clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
     let queue = &TaskQueue::new();

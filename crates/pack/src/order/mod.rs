@@ -77,7 +77,7 @@ fn by_likeness(
     progress: &dyn Progress,
 ) -> Result<Vec<FileJob>> {
     let (small, others): (Vec<FileJob>, Vec<FileJob>) =
-        files.iter().partition(|job| context.shares_whole(job));
+        files.iter().partition(|job| context.shares_whole(job) && !context.keeps_tail_of(job.node));
     let mut sorted = match options.order {
         Order::Path => return Ok(files.to_vec()),
         Order::Kind => by_kind(context.tree, small),

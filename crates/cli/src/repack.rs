@@ -1,0 +1,36 @@
+//! `packfs repack`: makes another image of an image.
+
+use crate::Outcome;
+use crate::pack::Making;
+
+/// Make another image of an image: other metadata, order, codec, level, block size or format
+///
+/// What is not asked for stays as it is. Where format, codec, level and block size stay, compressed blocks are copied: each is
+/// decoded once, so that damage is found, and none is compressed again.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// Do not even decode what is copied: about as quick as copying the file, but damage is copied, too
+    #[arg(long)]
+    trust: bool,
+
+    #[command(flatten)]
+    making: Making,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs repack root.sqfs small.sqfs --codec zstd:22 --block-size 1M
+  packfs repack root.sqfs root.erofs --codec zstd:15
+  packfs repack root.sqfs clean.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
+  packfs repack root.sqfs root.sqfs --order root.order
+
+Options, codecs and formats are those of `packfs pack`; see its --help.";
+
+impl Opts {
+    /// Packs again.
+    pub fn run(self) -> Outcome {
+        let Opts { trust, making } = self;
+        making.run(|image, output| packfs::repack(image, output), |packing| packing.trust_source(trust))
+    }
+}

@@ -1,0 +1,106 @@
+//! Reads blocks of the base, checked: what it claims of their lengths is not believed before it is measured.
+
+use super::{Base, Match};
+use packfs_codec::Decoders;
+use packfs_core::{BlockRef, DecodedLen, Error, Extent, Result};
+use std::ops::{ControlFlow, Range};
+
+/// Longest block that is believed, stored or decoded.
+const LEN_MAX: u32 = 64 << 20;
+/// Extents of one stretch of a file; a file with more is not worth it.
+const EXTENTS_MAX: usize = 1 << 16;
+
+/// One thread's scratch for blocks of the base.
+pub(crate) struct BaseReader<'a> {
+    base: &'a Base,
+    decoders: Decoders,
+    stored: Vec<u8>,
+    decoded: Vec<u8>,
+}
+
+impl<'a> BaseReader<'a> {
+    pub(crate) fn new(base: &'a Base) -> Self {
+        BaseReader { base, decoders: Decoders::new(), stored: Vec::new(), decoded: Vec::new() }
+    }
+
+    /// The extents of a stretch of a file, in order; empty where there are too many.
+    ///
+    /// Errors: `Corrupt`, `Io`.
+    pub(crate) fn extents(&self, file: Match, range: Range<u64>) -> Result<Vec<Extent>> {
+        let mut extents = Vec::new();
+        self.base.volume.extents(file.id, range.start..range.end.min(file.len), &mut |extent| {
+            extents.push(extent);
+            if extents.len() > EXTENTS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if extents.len() > EXTENTS_MAX {
+            extents.clear();
+        }
+        Ok(extents)
+    }
+
+    /// The bytes of a block as they are stored.
+    ///
+    /// Errors: `Corrupt` for a block beyond belief or beyond the image, `Io`.
+    pub(crate) fn stored(&mut self, block: &BlockRef) -> Result<&[u8]> {
+        if block.stored_len > LEN_MAX || block.decoded_len > LEN_MAX {
+            let fault = format!("block at {:#x}: longer than {LEN_MAX} bytes", block.offset);
+            return Err(Error::corrupt(self.base.image.name(), fault));
+        }
+        let end = block.offset.saturating_add(u64::from(block.stored_len));
+        if end > self.base.image.len() {
+            let fault = format!("block at {:#x}: reaches beyond the image", block.offset);
+            return Err(Error::corrupt(self.base.image.name(), fault));
+        }
+        self.stored.resize(block.stored_len as usize, 0);
+        self.base.image.read_exact_at(block.offset, &mut self.stored)?;
+        Ok(&self.stored)
+    }
+
+    /// A block as it is stored, and what it decodes to. Of a prefix no more than that is decoded.
+    ///
+    /// Errors: as [`BaseReader::stored`]; `Corrupt` for what does not decode to the length that it must have.
+    pub(crate) fn decode(&mut self, block: &BlockRef) -> Result<(&[u8], &[u8])> {
+        self.stored(block)?;
+        let corrupt = |what: String| {
+            Error::corrupt(self.base.image.name(), format!("block at {:#x}: {what}", block.offset))
+        };
+        let stored = match block.zero_padded {
+            true => without_padding(&self.stored),
+            false => &self.stored,
+        };
+        self.decoded.resize(block.decoded_len as usize, 0);
+        let len = match (block.algorithm, block.decodes_to) {
+            (None, _) => {
+                self.decoded.clone_from(&self.stored);
+                self.decoded.len()
+            }
+            (Some(algorithm), DecodedLen::Prefix) => self
+                .decoders
+                .decompress_prefix(algorithm, stored, &mut self.decoded)
+                .map_err(|fault| corrupt(fault.to_string()))?,
+            (Some(algorithm), _) => self
+                .decoders
+                .decompress(algorithm, stored, &mut self.decoded)
+                .map_err(|fault| corrupt(fault.to_string()))?,
+        };
+        let wanted = block.decoded_len as usize;
+        if len > wanted || len < wanted && block.decodes_to != DecodedLen::AtMost {
+            return Err(corrupt(format!("decodes to {len} bytes, {wanted} expected")));
+        }
+        self.decoded.truncate(len);
+        Ok((&self.stored, &self.decoded))
+    }
+
+    /// Bytes of the base that are not encoded.
+    ///
+    /// Errors: `Corrupt` if the image ends before that, `Io`.
+    pub(crate) fn plain(&mut self, offset: u64, len: u32) -> Result<&[u8]> {
+        self.stored(&BlockRef::stored(offset, len))
+    }
+}
+
+/// What is left of stored bytes without the zeros in front of them.
+pub(crate) fn without_padding(stored: &[u8]) -> &[u8] {
+    let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
+    &stored[padding_len..]
+}

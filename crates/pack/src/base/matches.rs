@@ -1,0 +1,112 @@
+//! Which file of the base may be which file of the source: by path, else by name and length.
+//!
+//! Only a guess, and never an error if it is wrong: contents decide, unless times were declared to.
+
+use super::{Base, Proof};
+use crate::context::Context;
+use packfs_core::{InodeId, NodeId, NodeKind};
+use std::collections::HashMap;
+
+/// A file of the base.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Match {
+    pub id: InodeId,
+    pub len: u64,
+    pub trust: Trust,
+}
+
+/// What is still to be looked at before its blocks are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// The source and the base.
+    Neither,
+    /// Whether the base can be decoded.
+    Same,
+    /// Nothing.
+    Blind,
+}
+
+/// One row a node of the source's tree.
+pub(crate) struct Matches(Vec<Option<Match>>);
+
+impl Matches {
+    pub(crate) fn find(base: &Base, context: &Context<'_>) -> Self {
+        match base.proof {
+            Proof::Contents => Matches(by_path(base, context, false)),
+            Proof::Times => Matches(by_path(base, context, true)),
+            Proof::Source => Matches(by_content(context, Trust::Same)),
+            Proof::SourceUnread => Matches(by_content(context, Trust::Blind)),
+        }
+    }
+
+    pub(crate) fn of(&self, node: NodeId) -> Option<Match> {
+        self.0.get(node.index()).copied().flatten()
+    }
+}
+
+/// The source is the base: its contents are named by their inodes.
+fn by_content(context: &Context<'_>, trust: Trust) -> Vec<Option<Match>> {
+    let row = |kind: &NodeKind| match *kind {
+        NodeKind::File { len, content } => Some(Match { id: InodeId(content.0), len, trust }),
+        _ => None,
+    };
+    context.tree.nodes().map(|(_, node)| row(&node.kind)).collect()
+}
+
+fn by_path(base: &Base, context: &Context<'_>, times: bool) -> Vec<Option<Match>> {
+    let tree = context.tree;
+    // The node of the base with the same path; parents come before their children.
+    let mut same_path: Vec<Option<NodeId>> = Vec::with_capacity(tree.node_count() as usize);
+    for (id, node) in tree.nodes() {
+        let found = match id {
+            NodeId::ROOT => Some(NodeId::ROOT),
+            _ => {
+                let parent = same_path.get(node.parent().index()).copied().flatten();
+                parent.and_then(|parent| base.tree.lookup(parent, tree.first_name(id)))
+            }
+        };
+        same_path.push(found);
+    }
+    let mut moved = None;
+    let mut rows = vec![None; tree.node_count() as usize];
+    for job in &context.plan.files {
+        let len = context.len(job.node);
+        let named = same_path[job.node.index()].filter(|&node| file_len(base, node).is_some());
+        let found = named.or_else(|| {
+            let moved = moved.get_or_insert_with(|| by_name(base));
+            moved.get(&(tree.first_name(job.node), len)).copied()
+        });
+        rows[job.node.index()] = found.and_then(|found| {
+            let is_trusted = times && named.is_some() && is_same_time(base, found, context, job.node);
+            let trust = if is_trusted { Trust::Blind } else { Trust::Neither };
+            Some(Match { id: *base.inodes.get(found.index())?, len: file_len(base, found)?, trust })
+        });
+    }
+    rows
+}
+
+/// Files of the base by name and length, the first of each in the order of the tree.
+fn by_name(base: &Base) -> HashMap<(&[u8], u64), NodeId> {
+    let mut files = HashMap::new();
+    for (id, node) in base.tree.nodes() {
+        if let NodeKind::File { len, .. } = node.kind {
+            files.entry((base.tree.first_name(id), len)).or_insert(id);
+        }
+    }
+    files
+}
+
+fn file_len(base: &Base, node: NodeId) -> Option<u64> {
+    match base.tree.node(node).kind {
+        NodeKind::File { len, .. } => Some(len),
+        _ => None,
+    }
+}
+
+/// Whether length and time are the same; a base that has whole seconds only is compared by those.
+fn is_same_time(base: &Base, old: NodeId, context: &Context<'_>, new: NodeId) -> bool {
+    let (was, is) = (base.tree.node(old).meta.mtime, context.tree.node(new).meta.mtime);
+    file_len(base, old) == Some(context.len(new))
+        && was.seconds == is.seconds
+        && (was.nanos == is.nanos || was.nanos == 0)
+}

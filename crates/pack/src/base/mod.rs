@@ -1,0 +1,173 @@
+//! An earlier image whose compressed blocks are copied where the source still holds the same bytes.
+//!
+//! A match of paths only says where to look (`matches.rs`); what is copied was compared with the source, block by block
+//! (`old.rs`), unless the user took the word of times for it. Blocks that hold tails of many files are decided on as wholes
+//! before anything is placed (`shared.rs`). Knows no format: an image is a [`Volume`] here, and its figures are checked once
+//! more before anything is allocated for them.
+
+mod blocks;
+mod matches;
+mod old;
+mod shared;
+
+pub(crate) use blocks::BaseReader;
+pub(crate) use old::OldBlocks;
+pub(crate) use shared::KeptBlock;
+
+use crate::PackOptions;
+use crate::context::Context;
+use matches::{Match, Matches};
+use packfs_core::{Coding, Cut, Error, Image, InodeId, NodeId, PackFormat, Progress, Result, Tree, Volume};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What proves that bytes of the source are those that a block of the base holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// The bytes: the source is read, the block decoded, and both compared.
+    #[default]
+    Contents,
+    /// A file with the path, length and time of one in the base is that one: neither is read. Others are compared.
+    Times,
+    /// The source is the base itself. Blocks are decoded, so that damage is found, but not compared.
+    Source,
+    /// The source is the base itself, and blocks are copied without a look.
+    SourceUnread,
+}
+
+/// An earlier image; see the module.
+pub struct Base {
+    volume: Arc<dyn Volume>,
+    image: Arc<dyn Image>,
+    tree: Tree,
+    inodes: Vec<InodeId>,
+    proof: Proof,
+}
+
+impl Base {
+    /// `volume` was opened from `image`; `tree` is all of it, with the inode of each of its nodes.
+    pub fn new(
+        volume: Arc<dyn Volume>,
+        image: Arc<dyn Image>,
+        tree: Tree,
+        inodes: Vec<InodeId>,
+        proof: Proof,
+    ) -> Self {
+        let image = volume.data_image().unwrap_or(image);
+        Base { volume, image, tree, inodes, proof }
+    }
+
+    /// Whether blocks of the base can stand in an image as `format` makes it.
+    ///
+    /// Errors: `Usage`, saying how both are encoded.
+    pub fn check(&self, format: &dyn PackFormat) -> Result<()> {
+        let words = |coding: &Option<Coding>| {
+            coding.as_ref().map_or("of a kind whose blocks cannot be copied".to_owned(), Coding::describe)
+        };
+        let (base, wanted) = (self.volume.coding(), format.coding());
+        match (&base, &wanted) {
+            (Some(base), Some(wanted)) if base.serves(wanted) => Ok(()),
+            _ => {
+                let (base, wanted) = (words(&base), words(&wanted));
+                let name = self.image.name();
+                let what =
+                    format!("{name} cannot be the base: it is {base}, the new image is to be {wanted}");
+                let hint = "the base must have the format, codec, level and block size that are asked for";
+                Err(Error::usage(what).hint(hint))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:?})", self.image.name(), self.proof)
+    }
+}
+
+/// What of a base is used for one image.
+pub(crate) struct Reuse<'a> {
+    pub base: &'a Base,
+    matches: Matches,
+    /// Shared blocks that stay as they are, in the order of the base.
+    pub kept: Vec<KeptBlock>,
+    /// Which tail of which of them is a file's.
+    kept_of: HashMap<NodeId, (u32, u32)>,
+    /// Copied so far: blocks, and their stored bytes.
+    pub copied: Tally,
+    /// Blocks of the base that could not be decoded.
+    pub damaged: AtomicU64,
+}
+
+/// Counted by all workers; sums do not depend on who comes first.
+#[derive(Default)]
+pub(crate) struct Tally {
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Tally {
+    /// Blocks and bytes.
+    pub(crate) fn get(&self) -> (u64, u64) {
+        (self.blocks.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn add(&self, stored_len: u64) {
+        self.blocks.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(stored_len, Ordering::Relaxed);
+    }
+}
+
+impl<'a> Reuse<'a> {
+    /// Finds out what can be used. `context` has no reuse yet.
+    pub(crate) fn find(
+        context: &Context<'_>,
+        base: &'a Base,
+        options: &PackOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut reuse = Reuse {
+            base,
+            matches: Matches::find(base, context),
+            kept: Vec::new(),
+            kept_of: HashMap::new(),
+            copied: Tally::default(),
+            damaged: AtomicU64::new(0),
+        };
+        reuse.kept = match &context.plan.cut {
+            Cut::FixedInput { .. } => shared::find(context, &reuse, options, progress)?,
+            Cut::FixedOutput(_) => Vec::new(),
+        };
+        let places = reuse.kept.iter().enumerate();
+        reuse.kept_of = places
+            .flat_map(|(block, kept)| {
+                let tails = kept.tails.iter().enumerate();
+                tails.map(move |(tail, found)| (found.node, (block as u32, tail as u32)))
+            })
+            .collect();
+        Ok(reuse)
+    }
+
+    /// The file of the base that may hold what a file of the source holds.
+    pub(crate) fn match_of(&self, node: NodeId) -> Option<Match> {
+        self.matches.of(node)
+    }
+
+    /// Whether the tail of a file stays where it is.
+    pub(crate) fn keeps_tail_of(&self, node: NodeId) -> bool {
+        self.kept_of.contains_key(&node)
+    }
+
+    /// Tells of damage, once.
+    pub(crate) fn warn(&self, progress: &dyn Progress) {
+        let damaged = self.damaged.load(Ordering::Relaxed);
+        if damaged > 0 {
+            let name = self.base.image.name();
+            progress.warn(&format!(
+                "{name} is damaged: {damaged} of its blocks could not be used, and were compressed anew"
+            ));
+        }
+    }
+}
