@@ -121,6 +121,11 @@ pub struct Making {
     #[arg(long)]
     lossy: bool,
 
+    /// Most memory to take, such as 256M, instead of what the control groups allow: short memory costs threads, never a
+    /// different image
+    #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
+    memory: Option<u64>,
+
     /// Do not wait until the image is safely on the disk
     #[arg(long)]
     no_sync: bool,
@@ -215,6 +220,9 @@ impl Making {
             .lossy(self.lossy)
             .sync(!self.no_sync);
         packing = self.device.iter().fold(packing, Pack::source_device);
+        if let Some(memory) = self.memory {
+            packing = packing.memory(memory);
+        }
         if let Some(format) = &self.format {
             packing = packing.format(format);
         }

@@ -11,6 +11,7 @@ use crate::class::Class;
 use crate::context::{Context, Piece};
 use crate::cut::{CutPiece, CutSpan, Cutter};
 use crate::failures::Failures;
+use crate::limits::{Demand, Limits};
 use crate::output::Output;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
 use crate::seen::{SeenTails, TailBytes, TailId};
@@ -24,7 +25,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Input in flight: read but not yet written.
+/// Input in flight, read but not yet written, where memory is not short.
 const WINDOW_LEN: u64 = 24 << 20;
 
 enum Task {
@@ -48,20 +49,37 @@ pub(crate) fn place(
     let plan = context.plan;
     let bytes_total = plan.files.iter().map(|job| context.len(job.node)).sum();
     progress.begin(Stage::Data, plan.files.len() as u64, bytes_total);
+    let limits = limits(context, options)?;
     let queue = &TaskQueue::new();
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);
         let (answers, answered) = channel();
-        for _ in 0..options.worker_count() {
+        for _ in 0..limits.worker_count {
             let answers = answers.clone();
             let mut cutter = Cutter::new(context, options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, twins, options, progress, queue, out);
         placer.copy_kept()?;
-        placer.run(&answered)?;
+        placer.run(&answered, limits.window_len)?;
         placer.finish()
     })
+}
+
+fn limits(context: &Context<'_>, options: &PackOptions) -> Result<Limits> {
+    let plan = context.plan;
+    let codecs = plan
+        .block_codec
+        .iter()
+        .chain(plan.shared_codec.iter().filter(|_| plan.shared_codec != plan.block_codec));
+    let encoders: u64 = codecs.map(|codec| options.effort.encoder_memory(codec, context.block_len())).sum();
+    let demand = Demand {
+        // A span is read and its blocks are kept until it is written.
+        encoder_len: encoders + 2 * context.block_len(),
+        window_min: 2 * SPAN_LEN.max(context.block_len()),
+        node_count: context.tree.node_count().into(),
+    };
+    Limits::new(options, &demand, |_| WINDOW_LEN)
 }
 
 fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
@@ -176,13 +194,13 @@ impl<'a> Placer<'a> {
         Ok(())
     }
 
-    fn run(&mut self, answered: &Receiver<Option<Answer>>) -> Result<()> {
+    fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
         let span_len = (SPAN_LEN / self.context.block_len()).max(1) * self.context.block_len();
         let mut spans = Spans::new(self.context, self.twins, span_len, |_| span_len, |_, _| true);
         let mut span_count = 0;
         let mut all_handed_out = false;
         loop {
-            while !all_handed_out && self.in_flight_len < WINDOW_LEN {
+            while !all_handed_out && self.in_flight_len < window_len {
                 match spans.next() {
                     Some((pieces, len)) => {
                         self.in_flight_len += len;

@@ -32,4 +32,12 @@ impl Effort {
         };
         encoder(settings).map_err(Error::usage)
     }
+
+    /// About what an encoder takes of memory, in bytes, for blocks or stretches of so many bytes.
+    pub(crate) fn encoder_memory(self, settings: &CodecSettings, input_len: u64) -> u64 {
+        match self {
+            Effort::Level => packfs_codec::encoder_memory(settings, input_len),
+            Effort::Max => packfs_codec::thorough_memory(settings, input_len),
+        }
+    }
 }

@@ -19,6 +19,7 @@ mod destination;
 mod effort;
 mod failures;
 mod gain;
+mod limits;
 mod noise;
 mod order;
 mod output;
@@ -58,6 +59,9 @@ use std::time::{Duration, Instant};
 pub struct PackOptions {
     /// Worker threads; 0: one for each processor.
     pub jobs: usize,
+    /// Most memory to take, in bytes, the tree included; `None`: what the control groups of this process allow. Short memory
+    /// costs workers, never a different image.
+    pub memory: Option<u64>,
     /// Bytes before the image in the output file; those of an existing file are kept, others are zeros.
     pub image_offset: u64,
     /// Whether a file that cannot be read is stored empty and reported, instead of ending the work.
@@ -86,6 +90,7 @@ impl Default for PackOptions {
     fn default() -> Self {
         PackOptions {
             jobs: 0,
+            memory: None,
             image_offset: 0,
             keep_going: false,
             lossy: false,

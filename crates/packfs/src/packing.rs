@@ -207,6 +207,14 @@ impl Pack {
         self
     }
 
+    /// Most memory to take, in bytes, instead of what the control groups of this process allow. Short memory costs threads,
+    /// never a different image.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.memory = Some(bytes);
+        self
+    }
+
     /// Where the image begins in the output, in bytes; what an existing file has before that is kept.
     #[must_use]
     pub fn offset(mut self, bytes: u64) -> Self {

@@ -22,6 +22,7 @@ use crate::PackOptions;
 use crate::by_class::Classes;
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
+use crate::limits::{Demand, Limits};
 use crate::queue::{CloseOnDrop, TaskQueue, work};
 use crate::spool::Spool;
 use crate::twins::Twins;
@@ -84,23 +85,41 @@ pub(crate) fn place(
     };
     let bytes_total = context.plan.files.iter().map(|file| context.len(file.node)).sum();
     job.progress.begin(Stage::Data, context.plan.files.len() as u64, bytes_total);
-    let worker_count = job.options.worker_count();
     let longest = shape::longest_segment(cut, context.plan.files.iter().map(|file| context.len(file.node)));
-    let window_len =
-        longest.saturating_mul(worker_count as u64 + 1).clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end());
+    let limits = limits(context, cut, job.options, longest)?;
     let queue = &TaskQueue::new();
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);
         let (answers, answered) = channel();
-        for _ in 0..worker_count {
+        for _ in 0..limits.worker_count {
             let answers = answers.clone();
             let mut cutter = Cutter::new(context, cut, job.options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, cut, job, &regions, queue, row);
-        placer.run(&answered, window_len)?;
+        placer.run(&answered, limits.window_len)?;
         placer.finish()
     })
+}
+
+fn limits(context: &Context<'_>, cut: &ClusterCut, options: &PackOptions, longest: u64) -> Result<Limits> {
+    let encoder_len = |recipe: &Recipe| match recipe {
+        Recipe::Clusters { codec, second, .. } => {
+            let codecs = std::iter::once(codec).chain(second);
+            codecs.map(|codec| options.effort.encoder_memory(codec, longest)).sum()
+        }
+        Recipe::Flat { .. } | Recipe::Chunks { .. } => 0,
+    };
+    let demand = Demand {
+        // Encoders of all recipes, and a segment with what it becomes.
+        encoder_len: cut.recipes.iter().map(encoder_len).sum::<u64>() + 2 * longest,
+        window_min: longest,
+        node_count: context.tree.node_count().into(),
+    };
+    let wanted_len = |workers: usize| {
+        longest.saturating_mul(workers as u64 + 1).clamp(*WINDOW_LEN.start(), *WINDOW_LEN.end())
+    };
+    Limits::new(options, &demand, wanted_len)
 }
 
 /// Figures that the engine relies on.

@@ -1,0 +1,133 @@
+//! How much of the machine packing takes: workers, and input in flight. Neither changes the image.
+//!
+//! Without a word from the user, processors are those that this process may use, and memory is bounded by what its control
+//! groups allow. What the tree itself takes, by the time when data is placed, is counted.
+
+use crate::PackOptions;
+use packfs_core::{Error, Result};
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+/// What is not counted one by one: what waits to be written, tables of tails, the allocator's own.
+const SPARE_LEN: u64 = 8 * MIB;
+/// What each thread needs besides its encoder and its stretch of input.
+const THREAD_LEN: u64 = MIB;
+
+/// What placing data needs.
+pub(crate) struct Demand {
+    /// One encoder with its scratch, in bytes.
+    pub encoder_len: u64,
+    /// Least input in flight, in bytes: the longest stretch that is compressed on its own.
+    pub window_min: u64,
+    /// Nodes of the tree: where each lies is kept.
+    pub node_count: u64,
+}
+
+/// Bytes kept for each node from now on.
+const NODE_LEN: u64 = 96;
+
+/// See the module.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Threads that compress.
+    pub worker_count: usize,
+    /// Input that is read and not yet written, in bytes.
+    pub window_len: u64,
+}
+
+impl Limits {
+    /// As many workers as wanted and as large a window as `wanted_len` says for so many, less where memory is short.
+    ///
+    /// Errors: `Failed` if not even one worker fits into what the user allows. What a control group allows may be
+    /// more than it seems, so there one worker tries.
+    pub(crate) fn new(
+        options: &PackOptions,
+        demand: &Demand,
+        wanted_len: impl Fn(usize) -> u64,
+    ) -> Result<Self> {
+        let allowed = match options.memory {
+            Some(memory) => Some(memory),
+            // Page cache counts there, too, and others may run beside us.
+            None => group_limit().map(|limit| limit / 4 * 3),
+        };
+        let jobs = options.worker_count();
+        let Some(allowed) = allowed else {
+            return Ok(Limits { worker_count: jobs, window_len: wanted_len(jobs) });
+        };
+        let taken = resident() + demand.node_count * NODE_LEN;
+        Limits::within(allowed, taken, demand, jobs, wanted_len).or_else(|least| match options.memory {
+            None => Ok(Limits { worker_count: 1, window_len: demand.window_min }),
+            Some(_) => Err(Error::failed(format!(
+                "packing may take {} MiB of memory, but takes {} with one thread",
+                allowed / MIB,
+                least.div_ceil(MIB)
+            ))
+            .hint("smaller blocks, dictionaries and lower levels need less")),
+        })
+    }
+
+    /// Errors: the least that has to be allowed.
+    fn within(
+        allowed: u64,
+        taken: u64,
+        demand: &Demand,
+        jobs: usize,
+        wanted_len: impl Fn(usize) -> u64,
+    ) -> std::result::Result<Self, u64> {
+        let worker_len = demand.encoder_len + THREAD_LEN;
+        let least = taken + SPARE_LEN + worker_len + demand.window_min;
+        let Some(spare) = allowed.checked_sub(least) else { return Err(least) };
+        // Who is done needs input that is read, so each further worker comes with a stretch of it.
+        let further = spare / (worker_len + demand.window_min).max(1);
+        let worker_count = jobs.min(usize::try_from(further).unwrap_or(usize::MAX).saturating_add(1));
+        let left = spare - (worker_count as u64 - 1) * worker_len;
+        let window_len = wanted_len(worker_count).min(demand.window_min + left);
+        Ok(Limits { worker_count, window_len })
+    }
+}
+
+/// Memory that this process has now, in bytes; 0 if nobody knows.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
+    pages.saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// The least limit of memory of this process's control groups (version 2), in bytes.
+fn group_limit() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let top = Path::new("/sys/fs/cgroup");
+    let limits = Path::new(group).ancestors().filter_map(|group| {
+        let text = std::fs::read_to_string(top.join(group).join("memory.max")).ok()?;
+        text.trim().parse().ok()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMAND: Demand = Demand { encoder_len: 15 * MIB, window_min: 4 * MIB, node_count: 0 };
+
+    fn within(allowed: u64) -> std::result::Result<(usize, u64), u64> {
+        let wanted_len = |workers: usize| 24 * MIB * workers as u64;
+        let limits = Limits::within(allowed * MIB, 10 * MIB, &DEMAND, 4, wanted_len);
+        limits.map(|limits| (limits.worker_count, limits.window_len / MIB)).map_err(|least| least / MIB)
+    }
+
+    #[test]
+    fn short_memory_costs_workers_and_then_nothing_is_left_to_take() {
+        assert_eq!(within(37), Err(38));
+        assert_eq!(within(38), Ok((1, 4)));
+        assert_eq!(within(57), Ok((1, 23)));
+        assert_eq!(within(58), Ok((2, 8)));
+        assert_eq!(within(1000), Ok((4, 96)));
+    }
+
+    #[test]
+    fn this_process_takes_memory_itself() {
+        assert!(resident() > MIB);
+    }
+}
