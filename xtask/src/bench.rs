@@ -2,6 +2,7 @@
 //!
 //! Every figure printed here was measured here; what is to be reached stands in one table, `bench/target.rs`.
 
+pub mod base;
 mod case;
 mod content;
 pub mod goals;
@@ -26,6 +27,7 @@ use crate::rivals::Packfs;
 pub const HELP: &str = "\
 Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
        cargo xtask bench read [WORK...] [OPTIONS]     unpack, tar and mounts: see `bench read --help`
+       cargo xtask bench base [OPTIONS]               an earlier image as the base: see `bench base --help`
        cargo xtask bench kernel [OPTIONS]             cold kernel mounts of EROFS: see `bench kernel --help`
        cargo xtask bench goals [OPTIONS]              what --optimize makes: see `bench goals --help`
        cargo xtask bench sizes [OPTIONS]              the founding size tables: see `bench sizes --help`
@@ -57,6 +59,9 @@ struct Options {
 pub fn run(mut args: args::Args) -> Result<()> {
     if args.first_word("read") {
         return read::run(args);
+    }
+    if args.first_word("base") {
+        return base::run(args);
     }
     if args.first_word("kernel") {
         return kernel::run(args);

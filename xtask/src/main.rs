@@ -122,6 +122,7 @@ fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
             ("kernel", bench::kernel::HELP),
             ("goals", bench::goals::HELP),
             ("sizes", bench::sizes::HELP),
+            ("base", bench::base::HELP),
         ];
         let suite = suites.into_iter().find(|(name, _)| verb.name == "bench" && args.first_word(name));
         println!("{}\n\n{}", verb.about, suite.map_or(verb.help, |(_, help)| help));

@@ -8,6 +8,7 @@ mod address;
 mod check;
 mod checksum;
 mod codec;
+mod coding;
 mod corruption;
 mod data;
 mod decoded;

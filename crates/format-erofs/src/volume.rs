@@ -2,8 +2,8 @@
 
 use crate::reader::Reader;
 use packfs_core::{
-    DirCursor, DirEntry, Error, Extent, Facts, FileType, Finding, Image, Inode, InodeId, Result, SpaceOwner,
-    Volume, Xattrs,
+    Coding, DirCursor, DirEntry, Error, Extent, Facts, FileType, Finding, Image, Inode, InodeId, Result,
+    SpaceOwner, Volume, Xattrs,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -68,6 +68,14 @@ impl Volume for ErofsVolume {
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         let is_alone = !self.0.joined.has_devices() && self.0.metabox.is_none();
         (!is_alone).then(|| Arc::clone(&self.0) as _)
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        self.0.image_coding()
+    }
+
+    fn packed_stream(&self) -> Option<(InodeId, u64)> {
+        self.0.packed.as_ref().map(|packed| (InodeId(packed.nid), packed.size))
     }
 
     fn inode_count_hint(&self) -> u64 {

@@ -13,14 +13,16 @@ mod node;
 mod plan;
 mod room;
 mod stream;
-mod superblock;
+pub(crate) mod superblock;
 #[cfg(test)]
 mod tests;
 mod times;
 mod xattrs;
 
 use crate::options::Options;
-use packfs_core::{DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree};
+use packfs_core::{
+    Coding, DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree,
+};
 
 /// Prepares to pack EROFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
@@ -38,6 +40,10 @@ impl PackFormat for ErofsPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        Some(crate::coding::of_options(&self.options))
     }
 
     fn plan(&self, tree: &Tree) -> Result<Plan> {

@@ -186,13 +186,13 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     out
 }
 
-fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSettings> {
+pub(crate) fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSettings> {
     let of_files = options.storages().filter_map(|storage| storage.codecs().map(|(codecs, _)| codecs));
     of_files.flat_map(Codecs::both).chain(options.metabox.iter().map(|(_, codec)| codec))
 }
 
 /// The longest dictionary of any codec.
-fn lzma_dict_len(options: &Options) -> u32 {
+pub(crate) fn lzma_dict_len(options: &Options) -> u32 {
     let dict_len = |codec: &CodecSettings| match codec {
         CodecSettings::MicroLzma { dict_len, .. } => Some(*dict_len),
         _ => None,
@@ -204,7 +204,7 @@ fn lzma_dict_len(options: &Options) -> u32 {
 }
 
 /// The logarithm of the longest window of any codec.
-fn zstd_window_log(options: &Options) -> u8 {
+pub(crate) fn zstd_window_log(options: &Options) -> u8 {
     let (min, max) = (
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN,
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN + disk::ZSTD_WINDOWLOG_STORED_MAX,

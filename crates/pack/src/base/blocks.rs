@@ -94,8 +94,9 @@ impl<'a> BaseReader<'a> {
     /// Bytes of the base that are not encoded.
     ///
     /// Errors: `Corrupt` if the image ends before that, `Io`.
-    pub(crate) fn plain(&mut self, offset: u64, len: u32) -> Result<&[u8]> {
-        self.stored(&BlockRef::stored(offset, len))
+    pub(crate) fn plain(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
+        // What is too long for a block is too long to be believed.
+        self.stored(&BlockRef::stored(offset, u32::try_from(len).unwrap_or(u32::MAX)))
     }
 }
 

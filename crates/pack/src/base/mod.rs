@@ -9,10 +9,13 @@ mod blocks;
 mod matches;
 mod old;
 mod shared;
+mod stream;
 
-pub(crate) use blocks::BaseReader;
+pub(crate) use blocks::{BaseReader, without_padding};
+pub(crate) use matches::Trust;
 pub(crate) use old::OldBlocks;
 pub(crate) use shared::KeptBlock;
+pub(crate) use stream::{KeptStream, StreamTail, is_second, is_whole_cluster};
 
 use crate::PackOptions;
 use crate::context::Context;
@@ -37,6 +40,9 @@ pub enum Proof {
     SourceUnread,
 }
 
+/// Dead bytes may take one part in so many of the base.
+const DEAD_SHARE: u64 = 128;
+
 /// An earlier image; see the module.
 pub struct Base {
     volume: Arc<dyn Volume>,
@@ -57,6 +63,11 @@ impl Base {
     ) -> Self {
         let image = volume.data_image().unwrap_or(image);
         Base { volume, image, tree, inodes, proof }
+    }
+
+    /// How many bytes that nobody wants may be kept with others.
+    fn waste_max(&self) -> u64 {
+        self.image.len() / DEAD_SHARE
     }
 
     /// Whether blocks of the base can stand in an image as `format` makes it.
@@ -95,6 +106,9 @@ pub(crate) struct Reuse<'a> {
     pub kept: Vec<KeptBlock>,
     /// Which tail of which of them is a file's.
     kept_of: HashMap<NodeId, (u32, u32)>,
+    /// What stays of the packed stream, and where each file's tail is among it.
+    pub stream: KeptStream,
+    in_stream: HashMap<NodeId, usize>,
     /// Copied so far: blocks, and their stored bytes.
     pub copied: Tally,
     /// Blocks of the base that could not be decoded.
@@ -133,13 +147,19 @@ impl<'a> Reuse<'a> {
             matches: Matches::find(base, context),
             kept: Vec::new(),
             kept_of: HashMap::new(),
+            stream: KeptStream::default(),
+            in_stream: HashMap::new(),
             copied: Tally::default(),
             damaged: AtomicU64::new(0),
         };
-        reuse.kept = match &context.plan.cut {
-            Cut::FixedInput { .. } => shared::find(context, &reuse, options, progress)?,
-            Cut::FixedOutput(_) => Vec::new(),
-        };
+        match &context.plan.cut {
+            Cut::FixedInput { .. } => reuse.kept = shared::find(context, &reuse, options, progress)?,
+            Cut::FixedOutput(cut) => {
+                reuse.stream = stream::find(context, cut, &reuse, options, progress)?;
+            }
+        }
+        let tails = reuse.stream.tails.iter().enumerate();
+        reuse.in_stream = tails.map(|(index, tail)| (tail.node, index)).collect();
         let places = reuse.kept.iter().enumerate();
         reuse.kept_of = places
             .flat_map(|(block, kept)| {
@@ -157,7 +177,12 @@ impl<'a> Reuse<'a> {
 
     /// Whether the tail of a file stays where it is.
     pub(crate) fn keeps_tail_of(&self, node: NodeId) -> bool {
-        self.kept_of.contains_key(&node)
+        self.kept_of.contains_key(&node) || self.in_stream.contains_key(&node)
+    }
+
+    /// The tail of a file that stays in the packed stream.
+    pub(crate) fn kept_tail(&self, node: NodeId) -> Option<StreamTail> {
+        self.stream.tails.get(*self.in_stream.get(&node)?).copied()
     }
 
     /// Tells of damage, once.

@@ -49,7 +49,7 @@ impl<'a> OldBlocks<'a> {
         match self.at(offset, len)? {
             ExtentFrom::Hole => self.holes.then_some(HOLE),
             ExtentFrom::Stored(at) => {
-                let plain = self.reader.plain(at, len);
+                let plain = self.reader.plain(at, len.into());
                 out.extend_from_slice(count_damage(self.reuse, plain)?);
                 self.reuse.copied.add(u64::from(len));
                 Some(StoredBlock { stored_len: len, compressed: false })
@@ -71,7 +71,7 @@ impl<'a> OldBlocks<'a> {
         match self.at(offset, raw.len() as u32)? {
             ExtentFrom::Hole => None,
             ExtentFrom::Stored(at) => {
-                let plain = self.reader.plain(at, raw.len() as u32);
+                let plain = self.reader.plain(at, raw.len() as u64);
                 if count_damage(self.reuse, plain)? != raw {
                     return None;
                 }

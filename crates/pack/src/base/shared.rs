@@ -16,9 +16,6 @@ use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-/// Dead bytes may take one part in so many of the base.
-pub(crate) const DEAD_SHARE: u64 = 128;
-
 /// A shared block that stays.
 pub(crate) struct KeptBlock {
     pub block: BlockRef,
@@ -52,9 +49,26 @@ struct Judged {
 }
 
 impl Judged {
-    /// What the dead part takes of the stored block, about.
+    fn measures(&self) -> Measures {
+        let stored_len = self.kept.block.stored_len.into();
+        Measures { dead: self.dead_len, len: self.decoded_len, stored_len, place: self.kept.block.offset }
+    }
+}
+
+/// What decides whether something of the base stays, lengths in bytes.
+pub(super) struct Measures {
+    /// How much of it nobody wants.
+    pub dead: u64,
+    pub len: u64,
+    pub stored_len: u64,
+    /// Where it is in the base; what stays stays in this order.
+    pub place: u64,
+}
+
+impl Measures {
+    /// What the dead part takes as stored, about.
     fn waste(&self) -> u64 {
-        self.dead_len * u64::from(self.kept.block.stored_len) / self.decoded_len.max(1)
+        (u128::from(self.dead) * u128::from(self.stored_len) / u128::from(self.len.max(1))) as u64
     }
 }
 
@@ -88,7 +102,8 @@ pub(super) fn find(
     })?;
     let damaged = judged.iter().filter(|judged| judged.is_err()).count() as u64;
     reuse.damaged.fetch_add(damaged, Ordering::Relaxed);
-    Ok(choose(judged.into_iter().flatten().collect(), reuse.base.image.len() / DEAD_SHARE))
+    let stay = stays(judged.into_iter().flatten().collect(), Judged::measures, reuse.base.waste_max());
+    Ok(stay.into_iter().map(|block| block.kept).collect())
 }
 
 /// The tails that may be in each block, by where it is stored.
@@ -155,71 +170,67 @@ fn judge(
         tails.push(KeptTail { node: guess.job.node, start: guess.start, len: tail_len, hash });
     }
     let decoded_len = decoded.len() as u64;
-    let dead_len = decoded_len - covered_len(&tails);
+    let covered = covered_len(tails.iter().map(|tail| (tail.start.into(), (tail.start + tail.len).into())));
+    let dead_len = decoded_len - covered;
     Ok(Judged { kept: KeptBlock { block, tails }, decoded_len, dead_len })
 }
 
-/// How many bytes of a block are in any tail.
-fn covered_len(tails: &[KeptTail]) -> u64 {
-    let mut ranges: Vec<(u32, u32)> = tails.iter().map(|tail| (tail.start, tail.start + tail.len)).collect();
+/// How many bytes lie in any of these ranges.
+pub(super) fn covered_len(ranges: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let mut ranges: Vec<(u64, u64)> = ranges.collect();
     ranges.sort_unstable();
     let mut end = 0;
     ranges.iter().fold(0, |sum, &(from, to)| {
         let more = to.saturating_sub(from.max(end));
         end = end.max(to);
-        sum + u64::from(more)
+        sum + more
     })
 }
 
-/// Keeps blocks from the one with the least dead part on, as long as their dead parts take no more than `waste_max`.
-fn choose(mut judged: Vec<Judged>, waste_max: u64) -> Vec<KeptBlock> {
-    judged.retain(|block| block.dead_len * 2 <= block.decoded_len && !block.kept.tails.is_empty());
-    judged.sort_by_key(|block| {
-        let dead_share = block.dead_len * 10_000 / block.decoded_len.max(1);
-        (dead_share, block.kept.block.offset)
+/// Keeps from what has the least dead part on, as long as dead parts take no more than `waste_max`.
+pub(super) fn stays<T>(all: Vec<T>, measure: fn(&T) -> Measures, waste_max: u64) -> Vec<T> {
+    let mut measured: Vec<(Measures, T)> = all.into_iter().map(|one| (measure(&one), one)).collect();
+    measured.retain(|(found, _)| found.len > 0 && found.dead.saturating_mul(2) <= found.len);
+    measured.sort_by_key(|(found, _)| {
+        let dead_share = u128::from(found.dead) * 10_000 / u128::from(found.len);
+        (dead_share, found.place)
     });
     let mut wasted = 0;
-    let mut kept: Vec<KeptBlock> = judged
+    let mut kept: Vec<(Measures, T)> = measured
         .into_iter()
-        .take_while(|block| {
-            wasted += block.waste();
+        .take_while(|(found, _)| {
+            wasted += found.waste();
             wasted <= waste_max
         })
-        .map(|block| block.kept)
         .collect();
-    kept.sort_by_key(|block| block.block.offset);
-    kept
+    kept.sort_by_key(|(found, _)| found.place);
+    kept.into_iter().map(|(_, one)| one).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tail(start: u32, len: u32) -> KeptTail {
-        KeptTail { node: NodeId(1), start, len, hash: 0 }
-    }
-
-    fn judged(offset: u64, dead_len: u64) -> Judged {
-        let kept = KeptBlock { block: BlockRef::stored(offset, 400), tails: vec![tail(0, 1)] };
-        Judged { kept, decoded_len: 1000, dead_len }
-    }
-
     #[test]
     fn bytes_of_several_tails_count_once() {
-        assert_eq!(covered_len(&[tail(10, 10), tail(0, 5), tail(15, 10), tail(10, 10)]), 5 + 15);
-        assert_eq!(covered_len(&[]), 0);
+        let ranges = [(10, 20), (0, 5), (15, 25), (10, 20)];
+        assert_eq!(covered_len(ranges.into_iter()), 5 + 15);
+        assert_eq!(covered_len(std::iter::empty()), 0);
     }
 
     #[test]
-    fn blocks_with_least_dead_bytes_stay_as_far_as_allowed() {
-        let blocks = || vec![judged(1, 300), judged(2, 0), judged(3, 100), judged(4, 600)];
-        let offsets = |waste_max| -> Vec<u64> {
-            choose(blocks(), waste_max).iter().map(|kept| kept.block.offset).collect()
+    fn what_has_least_dead_bytes_stays_as_far_as_allowed() {
+        fn measure(&(place, dead): &(u64, u64)) -> Measures {
+            Measures { dead, len: 1000, stored_len: 400, place }
+        }
+        let places = |waste_max| -> Vec<u64> {
+            let all = vec![(1, 300), (2, 0), (3, 100), (4, 600)];
+            stays(all, measure, waste_max).iter().map(|(place, _)| *place).collect()
         };
-        assert_eq!(offsets(0), [2]);
-        assert_eq!(offsets(40), [2, 3]);
-        assert_eq!(offsets(160), [1, 2, 3]);
+        assert_eq!(places(0), [2]);
+        assert_eq!(places(40), [2, 3]);
+        assert_eq!(places(160), [1, 2, 3]);
         // More than half of it dead: never.
-        assert_eq!(offsets(u64::MAX), [1, 2, 3]);
+        assert_eq!(places(u64::MAX), [1, 2, 3]);
     }
 }

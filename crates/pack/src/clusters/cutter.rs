@@ -1,5 +1,6 @@
 //! What worker threads do: read pieces of files and cut them as their recipes say.
 
+use super::old::OldClusters;
 use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::{End, Shape, shape};
 use super::share::{Candidate, Matcher};
@@ -16,6 +17,9 @@ use std::sync::Arc;
 
 /// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
 const ZERO_BLOCKS: u64 = 128;
+/// What is left of a file that is copied may go to the packed stream if it is no longer than so many full clusters decode
+/// to where nothing shrinks much.
+const REST_CLUSTERS: u64 = 4;
 /// Scratch of a thread that is longer than this is not kept.
 const SCRATCH_LEN: usize = 2 << 20;
 
@@ -25,6 +29,8 @@ pub(super) enum CutTail {
     Packed(TailBytes),
     /// Less than a block: for the format if all before it is plain, else a plain block.
     Plain(Vec<u8>),
+    /// In the packed stream already, from this byte of it on.
+    Kept(u64),
     /// For the packed stream, as it is.
     Stream(Vec<u8>),
     /// For the format.
@@ -58,6 +64,7 @@ pub(super) struct Cutter<'a> {
     gain: Gain,
     coders: Vec<Coder>,
     matcher: Matcher<'a>,
+    old: Option<OldClusters<'a>>,
     input: Vec<u8>,
     /// What the file is of which that is a piece.
     class: Class,
@@ -78,12 +85,14 @@ impl<'a> Cutter<'a> {
         }
         let matcher = Matcher::new(context);
         let gain = options.gain;
+        let old = OldClusters::new(context, cut);
         Ok(Cutter {
             context,
             cut,
             gain,
             coders,
             matcher,
+            old,
             input: Vec::new(),
             class: Class::default(),
             scratch: Vec::new(),
@@ -146,8 +155,14 @@ impl<'a> Cutter<'a> {
     fn cut_piece(&mut self, piece: &Piece, candidates: &[Candidate], stored: &mut Stored) -> Result<CutRest> {
         let job = &self.context.plan.files[piece.job as usize];
         let file_len = self.context.len(job.node);
+        let shape = shape(self.cut, job, file_len);
+        if let Some(kept) = self.context.reuse.and_then(|reuse| reuse.kept_tail(job.node))
+            && matches!(shape, Shape::Stream | Shape::Whole)
+        {
+            return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None, None));
+        }
         let mut reader = self.context.open(job.node)?;
-        match shape(self.cut, job, file_len) {
+        match shape {
             Shape::Stream => {
                 self.read(reader.as_mut(), piece)?;
                 Ok((Some(CutTail::Stream(self.input.clone())), None, None))
@@ -160,6 +175,11 @@ impl<'a> Cutter<'a> {
                 Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
             }
             Shape::Clusters { end } => {
+                if candidates.is_empty()
+                    && let Some(tail) = self.copy_old(reader.as_mut(), piece, end, stored)?
+                {
+                    return Ok((tail, None, None));
+                }
                 self.read(reader.as_mut(), piece)?;
                 self.cut_clusters(piece, candidates, end, stored)
             }
@@ -175,6 +195,49 @@ impl<'a> Cutter<'a> {
                 Ok((self.cut_flat(piece, end, stored), None, None))
             }
         }
+    }
+
+    /// Copies a piece from the base, if it is all there; its tail is what is left. `None`: it is not.
+    fn copy_old(
+        &mut self,
+        reader: &mut dyn ContentReader,
+        piece: &Piece,
+        end: End,
+        stored: &mut Stored,
+    ) -> Result<Option<Option<CutTail>>> {
+        let Some(reuse) = self.context.reuse.filter(|_| self.old.is_some()) else { return Ok(None) };
+        let node = self.context.node(piece.job);
+        if reuse.match_of(node).is_none() {
+            return Ok(None);
+        }
+        let reads = !self.old.as_ref().is_some_and(|old| old.needs_no_source(piece));
+        if reads {
+            self.read(reader, piece)?;
+        }
+        let input = reads.then_some(self.input.as_slice());
+        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let rest_max = match self.cut.recipes.get(recipe) {
+            Some(Recipe::Clusters { cluster_len, .. }) if piece.last && end == End::Packed => {
+                REST_CLUSTERS * u64::from(*cluster_len)
+            }
+            _ => 0,
+        };
+        let Some(copied) = self.old.as_mut().and_then(|old| old.copy(piece, input, rest_max, stored)) else {
+            return Ok(None);
+        };
+        let at = piece.range.start + copied as u64;
+        if at == piece.range.end {
+            return Ok(Some(None));
+        }
+        if let Some(kept) = reuse.kept_tail(node).filter(|kept| kept.from == at) {
+            return Ok(Some(Some(CutTail::Kept(kept.at))));
+        }
+        let mut rest = vec![0; (piece.range.end - at) as usize].into_boxed_slice();
+        match input {
+            Some(input) => rest.copy_from_slice(&input[copied..]),
+            None => reader.read_exact_at(at, &mut rest)?,
+        }
+        Ok(Some(Some(CutTail::Packed(TailBytes::new(rest)))))
     }
 
     /// Whether a file that may go to the packed stream as a whole gains nothing there.

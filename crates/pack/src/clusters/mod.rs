@@ -8,6 +8,7 @@ mod chunks;
 mod cutter;
 mod doubt;
 mod files;
+mod old;
 mod packed;
 mod placer;
 mod segment;
@@ -97,6 +98,7 @@ pub(crate) fn place(
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, cut, job, &regions, queue, row);
+        placer.copy_kept()?;
         placer.run(&answered, limits.window_len)?;
         placer.finish()
     })

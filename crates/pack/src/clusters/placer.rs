@@ -9,6 +9,7 @@ use super::shape::{Shape, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm, rotated};
 use super::{Answer, Job, Task};
+use crate::base::{BaseReader, is_second, without_padding};
 use crate::by_class::{ByClass, Classes};
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
@@ -77,6 +78,7 @@ impl<'a> Placer<'a> {
         out: DataRow<'a>,
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
+        let kept_len = context.reuse.map_or(0, |reuse| reuse.stream.len);
         Placer {
             context,
             cut,
@@ -97,14 +99,51 @@ impl<'a> Placer<'a> {
             inline: Spool::new(job.output, SPOOL_LEN),
             seen: SeenTails::new(context),
             tail_offsets: Vec::new(),
-            packed: PackedStream::new(cut.segment_len),
             is_behind_first_used: false,
+            packed: PackedStream::new(cut.segment_len, kept_len),
             packed_count: 0,
             packed_done: InOrder::new(),
             packed_stored: Spool::new(job.output, SPOOL_LEN),
             packed_rows: Rows::default(),
             by_class: ByClass::default(),
         }
+    }
+
+    /// Begins the packed stream with what stays of the base's, and notes which tails lie there.
+    pub(super) fn copy_kept(&mut self) -> Result<()> {
+        let Some(reuse) = self.context.reuse else { return Ok(()) };
+        let recipe = self.cut.recipes.get(usize::from(self.cut.packed_recipe));
+        let mut reader = BaseReader::new(reuse.base);
+        for cluster in &reuse.stream.clusters {
+            if self.job.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let (row, offset) = match cluster.block {
+                Some(block) => {
+                    let stored = reader.stored(&block)?;
+                    let stored_len = without_padding(stored).len() as u32;
+                    let (form, second) = (ClusterForm::Compressed, is_second(recipe, &block));
+                    let row = Cluster { offset: 0, len: block.decoded_len, stored_len, form, second };
+                    (row, self.packed_stored.append(stored)?)
+                }
+                None => {
+                    let plain = reader.plain(cluster.offset, cluster.len)?;
+                    let padding = vec![0; (cluster.space - cluster.len) as usize];
+                    let len = plain.len() as u32;
+                    let form = ClusterForm::Plain;
+                    let offset = self.packed_stored.append(plain)?;
+                    self.packed_stored.append(&padding)?;
+                    (Cluster { offset: 0, len, stored_len: len, form, second: false }, offset)
+                }
+            };
+            reuse.copied.add(cluster.space);
+            self.packed_rows.push(Cluster { offset, ..row }, self.cut.block_len);
+        }
+        for tail in &reuse.stream.tails {
+            self.seen.add_known(tail.node, tail.from + u64::from(tail.len), tail.len, tail.hash);
+            self.tail_offsets.push(tail.at);
+        }
+        Ok(())
     }
 
     /// Hands out work and takes it back until all files and the packed stream are cut.
@@ -304,6 +343,7 @@ impl<'a> Placer<'a> {
         }
         let tail = match cut.tail {
             None => None,
+            Some(CutTail::Kept(offset)) => Some(TailPlace::Packed { offset }),
             Some(CutTail::Inline { bytes, compressed }) => Some(self.keep_inline(&bytes, compressed)?),
             Some(CutTail::Stream(bytes)) => Some(TailPlace::Packed { offset: self.append_packed(&bytes) }),
             Some(CutTail::Plain(bytes)) if self.is_flat_so_far() => Some(self.keep_inline(&bytes, false)?),

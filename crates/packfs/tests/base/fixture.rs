@@ -23,6 +23,10 @@ pub const WAYS: &[Way] = &[
     Way { format: "squashfs", codec: "gzip:6", block_len: 4096, options: &[("fragments", "always")] },
     Way { format: "squashfs", codec: "xz:0", block_len: 128 << 10, options: &[("fragments", "off")] },
     Way { format: "squashfs", codec: "lz4", block_len: 8192, options: &[("holes", "off")] },
+    Way { format: "erofs", codec: "zstd:3", block_len: 16 << 10, options: &[] },
+    Way { format: "erofs", codec: "deflate:1", block_len: 64 << 10, options: &[("fragments", "all")] },
+    Way { format: "erofs", codec: "lz4", block_len: 4096, options: &[("kernel", "5.4")] },
+    Way { format: "erofs", codec: "zstd:3+lz4", block_len: 64 << 10, options: &[] },
 ];
 
 pub struct Fixture {

@@ -22,7 +22,7 @@ fn all_blocks_are_copied_where_only_metadata_changes() {
         let report = again(&fixture, way, "new").shape(shape.clone()).run();
         let report = report.unwrap();
         assert_eq!(report.format, way.format);
-        assert!(report.base_bytes >= old.data_len / 10 * 9, "{way:?}: {report:?} {old:?}");
+        assert!(report.base_bytes >= old.data_len / 4 * 3, "{way:?}: {report:?} {old:?}");
         fixture.packing(way, "full").shape(shape).run().unwrap();
         fixture.assert_same("new", "full", way);
         let trusted = again(&fixture, way, "trusted");
@@ -46,7 +46,9 @@ fn what_is_dropped_takes_its_blocks_along() {
         fixture.packing(way, "full").shape(shape).run().unwrap();
         fixture.assert_same("new", "full", way);
         assert!(report.image_len < old.image_len / 3 * 2, "{way:?}: {report:?}");
-        assert!(report.base_blocks > 0, "{way:?}: {report:?}");
+        // A packed stream of which half is gone is packed anew.
+        let has_own = !way.options.contains(&("fragments", "all"));
+        assert!(report.base_blocks > 0 || !has_own, "{way:?}: {report:?}");
     }
 }
 
