@@ -55,7 +55,8 @@ pub fn run(mut args: args::Args) -> Result<()> {
         let old = scratch.path("old");
         measured(&packfs, &Corpus::Debian.path(), &old, words, 1)?;
         let full = measured(&packfs, &tree, &scratch.path("full"), words, runs)?;
-        let base = [words, &["--base", &old.display().to_string()]].concat();
+        let old_name = old.display().to_string();
+        let base = [words, &["--base", &old_name]].concat();
         let based = measured(&packfs, &tree, &scratch.path("based"), &base, runs)?;
         let times = [&base[..], &["--base-check", "times"]].concat();
         let times = measured(&packfs, &tree, &scratch.path("times"), &times, runs)?;
