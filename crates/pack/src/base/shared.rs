@@ -56,6 +56,7 @@ impl Judged {
 }
 
 /// What decides whether something of the base stays, lengths in bytes.
+#[derive(Clone, Copy)]
 pub(super) struct Measures {
     /// How much of it nobody wants.
     pub dead: u64,

@@ -2,7 +2,8 @@
 //!
 //! The stream is taken apart where a cluster starts at a multiple of the block, so that what follows a part that was dropped
 //! stands in its blocks as before, and indexes can tell it. Every part is decoded once and compared with the files whose tails
-//! lie in it; which of them stay is decided as for [`super::shared`].
+//! lie in it, wholly or in part; which of them stay is decided as for [`super::shared`]. A tail that reaches from one part into
+//! the next stays only if both do.
 
 use super::matches::{Match, Trust};
 use super::shared::{Measures, covered_len, stays};
@@ -22,6 +23,10 @@ use std::sync::atomic::Ordering;
 const PART_LEN_MAX: u64 = 64 << 20;
 /// Most clusters of a stream.
 const CLUSTERS_MAX: usize = 1 << 24;
+/// Most slices of tails in parts; tails beyond that are not looked for.
+const SLICES_MAX: usize = 1 << 22;
+/// How often it is decided again what stays, after tails went with a part that does not.
+const ROUNDS_MAX: usize = 16;
 
 /// A cluster of the stream, or a run of plain blocks.
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +41,6 @@ pub(crate) struct StreamCluster {
     pub block: Option<BlockRef>,
 }
 
-/// A run of clusters that stays or goes as a whole, and where it goes.
-pub(crate) struct KeptPart {
-    pub clusters: Vec<StreamCluster>,
-    tails: Vec<StreamTail>,
-    start: u64,
-    len: u64,
-}
-
 /// The end of a file, or all of it, in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamTail {
@@ -53,8 +50,8 @@ pub(crate) struct StreamTail {
     pub len: u32,
     /// Where it starts in the stream: the base's, and once parts are chosen the new one.
     pub at: u64,
-    /// Hash of its bytes.
-    pub hash: u128,
+    /// Hash of its bytes, if they lie in one part.
+    pub hash: Option<u128>,
 }
 
 /// What of the stream stays.
@@ -65,12 +62,25 @@ pub(crate) struct KeptStream {
     pub len: u64,
 }
 
+#[derive(Clone, Copy)]
 struct Guess {
     node: NodeId,
     from: u64,
     at: u64,
     len: u32,
     trust: Trust,
+}
+
+impl Guess {
+    fn range(&self) -> Range<u64> {
+        self.at..self.at.saturating_add(self.len.into())
+    }
+}
+
+/// A tail that is in the stream indeed, and the parts that it lies in.
+struct Found {
+    tail: StreamTail,
+    parts: Range<usize>,
 }
 
 /// Finds out what stays.
@@ -86,20 +96,13 @@ pub(super) fn find(
     }
     // What cannot be read of the base is not used.
     let parts = parts(cut, reuse).unwrap_or_default();
-    let mut guesses = guesses(context, reuse, &parts);
-    let tasks: Vec<(Vec<StreamCluster>, Vec<Guess>)> = parts
-        .into_iter()
-        .map(|part| {
-            let range = part_range(&part);
-            let later = guesses.split_off(&(range.end, NodeId(0)));
-            let inside = std::mem::replace(&mut guesses, later);
-            let fits =
-                |guess: &Guess| guess.at >= range.start && guess.at + u64::from(guess.len) <= range.end;
-            (part, inside.into_values().filter(fits).collect())
-        })
-        .collect();
-    let count: usize = tasks.iter().map(|(_, guesses)| guesses.len()).sum();
-    progress.begin(Stage::Base, count as u64, 0);
+    let guesses = within(&parts, guesses(context, reuse, &parts));
+    let mut tasks: Vec<(&[StreamCluster], Vec<Guess>)> =
+        parts.iter().map(|part| (part.as_slice(), Vec::new())).collect();
+    for (guess, inside) in &guesses {
+        tasks[inside.clone()].iter_mut().for_each(|(_, guesses)| guesses.push(*guess));
+    }
+    progress.begin(Stage::Base, tasks.iter().map(|(_, guesses)| guesses.len() as u64).sum(), 0);
     let judged = in_parallel(options, progress, &tasks, |(part, guesses)| {
         let judged = judge(context, reuse, part, guesses);
         progress.advance(guesses.len() as u64, 0, 0);
@@ -107,7 +110,73 @@ pub(super) fn find(
     })?;
     let damaged = judged.iter().filter(|judged| judged.is_err()).count() as u64;
     reuse.damaged.fetch_add(damaged, Ordering::Relaxed);
-    Ok(joined(stays(judged.into_iter().flatten().collect(), measures, reuse.base.waste_max())))
+
+    // Each part's verdicts are in the order of its guesses.
+    let mut verdicts: Vec<Option<std::vec::IntoIter<Option<u128>>>> =
+        judged.into_iter().map(|judged| judged.ok().map(Vec::into_iter)).collect();
+    let mut tails = Vec::new();
+    for (guess, inside) in guesses {
+        let hashes: Vec<Option<u128>> = verdicts[inside.clone()]
+            .iter_mut()
+            .map(|verdicts| verdicts.as_mut().and_then(Iterator::next).flatten())
+            .collect();
+        if hashes.iter().all(Option::is_some) {
+            let hash = hashes.first().copied().flatten().filter(|_| hashes.len() == 1);
+            let Guess { node, from, at, len, .. } = guess;
+            tails.push(Found { tail: StreamTail { node, from, len, at, hash }, parts: inside });
+        }
+    }
+    let is_kept = choose(&parts, &mut tails, reuse.base.waste_max());
+    Ok(joined(&parts, &is_kept, tails))
+}
+
+/// The guesses that lie in parts without a gap, in the order of the stream, and in which.
+fn within(parts: &[Vec<StreamCluster>], mut guesses: Vec<Guess>) -> Vec<(Guess, Range<usize>)> {
+    guesses.sort_unstable_by_key(|guess| (guess.at, guess.node));
+    let ranges: Vec<Range<u64>> = parts.iter().map(|part| part_range(part)).collect();
+    let mut slices = 0;
+    let place = |guess: Guess| {
+        let range = guess.range();
+        let first = ranges.partition_point(|part| part.end <= range.start);
+        let end = ranges.partition_point(|part| part.start < range.end);
+        let inside = ranges.get(first..end)?;
+        let holds = inside.first()?.start <= range.start
+            && inside.last()?.end >= range.end
+            && inside.windows(2).all(|pair| pair[0].end == pair[1].start);
+        slices += if holds { inside.len() } else { 0 };
+        (holds && slices <= SLICES_MAX).then_some((guess, first..end))
+    };
+    guesses.into_iter().filter_map(place).collect()
+}
+
+/// Decides which parts stay, and drops the tails that go with one that does not.
+fn choose(parts: &[Vec<StreamCluster>], tails: &mut Vec<Found>, waste_max: u64) -> Vec<bool> {
+    let mut is_kept = vec![true; parts.len()];
+    for _ in 0..ROUNDS_MAX {
+        let mut wanted: Vec<Vec<(u64, u64)>> = vec![Vec::new(); parts.len()];
+        for Found { tail, parts: inside } in &*tails {
+            for index in inside.clone() {
+                let range = overlap(&part_range(&parts[index]), &(tail.at..tail.at + u64::from(tail.len)));
+                wanted[index].push((range.start, range.end));
+            }
+        }
+        let rows = parts.iter().zip(wanted).enumerate().filter(|(index, _)| is_kept[*index]);
+        let measured = rows.map(|(index, (part, wanted))| (index, measures(part, wanted))).collect();
+        let mut stay = vec![false; parts.len()];
+        for (index, _) in stays(measured, |(_, measures)| *measures, waste_max) {
+            stay[index] = true;
+        }
+        tails.retain(|found| found.parts.clone().all(|index| stay[index]));
+        if stay == is_kept {
+            break;
+        }
+        is_kept = stay;
+    }
+    is_kept
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    one.start.max(other.start)..one.end.min(other.end)
 }
 
 /// The stream, taken apart; parts that cannot be used left out.
@@ -195,16 +264,12 @@ pub(crate) fn is_second(recipe: Option<&Recipe>, block: &BlockRef) -> bool {
     }
 }
 
-/// Which ends of files may lie in the stream, by where.
-fn guesses(
-    context: &Context<'_>,
-    reuse: &Reuse<'_>,
-    parts: &[Vec<StreamCluster>],
-) -> BTreeMap<(u64, NodeId), Guess> {
+/// Which ends of files may lie in the stream, and where.
+fn guesses(context: &Context<'_>, reuse: &Reuse<'_>, parts: &[Vec<StreamCluster>]) -> Vec<Guess> {
     let stored: BTreeMap<u64, StreamCluster> =
         parts.iter().flatten().map(|cluster| (cluster.offset, *cluster)).collect();
     let reader = BaseReader::new(reuse.base);
-    let mut guesses = BTreeMap::new();
+    let mut guesses = Vec::new();
     for job in &context.plan.files {
         let len = context.len(job.node);
         let Some(found) = reuse.match_of(job.node).filter(|found| found.len == len) else { continue };
@@ -217,8 +282,7 @@ fn guesses(
             && let Ok(tail_len) = u32::try_from(len - from)
             && (from == 0 || !only_whole)
         {
-            let guess = Guess { node: job.node, from, at, len: tail_len, trust: found.trust };
-            guesses.insert((at, job.node), guess);
+            guesses.push(Guess { node: job.node, from, at, len: tail_len, trust: found.trust });
         }
     }
     guesses
@@ -254,63 +318,121 @@ fn stream_tail(
     tail
 }
 
-/// Decodes a part and finds out which tails are in it indeed.
+/// Decodes a part and finds out which slices of tails are in it indeed: those have a hash.
 fn judge(
     context: &Context<'_>,
     reuse: &Reuse<'_>,
     part: &[StreamCluster],
     guesses: &[Guess],
-) -> Result<KeptPart> {
+) -> Result<Vec<Option<u128>>> {
     let range = part_range(part);
-    let mut tails = Vec::new();
-    if !guesses.is_empty() {
-        let mut reader = BaseReader::new(reuse.base);
-        let mut decoded = Vec::new();
-        for cluster in part {
-            match cluster.block {
-                Some(block) => decoded.extend_from_slice(reader.decode(&block)?.1),
-                None => decoded.extend_from_slice(reader.plain(cluster.offset, cluster.len)?),
-            }
-        }
-        let mut bytes = Vec::new();
-        for guess in guesses {
-            let start = (guess.at - range.start) as usize;
-            let Some(old) = decoded.get(start..start + guess.len as usize) else {
-                return Err(Error::corrupt("base", "a tail lies beyond the packed stream"));
-            };
-            if guess.trust == Trust::Neither {
-                bytes.resize(old.len(), 0);
-                let read =
-                    context.open(guess.node).and_then(|mut file| file.read_exact_at(guess.from, &mut bytes));
-                // What cannot be read now fails when it is packed.
-                if read.is_err() || bytes != old {
-                    continue;
-                }
-            }
-            let hash = xxhash_rust::xxh3::xxh3_128(old);
-            let Guess { node, from, at, len, .. } = *guess;
-            tails.push(StreamTail { node, from, len, at, hash });
+    let mut verdicts = Vec::new();
+    if guesses.is_empty() {
+        return Ok(verdicts);
+    }
+    let mut reader = BaseReader::new(reuse.base);
+    let mut decoded = Vec::new();
+    for cluster in part {
+        match cluster.block {
+            Some(block) => decoded.extend_from_slice(reader.decode(&block)?.1),
+            None => decoded.extend_from_slice(reader.plain(cluster.offset, cluster.len)?),
         }
     }
-    Ok(KeptPart { clusters: part.to_vec(), tails, start: range.start, len: range.end - range.start })
+    let mut bytes = Vec::new();
+    for guess in guesses {
+        let slice = overlap(&range, &guess.range());
+        let Some(old) = decoded.get((slice.start - range.start) as usize..(slice.end - range.start) as usize)
+        else {
+            return Err(Error::corrupt("base", "a tail lies beyond the packed stream"));
+        };
+        if guess.trust == Trust::Neither {
+            bytes.resize(old.len(), 0);
+            let from = guess.from + (slice.start - guess.at);
+            let read = context.open(guess.node).and_then(|mut file| file.read_exact_at(from, &mut bytes));
+            // What cannot be read now fails when it is packed.
+            if read.is_err() || bytes != old {
+                verdicts.push(None);
+                continue;
+            }
+        }
+        verdicts.push(Some(xxhash_rust::xxh3::xxh3_128(old)));
+    }
+    Ok(verdicts)
 }
 
-fn measures(part: &KeptPart) -> Measures {
-    let covered = covered_len(part.tails.iter().map(|tail| (tail.at, tail.at + u64::from(tail.len))));
-    let stored_len = part.clusters.iter().map(|cluster| cluster.space).sum();
-    Measures { dead: part.len.saturating_sub(covered), len: part.len, stored_len, place: part.start }
+fn measures(part: &[StreamCluster], wanted: Vec<(u64, u64)>) -> Measures {
+    let range = part_range(part);
+    let len = range.end - range.start;
+    let stored_len = part.iter().map(|cluster| cluster.space).sum();
+    Measures {
+        dead: len.saturating_sub(covered_len(wanted.into_iter())),
+        len,
+        stored_len,
+        place: range.start,
+    }
 }
 
-/// Puts parts one behind the other.
-fn joined(parts: Vec<KeptPart>) -> KeptStream {
+/// Puts the parts that stay one behind the other.
+fn joined(parts: &[Vec<StreamCluster>], is_kept: &[bool], tails: Vec<Found>) -> KeptStream {
     let mut stream = KeptStream::default();
-    for part in parts {
-        let moved = |at: u64| at - part.start + stream.len;
-        let tails = part.tails.iter().map(|tail| StreamTail { at: moved(tail.at), ..*tail });
-        stream.tails.extend(tails);
-        let clusters = part.clusters.iter();
-        stream.clusters.extend(clusters.map(|row| StreamCluster { start: moved(row.start), ..*row }));
-        stream.len += part.len;
+    // Where parts start, there and here.
+    let mut starts = vec![(0, 0); parts.len()];
+    for (index, part) in parts.iter().enumerate().filter(|(index, _)| is_kept[*index]) {
+        let range = part_range(part);
+        let (there, here) = (range.start, stream.len);
+        starts[index] = (there, here);
+        let moved = part.iter().map(|row| StreamCluster { start: row.start - there + here, ..*row });
+        stream.clusters.extend(moved);
+        stream.len += range.end - range.start;
     }
+    let moved = |found: &Found| {
+        let (there, here) = starts[found.parts.start];
+        StreamTail { at: found.tail.at - there + here, ..found.tail }
+    };
+    stream.tails = tails.iter().map(moved).collect();
     stream
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(start: u64, len: u64) -> Vec<StreamCluster> {
+        vec![StreamCluster { start, len, offset: 0, space: 4096, block: None }]
+    }
+
+    fn guess(at: u64, len: u32) -> Guess {
+        Guess { node: NodeId(at as u32), from: 0, at, len, trust: Trust::Same }
+    }
+
+    fn found(at: u64, len: u32, parts: Range<usize>) -> Found {
+        Found { tail: StreamTail { node: NodeId(at as u32), from: 0, len, at, hash: None }, parts }
+    }
+
+    #[test]
+    fn tails_lie_in_parts_that_follow_each_other() {
+        let parts = [part(0, 100), part(100, 100), part(300, 100)];
+        let guesses = vec![guess(300, 100), guess(90, 20), guess(10, 10), guess(190, 20), guess(350, 60)];
+        let places: Vec<_> =
+            within(&parts, guesses).into_iter().map(|(guess, inside)| (guess.at, inside)).collect();
+        assert_eq!(places, [(10, 0..1), (90, 0..2), (300, 2..3)]);
+        assert!(within(&[], vec![guess(0, 1)]).is_empty());
+    }
+
+    #[test]
+    fn a_tail_goes_with_any_part_of_it_and_may_take_the_next_along() {
+        let parts = [part(0, 100), part(100, 100), part(200, 100)];
+        let tails =
+            || vec![found(0, 10, 0..1), found(90, 60, 0..2), found(150, 50, 1..2), found(200, 100, 2..3)];
+        // The first part is mostly dead, so the tail that starts in it is lost, and half of the second is dead.
+        let mut some = tails();
+        assert_eq!(choose(&parts, &mut some, 4096), [false, true, true]);
+        let stream = joined(&parts, &[false, true, true], some);
+        assert_eq!(stream.len, 200);
+        assert_eq!(stream.tails.iter().map(|tail| tail.at).collect::<Vec<_>>(), [50, 100]);
+        assert_eq!(stream.clusters.iter().map(|row| row.start).collect::<Vec<_>>(), [0, 100]);
+        let mut few = tails();
+        assert_eq!(choose(&parts, &mut few, 1000), [false, false, true]);
+        assert_eq!(few.len(), 1);
+    }
 }

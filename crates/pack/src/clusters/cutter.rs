@@ -156,6 +156,8 @@ impl<'a> Cutter<'a> {
         let job = &self.context.plan.files[piece.job as usize];
         let file_len = self.context.len(job.node);
         let shape = shape(self.cut, job, file_len);
+        // Of what is copied unseen only the name is known.
+        self.class = Class::of(self.context.tree.first_name(job.node), &[]);
         if let Some(kept) = self.context.reuse.and_then(|reuse| reuse.kept_tail(job.node))
             && matches!(shape, Shape::Stream | Shape::Whole)
         {
@@ -170,18 +172,16 @@ impl<'a> Cutter<'a> {
             Shape::Whole => {
                 self.read(reader.as_mut(), piece)?;
                 if self.is_better_flat(job.tail, file_len) {
-                    return self.cut_clusters(piece, &[], End::Packed, stored);
+                    return self.cut_clusters(piece, 0, &[], End::Packed, stored);
                 }
                 Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
             }
             Shape::Clusters { end } => {
-                if candidates.is_empty()
-                    && let Some(tail) = self.copy_old(reader.as_mut(), piece, end, stored)?
-                {
-                    return Ok((tail, None, None));
+                if candidates.is_empty() && self.may_be_old(piece) {
+                    return self.copy_and_cut(reader.as_mut(), piece, end, stored);
                 }
                 self.read(reader.as_mut(), piece)?;
-                self.cut_clusters(piece, candidates, end, stored)
+                self.cut_clusters(piece, 0, candidates, end, stored)
             }
             Shape::Chunks { chunk_len } => self.cut_chunks(reader.as_mut(), piece, chunk_len, stored),
             Shape::Flat { sparse_chunk_len, end } => {
@@ -197,47 +197,47 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Copies a piece from the base, if it is all there; its tail is what is left. `None`: it is not.
-    fn copy_old(
+    fn may_be_old(&self, piece: &Piece) -> bool {
+        let reuse = self.context.reuse.filter(|_| self.old.is_some());
+        reuse.is_some_and(|reuse| reuse.match_of(self.context.node(piece.job)).is_some())
+    }
+
+    /// Copies from the base what of a piece is still there from its start on, and cuts the rest.
+    fn copy_and_cut(
         &mut self,
         reader: &mut dyn ContentReader,
         piece: &Piece,
         end: End,
         stored: &mut Stored,
-    ) -> Result<Option<Option<CutTail>>> {
-        let Some(reuse) = self.context.reuse.filter(|_| self.old.is_some()) else { return Ok(None) };
-        let node = self.context.node(piece.job);
-        if reuse.match_of(node).is_none() {
-            return Ok(None);
-        }
-        let reads = !self.old.as_ref().is_some_and(|old| old.needs_no_source(piece));
-        if reads {
+    ) -> Result<CutRest> {
+        let is_read = !self.old.as_ref().is_some_and(|old| old.needs_no_source(piece));
+        if is_read {
             self.read(reader, piece)?;
         }
-        let input = reads.then_some(self.input.as_slice());
-        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
-        let rest_max = match self.cut.recipes.get(recipe) {
-            Some(Recipe::Clusters { cluster_len, .. }) if piece.last && end == End::Packed => {
-                REST_CLUSTERS * u64::from(*cluster_len)
-            }
-            _ => 0,
-        };
-        let Some(copied) = self.old.as_mut().and_then(|old| old.copy(piece, input, rest_max, stored)) else {
-            return Ok(None);
-        };
+        let input = is_read.then_some(self.input.as_slice());
+        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, input, stored));
         let at = piece.range.start + copied as u64;
         if at == piece.range.end {
-            return Ok(Some(None));
+            return Ok((None, None, None));
         }
-        if let Some(kept) = reuse.kept_tail(node).filter(|kept| kept.from == at) {
-            return Ok(Some(Some(CutTail::Kept(kept.at))));
+        let kept = self.context.reuse.and_then(|reuse| reuse.kept_tail(self.context.node(piece.job)));
+        if let Some(kept) = kept.filter(|kept| piece.last && kept.from == at) {
+            return Ok((Some(CutTail::Kept(kept.at)), None, None));
         }
-        let mut rest = vec![0; (piece.range.end - at) as usize].into_boxed_slice();
-        match input {
-            Some(input) => rest.copy_from_slice(&input[copied..]),
-            None => reader.read_exact_at(at, &mut rest)?,
+        if !is_read {
+            self.read(reader, piece)?;
         }
-        Ok(Some(Some(CutTail::Packed(TailBytes::new(rest)))))
+        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let rest_max = match self.cut.recipes.get(recipe) {
+            Some(Recipe::Clusters { cluster_len, .. }) => REST_CLUSTERS * u64::from(*cluster_len),
+            _ => 0,
+        };
+        // What was in the packed stream goes there again, as the cut before would be made at the same place.
+        if piece.last && end == End::Packed && copied > 0 && piece.range.end - at <= rest_max {
+            let rest = TailBytes::new(self.input[copied..].into());
+            return Ok((Some(CutTail::Packed(rest)), None, None));
+        }
+        self.cut_clusters(piece, copied, &[], end, stored)
     }
 
     /// Whether a file that may go to the packed stream as a whole gains nothing there.
@@ -302,10 +302,11 @@ impl<'a> Cutter<'a> {
         Ok((None, Some(chunk_len), None))
     }
 
-    /// Cuts what is in `input` into clusters: what may be shared, and the stretches between.
+    /// Cuts what is in `input` from there on into clusters: what may be shared, and the stretches between.
     fn cut_clusters(
         &mut self,
         piece: &Piece,
+        from: usize,
         candidates: &[Candidate],
         end: End,
         stored: &mut Stored,
@@ -324,7 +325,7 @@ impl<'a> Cutter<'a> {
         let input = &self.input;
         let mut stretches =
             Stretches { measures, coder, second, zeros_len, scratch: &mut self.scratch, stored, zeros: None };
-        let mut at = 0;
+        let mut at = from;
         for candidate in candidates {
             let found = self.matcher.find(candidate, piece.range.start, input, at, measures.block_len);
             if let Some((start, cluster)) = found

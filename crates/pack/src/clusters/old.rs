@@ -1,10 +1,10 @@
-//! Clusters that a file has to itself in the base, for [`packfs_core::Cut::FixedOutput`]: a piece of a file is copied if all of
-//! its clusters still hold what the source holds.
+//! Clusters that a file has to itself in the base, for [`packfs_core::Cut::FixedOutput`]: of a piece of a file those are copied
+//! that hold what the source holds, up to the first that does not.
 
 use super::stored::{CutCluster, CutForm, Stored};
 use crate::base::{BaseReader, Reuse, Trust, is_second, is_whole_cluster};
 use crate::context::{Context, Piece, is_zero};
-use packfs_core::{BlockRef, ClusterCut, ClusterForm, ExtentFrom};
+use packfs_core::{BlockRef, ClusterCut, ClusterForm, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
 /// One worker's view of the base.
@@ -28,94 +28,80 @@ impl<'a> OldClusters<'a> {
         found.is_some_and(|found| found.trust != Trust::Neither)
     }
 
-    /// Copies the clusters of a piece up to where its tail starts, and says where that is, from the start of the piece; `None`,
-    /// and nothing is copied, if it is not all there. `input`: the piece, unless it need not be looked at. `rest_max`: how much
-    /// may be left over for the packed stream, besides what stays there.
-    pub(super) fn copy(
-        &mut self,
-        piece: &Piece,
-        input: Option<&[u8]>,
-        rest_max: u64,
-        out: &mut Stored,
-    ) -> Option<usize> {
-        let before = (out.bytes.len(), out.clusters.len());
-        let copied = self.copy_all(piece, input, out).filter(|&copied| {
+    /// Copies clusters of a piece from its start on, up to where its tail starts or something is not as it was, and returns how
+    /// many bytes of the piece they hold. `input`: the piece, unless it need not be looked at.
+    pub(super) fn copy(&mut self, piece: &Piece, input: Option<&[u8]>, out: &mut Stored) -> usize {
+        let Some(found) = self.reuse.match_of(self.context.node(piece.job)) else { return 0 };
+        // A file that is not looked at has the same length.
+        let is_there = match input {
+            Some(_) => found.len > piece.range.start,
+            None => found.len == self.context.len(self.context.node(piece.job)),
+        };
+        // What cannot be read of the base is not used.
+        let Some(extents) = is_there.then(|| self.reader.extents(found, piece.range.clone()).ok()).flatten()
+        else {
+            return 0;
+        };
+        let kept_from = self.reuse.kept_tail(self.context.node(piece.job)).map_or(u64::MAX, |tail| tail.from);
+        let mut copied = 0;
+        for extent in extents {
             let at = piece.range.start + copied as u64;
-            let stays = piece.last
-                && self.reuse.kept_tail(self.context.node(piece.job)).is_some_and(|tail| tail.from == at);
-            let rest_len = piece.range.end - at;
-            stays || rest_len == 0 || copied > 0 && rest_len <= rest_max
-        });
-        if copied.is_none() {
-            out.bytes.truncate(before.0);
-            out.clusters.truncate(before.1);
-            return None;
+            if extent.offset != at || at == kept_from {
+                break;
+            }
+            match self.copy_extent(piece, found.trust, &extent, input.map(|input| &input[copied..]), out) {
+                Some(len) => copied += len,
+                None => break,
+            }
         }
-        let stored = &out.clusters[before.1..];
-        stored.iter().for_each(|row| self.reuse.copied.add(u64::from(row.space)));
         copied
     }
 
-    fn copy_all(&mut self, piece: &Piece, input: Option<&[u8]>, out: &mut Stored) -> Option<usize> {
-        let node = self.context.node(piece.job);
+    /// Copies a cluster, or a run of plain blocks, if it can be; returns how many bytes it holds.
+    fn copy_extent(
+        &mut self,
+        piece: &Piece,
+        trust: Trust,
+        extent: &Extent,
+        input: Option<&[u8]>,
+        out: &mut Stored,
+    ) -> Option<usize> {
         let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
         let recipe = self.cut.recipes.get(recipe)?;
-        let file_len = self.context.len(node);
-        let found = self.reuse.match_of(node)?;
-        if found.len < piece.range.end || piece.last && found.len != file_len {
-            return None;
-        }
         let unit = u64::from(self.cut.block_len);
-        let kept_from = self.reuse.kept_tail(node).map_or(u64::MAX, |tail| tail.from);
-        let extents = self.reader.extents(found, piece.range.clone()).ok()?;
-        let mut at = piece.range.start;
-        for extent in extents {
-            if extent.offset != at {
-                return None;
-            }
-            if at == kept_from {
-                break;
-            }
-            let len = usize::try_from(extent.len).ok()?;
-            let end = at + extent.len;
-            let start = (at - piece.range.start) as usize;
-            let raw = match input {
-                Some(input) => Some(input.get(start..start.checked_add(len)?)?),
-                None => None,
-            };
-            match extent.from {
-                ExtentFrom::Hole => return None,
-                ExtentFrom::Stored(from) => {
-                    // A short block only ends a piece, and what lies beside an inode is not a block.
-                    if !from.is_multiple_of(unit) || !extent.len.is_multiple_of(unit) {
-                        break;
-                    }
-                    let plain = self.reader.plain(from, extent.len).ok()?;
-                    if raw.is_some_and(|raw| raw != plain) {
-                        return None;
-                    }
-                    out.push_plain(plain, unit as usize, 0);
+        let len = usize::try_from(extent.len).ok()?;
+        let raw = match input {
+            Some(input) => Some(input.get(..len)?),
+            None => None,
+        };
+        match extent.from {
+            // A short block only ends a piece, and what lies beside an inode is not a block.
+            ExtentFrom::Stored(from) if from.is_multiple_of(unit) && extent.len.is_multiple_of(unit) => {
+                let plain = self.reader.plain(from, extent.len).ok()?;
+                if raw.is_some_and(|raw| raw != plain) {
+                    return None;
                 }
-                ExtentFrom::Block { block, start: 0 }
-                    if is_whole_cluster(self.cut, recipe, &block, extent.len) =>
-                {
-                    let stored = self.checked(&block, raw, found.trust)?;
-                    let zeros = stored.iter().take_while(|&&byte| byte == 0).count();
-                    out.bytes.extend_from_slice(stored);
-                    out.clusters.push(CutCluster {
-                        len: block.decoded_len,
-                        stored_len: block.stored_len - zeros as u32,
-                        space: block.stored_len,
-                        form: CutForm::Is(ClusterForm::Compressed),
-                        second: is_second(Some(recipe), &block),
-                    });
-                }
-                ExtentFrom::Block { .. } => break,
+                out.push_plain(plain, unit as usize, 0);
+                self.reuse.copied.add(extent.len);
             }
-            at = end;
+            ExtentFrom::Block { block, start: 0 }
+                if is_whole_cluster(self.cut, recipe, &block, extent.len) =>
+            {
+                let stored = self.checked(&block, raw, trust)?;
+                let zeros = stored.iter().take_while(|&&byte| byte == 0).count();
+                out.bytes.extend_from_slice(stored);
+                out.clusters.push(CutCluster {
+                    len: block.decoded_len,
+                    stored_len: block.stored_len - zeros as u32,
+                    space: block.stored_len,
+                    form: CutForm::Is(ClusterForm::Compressed),
+                    second: is_second(Some(recipe), &block),
+                });
+                self.reuse.copied.add(u64::from(block.stored_len));
+            }
+            _ => return None,
         }
-        // What is left is for the packed stream, or nothing.
-        Some((at - piece.range.start) as usize)
+        Some(len)
     }
 
     /// The stored bytes of a block that holds these bytes.

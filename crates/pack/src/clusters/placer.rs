@@ -21,7 +21,7 @@ use crate::spool::Spool;
 use packfs_core::{
     Cluster, ClusterCut, ClusterForm, Error, FileForm, FilePlace, InlineTail, Placed, Result, TailPlace,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::mpsc::Receiver;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -66,6 +66,8 @@ pub(super) struct Placer<'a> {
     /// Its rows, as if it started at the image's start.
     packed_rows: Rows,
     by_class: ByClass,
+    /// Where tails lie in what stays of the base's stream, as far as they were counted.
+    kept_seen: HashSet<u64>,
 }
 
 impl<'a> Placer<'a> {
@@ -106,6 +108,7 @@ impl<'a> Placer<'a> {
             packed_stored: Spool::new(job.output, SPOOL_LEN),
             packed_rows: Rows::default(),
             by_class: ByClass::default(),
+            kept_seen: HashSet::new(),
         }
     }
 
@@ -140,8 +143,10 @@ impl<'a> Placer<'a> {
             self.packed_rows.push(Cluster { offset, ..row }, self.cut.block_len);
         }
         for tail in &reuse.stream.tails {
-            self.seen.add_known(tail.node, tail.from + u64::from(tail.len), tail.len, tail.hash);
-            self.tail_offsets.push(tail.at);
+            if let Some(hash) = tail.hash {
+                self.seen.add_known(tail.node, tail.from + u64::from(tail.len), tail.len, hash);
+                self.tail_offsets.push(tail.at);
+            }
         }
         Ok(())
     }
@@ -318,6 +323,13 @@ impl<'a> Placer<'a> {
 
     fn take_piece(&mut self, piece: &Piece, cut: CutPiece, stored: &[u8]) -> Result<()> {
         let (before, packed_before, class) = (self.out.position(), self.packed.len(), cut.class);
+        if let Some(CutTail::Kept(at)) = cut.tail
+            && let Some(kept) =
+                self.context.reuse.and_then(|reuse| reuse.kept_tail(self.context.node(piece.job)))
+            && self.kept_seen.insert(at)
+        {
+            self.by_class.add_shared(class, at, kept.len.into());
+        }
         self.take_cut(piece, cut, stored)?;
         let piece_len = piece.range.end - piece.range.start;
         let packed_len = self.packed.len() - packed_before;

@@ -13,7 +13,11 @@ fn what_did_not_change_is_copied_and_what_did_is_not() {
         let full = fixture.pack(way, "full");
         let based = fixture.packing(way, "based").base(fixture.path("old")).run().unwrap();
         fixture.assert_same("based", "full", way);
-        assert!(based.base_bytes > full.data_len / 2, "{way:?}: {based:?}");
+        // With long clusters the stream has few parts, and what changed is too much of each.
+        let wanted = if way.block_len > 16 << 10 && way.format == "erofs" { 0 } else { full.data_len / 2 };
+        assert!(based.base_bytes >= wanted, "{way:?}: {based:?}");
+        let has_own = !way.options.contains(&("fragments", "all"));
+        assert!(based.base_blocks > 0 || !has_own, "{way:?}: {based:?}");
         assert!(based.base_bytes < based.data_len, "{way:?}: {based:?}");
         // Dead parts of blocks that stayed, and what is new not beside what it is like.
         let len_max = full.image_len + full.image_len / 20;
@@ -30,7 +34,9 @@ fn nothing_is_compressed_again_where_nothing_changed() {
         fixture.pack(way, "full");
         fixture.assert_same("old", "full", way);
         assert!(based.image_len <= old.image_len + old.image_len / 100, "{way:?}");
-        assert!(based.base_bytes >= old.data_len / 4 * 3, "{way:?}: {based:?}");
+        // What is stored as it is may be written again as well as copied.
+        let compressed = old.data_len - old.plain_bytes;
+        assert!(based.base_bytes >= compressed / 4 * 3, "{way:?}: {based:?}");
     }
 }
 
@@ -71,9 +77,17 @@ fn images_on_images_on_images_do_not_grow() {
     }
 }
 
-/// A file whose contents changed while its length and time did not.
-fn change_unseen(fixture: &Fixture) {
-    for name in ["dir2/small9", "dir2/large"] {
+/// Files whose contents are changed. Of one that has no whole cluster and no place in a packed stream nothing can be copied.
+fn unseen(way: Way) -> &'static [&'static str] {
+    match way.options.contains(&("kernel", "5.4")) {
+        true => &["dir2/large"],
+        false => &["dir2/small9", "dir2/large"],
+    }
+}
+
+/// Changes files, but neither their lengths nor their times.
+fn change_unseen(fixture: &Fixture, way: Way) {
+    for name in unseen(way) {
         let path = fixture.source.join(name);
         let mut bytes = fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
@@ -87,14 +101,14 @@ fn times_are_believed_only_where_that_is_asked_for() {
     for &way in WAYS {
         let fixture = fixture();
         fixture.pack(way, "old");
-        change_unseen(&fixture);
+        change_unseen(&fixture, way);
         fixture.pack(way, "full");
         fixture.packing(way, "compared").base(fixture.path("old")).run().unwrap();
         fixture.assert_same("compared", "full", way);
         fixture.packing(way, "believed").base_by_times(fixture.path("old")).run().unwrap();
         fixture.assert_same("believed", "old", way);
         // Another time, and the file is read.
-        for name in ["dir2/small9", "dir2/large"] {
+        for name in unseen(way) {
             set_time(&fixture.source.join(name), 1_650_000_000);
         }
         fixture.pack(way, "full");
