@@ -2,7 +2,7 @@
 //!
 //! A block that is kept with tails that nobody wants any more costs space, and a block that is dropped costs the time to
 //! compress what is left of it. So blocks are kept from the one with the least dead part on, until the dead parts of all that
-//! are kept make [`DEAD_SHARE`] of the base: an image that is made on the one before it, again and again, does not grow
+//! are kept make [`super::DEAD_SHARE`] of the base: an image that is made on the one before it, again and again, does not grow
 //! beyond that.
 
 use super::matches::Trust;
