@@ -101,6 +101,11 @@ impl Reader {
             Some(bytes) => bytes,
             None => self.read_windows(start, 1)?,
         };
+        if bytes.len() <= WINDOW_LEN as usize {
+            let only = Arc::new(bytes);
+            self.windows.put(number, &only);
+            return Ok((start, only));
+        }
         let mut windows = bytes.chunks(WINDOW_LEN as usize);
         let first = Arc::new(windows.next().unwrap_or_default().to_vec());
         self.windows.put(number, &first);

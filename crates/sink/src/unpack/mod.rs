@@ -5,8 +5,8 @@
 //! one at a time and never through a link; files are new or they are not touched.
 //!
 //! Directories come first, usable by this process alone where the image lets others write; then everything without
-//! contents; then files, in the order in which their data lies in the image; then further names; and at last the
-//! directories' own metadata, from the bottom up.
+//! contents, and at the same time files, in the order in which their data lies in the image (where that is, is looked up
+//! while directories are made); then further names; and at last the directories' own metadata, from the bottom up.
 
 mod dirs;
 mod fill;
@@ -15,6 +15,7 @@ mod losses;
 mod make;
 mod options;
 mod parallel;
+mod ready;
 mod report;
 mod restore;
 mod target;
@@ -31,6 +32,7 @@ use losses::{Failures, Losses};
 use make::Maker;
 use packfs_core::{Error, NodeId, NodeKind, Progress, Result, Stage, Tree};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
+use ready::{Opener, Ready};
 use restore::{Made, Restore};
 use rustix::fd::AsFd;
 use std::collections::HashSet;
@@ -109,9 +111,7 @@ impl Unpacking<'_> {
         let layout = self.layout;
         self.progress.begin(Stage::Extract, (layout.files.len() + layout.bare.len()) as u64, layout.bytes);
         let mut report = UnpackReport::of(self.tree, layout);
-        self.make_directories()?;
-        report.not_made += self.make_bare()?;
-        report.failed = self.fill_files()?;
+        (report.not_made, report.failed) = self.make_and_fill()?;
         report.not_made += self.make_links()?;
         self.finish_directories()?;
         self.failures.into_result().map(|()| report)
@@ -138,9 +138,32 @@ impl Unpacking<'_> {
         Ok(())
     }
 
+    /// Makes directories and what is in them, but for further names. Returns how many nodes without contents could not be
+    /// made, and how many files could not be read.
+    fn make_and_fill(&self) -> Result<(u64, u64)> {
+        let (jobs, ready) = (self.engine.jobs(), Ready::default());
+        let make = |opener: Opener<'_>, jobs| {
+            self.make_directories()?;
+            opener.open();
+            self.make_bare(jobs)
+        };
+        if jobs <= 1 {
+            let not_made = make(ready.opener(), jobs)?;
+            return Ok((not_made, self.fill_files(&ready)?));
+        }
+        std::thread::scope(|scope| {
+            let opener = ready.opener();
+            let making = scope.spawn(move || make(opener, jobs - 1));
+            let filled = self.fill_files(&ready);
+            let made = making.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // Whatever is wrong with directories is why files could not be filled.
+            Ok((made?, filled?))
+        })
+    }
+
     /// Makes everything without contents; returns how many could not be made.
-    fn make_bare(&self) -> Result<u64> {
-        parallel::count(&self.layout.bare, self.engine.jobs(), |share| {
+    fn make_bare(&self, jobs: usize) -> Result<u64> {
+        parallel::count(&self.layout.bare, jobs, |share| {
             let mut dirs = self.dirs();
             let mut not_made = 0;
             while let Some(met) = share.next() {
@@ -155,15 +178,17 @@ impl Unpacking<'_> {
         })
     }
 
-    /// Fills all files with contents; returns how many could not be read. Nothing half-written stays, however it ends.
-    fn fill_files(&self) -> Result<u64> {
+    /// Fills all files with contents once directories are `ready`; returns how many could not be read. Nothing half-written
+    /// stays, however it ends.
+    fn fill_files(&self, ready: &Ready) -> Result<u64> {
         let files = &self.layout.files;
         let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
         let wanted: Vec<Wanted> = files.iter().map(|met| self.wanted(met)).collect();
         let filled = self.engine.in_disk_order(&wanted, self.progress, &|| {
-            Ok(Worker { filling: &filling, dirs: self.dirs(), fail_fast: self.options.fail_fast })
+            let (dirs, fail_fast) = (self.dirs(), self.options.fail_fast);
+            Ok(Worker { filling: &filling, dirs, ready: Some(ready), fail_fast })
         });
-        let outcome = filled.and_then(|()| self.make_holes(&filling));
+        let outcome = filled.and_then(|()| ready.wait()).and_then(|()| self.make_holes(&filling));
         filling.discard_partial(&mut self.dirs()).and(outcome)?;
         let failed = filling.failed();
         self.absent().extend(failed.iter().map(|&file| files[file].node));
@@ -251,6 +276,8 @@ impl Unpacking<'_> {
 struct Worker<'a> {
     filling: &'a Filling<'a>,
     dirs: Dirs<'a>,
+    /// `None`: directories are known to be there.
+    ready: Option<&'a Ready>,
     fail_fast: bool,
 }
 
@@ -260,6 +287,9 @@ impl PieceSink for Worker<'_> {
     }
 
     fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        if let Some(ready) = self.ready.take() {
+            ready.wait()?;
+        }
         self.filling.piece(&mut self.dirs, file_index, offset, bytes)
     }
 

@@ -1,0 +1,107 @@
+//! Tells those who wait for directories that all of them are there, or that they never will be.
+
+use packfs_core::{Error, Result};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Closed at first; opened or given up once.
+#[derive(Default)]
+pub(super) struct Ready {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Waiting,
+    Open,
+    GivenUp,
+}
+
+impl Ready {
+    /// For whoever does what the others wait for.
+    pub(super) fn opener(&self) -> Opener<'_> {
+        Opener(self)
+    }
+
+    /// Waits until it is open. Errors: `Cancelled` if it never will be; why is for who gave up to say.
+    pub(super) fn wait(&self) -> Result<()> {
+        let state = self.lock();
+        let state = self.changed.wait_while(state, |state| *state == State::Waiting);
+        match *state.unwrap_or_else(PoisonError::into_inner) {
+            State::Open => Ok(()),
+            _ => Err(Error::cancelled()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, to: State) {
+        let mut state = self.lock();
+        if *state == State::Waiting {
+            *state = to;
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Opens, or gives up when it is dropped, however that comes about: nobody waits for ever.
+pub(super) struct Opener<'a>(&'a Ready);
+
+impl Opener<'_> {
+    pub(super) fn open(self) {
+        self.0.set(State::Open);
+    }
+}
+
+impl Drop for Opener<'_> {
+    fn drop(&mut self) {
+        self.0.set(State::GivenUp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::ErrorKind;
+
+    #[test]
+    fn those_who_wait_go_on_when_it_opens_and_fail_when_it_is_given_up() {
+        for gives_up in [false, true] {
+            let ready = Ready::default();
+            std::thread::scope(|scope| {
+                let waits: Vec<_> = (0..3).map(|_| scope.spawn(|| ready.wait())).collect();
+                let opener = ready.opener();
+                if gives_up {
+                    drop(opener)
+                } else {
+                    opener.open()
+                }
+                for wait in waits {
+                    let outcome = wait.join().unwrap();
+                    assert_eq!(
+                        outcome.map_err(|error| error.kind()),
+                        if gives_up { Err(ErrorKind::Cancelled) } else { Ok(()) }
+                    );
+                }
+            });
+            assert_eq!(ready.wait().is_err(), gives_up);
+        }
+    }
+
+    #[test]
+    fn a_panic_gives_up() {
+        let ready = Ready::default();
+        let panicked = std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    let _opener = ready.opener();
+                    panic!("while making directories");
+                })
+                .join()
+        });
+        assert!(panicked.is_err() && ready.wait().is_err());
+    }
+}
