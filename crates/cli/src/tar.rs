@@ -52,7 +52,7 @@ impl Opts {
         let opened = self.input.open(self.work.jobs())?;
         let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
         let bars = self.work.bars(false);
-        let write = |out: &mut File| opened.write_tar_with(out, &options, &bars);
+        let write = |out: &mut File| opened.write_tar_file(out, &options, &bars);
         let outcome = match output {
             None => report::stdout_bytes().and_then(|mut out| write(&mut out)),
             Some(path) => write_file(path, write),

@@ -9,6 +9,7 @@ use packfs_core::{
 use packfs_image::{FileImage, SliceImage};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -344,5 +345,19 @@ impl Opened {
     ) -> Result<TarReport> {
         let loaded = self.load(progress)?;
         packfs_sink::write_tar(&self.engine, &loaded, out, options, progress)
+    }
+
+    /// As [`Opened::write_tar_with`], from where `out` stands. If it is a regular file that ends there, all threads write to
+    /// it at once, and nothing is left of an archive that could not be completed.
+    ///
+    /// Errors: as there.
+    pub fn write_tar_file(
+        &self,
+        out: &File,
+        options: &TarOptions,
+        progress: &dyn Progress,
+    ) -> Result<TarReport> {
+        let loaded = self.load(progress)?;
+        packfs_sink::write_tar_file(&self.engine, &loaded, out, options, progress)
     }
 }

@@ -3,6 +3,7 @@
 
 mod glob;
 mod list;
+mod ready;
 mod rows;
 mod select;
 mod tar;
@@ -11,5 +12,5 @@ mod unpack;
 pub use list::{ListOptions, list};
 pub use rows::{Row, RowFormat};
 pub use select::Pattern;
-pub use tar::{TarOptions, TarReport, write_tar};
+pub use tar::{TarOptions, TarReport, write_tar, write_tar_file};
 pub use unpack::{Existing, LossKind, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport, unpack};

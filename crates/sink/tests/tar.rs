@@ -5,6 +5,7 @@ mod support;
 use packfs_core::*;
 use packfs_sink::*;
 use std::collections::BTreeMap;
+use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use support::*;
 
@@ -309,4 +310,67 @@ fn gnu_tar_reads_it_back() {
     assert!(sparse.len() == (2 << 30) + 100_000 && sparse.blocks() < 1000);
     assert_eq!(std::fs::metadata(place.target().join("hole")).unwrap().len(), 1 << 30);
     assert_eq!(std::fs::metadata(place.target().join("null")).unwrap().rdev(), rustix::fs::makedev(1, 3));
+}
+
+/// A tree of more than a mebibyte, with holes, further names and what has no contents.
+fn large() -> Fake {
+    let mut fake = Fake::new();
+    let dir = fake.dir(ROOT, b"d");
+    fake.interleaved_files(dir, 40, 1 + (1 << 20) / 40 / EXTENT_LEN);
+    let data = noise(3 * EXTENT_LEN + 5);
+    let first = fake.file(ROOT, b"odd", &[Part::Data(&data)]);
+    fake.file(ROOT, b"sparse", &[Part::Data(&data), Part::Hole(1 << 20), Part::Data(&data), Part::Hole(7)]);
+    fake.file(ROOT, b"short", &[Part::Data(b"x"), Part::Hole(9), Part::Data(b"y")]);
+    fake.file(ROOT, b"hole", &[Part::Hole(1 << 20)]);
+    fake.file(ROOT, b"empty", &[]);
+    fake.symlink(ROOT, b"link", b"d");
+    fake.link(dir, b"again", first);
+    fake
+}
+
+#[test]
+fn a_file_that_is_written_by_all_threads_holds_the_same_bytes() {
+    let (expected, report) = archive_with(large(), &TarOptions::default());
+    let opened = large().open();
+    for (before, appends) in [(&b""[..], false), (b"something", false), (b"something", true)] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(before).unwrap();
+        let reopened = std::fs::File::options().append(true).open(file.path()).unwrap();
+        let mut out = if appends { &reopened } else { file.as_file() };
+        let written = write_tar_file(&opened.engine, &opened.loaded, out, &TarOptions::default(), &Silent);
+        assert_eq!(written.unwrap(), report);
+        // Whoever writes next goes on behind it.
+        out.write_all(b"behind").unwrap();
+        let found = std::fs::read(file.path()).unwrap();
+        assert!(found == [before, &expected, b"behind"].concat(), "{} and {appends}", before.len());
+    }
+}
+
+#[test]
+fn what_a_file_holds_already_is_written_over_in_order() {
+    let (expected, _) = archive_with(large(), &TarOptions::default());
+    let opened = large().open();
+    let mut file = tempfile::tempfile().unwrap();
+    let old = vec![0xff; expected.len() + 10];
+    file.write_all(&old).unwrap();
+    file.rewind().unwrap();
+    write_tar_file(&opened.engine, &opened.loaded, &file, &TarOptions::default(), &Silent).unwrap();
+    let mut found = Vec::new();
+    file.rewind().unwrap();
+    file.read_to_end(&mut found).unwrap();
+    assert!(found == [&expected[..], &[0xff; 10]].concat());
+}
+
+#[test]
+fn nothing_is_left_of_an_archive_in_a_file_that_fails() {
+    let mut fake = large();
+    fake.file(ROOT, b"z", &[Part::Data(b"sound"), Part::Unreadable(10)]);
+    let opened = fake.open();
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"before").unwrap();
+    let outcome = write_tar_file(&opened.engine, &opened.loaded, &file, &TarOptions::default(), &Silent);
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().starts_with("\"z\": "), "{error}");
+    assert_eq!(file.metadata().unwrap().len(), 6);
 }

@@ -5,6 +5,7 @@
 
 mod header;
 mod output;
+mod placed;
 
 use crate::select::{Chosen, Pattern};
 use header::Member;
@@ -16,6 +17,7 @@ use packfs_core::{
 use packfs_read::{LoadedVolume, Piece, ReadEngine, Wanted};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -61,46 +63,103 @@ pub fn write_tar(
     options: &TarOptions,
     progress: &dyn Progress,
 ) -> Result<TarReport> {
-    let chosen = Chosen::new(&loaded.tree, &options.paths)?;
-    let (nodes, wanted) = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
-    let bytes = wanted.iter().map(|file| file.len).sum();
-    progress.begin(Stage::Extract, wanted.len() as u64, bytes);
-    let compose = |output: Output<'_>| {
-        let mut archive = Archive {
-            tree: &loaded.tree,
-            inodes: &loaded.inodes,
-            volume: engine.volume(),
-            walk: loaded.tree.walk(),
-            chosen,
+    Writing::new(engine, loaded, options, progress)?.in_order(out)
+}
+
+/// As [`write_tar`], from where `out` stands, which then stands behind the archive. If `out` is a regular file and ends
+/// there, all threads write to their own places in it, and nothing is left of an archive that could not be completed.
+pub fn write_tar_file(
+    engine: &Arc<ReadEngine>,
+    loaded: &LoadedVolume,
+    mut out: &File,
+    options: &TarOptions,
+    progress: &dyn Progress,
+) -> Result<TarReport> {
+    let writing = Writing::new(engine, loaded, options, progress)?;
+    match placed::room_behind(out) {
+        Some(start) if writing.is_for_many_threads() => placed::write(&writing, out, start),
+        _ => writing.in_order(&mut out),
+    }
+}
+
+/// What is to be written.
+struct Writing<'a> {
+    engine: &'a Arc<ReadEngine>,
+    loaded: &'a LoadedVolume,
+    progress: &'a dyn Progress,
+    chosen: Chosen,
+    without_root: bool,
+    /// Files with contents, in the order of the archive.
+    nodes: Vec<NodeId>,
+    wanted: Vec<Wanted>,
+    /// Their length together.
+    bytes: u64,
+}
+
+impl<'a> Writing<'a> {
+    fn new(
+        engine: &'a Arc<ReadEngine>,
+        loaded: &'a LoadedVolume,
+        options: &TarOptions,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
+        let chosen = Chosen::new(&loaded.tree, &options.paths)?;
+        let (nodes, wanted) = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
+        let bytes = wanted.iter().map(|file| file.len).sum();
+        progress.begin(Stage::Extract, wanted.len() as u64, bytes);
+        let without_root = options.without_root;
+        Ok(Writing { engine, loaded, progress, chosen, without_root, nodes, wanted, bytes })
+    }
+
+    fn is_for_many_threads(&self) -> bool {
+        self.engine.jobs() > 1 && self.bytes >= ASIDE_LEN_MIN
+    }
+
+    fn archive<'s, 'o>(&'s self, output: Output<'o>) -> Archive<'s, 'o> {
+        Archive {
+            tree: &self.loaded.tree,
+            inodes: &self.loaded.inodes,
+            volume: self.engine.volume(),
+            walk: self.loaded.tree.walk(),
+            chosen: &self.chosen,
             position: 0,
             first_paths: HashMap::new(),
             output,
             current: None,
             complete: 0,
-            report: TarReport { bytes, ..TarReport::default() },
-            without_root: options.without_root,
-        };
-        let deliver = &mut |index, piece: Piece<'_>| archive.take(index, piece);
-        let delivered = engine.in_file_order(&wanted, progress, deliver);
-        delivered.map_err(|error| match nodes.get(archive.complete) {
-            // Files come one after the other: what is damaged is the first one that is not complete.
+            report: TarReport { bytes: self.bytes, ..TarReport::default() },
+            without_root: self.without_root,
+        }
+    }
+
+    /// Says which file is damaged.
+    fn name(&self, index: usize, error: Error) -> Error {
+        match self.nodes.get(index) {
             Some(&node) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
-                error.at(format!("{:?}", loaded.tree.path(node)))
+                error.at(format!("{:?}", self.loaded.tree.path(node)))
             }
             _ => error,
-        })?;
-        archive.write_headers()?;
-        let mut report = archive.report;
-        report.archive_len = archive.output.finish()?;
+        }
+    }
+
+    fn in_order(&self, out: &mut dyn Write) -> Result<TarReport> {
+        let compose = |output: Output<'_>| {
+            let mut archive = self.archive(output);
+            let deliver = &mut |index, piece: Piece<'_>| archive.take(index, piece);
+            let delivered = self.engine.in_file_order(&self.wanted, self.progress, deliver);
+            // Files come one after the other: what is damaged is the first one that is not complete.
+            delivered.map_err(|error| self.name(archive.complete, error))?;
+            archive.write_headers()?;
+            archive.finish()
+        };
+        let report = if self.is_for_many_threads() {
+            output::compose_aside(out, compose)?
+        } else {
+            compose(Output::new(out))?
+        };
+        output::flush(out)?;
         Ok(report)
-    };
-    let report = if engine.jobs() > 1 && bytes >= ASIDE_LEN_MIN {
-        output::compose_aside(out, compose)?
-    } else {
-        compose(Output::new(out))?
-    };
-    output::flush(out)?;
-    Ok(report)
+    }
 }
 
 /// Files with contents, each node once, in the order in which the archive first names them.
@@ -125,7 +184,7 @@ struct Archive<'a, 'o> {
     inodes: &'a [InodeId],
     volume: &'a dyn Volume,
     walk: Walk<'a>,
-    chosen: Chosen,
+    chosen: &'a Chosen,
     position: usize,
     /// Paths of nodes with several names that were written already.
     first_paths: HashMap<NodeId, ImagePath>,
@@ -140,7 +199,8 @@ struct Archive<'a, 'o> {
 /// A file whose header is written.
 struct Current {
     index: usize,
-    sparse: bool,
+    /// Which parts of it the archive holds, if not all.
+    runs: Option<Vec<Range<u64>>>,
     /// Bytes of data written so far.
     stored_len: u64,
 }
@@ -160,7 +220,7 @@ impl Archive<'_, '_> {
                 current.stored_len += bytes.len() as u64;
                 self.output.write(bytes)
             }
-            Piece::Hole { .. } if current.sparse => Ok(()),
+            Piece::Hole { .. } if current.runs.is_some() => Ok(()),
             Piece::Hole { len, .. } => {
                 current.stored_len += len;
                 self.output.zeros(len)
@@ -194,10 +254,16 @@ impl Archive<'_, '_> {
         Ok(())
     }
 
+    fn finish(self) -> Result<TarReport> {
+        let mut report = self.report;
+        report.archive_len = self.output.finish()?;
+        Ok(report)
+    }
+
     /// Writes the header of one entry, which becomes the current one if contents follow.
     fn write_entry(&mut self, path: &ImagePath, id: NodeId) -> Result<()> {
         let node = self.tree.node(id);
-        let data;
+        let (mut data, mut has_contents) = (None, false);
         let member = match &node.kind {
             _ if let Some(first) = self.first_paths.get(&id) => Member::HardLink(first.as_bytes()),
             NodeKind::Directory => Member::Directory,
@@ -207,10 +273,7 @@ impl Archive<'_, '_> {
             NodeKind::Fifo | NodeKind::Socket => Member::Fifo,
             NodeKind::File { len, .. } => {
                 data = data_runs(self.volume, self.inodes[id.index()], *len)?;
-                if *len > 0 {
-                    let sparse = data.is_some();
-                    self.current = Some(Current { index: usize::MAX, sparse, stored_len: 0 });
-                }
+                has_contents = *len > 0;
                 data.as_ref().map_or(Member::File { len: *len }, |data| Member::Sparse { len: *len, data })
             }
         };
@@ -218,6 +281,7 @@ impl Archive<'_, '_> {
         let xattrs = self.tree.xattrs(node.xattrs);
         let name = member_name(path, node.is_dir());
         self.output.gather(|out| header::append(out, &name, member, &node.meta, xattrs))?;
+        self.current = has_contents.then_some(Current { index: usize::MAX, runs: data, stored_len: 0 });
         if node.links > 1 && !node.is_dir() {
             self.first_paths.entry(id).or_insert_with(|| path.clone());
         }

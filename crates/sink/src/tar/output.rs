@@ -5,8 +5,10 @@
 
 use packfs_core::{Error, Result, ResultExt};
 use packfs_read::SharedBytes;
+use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Write};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// How long a chunk becomes before it is written.
@@ -34,12 +36,16 @@ enum Part {
 }
 
 impl Chunk {
-    fn write_to(&self, out: &mut dyn Write) -> Result<()> {
-        let slices = self.parts.iter().map(|part| match part {
+    fn bytes<'a>(&'a self, part: &'a Part) -> &'a [u8] {
+        match part {
             Part::Gathered(range) => self.gathered.get(range.clone()).unwrap_or_default(),
             Part::Shared(bytes) => bytes,
-        });
-        let mut slices: Vec<IoSlice<'_>> = slices.map(IoSlice::new).collect();
+        }
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<()> {
+        let slices = self.parts.iter().map(|part| IoSlice::new(self.bytes(part)));
+        let mut slices: Vec<IoSlice<'_>> = slices.collect();
         let mut slices = &mut slices[..];
         // Leaves out what is empty.
         IoSlice::advance_slices(&mut slices, 0);
@@ -67,6 +73,8 @@ enum Target<'a> {
     Out(&'a mut dyn Write),
     /// To the thread that writes, which sends them back to be filled again.
     Writer(SyncSender<Chunk>, Receiver<Chunk>),
+    /// To their place in a file behind whose end they begin: what is not written there is zeros.
+    Place(&'a File, u64),
 }
 
 /// The archive under way.
@@ -81,6 +89,27 @@ impl<'a> Output<'a> {
     /// Writes on the same thread.
     pub(super) fn new(out: &'a mut dyn Write) -> Self {
         Output { target: Target::Out(out), chunk: Chunk::default(), len: 0 }
+    }
+
+    /// Writes from byte `at` of a file on, which must not reach beyond that.
+    pub(super) fn at(out: &'a File, at: u64) -> Self {
+        Output { target: Target::Place(out, at), chunk: Chunk::default(), len: 0 }
+    }
+
+    /// Bytes so far.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Leaves out so many bytes for somebody else to write: only with [`Output::at`].
+    pub(super) fn skip(&mut self, len: u64) -> Result<()> {
+        self.flush()?;
+        let Target::Place(_, at) = &mut self.target else {
+            return Err(Error::failed("internal: a gap in an archive that is written in order"));
+        };
+        *at = at.saturating_add(len);
+        self.len = self.len.saturating_add(len);
+        Ok(())
     }
 
     /// Appends whatever `fill` appends.
@@ -114,6 +143,9 @@ impl<'a> Output<'a> {
 
     /// Appends so many zeros.
     pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
+        if matches!(self.target, Target::Place(..)) {
+            return self.skip(count);
+        }
         while count > 0 {
             let part = count.min(CHUNK_LEN_MAX as u64);
             self.gather(|gathered| gathered.resize(gathered.len() + part as usize, 0))?;
@@ -141,6 +173,14 @@ impl<'a> Output<'a> {
                 let chunk = std::mem::replace(&mut self.chunk, next);
                 // Who writes has stopped, and says why.
                 full.send(chunk).map_err(|_| Error::failed("the archive is written no further"))?;
+            }
+            Target::Place(out, at) => {
+                for part in &self.chunk.parts {
+                    let bytes = self.chunk.bytes(part);
+                    write_at(out, *at, bytes)?;
+                    *at = at.saturating_add(bytes.len() as u64);
+                }
+                self.chunk.clear();
             }
         }
         Ok(())
@@ -176,6 +216,11 @@ pub(super) fn compose_aside<R: Send>(
         let composed = composer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         outcome.and(composed)
     })
+}
+
+/// Writes all of `bytes` from byte `at` of a file on.
+pub(super) fn write_at(out: &File, at: u64, bytes: &[u8]) -> Result<()> {
+    out.write_all_at(bytes, at).or_io(|| "cannot write the archive")
 }
 
 /// Hands on what the system or `out` itself still holds.

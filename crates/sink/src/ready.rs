@@ -1,11 +1,11 @@
-//! Tells those who wait for directories that all of them are there, or that they never will be.
+//! Tells those who wait for what others do first that it is done, or that it never will be.
 
 use packfs_core::{Error, Result};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Closed at first; opened or given up once.
 #[derive(Default)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -20,12 +20,12 @@ enum State {
 
 impl Ready {
     /// For whoever does what the others wait for.
-    pub(super) fn opener(&self) -> Opener<'_> {
+    pub(crate) fn opener(&self) -> Opener<'_> {
         Opener(self)
     }
 
     /// Waits until it is open. Errors: `Cancelled` if it never will be; why is for who gave up to say.
-    pub(super) fn wait(&self) -> Result<()> {
+    pub(crate) fn wait(&self) -> Result<()> {
         let state = self.lock();
         let state = self.changed.wait_while(state, |state| *state == State::Waiting);
         match *state.unwrap_or_else(PoisonError::into_inner) {
@@ -48,10 +48,10 @@ impl Ready {
 }
 
 /// Opens, or gives up when it is dropped, however that comes about: nobody waits for ever.
-pub(super) struct Opener<'a>(&'a Ready);
+pub(crate) struct Opener<'a>(&'a Ready);
 
 impl Opener<'_> {
-    pub(super) fn open(self) {
+    pub(crate) fn open(self) {
         self.0.set(State::Open);
     }
 }

@@ -1,0 +1,129 @@
+//! An archive in a regular file, written by all threads at once: headers say where contents come to lie, so whoever has
+//! decoded a block writes its pieces there, in the order of the disk.
+//!
+//! Invariant: the bytes are those that are written in order. Padding and holes are left out: behind its end a file is zeros.
+
+use super::output::{Output, write_at};
+use super::{Archive, TarReport, Writing, header};
+use crate::ready::{Opener, Ready};
+use packfs_core::{Error, Result, ResultExt};
+use packfs_read::PieceSink;
+use rustix::fs::{FileType, OFlags};
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Where a file stands, if it is one that can be written anywhere and ends there.
+pub(super) fn room_behind(mut out: &File) -> Option<u64> {
+    let stat = rustix::fs::fstat(out).ok()?;
+    let appends = rustix::fs::fcntl_getfl(out).ok()?.contains(OFlags::APPEND);
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || appends {
+        return None;
+    }
+    let start = out.stream_position().ok()?;
+    u64::try_from(stat.st_size).ok().filter(|&len| len <= start).map(|_| start)
+}
+
+/// Writes an archive from byte `start` of `out` on, behind which there is nothing.
+pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result<TarReport> {
+    let (places, ready) = (OnceLock::new(), Ready::default());
+    let lay_out = |opener: Opener<'_>| {
+        let mut archive = writing.archive(Output::at(out, start));
+        let laid_out = archive.lay_out(start, writing)?;
+        // Set once, here.
+        let _ = places.set(laid_out);
+        opener.open();
+        archive.finish()
+    };
+    let outcome = std::thread::scope(|scope| {
+        let opener = ready.opener();
+        let laying_out = scope.spawn(move || lay_out(opener));
+        let new_worker = || Ok(Worker { writing, out, places: &places, ready: Some(&ready) });
+        let written = writing.engine.in_disk_order(&writing.wanted, writing.progress, &new_worker);
+        let report = laying_out.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // Whatever is wrong with headers is why contents could not be written.
+        report.and_then(|report| written.map(|()| report))
+    });
+    let end = outcome.as_ref().map_or(start, |report| start + report.archive_len);
+    let ended = out.set_len(end).and_then(|()| out.seek(SeekFrom::Start(end)));
+    let report = outcome?;
+    ended.or_io(|| "cannot write the archive").map(|_| report)
+}
+
+/// Where the contents of a file come to lie.
+struct Place {
+    start: u64,
+    /// Which parts of the file those are, if not all, each with how many bytes of the others come before it.
+    runs: Option<Vec<(Range<u64>, u64)>>,
+}
+
+impl Place {
+    fn new(start: u64, runs: Option<Vec<Range<u64>>>) -> Self {
+        let with_sums = |runs: Vec<Range<u64>>| {
+            let mut sum = 0;
+            let rows = runs.into_iter().map(|run| {
+                let before = sum;
+                sum += run.end - run.start;
+                (run, before)
+            });
+            rows.collect()
+        };
+        Place { start, runs: runs.map(with_sums) }
+    }
+
+    /// Where the bytes from `offset` on belong, if the archive holds `len` of them.
+    fn of(&self, offset: u64, len: u64) -> Option<u64> {
+        let Some(runs) = &self.runs else { return self.start.checked_add(offset) };
+        let index = runs.partition_point(|(run, _)| run.end <= offset);
+        let (run, before) = runs.get(index).filter(|(run, _)| run.contains(&offset))?;
+        (len <= run.end - offset).then(|| self.start + before + (offset - run.start))
+    }
+}
+
+impl Archive<'_, '_> {
+    /// Writes all headers; returns where the contents of each file belong.
+    fn lay_out(&mut self, start: u64, writing: &Writing<'_>) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
+        loop {
+            self.write_headers()?;
+            let (Some(current), Some(wanted)) = (self.current.take(), writing.wanted.get(places.len()))
+            else {
+                return Ok(places);
+            };
+            if writing.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let of_runs = |runs: &Vec<Range<u64>>| runs.iter().map(|run| run.end - run.start).sum();
+            let len = current.runs.as_ref().map_or(wanted.len, of_runs);
+            places.push(Place::new(start + self.output.len(), current.runs));
+            self.output.skip(len + header::padding(len) as u64)?;
+        }
+    }
+}
+
+/// Writes what one thread decodes.
+struct Worker<'a> {
+    writing: &'a Writing<'a>,
+    out: &'a File,
+    places: &'a OnceLock<Vec<Place>>,
+    /// `None`: places are known to be there.
+    ready: Option<&'a Ready>,
+}
+
+impl PieceSink for Worker<'_> {
+    fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        if let Some(ready) = self.ready.take() {
+            ready.wait()?;
+        }
+        let place = self.places.get().and_then(|places| places.get(file_index));
+        let at = place
+            .and_then(|place| place.of(offset, bytes.len() as u64))
+            .ok_or_else(|| Error::failed("contents came for a file that the archive has no room for"))?;
+        write_at(self.out, at, bytes)
+    }
+
+    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
+        Err(self.writing.name(file_index, error))
+    }
+}
