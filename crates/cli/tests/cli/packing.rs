@@ -322,7 +322,8 @@ fn a_search_gives_the_same_bytes_with_any_number_of_threads() {
 fn short_memory_costs_threads_and_never_changes_the_image() {
     let fixture = Fixture::with_tree();
     for (image, codec) in [("root.sqfs", "xz"), ("root.erofs", "lzma")] {
-        let pack = |args: &[&str]| fixture.run(["pack", "rootfs", image, "-q", "-c", codec].iter().chain(args));
+        let pack =
+            |args: &[&str]| fixture.run(["pack", "rootfs", image, "-q", "-c", codec].iter().chain(args));
         pack(&["-j", "8"]).done();
         let free = fixture.bytes(image);
         pack(&["-j", "8", "--memory", "512M"]).done();
