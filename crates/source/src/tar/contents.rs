@@ -83,7 +83,9 @@ impl ContentReader for TarReader<'_> {
         let Some(map) = self.map() else { return self.read_stored(offset, buf) };
         buf.fill(0);
         let mut at = offset;
-        while let Some(run) = map.run_behind(at).filter(|run| run.file.start < end) {
+        while at < end
+            && let Some(run) = map.run_behind(at).filter(|run| run.file.start < end)
+        {
             let (from, to) = (run.file.start.max(at), run.file.end.min(end));
             let part = &mut buf[(from - offset) as usize..(to - offset) as usize];
             self.read_stored(run.stored + (from - run.file.start), part)?;
@@ -97,5 +99,34 @@ impl ContentReader for TarReader<'_> {
             None => Ok((offset < self.row.len).then_some(offset..self.row.len)),
             Some(map) => Ok(map.run_behind(offset).map(|run| run.file.start.max(offset)..run.file.end)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sparse::Run;
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn reads_any_part_of_a_sparse_file() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (1..=100).collect();
+        file.write_all(&bytes).unwrap();
+        let runs = vec![Run { file: 10..70, stored: 0 }, Run { file: 90..130, stored: 60 }];
+        let mut whole = vec![0; 150];
+        whole[10..70].copy_from_slice(&bytes[..60]);
+        whole[90..130].copy_from_slice(&bytes[60..]);
+        let mut stored = Stored::default();
+        let id = stored.add_sparse(0, SparseMap { len: 150, runs });
+        let contents = TarContents { file, name: "archive".into(), stored };
+        for start in 0..150 {
+            for end in start..=150 {
+                let mut part = vec![7; end - start];
+                contents.open(id).unwrap().read_exact_at(start as u64, &mut part).unwrap();
+                assert!(part == whole[start..end], "{start}..{end}");
+            }
+        }
+        assert!(contents.open(id).unwrap().read_exact_at(100, &mut [0; 51]).is_err());
     }
 }
