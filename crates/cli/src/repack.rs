@@ -6,7 +6,7 @@ use crate::pack::Making;
 /// Make another image of an image: other metadata, order, codec, level, block size or format
 ///
 /// What is not asked for stays as it is. Where format, codec, level and block size stay, compressed blocks are copied: each is
-/// decoded once, so that damage is found, and none is compressed again.
+/// decoded once, so that one that no longer decodes is found, and none is compressed again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
