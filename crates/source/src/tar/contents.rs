@@ -114,7 +114,7 @@ mod tests {
         let bytes: Vec<u8> = (1..=100).collect();
         file.write_all(&bytes).unwrap();
         let runs = vec![Run { file: 10..70, stored: 0 }, Run { file: 90..130, stored: 60 }];
-        let mut whole = vec![0; 150];
+        let mut whole = [0; 150];
         whole[10..70].copy_from_slice(&bytes[..60]);
         whole[90..130].copy_from_slice(&bytes[60..]);
         let mut stored = Stored::default();
