@@ -1,6 +1,7 @@
 //! The two traits, and how a thread gets its coders.
 
 use packfs_core::codec::{Algorithm, BranchSet, CodecSettings};
+use packfs_core::{BlockRef, DecodedLen};
 
 use crate::{DecodeError, EncodeError, SettingsError, deflate, lz4, lzma, lzo_glue, validate, xz, zstd};
 
@@ -124,7 +125,34 @@ impl Decoders {
         self.of(algorithm).decompress_prefix(src, dst)
     }
 
+    /// Decodes a block of `algorithm` as `block` describes it: without the zeros in front of it, if it is padded with them, and
+    /// no further than what is wanted of it, if that is a prefix. Returns how many bytes came out.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`] and [`Decoder::decompress_prefix`]; another length than is wanted is for the caller to tell
+    /// ([`BlockRef::allows_len`]).
+    pub fn decompress_block(
+        &mut self,
+        algorithm: Algorithm,
+        block: &BlockRef,
+        stored: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, DecodeError> {
+        let src = if block.zero_padded { without_padding(stored) } else { stored };
+        match block.decodes_to {
+            DecodedLen::Prefix => self.decompress_prefix(algorithm, src, dst),
+            DecodedLen::Exactly | DecodedLen::AtMost => self.decompress(algorithm, src, dst),
+        }
+    }
+
     fn of(&mut self, algorithm: Algorithm) -> &mut dyn Decoder {
         self.made[algorithm as usize].get_or_insert_with(|| decoder(algorithm)).as_mut()
     }
+}
+
+/// What is left of a block when the zeros in front of it are skipped; padding is shorter than a block of the disk, and
+/// mostly shorter than a word or two.
+pub fn without_padding(stored: &[u8]) -> &[u8] {
+    let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
+    &stored[padding_len..]
 }

@@ -26,7 +26,7 @@ mod words;
 mod xz;
 mod zstd;
 
-pub use coder::{Decoder, Decoders, Encoder, decoder, encoder};
+pub use coder::{Decoder, Decoders, Encoder, decoder, encoder, without_padding};
 pub use error::{DecodeError, EncodeError, SettingsError};
 pub use fit::{Fit, FitEncoder, fit_encoder};
 pub use goal::codec_for_goal;

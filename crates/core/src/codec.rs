@@ -228,14 +228,7 @@ impl BranchFilter {
     ];
 
     /// Those that every kernel with XZ decodes; the others came with Linux 6.12.
-    pub const OLD: [BranchFilter; 6] = [
-        BranchFilter::X86,
-        BranchFilter::PowerPc,
-        BranchFilter::Ia64,
-        BranchFilter::Arm,
-        BranchFilter::ArmThumb,
-        BranchFilter::Sparc,
-    ];
+    pub const OLD: &'static [BranchFilter] = BranchFilter::ALL.split_at(6).0;
 
     /// The name users type: `x86`, `powerpc`, `ia64`, `arm`, `armthumb`, `sparc`, `arm64`, `riscv`.
     pub fn name(self) -> &'static str {

@@ -127,6 +127,16 @@ pub(crate) mod block_ref {
             stored(self) == stored(other)
         }
 
+        /// Whether the block may decode to `len` bytes.
+        pub fn allows_len(&self, len: usize) -> bool {
+            let named = self.decoded_len as usize;
+            match self.decodes_to {
+                DecodedLen::Exactly => len == named,
+                DecodedLen::AtMost => len <= named,
+                DecodedLen::Prefix => len >= named,
+            }
+        }
+
         /// Whether who decodes this block has all that `other` wants.
         pub fn covers(&self, other: &BlockRef) -> bool {
             self == other

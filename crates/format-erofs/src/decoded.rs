@@ -5,7 +5,7 @@
 use crate::corruption::Corruption;
 use crate::reader::Reader;
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, DecodedLen, Error, Result};
+use packfs_core::{BlockRef, Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of decoded blocks that are kept; one block is kept however long it is.
@@ -66,16 +66,10 @@ impl Reader {
             return Err(Error::failed("internal: a block outside of the image"));
         }
         let Some(algorithm) = block.algorithm else { return Ok(stored) };
-        let padding_len =
-            stored.iter().position(|&byte| byte != 0).filter(|_| block.zero_padded).unwrap_or(0);
-        let stored = stored.get(padding_len..).unwrap_or_default();
         let mut decoded = vec![0; block.decoded_len as usize];
         let idle = self.decoded_blocks.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut decoders = idle.unwrap_or_default();
-        let outcome = match block.decodes_to {
-            DecodedLen::Prefix => decoders.decompress_prefix(algorithm, stored, &mut decoded),
-            DecodedLen::Exactly | DecodedLen::AtMost => decoders.decompress(algorithm, stored, &mut decoded),
-        };
+        let outcome = decoders.decompress_block(algorithm, block, &stored, &mut decoded);
         self.decoded_blocks.decoders.lock().unwrap_or_else(PoisonError::into_inner).push(decoders);
         let offset = block.offset;
         let len = outcome.map_err(|reason| Corruption::Decode { offset, algorithm, reason })?;

@@ -1,7 +1,7 @@
 //! Decodes one block, and says what is wrong with it if that fails.
 
 use crate::buffers::{Buffer, Buffers};
-use packfs_codec::Decoders;
+use packfs_codec::{Decoders, without_padding};
 use packfs_core::codec::Algorithm;
 use packfs_core::{BlockRef, DecodedLen, Error, Image, Result};
 use std::ops::{Deref, Range};
@@ -154,12 +154,7 @@ pub(crate) fn decode(
         (None, _) => stored.len(),
         (Some(_), None) => return Err(Error::failed("internal: no room for a block")),
         (Some(algorithm), Some(out)) => {
-            let stored = if block.zero_padded { without_padding(stored) } else { stored };
-            let decoded = match block.decodes_to {
-                DecodedLen::Prefix => decoders.decompress_prefix(algorithm, stored, out),
-                DecodedLen::Exactly | DecodedLen::AtMost => decoders.decompress(algorithm, stored, out),
-            };
-            decoded.map_err(|fault| {
+            decoders.decompress_block(algorithm, block, stored, out).map_err(|fault| {
                 corrupt(block, format!("{algorithm} data of {} bytes: {fault}", stored.len()))
             })?
         }
@@ -169,17 +164,16 @@ pub(crate) fn decode(
 
 /// Whether a block that decodes to `len` bytes is as long as is wanted.
 fn check_len(block: &BlockRef, len: usize) -> Result<()> {
-    let allowed = block.decoded_len as usize;
-    let (fits, expected) = match block.decodes_to {
-        DecodedLen::Exactly => (len == allowed, ""),
-        DecodedLen::AtMost => (len <= allowed, "at most "),
-        // Bytes that are not encoded are all there, and those behind the prefix are nobody's.
-        DecodedLen::Prefix => (len >= allowed, "at least "),
-    };
-    if fits {
+    if block.allows_len(len) {
         return Ok(());
     }
-    Err(corrupt(block, format!("decodes to {len} bytes, {expected}{allowed} expected")))
+    let expected = match block.decodes_to {
+        DecodedLen::Exactly => "",
+        DecodedLen::AtMost => "at most ",
+        // Bytes that are not encoded are all there, and those behind the prefix are nobody's.
+        DecodedLen::Prefix => "at least ",
+    };
+    Err(corrupt(block, format!("decodes to {len} bytes, {expected}{} expected", block.decoded_len)))
 }
 
 /// Decodes a block that has passed [`check`] into a buffer of its own.
@@ -261,13 +255,6 @@ fn decode_beyond_prefix(
     let whole = len < PREFIX_LEN_MIN;
     bytes.truncate(len);
     Some(Decoded { bytes: buffers.fitted(bytes), whole })
-}
-
-/// What is left of a block when the zeros in front of it are skipped; padding is shorter than a block of the disk, and
-/// mostly shorter than a word or two.
-fn without_padding(stored: &[u8]) -> &[u8] {
-    let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
-    &stored[padding_len..]
 }
 
 fn corrupt(block: &BlockRef, fault: String) -> Error {

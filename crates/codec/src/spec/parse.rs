@@ -202,7 +202,7 @@ fn branches(what: &str, text: &str) -> Result<Vec<BranchFilter>, SettingsError> 
             let more = more.strip_prefix('+').unwrap_or(more);
             let more = names(what, more, &branch_filters())?;
             let new = more.into_iter().filter(|filter| !BranchFilter::OLD.contains(filter));
-            Ok(BranchFilter::OLD.into_iter().chain(new).collect())
+            Ok(BranchFilter::OLD.iter().copied().chain(new).collect())
         }
     }
 }

@@ -20,7 +20,7 @@ impl fmt::Display for CodecSpec {
             Choice::Xz { preset, extreme, dict, ref filters } => {
                 head(f, "xz", preset, extreme)?;
                 dictionary(f, dict)?;
-                match filters.strip_prefix(&BranchFilter::OLD) {
+                match filters.strip_prefix(BranchFilter::OLD) {
                     None => list(f, ",bcj=", filters.iter().map(|filter| filter.name())),
                     Some(more) => {
                         let more = more.iter().map(|filter| filter.name());

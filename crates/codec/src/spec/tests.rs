@@ -72,7 +72,7 @@ fn options_reach_the_settings() {
     };
     assert_eq!(auto("xz:6,bcj=auto"), (BranchFilter::OLD.to_vec(), "xz:6,bcj=auto".into()));
     let (filters, spelt) = auto("xz:6,bcj=auto+arm64+x86");
-    assert_eq!(filters, [&BranchFilter::OLD[..], &[BranchFilter::Arm64]].concat());
+    assert_eq!(filters, [BranchFilter::OLD, &[BranchFilter::Arm64]].concat());
     assert_eq!(spelt, "xz:6,bcj=auto+arm64");
     assert_eq!(settings("lzo:3,variant=999"), CodecSettings::Lzo { variant: LzoVariant::X999, level: 3 });
     assert_eq!(settings("lzo,variant=1_15"), CodecSettings::Lzo { variant: LzoVariant::X1_15, level: 8 });

@@ -2,7 +2,7 @@
 
 use super::{Base, Match};
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, DecodedLen, Error, Extent, Result};
+use packfs_core::{BlockRef, Error, Extent, Result};
 use std::ops::{ControlFlow, Range};
 
 /// Longest block that is believed, stored or decoded.
@@ -64,28 +64,19 @@ impl<'a> BaseReader<'a> {
         let corrupt = |what: String| {
             Error::corrupt(self.base.image.name(), format!("block at {:#x}: {what}", block.offset))
         };
-        let stored = match block.zero_padded {
-            true => without_padding(&self.stored),
-            false => &self.stored,
-        };
         self.decoded.resize(block.decoded_len as usize, 0);
-        let len = match (block.algorithm, block.decodes_to) {
-            (None, _) => {
+        let len = match block.algorithm {
+            None => {
                 self.decoded.clone_from(&self.stored);
                 self.decoded.len()
             }
-            (Some(algorithm), DecodedLen::Prefix) => self
+            Some(algorithm) => self
                 .decoders
-                .decompress_prefix(algorithm, stored, &mut self.decoded)
-                .map_err(|fault| corrupt(fault.to_string()))?,
-            (Some(algorithm), _) => self
-                .decoders
-                .decompress(algorithm, stored, &mut self.decoded)
+                .decompress_block(algorithm, block, &self.stored, &mut self.decoded)
                 .map_err(|fault| corrupt(fault.to_string()))?,
         };
-        let wanted = block.decoded_len as usize;
-        if len > wanted || len < wanted && block.decodes_to != DecodedLen::AtMost {
-            return Err(corrupt(format!("decodes to {len} bytes, {wanted} expected")));
+        if !block.allows_len(len) {
+            return Err(corrupt(format!("decodes to {len} bytes, {} expected", block.decoded_len)));
         }
         self.decoded.truncate(len);
         Ok((&self.stored, &self.decoded))
@@ -98,10 +89,4 @@ impl<'a> BaseReader<'a> {
         // What is too long for a block is too long to be believed.
         self.stored(&BlockRef::stored(offset, u32::try_from(len).unwrap_or(u32::MAX)))
     }
-}
-
-/// What is left of stored bytes without the zeros in front of them.
-pub(crate) fn without_padding(stored: &[u8]) -> &[u8] {
-    let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
-    &stored[padding_len..]
 }

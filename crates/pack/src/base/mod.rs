@@ -11,7 +11,7 @@ mod old;
 mod shared;
 mod stream;
 
-pub(crate) use blocks::{BaseReader, without_padding};
+pub(crate) use blocks::BaseReader;
 pub(crate) use matches::Trust;
 pub(crate) use old::OldBlocks;
 pub(crate) use shared::KeptBlock;

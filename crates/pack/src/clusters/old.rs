@@ -4,6 +4,7 @@
 use super::stored::{CutCluster, CutForm, Stored};
 use crate::base::{BaseReader, Reuse, Trust, is_second, is_whole_cluster};
 use crate::context::{Context, Piece, is_zero};
+use packfs_codec::without_padding;
 use packfs_core::{BlockRef, ClusterCut, ClusterForm, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
@@ -88,11 +89,11 @@ impl<'a> OldClusters<'a> {
                 if is_whole_cluster(self.cut, recipe, &block, extent.len) =>
             {
                 let stored = self.checked(&block, raw, trust)?;
-                let zeros = stored.iter().take_while(|&&byte| byte == 0).count();
+                let stored_len = without_padding(stored).len() as u32;
                 out.bytes.extend_from_slice(stored);
                 out.clusters.push(CutCluster {
                     len: block.decoded_len,
-                    stored_len: block.stored_len - zeros as u32,
+                    stored_len,
                     space: block.stored_len,
                     form: CutForm::Is(ClusterForm::Compressed),
                     second: is_second(Some(recipe), &block),

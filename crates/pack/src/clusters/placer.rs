@@ -9,7 +9,7 @@ use super::shape::{Shape, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm, rotated};
 use super::{Answer, Job, Task};
-use crate::base::{BaseReader, is_second, without_padding};
+use crate::base::{BaseReader, is_second};
 use crate::by_class::{ByClass, Classes};
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
@@ -18,6 +18,7 @@ use crate::queue::{InOrder, TaskQueue};
 use crate::seen::{SeenTails, TailBytes};
 use crate::spans::{SPAN_LEN, Spans};
 use crate::spool::Spool;
+use packfs_codec::without_padding;
 use packfs_core::{
     Cluster, ClusterCut, ClusterForm, Error, FileForm, FilePlace, InlineTail, Placed, Result, TailPlace,
 };
