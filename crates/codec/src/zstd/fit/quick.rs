@@ -5,7 +5,7 @@
 //! input; these keep places of earlier inputs, which are told by being less than any of this one's.
 
 use super::ffi::Sequence;
-use crate::words::{load4, load8, zeroed};
+use crate::words::{common_back, common_len, load4, load8, zeroed};
 
 /// Both tables; no level has larger ones for this strategy.
 const TABLE_LEN: usize = 1 << 18;
@@ -233,59 +233,35 @@ impl Quick {
 /// How many bytes at `from` are those at `to`, up to the end.
 #[inline(always)]
 fn ahead(src: &[u8], from: usize, to: usize) -> usize {
-    let mut len = 0;
-    while to + len + WORD_LEN <= src.len() {
-        let differing = load8(src, from + len) ^ load8(src, to + len);
-        if differing != 0 {
-            return len + (differing.trailing_zeros() / 8) as usize;
-        }
-        len += WORD_LEN;
-    }
-    while to + len < src.len() && src[from + len] == src[to + len] {
-        len += 1;
-    }
-    len
+    common_len(src, from, to, 0, src.len() - to)
 }
 
 /// How many bytes before `from` are those before `to`, back to `anchor`.
 #[inline(always)]
 fn back(src: &[u8], from: usize, to: usize, anchor: usize) -> usize {
-    let most = from.min(to - anchor);
-    let mut len = 0;
-    while len < most && src[from - len - 1] == src[to - len - 1] {
-        len += 1;
-    }
-    len
+    common_back(src, from, to, from.min(to - anchor))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packfs_testkit::Random;
 
     const TABLES: Tables = Tables { long_log: 10, short_log: 9, short_len: 4 };
 
-    struct Noise(u64);
-
-    impl Noise {
-        fn below(&mut self, end: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % end
-        }
-
-        /// Strings from a small set, here and there with another byte.
-        fn text(&mut self, len: usize) -> Vec<u8> {
-            let words: Vec<Vec<u8>> =
-                (0..40).map(|i| (0..3 + i % 17).map(|_| self.below(8) as u8).collect()).collect();
-            let mut text = Vec::new();
-            while text.len() < len {
-                text.extend_from_slice(&words[self.below(words.len())]);
-                if self.below(9) == 0 {
-                    text.push(self.below(256) as u8);
-                }
+    /// Strings from a small set, here and there with another byte.
+    fn text(random: &mut Random, len: usize) -> Vec<u8> {
+        let words: Vec<Vec<u8>> =
+            (0..40).map(|i| (0..3 + i % 17).map(|_| random.below(8) as u8).collect()).collect();
+        let mut text = Vec::new();
+        while text.len() < len {
+            text.extend_from_slice(&words[random.below(40) as usize]);
+            if random.below(9) == 0 {
+                text.push(random.below(256) as u8);
             }
-            text.truncate(len);
-            text
         }
+        text.truncate(len);
+        text
     }
 
     /// What sequences with these literals say.
@@ -303,15 +279,15 @@ mod tests {
 
     #[test]
     fn sequences_say_their_input_wherever_the_parse_paused() {
-        let mut random = Noise(1);
+        let mut random = Random::new(1);
         let mut quick = Quick::new();
         for len in (0..40).chain([100, 1000, 5000, 60_000]) {
             for _ in 0..20 {
-                let src = random.text(len);
+                let src = text(&mut random, len);
                 quick.begin(src.len(), TABLES);
                 let mut sequences = Vec::new();
                 while quick.at() < src.len() {
-                    let until = quick.at() + 1 + random.below(700);
+                    let until = quick.at() + 1 + random.below(700) as usize;
                     quick.advance(&src, until, src.len(), &mut sequences);
                     assert!(quick.at() >= until.min(src.len()));
                     assert!(replayed(&src, &sequences) == src[..quick.anchor()]);
@@ -322,8 +298,8 @@ mod tests {
 
     #[test]
     fn what_earlier_inputs_left_does_not_show() {
-        let mut random = Noise(2);
-        let (src, other) = (random.text(20_000), random.text(20_000));
+        let mut random = Random::new(2);
+        let (src, other) = (text(&mut random, 20_000), text(&mut random, 20_000));
         let parse = |quick: &mut Quick, src: &[u8], tables| {
             let mut sequences = Vec::new();
             quick.begin(src.len(), tables);
