@@ -186,11 +186,14 @@ impl Served {
             // Asked for by those who export the mount over NFS.
             b"." => Some(dir),
             b".." => Some(self.parents.of(dir, self.volume()).map_err(errno)?.ok_or(Errno::STALE)?),
-            _ => self.volume().lookup(dir, name).map_err(errno)?,
+            _ => {
+                let found = self.volume().lookup(dir, name).map_err(errno)?;
+                if let (Some(trace), Some(id)) = (&self.trace, found) {
+                    trace.found(dir, name, id);
+                }
+                found
+            }
         };
-        if let (Some(trace), Some(id)) = (&self.trace, found) {
-            trace.found(dir, name, id);
-        }
         let entry = match found {
             Some(id) => self.entry(dir, id)?,
             // Node 0: there is nothing of this name, for good.
