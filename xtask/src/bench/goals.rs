@@ -131,14 +131,7 @@ const ROWS: [Row; 12] = {
 pub fn run(mut args: args::Args) -> Result<()> {
     let program = args.option("--packfs")?.map(PathBuf::from);
     let (scratch, markdown) = (args.option("--scratch")?, args.option("--markdown")?);
-    let runs = match args.option("--runs")? {
-        None => 1,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|runs| (1..=99).contains(runs))
-            .ok_or_else(|| Failure::usage(format!("--runs {text}: 1 to 99 is allowed")))?,
-    };
+    let runs = args.number("--runs", 1)?;
     let words = args.finish()?;
     let wanted: Vec<&Row> =
         ROWS.iter().filter(|row| words.iter().all(|word| label(row).contains(word))).collect();
