@@ -1,8 +1,8 @@
 //! What a file is, told from its first bytes and its name: which filters suit it, and what it counts as in reports.
 
-use crate::context::{Context, Piece};
+use crate::context::Context;
 use packfs_core::codec::{BranchFilter, BranchSet};
-use packfs_core::{ContentReader, Result};
+use packfs_core::{ContentReader, NodeId, Result};
 
 /// How much of a file's beginning is looked at.
 const HEAD_LEN: usize = 264;
@@ -115,17 +115,21 @@ impl Class {
         }
     }
 
-    /// The class of the file that a piece is of, whose beginning is read for it.
-    pub(crate) fn of_piece(
+    /// The class of a file of which `bytes` were read from `offset` on; its beginning is read if these are not that.
+    pub(crate) fn of_read(
         context: &Context<'_>,
-        piece: &Piece,
+        node: NodeId,
+        (offset, bytes): (u64, &[u8]),
         reader: &mut dyn ContentReader,
     ) -> Result<Class> {
-        let node = context.node(piece.job);
+        let name = context.tree.first_name(node);
+        if offset == 0 {
+            return Ok(Class::of(name, bytes));
+        }
         let mut head = [0; HEAD_LEN];
         let head = &mut head[..context.len(node).min(HEAD_LEN as u64) as usize];
         reader.read_exact_at(0, head)?;
-        Ok(Class::of(context.tree.first_name(node), head))
+        Ok(Class::of(name, head))
     }
 
     /// Which branch filters could make it shorter.

@@ -135,7 +135,7 @@ impl<'a> Cutter<'a> {
                 cut.push(HOLE, len);
             } else {
                 if class.is_none() {
-                    let seen = class.insert(Class::of_piece(context, piece, source.opened()?)?);
+                    let seen = class.insert(Class::of_read(context, node, (offset, raw), source.opened()?)?);
                     if let Some(block) = &mut self.block {
                         block.expect_code(seen.branches());
                     }

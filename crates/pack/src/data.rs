@@ -186,6 +186,9 @@ impl<'a> Placer<'a> {
                 let id = *ids.entry((tail.start, tail.len)).or_insert_with(|| {
                     let end = self.context.len(tail.node);
                     self.tail_places.push(TailPlace::Shared { index, offset: tail.start });
+                    // As of all that is copied, only the name is known.
+                    let class = Class::of(self.context.tree.first_name(tail.node), &[]);
+                    self.tail_classes.push((class, tail.len));
                     self.seen.add_known(tail.node, end, tail.len, tail.hash)
                 });
                 self.tail_of[tail.node.index()] = id;

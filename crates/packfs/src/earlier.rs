@@ -3,6 +3,7 @@
 use crate::{OpenOptions, Opened};
 use packfs_core::{Contents, Error, Format, PackFormat, PackSettings, Progress, Result};
 use packfs_pack::{Base, Proof};
+use packfs_read::LoadedVolume;
 use packfs_source::{Loaded, Shape};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ impl Earlier {
         refuse_overwriting(path, output)?;
         let opened = OpenOptions::new().jobs(jobs).open(path)?;
         let proof = if *times { Proof::Times } else { Proof::Contents };
-        let base = base(&opened, proof, progress)?;
+        let base = base(&opened, opened.load(progress)?, proof);
         base.check(packer)?;
         Ok(Some(Arc::new(base)))
     }
@@ -57,8 +58,7 @@ impl Earlier {
         let loaded = opened.load(progress)?;
         let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
         let shaped = packfs_source::shape_tree(&loaded.tree, contents, shape)?;
-        let (volume, image) = (Arc::clone(opened.volume()), Arc::clone(opened.image()));
-        let base = Base::new(volume, image, loaded.tree, loaded.inodes, proof);
+        let base = base(opened, loaded, proof);
         let base = base.check(packer).is_ok().then(|| Arc::new(base));
         Ok((shaped, base))
     }
@@ -80,10 +80,9 @@ impl Earlier {
     }
 }
 
-fn base(opened: &Opened, proof: Proof, progress: &dyn Progress) -> Result<Base> {
-    let loaded = opened.load(progress)?;
+fn base(opened: &Opened, loaded: LoadedVolume, proof: Proof) -> Base {
     let (volume, image) = (Arc::clone(opened.volume()), Arc::clone(opened.image()));
-    Ok(Base::new(volume, image, loaded.tree, loaded.inodes, proof))
+    Base::new(volume, image, loaded.tree, loaded.inodes, proof)
 }
 
 /// Errors: `Usage` for a block device that is both read and written; files are replaced only when the image is complete.

@@ -282,11 +282,9 @@ impl Pack {
             Given::Path(path) => Source::detect_at(path, self.source_offset)?,
             Given::Known(source) => source.clone(),
         };
-        let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
-        let opening = self.source_devices.iter().fold(opening, OpenOptions::device);
         let shape = self.whole_shape(packer.data_files());
         let (loaded, base) = match &again {
-            None => (source.load_with(&opening, &shape, progress)?, base),
+            None => (source.load_with(&self.opening(), &shape, progress)?, base),
             Some(opened) => self.earlier.load_source(opened, &*packer, &shape, progress)?,
         };
         let left_out: Vec<String> =
@@ -323,12 +321,16 @@ impl Pack {
         match (&self.earlier, &self.source) {
             (Earlier::Source { .. }, Given::Known(Source::Image(path))) => {
                 earlier::refuse_overwriting(path, &self.output)?;
-                let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
-                let opening = self.source_devices.iter().fold(opening, OpenOptions::device);
-                Ok(Some(opening.open(path)?))
+                Ok(Some(self.opening().open(path)?))
             }
             _ => Ok(None),
         }
+    }
+
+    /// How a source is opened that is an image.
+    fn opening(&self) -> OpenOptions {
+        let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
+        self.source_devices.iter().fold(opening, OpenOptions::device)
     }
 
     /// The format that was named, or that the output's extension means, or that of the image it is made of, or SquashFS.

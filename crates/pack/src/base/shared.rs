@@ -10,7 +10,7 @@ use super::{BaseReader, Reuse};
 use crate::PackOptions;
 use crate::context::Context;
 use crate::parallel::in_parallel;
-use packfs_core::{BlockRef, DecodedLen, Error, ExtentFrom, FileJob, NodeId, Progress, Result, Stage};
+use packfs_core::{BlockRef, DecodedLen, Error, ExtentFrom, NodeId, Progress, Result, Stage};
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Mutex;
@@ -36,7 +36,11 @@ pub(crate) struct KeptTail {
 
 /// A tail that may be in a block.
 struct Guess {
-    job: FileJob,
+    node: NodeId,
+    /// Where it starts in the file, and how long it is.
+    from: u64,
+    len: u32,
+    /// Where it starts in the decoded block.
     start: u32,
     trust: Trust,
 }
@@ -125,7 +129,9 @@ fn guess(context: &Context<'_>, reuse: &Reuse<'_>) -> BTreeMap<u64, (BlockRef, V
         }
         let (known, tails) = blocks.entry(block.offset).or_insert_with(|| (block, Vec::new()));
         if *known == block {
-            tails.push(Guess { job: *job, start, trust: found.trust });
+            let (node, from, trust) = (job.node, len - tail_len, found.trust);
+            // A tail is no longer than the block.
+            tails.push(Guess { node, from, len: tail_len as u32, start, trust });
         }
     }
     blocks
@@ -145,30 +151,24 @@ fn judge(
     // What several files have in common is hashed and read once.
     let mut hashes: HashMap<(u32, u32), u128> = HashMap::new();
     for guess in guesses {
-        let len = context.len(guess.job.node);
-        let tail_len = match guess.job.tail {
-            packfs_core::Tail::Shared => len % context.block_len(),
-            _ => len,
-        } as u32;
-        let range = guess.start as usize..(guess.start as usize).saturating_add(tail_len as usize);
+        let range = guess.start as usize..(guess.start as usize).saturating_add(guess.len as usize);
         let Some(old) = decoded.get(range) else {
             return Err(Error::corrupt("base", "a tail lies beyond its block"));
         };
         if guess.trust == Trust::Neither {
             bytes.resize(old.len(), 0);
-            let read = context
-                .open(guess.job.node)
-                .and_then(|mut file| file.read_exact_at(len - u64::from(tail_len), &mut bytes));
+            let read =
+                context.open(guess.node).and_then(|mut file| file.read_exact_at(guess.from, &mut bytes));
             // What cannot be read now fails when it is packed.
             if read.is_err() || bytes != old {
                 continue;
             }
         }
-        let hash = match hashes.entry((guess.start, tail_len)) {
+        let hash = match hashes.entry((guess.start, guess.len)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => *free.insert(xxhash_rust::xxh3::xxh3_128(old)),
         };
-        tails.push(KeptTail { node: guess.job.node, start: guess.start, len: tail_len, hash });
+        tails.push(KeptTail { node: guess.node, start: guess.start, len: guess.len, hash });
     }
     let decoded_len = decoded.len() as u64;
     let covered = covered_len(tails.iter().map(|tail| (tail.start.into(), (tail.start + tail.len).into())));

@@ -266,10 +266,8 @@ impl<'a> Cutter<'a> {
             }
             offset = end;
         }
-        self.class = match range.start {
-            0 => Class::of(self.context.tree.first_name(self.context.node(piece.job)), &self.input),
-            _ => Class::of_piece(self.context, piece, reader)?,
-        };
+        let node = self.context.node(piece.job);
+        self.class = Class::of_read(self.context, node, (range.start, &self.input), reader)?;
         Ok(())
     }
 
