@@ -1,8 +1,9 @@
 //! Records of what packfs mounted: one small file a mount, so that anybody can tell what is mounted, from what, by whom.
 //!
-//! They lie in `/run/packfs` for root and in `$XDG_RUNTIME_DIR/packfs` for others, and are gone after a restart. The table
-//! of mounts has the last word: a record without its mount is removed by whoever meets it, unless it was made in another
-//! mount namespace, whose table cannot be seen from here. A mount works without its record, too.
+//! They lie in `/run/packfs` for root and in `$XDG_RUNTIME_DIR/packfs` for others, root of a user namespace among them,
+//! and are gone after a restart. The table of mounts has the last word: a record without its mount is removed by whoever
+//! meets it, unless it was made in another mount namespace, whose table cannot be seen from here. A mount works without its
+//! record, too.
 
 use crate::table::{self, Mounted, escape, unescape};
 use packfs_core::{Error, Result, ResultExt};
@@ -187,44 +188,56 @@ fn namespace() -> u64 {
 
 /// Where records may lie that concern this process.
 fn folders() -> Vec<PathBuf> {
-    let own = own_path();
-    let all = [Some(PathBuf::from(ROOT)), own.filter(|own| own != Path::new(ROOT))];
-    all.into_iter().flatten().collect()
+    let mut all = own_paths();
+    if !all.iter().any(|path| path == Path::new(ROOT)) {
+        all.push(ROOT.into());
+    }
+    all
 }
 
 const ROOT: &str = "/run/packfs";
 
-fn own_path() -> Option<PathBuf> {
+/// Where this user's records may lie, the best place first. Root of a user namespace has no right to root's folder and
+/// takes what other users take.
+fn own_paths() -> Vec<PathBuf> {
     let uid = rustix::process::geteuid();
-    if uid.is_root() {
-        return Some(ROOT.into());
-    }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    Some(match runtime {
+    let users = match runtime {
         Some(runtime) => runtime.join("packfs"),
         None => std::env::temp_dir().join(format!("packfs-{}", uid.as_raw())),
-    })
+    };
+    if uid.is_root() { vec![ROOT.into(), users] } else { vec![users] }
 }
 
 /// The folder for what this user mounts; made if need be.
 ///
 /// Errors: `Io` if it cannot be made, `Failed` if it is somebody else's.
 pub(crate) fn own_folder() -> Result<PathBuf> {
+    let mut error = None;
+    for path in own_paths() {
+        match make_own(&path) {
+            Ok(()) => return Ok(path),
+            Err(this) => error = error.or(Some(this)),
+        }
+    }
+    Err(error.unwrap_or_else(|| Error::failed("there is no folder for records")))
+}
+
+fn make_own(path: &Path) -> Result<()> {
     let uid = rustix::process::geteuid();
-    let path = own_path().ok_or_else(|| Error::failed("there is no folder for records"))?;
-    let mode = if uid.is_root() { 0o755 } else { 0o700 };
-    match DirBuilder::new().mode(mode).create(&path) {
+    let mode = if path == Path::new(ROOT) { 0o755 } else { 0o700 };
+    match DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             return Err(Error::io(format!("cannot make {path:?}"), error));
         }
         _ => {}
     }
     // In a folder that all may write, somebody else may have been first.
-    let found = fs::symlink_metadata(&path).or_io(|| format!("cannot read {path:?}"))?;
+    let found = fs::symlink_metadata(path).or_io(|| format!("cannot read {path:?}"))?;
     if !found.is_dir() || found.uid() != uid.as_raw() {
         return Err(Error::failed(format!("{path:?} belongs to somebody else")));
     }
-    Ok(path)
+    Ok(())
 }
 
 #[cfg(test)]
