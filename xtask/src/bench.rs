@@ -12,6 +12,7 @@ mod machine;
 mod measure;
 pub mod read;
 mod report;
+pub mod scale;
 mod scratch;
 mod session;
 pub mod sizes;
@@ -30,6 +31,7 @@ Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
        cargo xtask bench base [OPTIONS]               an earlier image as the base: see `bench base --help`
        cargo xtask bench kernel [OPTIONS]             cold kernel mounts of EROFS: see `bench kernel --help`
        cargo xtask bench goals [OPTIONS]              what --optimize makes: see `bench goals --help`
+       cargo xtask bench scale [OPTIONS]              a million files: see `bench scale --help`
        cargo xtask bench sizes [OPTIONS]              the founding size tables: see `bench sizes --help`
 
   --runs N            measured runs of each, after one that warms up [5]
@@ -68,6 +70,9 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     if args.first_word("goals") {
         return goals::run(args);
+    }
+    if args.first_word("scale") {
+        return scale::run(args);
     }
     if args.first_word("sizes") {
         return sizes::run(args);
