@@ -5,6 +5,7 @@
 //! answers), [`Format`], [`Error`], [`Progress`]. No format, no codec, no thread, no operating-system call, no unsafe.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod codec;
 mod coding;
 mod content;

@@ -43,25 +43,7 @@ pub fn probe(image: &dyn Image) -> Result<Option<&'static dyn Format>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Bytes(&'static [u8]);
-
-    impl Image for Bytes {
-        fn len(&self) -> u64 {
-            self.0.len() as u64
-        }
-
-        fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-            let rest = self.0.get(offset as usize..).unwrap_or_default();
-            let len = rest.len().min(buf.len());
-            buf[..len].copy_from_slice(&rest[..len]);
-            Ok(len)
-        }
-
-        fn name(&self) -> String {
-            "bytes".into()
-        }
-    }
+    use packfs_testkit::BytesImage;
 
     #[test]
     fn names_and_extensions_lead_to_one_format_each() {
@@ -80,10 +62,10 @@ mod tests {
     #[test]
     fn images_are_known_by_their_first_bytes() {
         for magic in [b"hsqs", b"HSQS", b"sqsh"] {
-            assert_eq!(probe(&Bytes(magic)).unwrap().unwrap().name(), "squashfs");
+            assert_eq!(probe(&BytesImage(magic.to_vec())).unwrap().unwrap().name(), "squashfs");
         }
         for other in [&b""[..], b"hsq", b"hsqx", b"\x7fELF"] {
-            assert!(probe(&Bytes(other)).unwrap().is_none());
+            assert!(probe(&BytesImage(other.to_vec())).unwrap().is_none());
         }
     }
 }

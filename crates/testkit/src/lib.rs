@@ -3,6 +3,7 @@
 //! A dev-dependency only. It knows the words of `packfs-core` and no format, so it judges what formats do from outside.
 #![forbid(unsafe_code)]
 
+mod bytes_image;
 mod damage;
 mod host;
 mod kernel;
@@ -12,8 +13,10 @@ mod odd;
 mod old_kernel;
 mod peers;
 mod random;
+mod read_all;
 mod snapshot;
 
+pub use bytes_image::BytesImage;
 pub use damage::{Action, Damage, damages};
 pub use host::{snapshot_dir, write_dir};
 pub use kernel::{LoopDevice, Mount};
@@ -23,4 +26,5 @@ pub use odd::{odd_tree, plain_tree};
 pub use old_kernel::OldKernel;
 pub use peers::{Peer, is_root, peer, skip};
 pub use random::Random;
+pub use read_all::read_all;
 pub use snapshot::{Compare, Row, Snapshot, snapshot_tree};

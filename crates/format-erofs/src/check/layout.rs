@@ -1,11 +1,11 @@
 //! What is checked of the image as a whole: the superblock, its features against what is used, and who owns which bytes.
 
-use super::Report;
 use super::tree::Seen;
 use crate::checksum::crc32c;
 use crate::disk::*;
 use crate::reader::Reader;
 use packfs_core::Result;
+use packfs_core::check::Report;
 
 /// Bytes without an owner that are looked at for what was left there.
 const UNUSED_LEN_MAX: u64 = 64 << 20;

@@ -1,6 +1,5 @@
 //! What is checked of directories and inodes: walks all of them, each inode once.
 
-use super::{Report, Tally};
 use crate::data::{ClusterMap, RunFrom};
 use crate::dir::{RawEntry, entry_type};
 use crate::disk::*;
@@ -8,8 +7,8 @@ use crate::inode::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::Claims;
 use crate::walk::Budget;
+use packfs_core::check::{Hierarchy, Report, Tally};
 use packfs_core::{BlockRef, ErrorKind, FileType, ImagePath, Name, Result, escaped};
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// What the walk learnt, for the checks of the whole.
@@ -26,28 +25,11 @@ pub(super) struct Seen {
     pub(super) whole: bool,
 }
 
-/// A directory on the way.
-struct Dir {
-    /// Its parent, as an index into the walk's directories; the root is its own.
-    parent: usize,
-    name: Box<[u8]>,
-    raw: RawInode,
-}
-
-/// An inode that was met.
-struct Met {
-    nlink: u32,
-    names: u32,
-    file_type: FileType,
-    /// Directory and name of its first entry, kept for inodes that claim several links.
-    first: Option<(usize, Box<[u8]>)>,
-}
-
 struct Walk<'a, 'r> {
     reader: &'a Reader,
     report: &'a mut Report<'r>,
-    dirs: Vec<Dir>,
-    met: HashMap<u64, Met>,
+    /// Inodes by node number.
+    hierarchy: Hierarchy<u64, RawInode>,
     seen: Seen,
     inodes: Budget,
     listings: Budget,
@@ -64,8 +46,7 @@ pub(super) fn check(reader: &Reader, report: &mut Report<'_>) -> Result<Seen> {
     let mut walk = Walk {
         reader,
         report,
-        dirs: Vec::new(),
-        met: HashMap::new(),
+        hierarchy: Hierarchy::default(),
         seen: Seen { claims, whole: true, ..Seen::default() },
         inodes: reader.inode_budget(),
         listings: reader.metadata_budget(),
@@ -78,8 +59,8 @@ pub(super) fn check(reader: &Reader, report: &mut Report<'_>) -> Result<Seen> {
     walk.specials()?;
     walk.root()?;
     let mut index = 0;
-    while index < walk.dirs.len() && !walk.report.is_full() {
-        walk.directory(index)?;
+    while let Some(raw) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+        walk.directory(index, raw)?;
         index += 1;
     }
     walk.finish();
@@ -112,8 +93,7 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         self.inode(&ImagePath::root(), &raw)?;
-        self.met.insert(raw.nid, Met { nlink: raw.nlink, names: 1, file_type: raw.file_type, first: None });
-        self.dirs.push(Dir { parent: 0, name: Box::default(), raw });
+        self.hierarchy.meet_root(raw.nid, raw.nlink, raw);
         Ok(())
     }
 
@@ -124,29 +104,8 @@ impl Walk<'_, '_> {
         Ok(value)
     }
 
-    fn path(&self, mut index: usize) -> ImagePath {
-        let mut names = Vec::new();
-        while let Some(dir) = self.dirs.get(index).filter(|_| index != 0) {
-            names.push(&dir.name);
-            index = dir.parent;
-        }
-        let mut path = ImagePath::root();
-        for name in names.into_iter().rev() {
-            if let Ok(name) = Name::new(name) {
-                path.push(name);
-            }
-        }
-        path
-    }
-
-    fn entry_path(&self, dir: usize, name: &[u8]) -> ImagePath {
-        let path = self.path(dir);
-        Name::new(name).map_or(path.clone(), |name| path.join(name))
-    }
-
-    fn directory(&mut self, index: usize) -> Result<()> {
-        let Some(&Dir { raw, parent, .. }) = self.dirs.get(index) else { return Ok(()) };
-        let parent_nid = self.dirs.get(parent).map_or(raw.nid, |dir| dir.raw.nid);
+    fn directory(&mut self, index: usize, raw: RawInode) -> Result<()> {
+        let parent_nid = self.hierarchy.parent(index).map_or(raw.nid, |parent| parent.nid);
         let room = self.listings.spend(raw.place, raw.size);
         if self.dir_refused(index, room)?.is_none() {
             return Ok(());
@@ -159,7 +118,7 @@ impl Walk<'_, '_> {
             for slot in 0..block.count() {
                 let Some(entry) = self.dir_refused(index, block.entry(slot))? else { break };
                 if !before.is_empty() && entry.name <= &*before {
-                    self.order_fault(index, &before, entry.name);
+                    self.hierarchy.order_fault(index, &before, entry.name, self.report);
                 }
                 before.clear();
                 before.extend_from_slice(entry.name);
@@ -182,33 +141,22 @@ impl Walk<'_, '_> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) => {
-                let path = self.path(index);
+                let path = self.hierarchy.path(index);
                 self.refused(path, Err(error))
             }
-        }
-    }
-
-    fn order_fault(&mut self, dir: usize, before: &[u8], name: &[u8]) {
-        let path = self.path(dir);
-        if before == name {
-            self.report.error(path, format_args!("two entries \"{}\"", escaped(name)));
-        } else {
-            let (name, before) = (escaped(name), escaped(before));
-            let fault = format_args!("entry \"{name}\" stands behind \"{before}\", out of order");
-            self.report.error(path, fault);
         }
     }
 
     fn dot(&mut self, dir: usize, met: &mut bool, entry: &RawEntry<'_>, wanted: u64) {
         *met = true;
         if entry.nid != wanted {
-            let (path, name, nid) = (self.path(dir), escaped(entry.name), entry.nid);
+            let (path, name, nid) = (self.hierarchy.path(dir), escaped(entry.name), entry.nid);
             self.report.error(path, format_args!("\"{name}\" leads to node {nid}, {wanted} expected"));
         }
     }
 
     fn dir_ends(&mut self, index: usize, raw: &RawInode, subdirs: u32, dots: [bool; 2]) {
-        let path = self.path(index);
+        let path = self.hierarchy.path(index);
         if raw.dot_omitted {
             self.seen.features |= EROFS_FEATURE_INCOMPAT_48BIT;
         }
@@ -230,20 +178,13 @@ impl Walk<'_, '_> {
 
     /// Checks one entry and, when it is new, its inode. Says whether it is a directory.
     fn entry(&mut self, dir: usize, entry: &RawEntry<'_>) -> Result<bool> {
-        let path = self.entry_path(dir, entry.name);
+        let path = self.hierarchy.entry_path(dir, entry.name);
         if let Err(fault) = Name::new(entry.name) {
             self.report.error(&path, format_args!("entry \"{}\": {fault}", escaped(entry.name)));
             return Ok(false);
         }
         let claimed = entry_type(entry.file_type);
-        if let Some(met) = self.met.get_mut(&entry.nid) {
-            met.names = met.names.saturating_add(1);
-            let is_dir = met.file_type == FileType::Directory;
-            if is_dir {
-                self.report.error(&path, "a second name of a directory");
-            } else if met.nlink == 1 && met.names == 2 {
-                self.report.warn(&path, "a second name of an inode with a link count of 1");
-            }
+        if let Some(is_dir) = self.hierarchy.meet_again(entry.nid, dir, entry.name, self.report) {
             return Ok(is_dir);
         }
         let read = self.reader.raw_inode(entry.nid);
@@ -256,14 +197,9 @@ impl Walk<'_, '_> {
             self.report.error(&path, format_args!("its entry says {claim}, its inode {truth}"));
         }
         self.inode(&path, &raw)?;
-        let keeps_name = raw.nlink != 1 && raw.file_type != FileType::Directory;
-        let first = keeps_name.then(|| (dir, entry.name.into()));
-        self.met.insert(raw.nid, Met { nlink: raw.nlink, names: 1, file_type: raw.file_type, first });
-        if raw.file_type == FileType::Directory {
-            self.dirs.push(Dir { parent: dir, name: entry.name.into(), raw });
-            return Ok(true);
-        }
-        Ok(false)
+        let is_dir = raw.file_type == FileType::Directory;
+        self.hierarchy.meet(raw.nid, raw.nlink, is_dir.then_some(raw), dir, entry.name);
+        Ok(is_dir)
     }
 
     /// Checks an inode that is met for the first time.
@@ -401,13 +337,8 @@ impl Walk<'_, '_> {
 
     fn finish(&mut self) {
         self.seen.whole &= !self.report.is_full();
-        for met in self.met.values() {
-            let Some((dir, name)) = &met.first else { continue };
-            if self.seen.whole && met.nlink != met.names {
-                let path = self.entry_path(*dir, name);
-                let (nlink, names) = (met.nlink, met.names);
-                self.report.warn(path, format_args!("link count {nlink}, but it has {names} names"));
-            }
+        if self.seen.whole {
+            self.hierarchy.check_links(self.report);
         }
         if let Some(text) = self.not_given.told("data lies on devices that are not given") {
             self.report.note("devices", text);

@@ -7,28 +7,9 @@ use packfs_core::{
     ImagePath, InlineTail, InlineTails, Meta, NodeKind, PackSettings, Placed, Result, TailPlace, TreeBuilder,
     Volume, Xattrs,
 };
-use packfs_testkit::Random;
+use packfs_testkit::{BytesImage, Random};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-struct Bytes(Vec<u8>);
-
-impl Image for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let rest = self.0.get(offset as usize..).unwrap_or_default();
-        let len = rest.len().min(buf.len());
-        buf[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        "random clusters".into()
-    }
-}
 
 /// Tails of one repeated byte.
 struct Tails;
@@ -165,7 +146,7 @@ fn round_trip(random: &mut Random, kind: Kind) {
             Ok(())
         })
         .unwrap_or_else(|e| panic!("{kind:?}: {e}"));
-    let image = Arc::new(Bytes(image));
+    let image = Arc::new(BytesImage(image));
     let volume = Erofs.open(Arc::clone(&image) as Arc<dyn Image>).unwrap();
     let expected = Expected { clusters: &clusters, tail, packed_start, kind, image: &image.0 };
     let mut end = 0;

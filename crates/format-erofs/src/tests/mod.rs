@@ -8,30 +8,12 @@ mod refuses;
 use crate::disk::*;
 use crate::reader::Reader;
 use crate::volume::ErofsVolume;
-use packfs_core::{DirCursor, Finding, Image, InodeId, InodeKind, Result, Volume};
+use packfs_core::{DirCursor, Finding, InodeId, InodeKind, Result, Volume};
+use packfs_testkit::{BytesImage, read_all};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
-
-struct Bytes(Vec<u8>);
-
-impl Image for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let rest = self.0.get(offset as usize..).unwrap_or_default();
-        let len = rest.len().min(buf.len());
-        buf[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        "image".into()
-    }
-}
 
 /// An image under construction: inodes from block 1 on, one slot of 512 bytes each; data from block 8 on.
 #[derive(Clone)]
@@ -68,12 +50,12 @@ impl Made {
     }
 
     fn open(&self) -> Result<ErofsVolume> {
-        ErofsVolume::open(Arc::new(Bytes(self.bytes.clone())), Vec::new())
+        ErofsVolume::open(Arc::new(BytesImage(self.bytes.clone())), Vec::new())
     }
 
     /// Opens and reads everything but file data.
     fn read_all(&self) -> Result<()> {
-        read_all(&self.open()?)
+        read_all(&self.open()?, 20)
     }
 
     /// What the check finds.
@@ -82,27 +64,6 @@ impl Made {
         self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
         findings
     }
-}
-
-/// Reads all names, inodes, targets, attributes and extents; directories at most 20 deep.
-fn read_all(volume: &dyn Volume) -> Result<()> {
-    let mut open = vec![(volume.root(), 0)];
-    while let Some((id, depth)) = open.pop() {
-        let inode = volume.inode(id)?;
-        volume.xattrs(id)?;
-        match inode.kind {
-            InodeKind::Directory if depth < 20 => {
-                volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
-                    open.push((entry.id, depth + 1));
-                    ControlFlow::Continue(())
-                })?;
-            }
-            InodeKind::File { len } => volume.extents(id, 0..len, &mut |_| ControlFlow::Continue(()))?,
-            InodeKind::Symlink => drop(volume.read_link(id)?),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn inode(layout: u16, mode: u16, size: u32, i_u: u32) -> InodeCompact {
@@ -267,5 +228,5 @@ fn find(volume: &ErofsVolume, name: &str) -> InodeId {
 
 /// The image's own reader, to look at figures that volumes do not tell.
 fn reader(made: &Made) -> Reader {
-    Reader::open(Arc::new(Bytes(made.bytes.clone())), Vec::new()).unwrap()
+    Reader::open(Arc::new(BytesImage(made.bytes.clone())), Vec::new()).unwrap()
 }

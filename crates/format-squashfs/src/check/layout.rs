@@ -1,10 +1,10 @@
 //! What is checked of an image as a whole: where tables stand, codec options, flags, unused space, padding.
 
-use super::Report;
 use crate::disk::*;
 use crate::table::Table;
 use crate::volume::SquashfsVolume;
 use packfs_core::Result;
+use packfs_core::check::Report;
 use packfs_core::codec::Algorithm;
 
 const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";

@@ -1,10 +1,10 @@
 //! What is checked of the lookup tables, once it is known what inodes use of them.
 
 use super::tree::Seen;
-use super::{Report, Tally};
 use crate::corruption::{Place, XATTR_TOTAL_LEN_MAX};
 use crate::disk::*;
 use crate::volume::SquashfsVolume;
+use packfs_core::check::{Report, Tally};
 use packfs_core::{InodeId, Result};
 use std::ops::Range;
 use zerocopy::little_endian::U64;

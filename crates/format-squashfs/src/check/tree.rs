@@ -1,13 +1,13 @@
 //! What is checked of directories and inodes: walks all of them, each inode once.
 
-use super::{Report, Tally};
 use crate::corruption::Place;
 use crate::dir::{Listing, RawEntry};
 use crate::disk::*;
 use crate::inode::{RawDir, RawFile, RawInode, RawKind};
 use crate::volume::SquashfsVolume;
 use crate::walk::Budget;
-use packfs_core::{FileType, ImagePath, InodeId, Name, Result, escaped};
+use packfs_core::check::{Hierarchy, Report, Tally};
+use packfs_core::{FileType, ImagePath, InodeId, Result, escaped};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -31,29 +31,10 @@ pub(super) struct Seen {
     pub(super) whole: bool,
 }
 
-/// A directory on the way.
-struct Dir {
-    /// Its parent, as an index into the walk's directories; the root is its own.
-    parent: usize,
-    name: Box<[u8]>,
-    raw: RawInode,
-    dir: RawDir,
-}
-
-/// An inode that was met.
-struct Met {
-    nlink: u32,
-    names: u32,
-    is_dir: bool,
-    /// Directory and name of its first entry, kept for inodes that claim several links.
-    first: Option<(usize, Box<[u8]>)>,
-}
-
 struct Walk<'a, 'r> {
     volume: &'a SquashfsVolume,
     report: &'a mut Report<'r>,
-    dirs: Vec<Dir>,
-    met: HashMap<InodeId, Met>,
+    hierarchy: Hierarchy<InodeId, (RawInode, RawDir)>,
     seen: Seen,
     /// What may still be read of listings, and of what follows inodes.
     listings: Budget,
@@ -69,8 +50,7 @@ pub(super) fn check(volume: &SquashfsVolume, report: &mut Report<'_>) -> Result<
     let mut walk = Walk {
         volume,
         report,
-        dirs: Vec::new(),
-        met: HashMap::new(),
+        hierarchy: Hierarchy::default(),
         seen: Seen { whole: true, ..Seen::default() },
         listings: Budget::of(&volume.geometry.directories),
         tails: Budget::of(&volume.geometry.inodes),
@@ -80,8 +60,8 @@ pub(super) fn check(volume: &SquashfsVolume, report: &mut Report<'_>) -> Result<
     };
     walk.root()?;
     let mut index = 0;
-    while index < walk.dirs.len() && !walk.report.is_full() {
-        walk.directory(index)?;
+    while let Some((raw, dir)) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+        walk.directory(index, raw, dir)?;
         index += 1;
     }
     walk.finish();
@@ -99,8 +79,7 @@ impl Walk<'_, '_> {
             return Ok(());
         };
         self.inode(&ImagePath::root(), id, &raw)?;
-        self.met.insert(id, Met { nlink: raw.nlink, names: 1, is_dir: true, first: None });
-        self.dirs.push(Dir { parent: 0, name: Box::default(), raw, dir });
+        self.hierarchy.meet_root(id, raw.nlink, (raw, dir));
         Ok(())
     }
 
@@ -111,32 +90,10 @@ impl Walk<'_, '_> {
         Ok(value)
     }
 
-    fn path(&self, mut index: usize) -> ImagePath {
-        let mut names = Vec::new();
-        while index != 0 {
-            let dir = &self.dirs[index];
-            names.push(&dir.name);
-            index = dir.parent;
-        }
-        let mut path = ImagePath::root();
-        for name in names.into_iter().rev() {
-            if let Ok(name) = Name::new(name) {
-                path.push(name);
-            }
-        }
-        path
-    }
-
-    fn entry_path(&self, dir: usize, name: &[u8]) -> ImagePath {
-        let path = self.path(dir);
-        Name::new(name).map_or(path.clone(), |name| path.join(name))
-    }
-
-    fn directory(&mut self, index: usize) -> Result<()> {
+    fn directory(&mut self, index: usize, raw: RawInode, dir: RawDir) -> Result<()> {
         let volume = self.volume;
-        let (raw, dir) = (self.dirs[index].raw, self.dirs[index].dir);
         if dir.file_size < DIR_SIZE_EXTRA {
-            let path = self.path(index);
+            let path = self.hierarchy.path(index);
             self.report.note(path, format_args!("directory size {}, at least 3 allowed", dir.file_size));
         }
         let len = u64::from(dir.file_size.saturating_sub(DIR_SIZE_EXTRA));
@@ -159,7 +116,7 @@ impl Walk<'_, '_> {
                 runs.keep(&listing);
             }
             if listing.name <= before {
-                self.order_fault(index, &before, &listing.name);
+                self.hierarchy.order_fault(index, &before, &listing.name, self.report);
             }
             before.clone_from(&listing.name);
             if self.entry(index, &entry, &listing.name)? {
@@ -179,39 +136,20 @@ impl Walk<'_, '_> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) => {
-                let path = self.path(index);
+                let path = self.hierarchy.path(index);
                 self.refused(path, Err(error))
             }
-        }
-    }
-
-    fn order_fault(&mut self, dir: usize, before: &[u8], name: &[u8]) {
-        let path = self.path(dir);
-        if before == name {
-            self.report.error(path, format_args!("two entries \"{}\"", escaped(name)));
-        } else {
-            let (name, before) = (escaped(name), escaped(before));
-            self.report
-                .error(path, format_args!("entry \"{name}\" stands behind \"{before}\", out of order"));
         }
     }
 
     /// Checks one entry and, when it is new, its inode. Says whether it is a directory.
     fn entry(&mut self, dir: usize, entry: &RawEntry, name: &[u8]) -> Result<bool> {
         let is_dir = entry.file_type == FileType::Directory;
-        if let Some(met) = self.met.get_mut(&entry.id) {
-            met.names = met.names.saturating_add(1);
-            if met.is_dir {
-                let path = self.entry_path(dir, name);
-                self.report.error(path, "a second name of a directory");
-            } else if met.nlink == 1 && met.names == 2 {
-                let path = self.entry_path(dir, name);
-                self.report.warn(path, "a second name of an inode with a link count of 1");
-            }
+        if let Some(is_dir) = self.hierarchy.meet_again(entry.id, dir, name, self.report) {
             return Ok(is_dir);
         }
-        if self.met.len() as u64 >= self.volume.inode_count_max() {
-            if self.met.len() as u64 == self.volume.inode_count_max() && self.seen.whole {
+        if self.hierarchy.inode_count() >= self.volume.inode_count_max() {
+            if self.hierarchy.inode_count() == self.volume.inode_count_max() && self.seen.whole {
                 let count = self.volume.geometry.super_block.inodes.get();
                 self.report.error("superblock", format_args!("counts {count} inodes, but more are named"));
             }
@@ -222,27 +160,24 @@ impl Walk<'_, '_> {
         let raw = match read {
             Ok(raw) => raw,
             Err(error) => {
-                let path = self.entry_path(dir, name);
+                let path = self.hierarchy.entry_path(dir, name);
                 self.refused(path, Err::<(), _>(error))?;
                 return Ok(is_dir);
             }
         };
-        let path = self.entry_path(dir, name);
+        let path = self.hierarchy.entry_path(dir, name);
         self.claims(&path, entry, &raw);
         self.inode(&path, entry.id, &raw)?;
-        let keeps_name = raw.nlink != 1 && !matches!(raw.kind, RawKind::Dir(_));
-        let first = keeps_name.then(|| (dir, name.into()));
-        let is_dir = raw.file_type == FileType::Directory;
-        self.met.insert(entry.id, Met { nlink: raw.nlink, names: 1, is_dir, first });
-        if let RawKind::Dir(own) = raw.kind {
-            let parent = self.dirs[dir].raw.base.inode_number.get();
-            if own.parent_inode != parent {
-                let found = own.parent_inode;
-                self.report.warn(&path, format_args!("parent inode {found}, but it lies in inode {parent}"));
-            }
-            self.dirs.push(Dir { parent: dir, name: name.into(), raw, dir: own });
+        let own = if let RawKind::Dir(own) = raw.kind { Some(own) } else { None };
+        let parent = self.hierarchy.dir(dir).map(|(parent, _)| parent.base.inode_number.get());
+        if let (Some(own), Some(parent)) = (own, parent)
+            && own.parent_inode != parent
+        {
+            let found = own.parent_inode;
+            self.report.warn(&path, format_args!("parent inode {found}, but it lies in inode {parent}"));
         }
-        Ok(is_dir)
+        self.hierarchy.meet(entry.id, raw.nlink, own.map(|own| (raw, own)), dir, name);
+        Ok(own.is_some())
     }
 
     /// Compares what an entry claims with what its inode says.
@@ -360,7 +295,7 @@ impl Walk<'_, '_> {
         if nlink == subdirs.saturating_add(2) {
             return;
         }
-        let path = self.path(index);
+        let path = self.hierarchy.path(index);
         if nlink == entries.saturating_add(2) {
             self.counts_entries.add(|| format!("\"{path}\""));
         } else {
@@ -401,13 +336,8 @@ impl Walk<'_, '_> {
 
     fn finish(&mut self) {
         self.seen.whole &= !self.report.is_full();
-        for met in self.met.values() {
-            let Some((dir, name)) = &met.first else { continue };
-            if self.seen.whole && met.nlink != met.names {
-                let path = self.entry_path(*dir, name);
-                let (nlink, names) = (met.nlink, met.names);
-                self.report.warn(path, format_args!("link count {nlink}, but it has {names} names"));
-            }
+        if self.seen.whole {
+            self.hierarchy.check_links(self.report);
         }
         if let Some(text) = self.counts_entries.told("directories count every entry as a link") {
             self.report.note("link counts", text);
@@ -419,8 +349,8 @@ impl Walk<'_, '_> {
         if let Some(text) = self.whole_tails.told(what) {
             self.report.warn("fragments", text);
         }
-        let (count, met) = (self.volume.geometry.super_block.inodes.get(), self.met.len());
-        if self.seen.whole && u64::from(count) != met as u64 {
+        let (count, met) = (self.volume.geometry.super_block.inodes.get(), self.hierarchy.inode_count());
+        if self.seen.whole && u64::from(count) != met {
             self.report.warn("superblock", format_args!("counts {count} inodes, but {met} are named"));
         }
     }

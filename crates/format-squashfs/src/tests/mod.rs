@@ -8,30 +8,12 @@ mod refuses;
 
 use crate::disk::*;
 use crate::volume::SquashfsVolume;
-use packfs_core::{DirCursor, Finding, Image, InodeId, InodeKind, Result, Volume};
+use packfs_core::{DirCursor, Finding, InodeId, InodeKind, Result, Volume};
+use packfs_testkit::{BytesImage, read_all};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
-
-struct Bytes(Vec<u8>);
-
-impl Image for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let rest = self.0.get(offset as usize..).unwrap_or_default();
-        let len = rest.len().min(buf.len());
-        buf[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        "image".into()
-    }
-}
 
 /// An image under construction; remembers where each labelled structure starts.
 #[derive(Clone, Default)]
@@ -98,12 +80,12 @@ impl Made {
     }
 
     fn open(&self) -> Result<SquashfsVolume> {
-        SquashfsVolume::open(Arc::new(Bytes(self.bytes.clone())))
+        SquashfsVolume::open(Arc::new(BytesImage(self.bytes.clone())))
     }
 
     /// Opens and reads everything but file data.
     fn read_all(&self) -> Result<()> {
-        read_all(&self.open()?)
+        read_all(&self.open()?, 100)
     }
 
     /// What the check finds.
@@ -112,28 +94,6 @@ impl Made {
         self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
         findings
     }
-}
-
-/// Reads all names, inodes, targets, attributes and extents; directories at most 100 deep.
-fn read_all(volume: &dyn Volume) -> Result<()> {
-    let mut open = vec![(volume.root(), 0)];
-    while let Some((id, depth)) = open.pop() {
-        let inode = volume.inode(id)?;
-        volume.xattrs(id)?;
-        match inode.kind {
-            InodeKind::Directory if depth < 100 => {
-                volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
-                    open.push((entry.id, depth + 1));
-                    ControlFlow::Continue(())
-                })?;
-                volume.lookup(id, b"zzz")?;
-            }
-            InodeKind::Symlink => drop(volume.read_link(id)?),
-            InodeKind::File { .. } => volume.extents(id, 0..u64::MAX, &mut |_| ControlFlow::Continue(()))?,
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 const BLOCK_LEN: u32 = 4096;

@@ -2,39 +2,19 @@
 
 use packfs_codec::Decoders;
 use packfs_core::{
-    BlockRef, DecodedLen, DirCursor, ExtentFrom, FileType, Format, Image, InodeId, InodeKind, Result, Volume,
+    BlockRef, DecodedLen, DirCursor, ExtentFrom, FileType, Format, InodeId, InodeKind, Result, Volume,
 };
 use packfs_format_squashfs::Squashfs;
-use packfs_testkit::{Row, Snapshot};
+use packfs_testkit::{BytesImage, Row, Snapshot};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An image in memory.
-pub struct Bytes(pub Vec<u8>);
-
-impl Image for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let rest = self.0.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
-        let len = rest.len().min(buf.len());
-        buf[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        "image in memory".into()
-    }
-}
-
 /// Opens bytes.
 pub fn open(image: Vec<u8>) -> Result<Box<dyn Volume>> {
-    Squashfs.open(Arc::new(Bytes(image)))
+    Squashfs.open(Arc::new(BytesImage(image)))
 }
 
 /// Opens a file, whole in memory.
