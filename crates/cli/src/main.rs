@@ -9,6 +9,8 @@ mod cat;
 mod check;
 mod completions;
 mod diff;
+mod digest;
+mod digest_list;
 mod info;
 mod json;
 mod ls;
@@ -60,6 +62,7 @@ enum Verb {
     Info(info::Opts),
     Check(check::Opts),
     Diff(diff::Opts),
+    Digest(digest::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
     Completions(completions::Opts),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Verb::Info(opts) => opts.run(),
         Verb::Check(opts) => opts.run(),
         Verb::Diff(opts) => opts.run(),
+        Verb::Digest(opts) => opts.run(),
         Verb::Mount(opts) => opts.run(),
         Verb::Umount(opts) => opts.run(),
         Verb::Completions(opts) => opts.run(),

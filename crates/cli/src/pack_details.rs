@@ -22,6 +22,7 @@ pub fn stage_name(stage: Stage) -> &'static str {
         Stage::Metadata => "metadata",
         Stage::Extract => "extract",
         Stage::Verify => "verify",
+        Stage::Hash => "hash",
     }
 }
 

@@ -155,6 +155,7 @@ fn word(stage: Stage) -> &'static str {
         Stage::Metadata => "writing metadata",
         Stage::Extract => "unpacking",
         Stage::Verify => "checking",
+        Stage::Hash => "hashing",
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Stage {
     Extract,
     /// Decoding everything to see whether it can be.
     Verify,
+    /// Reading everything to hash it.
+    Hash,
 }
 
 /// Watches long work. Every method may be called from any thread, often; implementations must be cheap.

@@ -78,6 +78,7 @@ pub mod codec {
 pub use packfs_check as check;
 pub use packfs_formats as formats;
 pub use packfs_image as image;
+pub use packfs_integrity as integrity;
 pub use packfs_mount as mount;
 pub use packfs_read as read;
 pub use packfs_sink as sink;

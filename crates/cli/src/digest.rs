@@ -1,0 +1,220 @@
+//! `packfs digest`: what a tree is, in one line, wherever it lives.
+
+use crate::digest_list::{self, Listed};
+use crate::json::{self, Object, Value};
+use crate::report::{self, Out};
+use crate::shared::Work;
+use crate::{Outcome, text};
+use owo_colors::OwoColorize;
+use packfs::integrity::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
+use packfs::source::Shape;
+use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Print a digest of a tree that is the same for a directory, a tar and any image of it
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// Images, directories, tars or manifests; - is a tar from standard input
+    #[arg(value_name = "SOURCE", required_unless_present = "check_list")]
+    sources: Vec<PathBuf>,
+
+    /// Fail unless every SOURCE has this digest; the facts that it names are those that count
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["facts", "depth"])]
+    check: Option<String>,
+
+    /// Check what such lines in a file say of their sources; - is standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["sources", "check", "facts", "depth"])]
+    check_list: Option<PathBuf>,
+
+    /// What counts besides names, types, contents, targets and device numbers: a list of mode, owner, mtime, nanos, xattrs,
+    /// links, root; or changes to the default, such as +nanos or -mtime,-owner; all; none
+    #[arg(long, value_name = "LIST", value_parser = parse_facts, allow_hyphen_values = true)]
+    facts: Option<DigestFacts>,
+
+    /// Print digests of directories, too, down to so many names below the root: what each would have by itself
+    #[arg(long, value_name = "N", default_value = "0")]
+    depth: u32,
+
+    /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    offset: u64,
+
+    /// A file or block device that holds further data of the image, if there is one SOURCE; once for each, in the order in
+    /// which it lists them
+    #[arg(long, value_name = "FILE")]
+    device: Vec<PathBuf>,
+
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs digest rootfs root.sqfs root.erofs root.tar      the same line four times, if they hold the same
+  packfs digest --facts +nanos rootfs root.erofs          what SquashFS cannot hold, too
+  packfs digest --depth 2 root.sqfs                       where two trees differ, with diff(1)
+  packfs digest rootfs > rootfs.digest && packfs digest --check-list rootfs.digest
+  packfs digest --check packfs-tree-1:sha256:8b1a... root.sqfs
+
+Exit code 1 if a digest is not the one that was given. docs/digest.md says what is hashed.";
+
+/// Reads what stands behind `--facts`.
+fn parse_facts(typed: &str) -> std::result::Result<DigestFacts, String> {
+    match typed {
+        "all" => return Ok(DigestFacts::ALL),
+        "none" => return Ok(DigestFacts::NONE),
+        _ => {}
+    }
+    let changes = typed.starts_with(['+', '-']);
+    let mut facts = if changes { DigestFacts::default() } else { DigestFacts::NONE };
+    for word in typed.split(',') {
+        let (name, counts) = match (changes, word.strip_prefix('+'), word.strip_prefix('-')) {
+            (true, Some(name), _) => (name, true),
+            (true, None, Some(name)) => (name, false),
+            (true, None, None) => return Err(format!("{word:?} lacks a + or - before it")),
+            (false, ..) => (word, true),
+        };
+        let known = || format!("{word:?} is no fact; known are {}", DigestFacts::names().join(", "));
+        *facts.by_name(name).ok_or_else(known)? = counts;
+    }
+    Ok(facts)
+}
+
+impl Opts {
+    /// Hashes, and prints or checks.
+    pub fn run(self) -> Outcome {
+        let bars = self.work.bars(self.json);
+        let outcome = self.run_with(&bars);
+        bars.finish();
+        report::or_stopped(outcome, &bars)
+    }
+
+    fn run_with(&self, bars: &dyn Progress) -> Outcome {
+        if self.sources.len() > 1 && (self.offset > 0 || !self.device.is_empty()) {
+            return Err(Error::usage("--offset and --device are about one SOURCE, but several are given"));
+        }
+        if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
+            return Err(Error::usage("only one SOURCE can come from standard input"));
+        }
+        if let Some(list) = &self.check_list {
+            return self.check(&digest_list::read(list)?, bars);
+        }
+        if let Some(digest) = &self.check {
+            let digest: TreeDigest = digest.parse()?;
+            let listed = |source: &PathBuf| Listed { digest, source: source.clone() };
+            return self.check(&self.sources.iter().map(listed).collect::<Vec<_>>(), bars);
+        }
+        if self.json { self.print_json(bars) } else { self.print(bars) }
+    }
+
+    /// Calls `with` with the digests of one source.
+    fn hash<T>(
+        &self,
+        source: &Path,
+        facts: DigestFacts,
+        bars: &dyn Progress,
+        with: impl FnOnce(&TreeDigests<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let opening = OpenOptions::new().jobs(self.work.jobs()).offset(self.offset);
+        let opening = self.device.iter().fold(opening, OpenOptions::device);
+        let loaded = Source::detect_at(source, self.offset)?.load_with(&opening, &Shape::default(), bars)?;
+        with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)
+    }
+
+    fn print(&self, bars: &dyn Progress) -> Outcome {
+        let mut out = Out::new();
+        for source in &self.sources {
+            let name = escaped(source.as_os_str().as_bytes()).to_string();
+            self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
+                digests.directories(self.depth, &mut |path, digest| match path.is_root() {
+                    true => out.line(format_args!("{digest}  {name}")),
+                    false => out.line(format_args!("{digest}  {name}:/{path}")),
+                })
+            })?;
+        }
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print_json(&self, bars: &dyn Progress) -> Outcome {
+        let mut documents = Vec::new();
+        for source in &self.sources {
+            let mut object = Object::new();
+            json::put_bytes(&mut object, "source", source.as_os_str().as_bytes());
+            self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
+                object.insert("digest".into(), digests.root().to_string().into());
+                let mut directories = Vec::new();
+                digests.directories(self.depth, &mut |path, digest| {
+                    let mut row = Object::new();
+                    json::put_bytes(&mut row, "path", path.as_bytes());
+                    row.insert("digest".into(), digest.to_string().into());
+                    directories.push(Value::Object(row));
+                    Ok(())
+                })?;
+                if self.depth > 0 {
+                    object.insert("directories".into(), directories.into());
+                }
+                Ok(())
+            })?;
+            documents.push(Value::Object(object));
+        }
+        json::print(&Value::Array(documents))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn check(&self, listed: &[Listed], bars: &dyn Progress) -> Outcome {
+        let mut rows = Vec::new();
+        for Listed { digest, source } in listed {
+            let found = self.hash(source, digest.facts, bars, |digests| Ok(digests.root()))?;
+            rows.push((source, *digest, found));
+        }
+        let same = rows.iter().all(|(_, wanted, found)| wanted == found);
+        if self.json {
+            let document = |(source, wanted, found): &(&PathBuf, TreeDigest, TreeDigest)| {
+                let mut object = Object::new();
+                json::put_bytes(&mut object, "source", source.as_os_str().as_bytes());
+                object.insert("digest".into(), found.to_string().into());
+                object.insert("expected".into(), wanted.to_string().into());
+                object.insert("same".into(), (wanted == found).into());
+                Value::Object(object)
+            };
+            json::print(&Value::Array(rows.iter().map(document).collect()))?;
+        } else {
+            let mut out = Out::new();
+            for (source, wanted, found) in &rows {
+                let name = escaped(source.as_os_str().as_bytes());
+                if wanted != found {
+                    out.line(format_args!("{}: {name}: {found}", "differs".red().bold()))?;
+                } else if !self.work.quiet {
+                    out.line(format_args!("{}: {name}", "same".green().bold()))?;
+                }
+            }
+            out.finish()?;
+        }
+        Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_a_list_or_changes_to_the_default() {
+        let spelled = |typed| parse_facts(typed).map(DigestFacts::spelled);
+        assert_eq!(spelled("links,mode").as_deref(), Ok("mode+links"));
+        assert_eq!(spelled("+nanos,-root").as_deref(), Ok("mode+owner+mtime+nanos+xattrs+links"));
+        assert_eq!(spelled("none").as_deref(), Ok("none"));
+        assert_eq!(spelled("all").as_deref(), Ok("mode+owner+mtime+nanos+xattrs+links+root"));
+        for bad in ["", "size", "+nanos,root", "mode,", "+"] {
+            assert!(parse_facts(bad).is_err(), "{bad}");
+        }
+    }
+}

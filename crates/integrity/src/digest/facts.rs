@@ -1,0 +1,122 @@
+//! Which facts of a tree a digest is about.
+
+/// Which facts count besides names, types, contents, targets and device numbers, which always do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DigestFacts {
+    /// Permissions; those of symbolic links never count, Linux has none.
+    pub mode: bool,
+    /// Users and groups.
+    pub owner: bool,
+    /// Times, to the second.
+    pub mtime: bool,
+    /// Fractions of seconds.
+    pub nanos: bool,
+    /// Extended attributes.
+    pub xattrs: bool,
+    /// Which names are links to one file.
+    pub links: bool,
+    /// What is said of the root directory itself.
+    pub root: bool,
+}
+
+/// The default: what SquashFS, EROFS, tars and directories all can hold.
+impl Default for DigestFacts {
+    fn default() -> Self {
+        DigestFacts {
+            mode: true,
+            owner: true,
+            mtime: true,
+            nanos: false,
+            xattrs: true,
+            links: true,
+            root: true,
+        }
+    }
+}
+
+/// The names of facts, in the order in which they are written.
+const NAMES: [&str; 7] = ["mode", "owner", "mtime", "nanos", "xattrs", "links", "root"];
+
+impl DigestFacts {
+    /// Only names, types, contents, targets and device numbers.
+    pub const NONE: DigestFacts = DigestFacts {
+        mode: false,
+        owner: false,
+        mtime: false,
+        nanos: false,
+        xattrs: false,
+        links: false,
+        root: false,
+    };
+
+    /// Everything that packfs knows of a tree.
+    pub const ALL: DigestFacts = DigestFacts {
+        mode: true,
+        owner: true,
+        mtime: true,
+        nanos: true,
+        xattrs: true,
+        links: true,
+        root: true,
+    };
+
+    fn values(self) -> [bool; 7] {
+        [self.mode, self.owner, self.mtime, self.nanos, self.xattrs, self.links, self.root]
+    }
+
+    /// The fact called `name`.
+    pub fn by_name(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "mode" => &mut self.mode,
+            "owner" => &mut self.owner,
+            "mtime" => &mut self.mtime,
+            "nanos" => &mut self.nanos,
+            "xattrs" => &mut self.xattrs,
+            "links" => &mut self.links,
+            "root" => &mut self.root,
+            _ => return None,
+        })
+    }
+
+    /// The names of all facts, in the order in which they are written.
+    pub fn names() -> &'static [&'static str] {
+        &NAMES
+    }
+
+    /// The names of those that count, joined by `+`; `none` if there are none.
+    pub fn spelled(self) -> String {
+        let names: Vec<&str> =
+            NAMES.iter().zip(self.values()).filter(|(_, counts)| *counts).map(|(name, _)| *name).collect();
+        if names.is_empty() { "none".into() } else { names.join("+") }
+    }
+
+    /// Reads what [`DigestFacts::spelled`] writes, in this order only, so that nothing is spelled in two ways.
+    pub fn from_spelled(text: &str) -> Option<Self> {
+        let mut facts = DigestFacts::NONE;
+        if text != "none" {
+            for name in text.split('+') {
+                *facts.by_name(name)? = true;
+            }
+        }
+        (facts.spelled() == text).then_some(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_of_facts_is_spelled_in_one_way() {
+        for bits in 0..128_u32 {
+            let mut facts = DigestFacts::NONE;
+            for (index, name) in NAMES.iter().enumerate() {
+                *facts.by_name(name).unwrap() = bits & (1 << index) != 0;
+            }
+            assert_eq!(DigestFacts::from_spelled(&facts.spelled()), Some(facts));
+        }
+        for bad in ["", "mode+", "owner+mode", "mode+mode", "none+mode", "size"] {
+            assert_eq!(DigestFacts::from_spelled(bad), None, "{bad}");
+        }
+    }
+}
