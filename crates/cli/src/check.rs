@@ -6,6 +6,8 @@ use crate::shared::{ImageInput, Work};
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, ContentReport};
+use packfs::image::FileImage;
+use packfs::integrity;
 use packfs::{Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage};
 use std::process::ExitCode;
 
@@ -82,9 +84,13 @@ impl Found {
 impl Opts {
     /// Checks.
     pub fn run(self) -> Outcome {
-        let opened = self.input.open(self.work.jobs())?;
-        let bars = self.work.bars(self.json);
         let mut found = Found::default();
+        let hash_tree = appended_tree(&self.input)?;
+        let opened = self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.work.jobs())?;
+        if let Some((_, finding)) = hash_tree {
+            found.add(finding);
+        }
+        let bars = self.work.bars(self.json);
         let outcome = self.check(&opened, &bars, &mut found);
         bars.finish();
         let outcome = outcome.and_then(|content| {
@@ -152,6 +158,20 @@ impl Opts {
         }
         out.finish()
     }
+}
+
+/// A dm-verity hash tree at the end of the file is no part of the image: where it begins, and what is said of it.
+fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
+    let image = FileImage::open(&input.image)?;
+    let found = integrity::find_appended(&image)?.filter(|(at, _)| *at > input.offset);
+    Ok(found.map(|(at, params)| {
+        let fault = format!(
+            "a dm-verity hash tree of {} bytes, {}, which verity --verify checks",
+            params.hash_len(),
+            params.algorithm.name()
+        );
+        (at, Finding { severity: Severity::Note, place: format!("{at:#x}"), fault })
+    }))
 }
 
 fn document(found: &Found, content: Option<ContentReport>) -> Value {

@@ -33,6 +33,8 @@ mod tar;
 mod text;
 mod umount;
 mod unpack;
+mod verity;
+mod verity_verify;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -63,6 +65,7 @@ enum Verb {
     Check(check::Opts),
     Diff(diff::Opts),
     Digest(digest::Opts),
+    Verity(Box<verity::Opts>),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
     Completions(completions::Opts),
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Verb::Check(opts) => opts.run(),
         Verb::Diff(opts) => opts.run(),
         Verb::Digest(opts) => opts.run(),
+        Verb::Verity(opts) => opts.run(),
         Verb::Mount(opts) => opts.run(),
         Verb::Umount(opts) => opts.run(),
         Verb::Completions(opts) => opts.run(),

@@ -33,7 +33,16 @@ pub struct ImageInput {
 impl ImageInput {
     /// Opens the image, to be decoded on so many threads (0: all processors).
     pub fn open(&self, jobs: usize) -> Result<Costed> {
+        self.open_up_to(None, jobs)
+    }
+
+    /// As [`ImageInput::open`], where the image ends at so many bytes of the file.
+    pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<Costed> {
         let options = OpenOptions::new().offset(self.offset).jobs(jobs);
+        let options = match end {
+            Some(end) => options.len(end.saturating_sub(self.offset)),
+            None => options,
+        };
         let opened = self.device.iter().fold(options, OpenOptions::device).open(&self.image)?;
         Ok(Costed { opened, is_told: self.stats })
     }

@@ -4,9 +4,20 @@
 //! all processors, and held in bounded memory; results do not depend on the number of threads.
 #![forbid(unsafe_code)]
 
+mod algorithm;
 mod digest;
+mod fs_verity;
+mod hash_tree;
 mod hex;
 mod ordered;
+mod replace;
+mod verity;
 
+pub use algorithm::HashAlgorithm;
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
+pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
+pub use replace::Replacement;
+pub use verity::{
+    VerityOptions, VerityParams, VerityReport, find_appended, read_verity, verify_verity, write_verity,
+};

@@ -9,3 +9,4 @@ mod reading;
 mod signals;
 mod targets;
 mod usage;
+mod verity;
