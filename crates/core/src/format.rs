@@ -1,6 +1,6 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Coding, Error, Goal, Image, InlineTails, Placed, Plan, Result, Section, Tree, Volume};
+use crate::{Coding, Error, Goal, Image, InlineTails, NodeId, Placed, Plan, Result, Section, Tree, Volume};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -95,8 +95,9 @@ pub trait PackFormat: Send + Sync {
         None
     }
 
-    /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents.
-    fn plan(&self, tree: &Tree) -> Result<Plan>;
+    /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents. `first_used` is for
+    /// [`Plan::first_used`].
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan>;
 
     /// Makes everything around the data and hands it to `put`, part by part, in the order of the image where that matters
     /// for speed. Pure: the same tree, plan and places give the same sections.

@@ -127,8 +127,7 @@ pub struct Plan {
     /// Every regular file with at least one byte, as the tree goes. The engine may place them in another order, but those that may
     /// only lie in later files for data come later.
     pub files: Vec<FileJob>,
-    /// What is used first, in that order, any kind of node; empty if nobody knows. Formats place its metadata in that order, and
-    /// leave it empty in the plans they make: the engine knows.
+    /// What is used first, in that order, any kind of node; empty if nobody knows. Formats place its metadata in that order.
     pub first_used: Vec<NodeId>,
     /// How many of the first of `files` are among these. They share no block with those that follow.
     pub first_used_files: u32,

@@ -80,6 +80,8 @@ pub(crate) struct Options {
     /// How files are stored that no rule is about.
     pub storage: Storage,
     pub rules: Rules,
+    /// How files are stored that are used first and that no rule is about, if otherwise.
+    pub first_used: Option<Storage>,
     pub fragments: Fragments,
     pub packed_cluster_len: u32,
     /// Whether last clusters lie beside their inodes.
@@ -146,9 +148,9 @@ impl Options {
         wants.resolve(settings, typed, kernel, block_len)
     }
 
-    /// Every way in which files are stored: the usual one, then those of the rules.
+    /// Every way in which files are stored: the usual one, then those of the rules, then that of files used first.
     pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
-        std::iter::once(&self.storage).chain(self.rules.storages())
+        std::iter::once(&self.storage).chain(self.rules.storages()).chain(&self.first_used)
     }
 }
 
@@ -167,7 +169,7 @@ impl Wants {
         let typed_codec = packfs_codec::codec_for_goal(typed_codec, settings.goal).into_owned();
         let (codec_name, chosen) = codec::parse(&typed_codec, CLUSTER_LEN_DEFAULT)?;
         let mut codecs: Vec<Codecs> = chosen.into_iter().collect();
-        for (_, rule) in &typed.rules {
+        for rule in typed.all_rules() {
             codecs.extend(rule.codecs(CLUSTER_LEN_DEFAULT)?);
         }
         let mut algorithms: Vec<Algorithm> =
@@ -181,8 +183,7 @@ impl Wants {
         if compressed && codecs.iter().any(|codecs| codecs.second.is_some()) {
             needs.push(Need::new("a second codec in a file", kernel::SECOND_CODEC, "one codec"));
         }
-        let cluster_len =
-            settings.block_len.max(typed.rules.iter().filter_map(|(_, rule)| rule.cluster_len).max());
+        let cluster_len = settings.block_len.max(typed.all_rules().filter_map(|rule| rule.cluster_len).max());
         if compressed && cluster_len.is_some_and(|len| len > block_len) {
             let cluster = values::display_len(cluster_len.unwrap_or_default());
             let what = format!("clusters of {cluster} in blocks of {}", values::display_len(block_len));
@@ -227,9 +228,11 @@ impl Wants {
             Some(chunk_len) => Storage::Chunks { chunk_len: chunk_len.max(block_len) },
             None => codec::storage(&self.typed_codec, cluster_len)?,
         };
-        let rules =
-            Rules::of_rules(&typed.rules, cluster_len, typed.chunk_len.map(|len| len.max(block_len)))?;
-        for len in rules.storages().filter_map(|storage| storage.codecs().map(|(_, len)| len)) {
+        let chunk_len = typed.chunk_len.map(|len| len.max(block_len));
+        let rules = Rules::of_rules(&typed.rules, cluster_len, chunk_len)?;
+        let first_used = typed.first_used.as_ref().map(|rule| rule.storage(cluster_len, chunk_len));
+        let first_used = first_used.transpose()?;
+        for (_, len) in rules.storages().chain(&first_used).filter_map(Storage::codecs) {
             check(len)?;
         }
         let fragments = match typed.fragments {
@@ -287,6 +290,7 @@ impl Wants {
             block_len,
             storage,
             rules,
+            first_used,
             fragments,
             packed_cluster_len,
             inline_clusters,

@@ -51,6 +51,18 @@ impl TypedRule {
     pub(crate) fn codecs(&self, usual_len: u32) -> Result<Option<Codecs>> {
         Ok(codec::parse(&self.codec, self.cluster_len.unwrap_or(usual_len))?.1)
     }
+
+    /// How files are stored that it is about; in chunks those that are not compressed, if that is their usual form.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn storage(&self, usual_len: u32, chunk_len: Option<u32>) -> Result<Storage> {
+        let cluster_len = self.cluster_len.unwrap_or(usual_len);
+        Ok(match (self.codecs(usual_len)?, chunk_len) {
+            (Some(codecs), _) => Storage::Clusters { codecs, cluster_len },
+            (None, Some(chunk_len)) => Storage::Chunks { chunk_len },
+            (None, None) => Storage::Flat,
+        })
+    }
 }
 
 /// What globs say by path.
@@ -77,13 +89,7 @@ impl Rules {
         chunk_len: Option<u32>,
     ) -> Result<Self> {
         let rule = |(glob, rule): &(String, TypedRule)| {
-            let cluster_len = rule.cluster_len.unwrap_or(usual_len);
-            let storage = match (rule.codecs(usual_len)?, chunk_len) {
-                (Some(codecs), _) => Storage::Clusters { codecs, cluster_len },
-                (None, Some(chunk_len)) => Storage::Chunks { chunk_len },
-                (None, None) => Storage::Flat,
-            };
-            Ok(Row { globs: compile(glob)?, what: storage })
+            Ok(Row { globs: compile(glob)?, what: rule.storage(usual_len, chunk_len)? })
         };
         typed.iter().map(rule).collect::<Result<_>>().map(ByPath)
     }

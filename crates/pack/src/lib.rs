@@ -132,12 +132,11 @@ pub fn pack(
     options: &PackOptions,
     progress: &dyn Progress,
 ) -> Result<PackReport> {
-    let mut plan = format.plan(tree)?;
+    let mut plan = format.plan(tree, &options.first_used)?;
     accept_losses(format.format_name(), &plan.losses, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
     let mut clock = Clock::start();
-    plan.first_used.clone_from(&options.first_used);
     let reuse = match &options.base {
         Some(base) => {
             base.check(format)?;

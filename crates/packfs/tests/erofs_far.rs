@@ -53,7 +53,7 @@ fn what_lies_beyond_2_to_the_32_blocks_is_found() {
             ..PackSettings::default()
         };
         let packer = packfs_formats::by_name("erofs").unwrap().packer(&settings).unwrap();
-        let plan = packer.plan(&tree).unwrap();
+        let plan = packer.plan(&tree, &[]).unwrap();
         let len = bytes.len() as u32;
         let row = Cluster { offset: FAR, len, stored_len: len, form: ClusterForm::Plain, second: false };
         let clusters = if form == FileForm::Flat { Vec::new() } else { vec![row] };

@@ -1,8 +1,11 @@
 //! What a trace names lies in front, in its order and apart from all others.
 
+use packfs::codec::Algorithm;
 use packfs::{ImagePath, OpenOptions, Opened};
+use packfs_core::{Extent, ExtentFrom, InodeId};
 use packfs_testkit::{Compare, Mount, Random, is_root, skip, snapshot_dir};
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 const FORMATS: [&str; 2] = ["squashfs", "erofs"];
@@ -80,6 +83,42 @@ fn what_is_used_first_shares_blocks_with_nothing_else() {
         assert_eq!(with.1, used_len, "{format}: nothing else is decoded");
         assert!(with.0 * 2 < without.0, "{format}: {with:?} and {without:?}");
     }
+}
+
+/// How the blocks of a file are encoded, each way once.
+fn algorithms(opened: &Opened, path: &str) -> Vec<Algorithm> {
+    let mut found = vec![];
+    let mut visit = |extent: Extent| {
+        if let ExtentFrom::Block { block, .. } = extent.from {
+            found.extend(block.algorithm);
+        }
+        ControlFlow::Continue(())
+    };
+    let id = InodeId(id(opened, path));
+    opened.volume().extents(id, 0..u64::MAX, &mut visit).unwrap();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[test]
+fn what_is_used_first_may_have_a_codec_of_its_own() {
+    let traced = Traced::new();
+    let folder = traced.folder.path();
+    std::fs::write(folder.join("trace"), "dir00/large\ndir01/file001\n").unwrap();
+    let image = folder.join("mixed.erofs");
+    let pack = packfs::pack(traced.source(), &image).codec("zstd:3").sync(false);
+    pack.trace(folder.join("trace")).option("first-used", "lz4@16K").run().unwrap();
+    let opened = OpenOptions::new().open(&image).unwrap();
+    assert_eq!(algorithms(&opened, "dir00/large"), [Algorithm::Lz4]);
+    assert_eq!(algorithms(&opened, "dir01/file001"), [], "what is shorter than a block is stored");
+    assert_eq!(algorithms(&opened, "dir02/file002"), [Algorithm::Zstd]);
+    if !is_root() {
+        return skip("mounting needs root");
+    }
+    let mount = Mount::new(&image, "erofs").unwrap();
+    let compare = Compare { nanos: true, dir_links: false, ..Compare::default() };
+    snapshot_dir(&traced.source()).assert_same(&snapshot_dir(&mount.path()), compare, "erofs");
 }
 
 #[test]

@@ -98,6 +98,12 @@ pub(crate) const ROWS: &[OptionRow] = &[
                matches counts",
     },
     OptionRow {
+        name: "first-used",
+        values: "CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]",
+        default: "as other files",
+        help: "compress the files that --trace names otherwise, such as quickly decoded, where no rule is about them",
+    },
+    OptionRow {
         name: "codecs",
         values: "any|one",
         default: "any",

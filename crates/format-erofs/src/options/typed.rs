@@ -27,6 +27,7 @@ pub(super) struct Typed {
     pub chunk_indexes: Option<bool>,
     /// Glob and what is to be done.
     pub rules: Vec<(String, TypedRule)>,
+    pub first_used: Option<TypedRule>,
     pub one_codec: bool,
     pub label: Option<[u8; disk::VOLUME_NAME_LEN]>,
     pub uuid: Option<Uuid>,
@@ -103,6 +104,7 @@ impl Typed {
                     value.split_once('=').and_then(|(glob, rule)| Some((glob, TypedRule::parse(rule)?)));
                 rule.map(|(glob, rule)| self.rules.push((glob.into(), rule))).is_some()
             }
+            "first-used" => put(&mut self.first_used, TypedRule::parse(value)),
             "codecs" => {
                 one_of(value, &[("any", false), ("one", true)]).map(|one| self.one_codec = one).is_some()
             }
@@ -172,6 +174,11 @@ impl Typed {
         };
         let paths = self.device_paths.iter().enumerate();
         Ok(paths.map(|(index, path)| DataFile { path: path.clone(), len_max: len_max(index) }).collect())
+    }
+
+    /// The rules of globs, and that of files used first.
+    pub(super) fn all_rules(&self) -> impl Iterator<Item = &TypedRule> {
+        self.rules.iter().map(|(_, rule)| rule).chain(&self.first_used)
     }
 
     /// Which device files belong to, counted from 0.

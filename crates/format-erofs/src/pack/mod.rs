@@ -21,7 +21,7 @@ mod xattrs;
 
 use crate::options::Options;
 use packfs_core::{
-    Coding, DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree,
+    Coding, DataFile, InlineTails, NodeId, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree,
 };
 
 /// Prepares to pack EROFS images.
@@ -46,8 +46,8 @@ impl PackFormat for ErofsPacker {
         Some(crate::coding::of_options(&self.options))
     }
 
-    fn plan(&self, tree: &Tree) -> Result<Plan> {
-        plan::plan(&self.options, tree)
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        plan::plan(&self.options, tree, first_used)
     }
 
     fn layout(

@@ -7,6 +7,7 @@ use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree};
+use std::collections::HashSet;
 
 /// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
 const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
@@ -36,14 +37,16 @@ pub(super) fn head_len(options: &Options) -> u64 {
     (DEVICES_AT + slots * SLOT_LEN).next_multiple_of(options.block_len.into())
 }
 
-pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
+pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
     let mut recipes = Recipes { options, rows: Vec::new() };
+    let first_used_set: HashSet<NodeId> = first_used.iter().copied().collect();
     let mut files = Vec::new();
     for (id, node) in tree.nodes() {
         if let NodeKind::File { len, .. } = node.kind
             && len > 0
         {
-            files.push(job(options, tree, &mut recipes, id, len)?);
+            let is_first_used = first_used_set.contains(&id);
+            files.push(job(options, tree, &mut recipes, (id, is_first_used), len)?);
         }
     }
     let packed_recipe = recipes.packed();
@@ -65,7 +68,7 @@ pub(super) fn plan(options: &Options, tree: &Tree) -> Result<Plan> {
         shared_codec: None,
         files,
         // What the kernel decodes of the packed inode stays in its page cache.
-        first_used: Vec::new(),
+        first_used: first_used.to_vec(),
         first_used_files: 0,
         reorder_len: u64::MAX,
         dedupe: options.dedupe != Dedupe::Off,
@@ -103,8 +106,15 @@ fn inline_flat_max(options: &Options) -> u32 {
     }
 }
 
-fn job(options: &Options, tree: &Tree, recipes: &mut Recipes<'_>, id: NodeId, len: u64) -> Result<FileJob> {
+fn job(
+    options: &Options,
+    tree: &Tree,
+    recipes: &mut Recipes<'_>,
+    (id, is_first_used): (NodeId, bool),
+    len: u64,
+) -> Result<FileJob> {
     let rule = (!options.rules.is_empty()).then(|| options.rules.find(&tree.path(id))).flatten();
+    let rule = rule.or(options.first_used.as_ref().filter(|_| is_first_used));
     let device =
         (!options.device_of.is_empty()).then(|| options.device_of.find(&tree.path(id)).copied()).flatten();
     let block_len = u64::from(options.block_len);
@@ -206,7 +216,7 @@ mod tests {
     use crate::Erofs;
     use packfs_core::{ContentId, Format, ImagePath, Meta, PackSettings, TreeBuilder, Xattrs};
 
-    /// Plans files of these names and lengths; a recipe and a tail for each.
+    /// Plans files of these names and lengths, of which those with a `!` are used first; a recipe and a tail for each.
     fn planned(files: &[(&str, u64)], options: &[(&str, &str)]) -> Result<Vec<(Recipe, Tail)>> {
         let mut builder = TreeBuilder::new(Meta::default());
         for &(name, len) in files {
@@ -215,7 +225,12 @@ mod tests {
         }
         let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let settings = PackSettings { codec: Some("lz4".into()), options, ..PackSettings::default() };
-        let plan = Erofs.packer(&settings)?.plan(&builder.finish()?)?;
+        let tree = builder.finish()?;
+        let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
+        let first_used: Vec<NodeId> =
+            files.map(|(id, _)| id).filter(|&id| tree.path(id).as_bytes().contains(&b'!')).collect();
+        let plan = Erofs.packer(&settings)?.plan(&tree, &first_used)?;
+        assert_eq!(plan.first_used, first_used);
         let Cut::FixedOutput(cut) = plan.cut else { panic!("erofs fills clusters") };
         let mut files = plan.files;
         files.sort_by_key(|job| job.node);
@@ -234,6 +249,23 @@ mod tests {
         assert_eq!((cluster_len(1), rows[1].1), (16 << 10, Tail::Own));
         assert_eq!(rows[2], (Recipe::Flat { sparse_chunk_len: Some(4096) }, Tail::Inline));
         assert_eq!((cluster_len(3), rows[3].1), (8 << 10, Tail::Shared));
+    }
+
+    #[test]
+    fn what_is_used_first_is_stored_otherwise_unless_a_rule_is_about_it() {
+        let options = [("rule", "c!=none"), ("first-used", "lz4hc:3@16K")];
+        let rows = planned(&[("a", 9000), ("b!", 9000), ("c!", 9000)], &options).unwrap();
+        let clusters = |index: usize| match &rows[index].0 {
+            Recipe::Clusters { codec, cluster_len, .. } => Some((codec.clone(), *cluster_len)),
+            _ => None,
+        };
+        let (usual, first_used) = (clusters(0).unwrap(), clusters(1).unwrap());
+        assert!(usual.0 != first_used.0, "{usual:?} and {first_used:?}");
+        assert_eq!((usual.1, first_used.1, rows[1].1), (64 << 10, 16 << 10, Tail::Own));
+        assert_eq!(clusters(2), None);
+        let asked = [("first-used", "zstd:3"), ("codecs", "one")];
+        assert!(planned(&[], &asked).unwrap_err().to_string().contains("codecs=one"));
+        assert!(planned(&[], &[("first-used", "zstd:3"), ("kernel", "6.1")]).is_err());
     }
 
     #[test]

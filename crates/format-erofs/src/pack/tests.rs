@@ -122,7 +122,7 @@ fn round_trip(random: &mut Random, kind: Kind) {
     let file = NodeKind::File { len: size, content: ContentId(0) };
     builder.add(&ImagePath::parse(b"file").unwrap(), file, Meta::default(), Xattrs::new()).unwrap();
     let tree = builder.finish().unwrap();
-    let plan = packer.plan(&tree).unwrap();
+    let plan = packer.plan(&tree, &[]).unwrap();
     let place = FilePlace {
         blocks_count: clusters.len() as u32,
         form: FileForm::Clusters,

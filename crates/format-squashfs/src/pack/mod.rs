@@ -13,8 +13,8 @@ mod xattrs;
 use crate::disk;
 use crate::options::{Fragments, Options};
 use packfs_core::{
-    Coding, Cut, Error, FileJob, Goal, InlineTails, NodeKind, PackFormat, PackSettings, Placed, Plan, Result,
-    Section, Tail, Tree,
+    Coding, Cut, Error, FileJob, Goal, InlineTails, NodeId, NodeKind, PackFormat, PackSettings, Placed, Plan,
+    Result, Section, Tail, Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -42,7 +42,7 @@ impl PackFormat for SquashfsPacker {
         Some(crate::coding::of_options(&self.options))
     }
 
-    fn plan(&self, tree: &Tree) -> Result<Plan> {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let options = &self.options;
         refuse_endless_files(tree, options.block_len)?;
         let tail = |len: u64| match options.fragments {
@@ -63,7 +63,7 @@ impl PackFormat for SquashfsPacker {
             block_codec: codec(options.uncompressed.data),
             shared_codec: codec(options.uncompressed.fragments),
             files: files.collect(),
-            first_used: Vec::new(),
+            first_used: first_used.to_vec(),
             first_used_files: 0,
             reorder_len: match options.goal {
                 Goal::Size => u64::MAX,
@@ -123,7 +123,7 @@ mod tests {
             let kind = NodeKind::File { len, content: ContentId(0) };
             builder.add(&ImagePath::parse(b"big").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
             let settings = PackSettings { block_len: Some(4096), ..PackSettings::default() };
-            let planned = packer(&settings).unwrap().plan(&builder.finish().unwrap());
+            let planned = packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[]);
             assert_eq!(planned.is_ok(), allowed, "{len}");
         }
     }

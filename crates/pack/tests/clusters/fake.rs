@@ -3,7 +3,7 @@
 use packfs_core::codec::CodecSettings;
 use packfs_core::{
     ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath, InlineTail, InlineTails,
-    Loss, Meta, NodeKind, PackFormat, Placed, Plan, Progress, Recipe, Result, Section, Silent, Tail,
+    Loss, Meta, NodeId, NodeKind, PackFormat, Placed, Plan, Progress, Recipe, Result, Section, Silent, Tail,
     TailPlace, Tree, TreeBuilder, Xattrs,
 };
 use packfs_pack::{PackOptions, PackReport, pack};
@@ -134,7 +134,7 @@ impl PackFormat for Fake {
         String::new()
     }
 
-    fn plan(&self, tree: &Tree) -> Result<Plan> {
+    fn plan(&self, tree: &Tree, _first_used: &[NodeId]) -> Result<Plan> {
         let files = tree.nodes().filter_map(|(node, row)| match row.kind {
             NodeKind::File { len, content } if len > 0 => {
                 let (tail, recipe) = (self.job)(content.0);
@@ -218,7 +218,7 @@ pub fn try_pack(
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), usize::from(result.is_ok()));
     let report = result?;
     let (placed, inline) = format.answer.lock().unwrap().take().unwrap();
-    let plan = format.plan(&tree)?;
+    let plan = format.plan(&tree, &[])?;
     let image = std::fs::read(&path).unwrap();
     Ok(Packed { tree, cut: format.cut.clone(), plan, placed, inline, image, report })
 }
