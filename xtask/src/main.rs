@@ -11,12 +11,14 @@ mod ci;
 mod corpus;
 mod debian;
 mod failure;
+mod fuzz;
 mod kernels;
 mod licences;
 mod load;
 mod matrix;
 mod metadata;
 mod mounts;
+mod mutate;
 mod peers;
 mod rivals;
 mod shell;
@@ -36,7 +38,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 10] = [
+const VERBS: [Verb; 12] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "check-layers",
@@ -85,6 +87,18 @@ const VERBS: [Verb; 10] = [
         about: "compare mounts with their source from many processes for minutes, then kill the program",
         help: stress::HELP,
         run: stress::run,
+    },
+    Verb {
+        name: "mutate",
+        about: "try very many mutated images of each format, and count how that ends",
+        help: mutate::HELP,
+        run: mutate::run,
+    },
+    Verb {
+        name: "fuzz",
+        about: "fuzz what is promised of images, archives, blocks and requests, guided by coverage",
+        help: fuzz::HELP,
+        run: fuzz::run,
     },
     Verb {
         name: "load",

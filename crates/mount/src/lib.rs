@@ -15,7 +15,7 @@ mod sys;
 pub mod table;
 mod unmount;
 
-pub use fuse::{FuseCounters, FuseMount, FuseOptions, OwnerMap, TraceFile, find_subdir, is_stale};
+pub use fuse::{FuseCounters, FuseMount, FuseOptions, OwnerMap, Rehearsal, TraceFile, find_subdir, is_stale};
 pub use options::MountFlags;
 pub use unmount::{Unmounter, unmount};
 

@@ -183,23 +183,31 @@ impl Walk<'_, '_> {
             self.report.error(&path, format_args!("entry \"{}\": {fault}", escaped(entry.name)));
             return Ok(false);
         }
-        let claimed = entry_type(entry.file_type);
         if let Some(is_dir) = self.hierarchy.meet_again(entry.nid, dir, entry.name, self.report) {
+            if let Ok(raw) = self.reader.raw_inode(entry.nid) {
+                self.claimed_type(&path, entry, raw.file_type);
+            }
             return Ok(is_dir);
         }
         let read = self.reader.raw_inode(entry.nid);
         let counted = self.inodes.spend(crate::corruption::Place::at("inode area", 0), 1);
         let Some(raw) = self.refused(&path, counted.and(read))? else { return Ok(false) };
-        if claimed != Some(raw.file_type) {
-            let claim =
-                claimed.map_or_else(|| format!("type {}", entry.file_type), |claim| claim.word().into());
-            let truth = raw.file_type.word();
-            self.report.error(&path, format_args!("its entry says {claim}, its inode {truth}"));
-        }
+        self.claimed_type(&path, entry, raw.file_type);
         self.inode(&path, &raw)?;
         let is_dir = raw.file_type == FileType::Directory;
         self.hierarchy.meet(raw.nid, raw.nlink, is_dir.then_some(raw), dir, entry.name);
         Ok(is_dir)
+    }
+
+    /// Every name of an inode has to say what it is, not only the first.
+    fn claimed_type(&mut self, path: &ImagePath, entry: &RawEntry<'_>, truth: FileType) {
+        let claimed = entry_type(entry.file_type);
+        if claimed != Some(truth) {
+            let claim =
+                claimed.map_or_else(|| format!("type {}", entry.file_type), |claim| claim.word().into());
+            let truth = truth.word();
+            self.report.error(path, format_args!("its entry says {claim}, its inode {truth}"));
+        }
     }
 
     /// Checks an inode that is met for the first time.

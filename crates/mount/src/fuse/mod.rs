@@ -17,11 +17,14 @@ mod marks;
 mod open_files;
 mod parents;
 mod readahead;
+mod rehearsal;
 mod serve;
 mod served;
 mod stores;
 mod trace;
 mod xattr;
+
+pub use rehearsal::Rehearsal;
 
 use crate::unmount::Unmounter;
 use crate::{MountFlags, table};

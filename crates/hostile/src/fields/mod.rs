@@ -1,0 +1,87 @@
+//! Where the figures of an image lie, so that mutations hit them and not the bytes between.
+//!
+//! These walks are written apart from the readers they help to try, and take any bytes: what makes no sense is left out.
+
+mod erofs;
+mod squashfs;
+
+/// A little-endian figure of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Where it starts.
+    pub at: usize,
+    /// Its length in bytes: 1, 2, 4 or 8.
+    pub len: usize,
+    /// The structure it is part of.
+    pub of: &'static str,
+}
+
+impl Field {
+    /// Its value.
+    pub fn get(self, image: &[u8]) -> u64 {
+        let mut raw = [0; 8];
+        if let Some(bytes) = image.get(self.at..self.at + self.len) {
+            raw[..self.len].copy_from_slice(bytes);
+        }
+        u64::from_le_bytes(raw)
+    }
+
+    /// Gives it another; what does not fit is cut off.
+    pub fn set(self, image: &mut [u8], value: u64) {
+        if let Some(bytes) = image.get_mut(self.at..self.at + self.len) {
+            bytes.copy_from_slice(&value.to_le_bytes()[..self.len]);
+        }
+    }
+}
+
+/// More than any image of the corpus has; what is longer is looked at in part.
+const FIELDS_MAX: usize = 50_000;
+
+/// The figures of an image of either format; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
+/// a valid image told them.
+pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
+    let mut fields = if image.starts_with(b"hsqs") {
+        squashfs::fields(image)
+    } else if image.get(1024..1028) == Some(&0xE0F5_E1E2_u32.to_le_bytes()) {
+        erofs::fields(image, nodes)
+    } else {
+        Vec::new()
+    };
+    fields.retain(|field| field.at + field.len <= image.len());
+    fields
+}
+
+/// Collects figures, one behind the other.
+struct Finder<'a> {
+    image: &'a [u8],
+    found: Vec<Field>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(image: &'a [u8]) -> Self {
+        Finder { image, found: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() >= FIELDS_MAX
+    }
+
+    /// Figures of these lengths from `at` on; 0 skips four bytes.
+    fn row(&mut self, of: &'static str, mut at: usize, lens: &[usize]) {
+        for &len in lens {
+            if len > 0 && !self.is_full() {
+                self.found.push(Field { at, len, of });
+            }
+            at += if len == 0 { 4 } else { len };
+        }
+    }
+
+    fn number(&self, at: usize, len: usize) -> u64 {
+        Field { at, len, of: "" }.get(self.image)
+    }
+
+    /// As an offset; what is none is behind everything.
+    fn offset(&self, at: usize, len: usize) -> usize {
+        usize::try_from(self.number(at, len)).unwrap_or(usize::MAX / 4).min(usize::MAX / 4)
+    }
+}

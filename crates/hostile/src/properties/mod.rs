@@ -1,0 +1,90 @@
+//! One function for each property that fuzzing holds packfs to. Each takes any bytes and returns a [`Breach`] if what is
+//! promised did not hold; it panics only where packfs does.
+
+mod codec;
+mod fuse;
+mod image;
+mod manifest;
+mod tar;
+
+use crate::Breach;
+
+pub use codec::decode;
+pub use fuse::fuse;
+pub use image::{check, extract, open, read_all, repack, walk};
+pub use manifest::manifest;
+pub use tar::tar;
+
+/// What inputs of a property begin as, for whoever mutates them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// An image of either format.
+    Image,
+    /// A tar archive, compressed or not.
+    Tar,
+    /// A manifest.
+    Manifest,
+    /// A byte that picks an algorithm, two for the length wanted, then a block.
+    Block,
+    /// Bytes that pick an image and what is done to it, then requests.
+    Requests,
+}
+
+/// A property: its name, what it is tried on, and the function.
+#[derive(Clone, Copy)]
+pub struct Property {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What it is tried on.
+    pub input: Input,
+    /// The property itself.
+    pub holds: fn(&[u8]) -> Result<(), Breach>,
+}
+
+/// All of them.
+pub const PROPERTIES: [Property; 10] = [
+    Property { name: "open", input: Input::Image, holds: open },
+    Property { name: "walk", input: Input::Image, holds: walk },
+    Property { name: "read", input: Input::Image, holds: read_all },
+    Property { name: "check", input: Input::Image, holds: check },
+    Property { name: "extract", input: Input::Image, holds: extract },
+    Property { name: "repack", input: Input::Image, holds: repack },
+    Property { name: "fuse", input: Input::Requests, holds: fuse },
+    Property { name: "tar", input: Input::Tar, holds: tar },
+    Property { name: "manifest", input: Input::Manifest, holds: manifest },
+    Property { name: "decode", input: Input::Block, holds: decode },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::inputs;
+    use crate::{mutate, mutate_plainly};
+    use packfs_testkit::Random;
+
+    /// Bounded: `cargo xtask fuzz` goes on for as long as it is told.
+    const MUTATED: u64 = 250;
+
+    #[test]
+    fn every_property_holds_of_the_corpus_and_of_what_mutations_make_of_it() {
+        for property in PROPERTIES {
+            let corpus = inputs(property.input).unwrap();
+            assert!(corpus.len() >= 2, "{}", property.name);
+            for base in &corpus {
+                assert_eq!((property.holds)(&base.bytes), Ok(()), "{}: {}", property.name, base.name);
+            }
+            let mut random = Random::new(5);
+            for number in 0..MUTATED {
+                let base = &corpus[random.below(corpus.len() as u64) as usize];
+                let mutated = if property.input == Input::Image {
+                    let fields = crate::fields(&base.bytes, &[]);
+                    mutate(&base.bytes, &fields, &corpus, &mut random)
+                } else {
+                    mutate_plainly(&base.bytes, &corpus, &mut random)
+                };
+                let what = format!("{} {number}: {:?} of {}", property.name, mutated.class, base.name);
+                assert_eq!((property.holds)(&mutated.bytes), Ok(()), "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Cases by number: what each of them is. A seed and a number say all, so any case can be tried again alone.
+
+use crate::corpus::{Base, images};
+use crate::judge::{digest, open};
+use crate::{Class, Field, Judged, Sandpit, fields, judge, mutate};
+use packfs::Silent;
+use packfs_testkit::Random;
+
+/// The valid images of a format, and what is known of them.
+pub struct Session {
+    bases: Vec<Base>,
+    fields: Vec<Vec<Field>>,
+    digests: Vec<u64>,
+    seed: u64,
+}
+
+/// One mutated image.
+pub struct Case {
+    /// The image that it was made of.
+    pub base: String,
+    /// What was done to it.
+    pub class: Class,
+    /// The result.
+    pub bytes: Vec<u8>,
+    /// Threads that read it: mostly one, sometimes two.
+    pub jobs: usize,
+    valid: u64,
+}
+
+impl Session {
+    /// Packs the images of a format, `squashfs` or `erofs`.
+    ///
+    /// # Errors
+    /// As of packing and reading valid images.
+    pub fn new(format: &str, seed: u64) -> packfs::Result<Session> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| packfs::Error::io("cannot make a temporary folder", error))?;
+        let bases = images(format, folder.path())?;
+        let mut session = Session { bases, fields: Vec::new(), digests: Vec::new(), seed };
+        for base in &session.bases {
+            let opened = open(&base.bytes, 1)?;
+            let loaded = opened.load(&Silent)?;
+            session.digests.push(digest(&opened, &loaded)?);
+            let nodes: Vec<u64> = loaded.inodes.iter().map(|id| id.0).collect();
+            session.fields.push(fields(&base.bytes, &nodes));
+        }
+        Ok(session)
+    }
+
+    /// The case of a number.
+    pub fn case(&self, number: u64) -> Case {
+        let mut random = Random::new(self.seed.wrapping_mul(0x9e37_79b9) ^ number << 8);
+        let index = random.below(self.bases.len() as u64) as usize;
+        let jobs = if random.below(16) == 0 { 2 } else { 1 };
+        let base = &self.bases[index];
+        let mutated = mutate(&base.bytes, &self.fields[index], &self.bases, &mut random);
+        Case {
+            base: base.name.clone(),
+            class: mutated.class,
+            bytes: mutated.bytes,
+            jobs,
+            valid: self.digests[index],
+        }
+    }
+
+    /// How many figures are known of each valid image, by its name.
+    pub fn known_figures(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.bases.iter().zip(&self.fields).map(|(base, fields)| (&*base.name, fields.len()))
+    }
+}
+
+impl Case {
+    /// What becomes of it.
+    pub fn judge(&self, pit: &Sandpit) -> Judged {
+        judge(&self.bytes, pit, self.jobs, Some(self.valid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bounded: the long run is `cargo xtask mutate`.
+    const CASES: u64 = 1000;
+
+    #[test]
+    fn mutated_images_keep_every_promise() {
+        for format in ["squashfs", "erofs"] {
+            let session = Session::new(format, 1).unwrap();
+            let pit = Sandpit::new().unwrap();
+            let mut told = 0;
+            for number in 0..CASES {
+                let case = session.case(number);
+                let judged = case.judge(&pit);
+                let what = format!("{format} case {number}: {:?} of {}", case.class, case.base);
+                assert_eq!(judged.breach, None, "{what}");
+                told += u64::from(judged.error.is_some());
+            }
+            assert!(told > CASES / 2, "{format}: of {CASES} only {told} were found to be wrong");
+        }
+    }
+
+    #[test]
+    fn figures_of_every_structure_are_known() {
+        for (format, wanted) in [
+            (
+                "squashfs",
+                &["superblock", "inode", "block list", "directory index", "directory entry", "xattr"][..],
+            ),
+            (
+                "erofs",
+                &["superblock", "inode", "index", "chunk index", "directory entry", "xattr", "xattr prefix"],
+            ),
+        ] {
+            let session = Session::new(format, 1).unwrap();
+            for of in wanted {
+                assert!(session.fields.iter().flatten().any(|field| field.of == *of), "{format}: {of}");
+            }
+            for (name, count) in session.known_figures() {
+                assert!(count > 20, "{format} {name}: {count}");
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A mount without a mount: requests that no kernel has sent, answered as by one thread that serves. For tests and fuzzing.
+
+use super::FuseOptions;
+use super::abi::{InHeader, opcode};
+use super::device::Device;
+use super::handshake::Features;
+use super::served::{Answer, Room, Served};
+use packfs_core::{Result, ResultExt};
+use packfs_read::ReadEngine;
+use rustix::fs::{Mode, OFlags};
+use std::sync::Arc;
+use zerocopy::FromBytes;
+
+/// See the module. Unlike a mount, it does not survive a panic.
+pub struct Rehearsal {
+    served: Served,
+    room: Room,
+    /// Where what the kernel would be given unasked goes.
+    nowhere: Device,
+}
+
+impl Rehearsal {
+    /// Serves what `engine` reads.
+    ///
+    /// Errors: `Io` if this machine has no `/dev/null`.
+    pub fn new(engine: Arc<ReadEngine>, options: &FuseOptions) -> Result<Self> {
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .or_io(|| "cannot open /dev/null")?;
+        let served = Served::new(engine, options, Features::default(), None);
+        Ok(Rehearsal { served, room: Room::default(), nowhere: Device::new(null) })
+    }
+
+    /// The answer to a request as it comes from the device, header and all: bytes, or an error number. `None`: there is none.
+    pub fn answer(&mut self, request: &[u8]) -> Option<std::result::Result<&[u8], i32>> {
+        let (header, asked) = InHeader::read_from_prefix(request).ok()?;
+        let busy = self.served.busy();
+        let answer = self.served.answer(&header, asked, &mut self.room);
+        if let Some(after) = self.room.after.take() {
+            self.served.afterwards(&self.nowhere, after);
+        }
+        drop(busy);
+        match answer {
+            Ok(Answer::None) => None,
+            Ok(Answer::Body) => Some(Ok(&self.room.body)),
+            Ok(Answer::Contents(range)) => Some(Ok(self.room.contents.get(range).unwrap_or_default())),
+            Err(error) => Some(Err(error.raw_os_error())),
+        }
+    }
+
+    /// The number by which a request names an inode; `None` if it has none.
+    pub fn node(&self, id: packfs_core::InodeId) -> Option<u64> {
+        self.served.node(id).ok()
+    }
+
+    /// The numbers of requests that ask for something.
+    pub const ASKING: [u32; 12] = [
+        opcode::LOOKUP,
+        opcode::GETATTR,
+        opcode::READLINK,
+        opcode::OPEN,
+        opcode::READ,
+        opcode::STATFS,
+        opcode::GETXATTR,
+        opcode::LISTXATTR,
+        opcode::OPENDIR,
+        opcode::READDIR,
+        opcode::READDIRPLUS,
+        opcode::LSEEK,
+    ];
+}
