@@ -1,4 +1,4 @@
-//! `cargo xtask check-licences`: nothing is linked that is not permissively licensed.
+//! `cargo xtask check-licences`: nothing is linked that is not permissively licensed, and nothing twice.
 //!
 //! The rules are those of deny.toml, which cargo-deny also reads; this check needs nothing installed. It looks at what
 //! is linked or runs in a build. What only tests use is part of nothing we ship.
@@ -6,7 +6,7 @@
 mod expression;
 mod rules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::failure::{Failure, Result};
 use crate::metadata::{Kind, Package, Workspace};
@@ -19,17 +19,19 @@ pub const HELP: &str = "\
 Usage: cargo xtask check-licences
 
 Checks every crate that is linked into a program or runs in a build against deny.toml: its licence
-must be satisfiable by the list `licenses.allow`, and it must not be in `bans.deny`.";
+must be satisfiable by the list `licenses.allow`, it must not be in `bans.deny`, and there must be one version of it
+but for those of `bans.skip`. What is known of vulnerabilities, `cargo deny check advisories` tells.";
 
 pub fn run(args: args::Args) -> Result<()> {
     args.finish_empty()?;
     let rules = Rules::read(&workspace::root().join("deny.toml"))?;
     let workspace = Workspace::read()?;
     let linked = linked(&workspace);
-    let faults: Vec<_> =
-        linked.iter().filter_map(|index| fault(&workspace.packages[*index], &rules)).collect();
+    let packages = || linked.iter().map(|index| &workspace.packages[*index]);
+    let mut faults: Vec<_> = packages().filter_map(|package| fault(package, &rules)).collect();
+    faults.extend(duplicates(packages(), &rules));
     if faults.is_empty() {
-        println!("licences: {} linked crates are permissively licensed", linked.len());
+        println!("licences: {} linked crates are permissively licensed, none is there twice", linked.len());
         return Ok(());
     }
     Err(Failure::new(format!("{} crates\n  {}", faults.len(), faults.join("\n  "))))
@@ -47,6 +49,24 @@ fn linked(workspace: &Workspace) -> BTreeSet<usize> {
         }
     }
     linked
+}
+
+/// Crates that are there in several versions without an exception.
+fn duplicates<'a>(packages: impl Iterator<Item = &'a Package>, rules: &Rules) -> Vec<String> {
+    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for package in packages {
+        let is_skipped = |skipped: &String| {
+            let (name, version) = skipped.split_once('@').unwrap_or((skipped, ""));
+            let rest = package.version.strip_prefix(version);
+            name == package.name
+                && rest.is_some_and(|rest| version.is_empty() || rest.is_empty() || rest.starts_with('.'))
+        };
+        if !rules.skipped.iter().any(is_skipped) {
+            versions.entry(&package.name).or_default().push(&package.version);
+        }
+    }
+    let several = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
+    several.map(|(name, versions)| format!("{name} is there as {}", versions.join(" and "))).collect()
 }
 
 fn fault(package: &Package, rules: &Rules) -> Option<String> {
@@ -81,7 +101,22 @@ mod tests {
     }
 
     fn rules() -> Rules {
-        Rules { allowed: vec!["MIT".to_owned()], denied: vec!["minilzo".to_owned()] }
+        let skipped = vec!["syn@2".to_owned()];
+        Rules { allowed: vec!["MIT".to_owned()], denied: vec!["minilzo".to_owned()], skipped }
+    }
+
+    #[test]
+    fn refuses_a_crate_in_two_versions_unless_it_is_an_exception() {
+        let of = |name: &str, versions: &[&str]| -> Vec<Package> {
+            let package =
+                |version: &&str| Package { version: (*version).to_owned(), ..package(name, None, &[]) };
+            versions.iter().map(package).collect()
+        };
+        let found = |packages: &[Package]| duplicates(packages.iter(), &rules());
+        assert_eq!(found(&of("syn", &["2.0.1", "3.0.0"])), [""; 0]);
+        assert_eq!(found(&of("syn", &["20.0.1", "3.0.0"])), ["syn is there as 20.0.1 and 3.0.0"]);
+        assert_eq!(found(&of("log", &["0.4.1"])), [""; 0]);
+        assert_eq!(found(&of("log", &["0.4.1", "0.5.0"])), ["log is there as 0.4.1 and 0.5.0"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod bench;
 mod check_layers;
 mod ci;
 mod corpus;
+mod coverage;
 mod debian;
 mod failure;
 mod fuzz;
@@ -38,7 +39,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 12] = [
+const VERBS: [Verb; 13] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "check-layers",
@@ -99,6 +100,12 @@ const VERBS: [Verb; 12] = [
         about: "fuzz what is promised of images, archives, blocks and requests, guided by coverage",
         help: fuzz::HELP,
         run: fuzz::run,
+    },
+    Verb {
+        name: "coverage",
+        about: "which lines of the readers the tests reach",
+        help: coverage::HELP,
+        run: coverage::run,
     },
     Verb {
         name: "load",

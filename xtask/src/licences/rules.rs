@@ -13,6 +13,8 @@ pub struct Rules {
     pub allowed: Vec<String>,
     /// `bans.deny`: names of crates.
     pub denied: Vec<String>,
+    /// `bans.skip`: `name@version` of crates that may be there in another version, too; the version may be its beginning.
+    pub skipped: Vec<String>,
 }
 
 impl Rules {
@@ -27,9 +29,12 @@ impl Rules {
         let lines = || text.lines().map(|line| line.split('#').next().unwrap_or(line).trim());
         let allowed = quoted(&list(lines(), "[licenses]", "allow")?);
         let denied = list(lines(), "[bans]", "deny")?;
-        let denied =
-            denied.split("crate").skip(1).filter_map(|rest| quoted(rest).into_iter().next()).collect();
-        let rules = Self { allowed, denied };
+        let crates = |list: String| -> Vec<String> {
+            list.split("crate =").skip(1).filter_map(|rest| quoted(rest).into_iter().next()).collect()
+        };
+        let denied = crates(denied);
+        let skipped = list(lines(), "[bans]", "skip").map(crates).unwrap_or_default();
+        let rules = Self { allowed, denied, skipped };
         (!rules.allowed.is_empty() && !rules.denied.is_empty()).then_some(rules)
     }
 }
@@ -55,13 +60,15 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "[licenses]\nversion = 2\nallow = [\n  \"MIT\", # a note on \"quotes\"\n  \"ISC\",\n]\n\n\
-        [bans]\nmultiple-versions = \"allow\"\ndeny = [\n  { crate = \"minilzo\", reason = \"GPL\" },\n  { crate = \"lzo-sys\" },\n]\n";
+        [bans]\nmultiple-versions = \"deny\"\n\
+        skip = [{ crate = \"syn@2\", reason = \"a crate\" }]\ndeny = [\n  { crate = \"minilzo\", reason = \"GPL\" },\n  { crate = \"lzo-sys\" },\n]\n";
 
     #[test]
     fn reads_both_lists() {
         let rules = Rules::parse(GOOD).unwrap();
         assert_eq!(rules.allowed, ["MIT", "ISC"]);
         assert_eq!(rules.denied, ["minilzo", "lzo-sys"]);
+        assert_eq!(rules.skipped, ["syn@2"]);
     }
 
     #[test]
