@@ -28,11 +28,13 @@ mod repack;
 mod report;
 mod shaping;
 mod shared;
+mod sign;
 mod stat;
 mod tar;
 mod text;
 mod umount;
 mod unpack;
+mod verify;
 mod verity;
 mod verity_verify;
 
@@ -66,6 +68,8 @@ enum Verb {
     Diff(diff::Opts),
     Digest(digest::Opts),
     Verity(Box<verity::Opts>),
+    Sign(sign::Opts),
+    Verify(verify::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
     Completions(completions::Opts),
@@ -92,6 +96,8 @@ fn main() -> ExitCode {
         Verb::Diff(opts) => opts.run(),
         Verb::Digest(opts) => opts.run(),
         Verb::Verity(opts) => opts.run(),
+        Verb::Sign(opts) => opts.run(),
+        Verb::Verify(opts) => opts.run(),
         Verb::Mount(opts) => opts.run(),
         Verb::Umount(opts) => opts.run(),
         Verb::Completions(opts) => opts.run(),

@@ -10,7 +10,9 @@ mod fs_verity;
 mod hash_tree;
 mod hex;
 mod ordered;
+mod reader;
 mod replace;
+mod signature;
 mod verity;
 
 pub use algorithm::HashAlgorithm;
@@ -18,6 +20,7 @@ pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
 pub use replace::Replacement;
+pub use signature::{NewKeys, SigningKey, VerifyingKey, new_signing_keys};
 pub use verity::{
     VerityOptions, VerityParams, VerityReport, find_appended, read_verity, verify_verity, write_verity,
 };

@@ -7,6 +7,7 @@ mod mounting;
 mod packing;
 mod reading;
 mod signals;
+mod signing;
 mod targets;
 mod usage;
 mod verity;

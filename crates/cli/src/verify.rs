@@ -1,0 +1,104 @@
+//! `packfs verify`: whether an image is what somebody signed.
+
+use crate::report::{self, Out};
+use crate::shared::Work;
+use crate::sign::{read_text, with_suffix};
+use crate::{Outcome, json};
+use owo_colors::OwoColorize;
+use packfs::image::FileImage;
+use packfs::integrity::{Replacement, VerifyingKey};
+use packfs::{Error, Progress, Result};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Verify the signature of an image
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The image
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The signer's public key: a file
+    #[arg(short, long, value_name = "FILE", required_unless_present = "key")]
+    public_key: Option<PathBuf>,
+
+    /// The signer's public key itself: the second line of such a file
+    #[arg(short = 'P', long, value_name = "BASE64", conflicts_with = "public_key")]
+    key: Option<String>,
+
+    /// The signature; IMAGE.minisig if not given
+    #[arg(long, value_name = "FILE")]
+    signature: Option<PathBuf>,
+
+    /// Copy the image as it is verified; nothing is left of the copy unless the signature holds
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs verify root.erofs --public-key release.key.pub
+  packfs verify root.erofs -P RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3
+  packfs verify downloads/root.erofs -p release.key.pub -o /images/root.erofs
+
+Exit code 3 if the image is not what was signed, 1 if another key signed it. Who can write to the
+image can change it after it was verified; --output makes a copy of exactly what was.";
+
+impl Opts {
+    /// Verifies.
+    pub fn run(self) -> Outcome {
+        let bars = self.work.bars(self.json);
+        let outcome = self.verify(&bars).and_then(|(key, comment)| {
+            bars.finish();
+            self.tell(&key, &comment)?;
+            Ok(ExitCode::SUCCESS)
+        });
+        bars.finish();
+        report::or_stopped(outcome, &bars)
+    }
+
+    /// Number of the key, and what was signed with the image.
+    fn verify(&self, bars: &dyn Progress) -> Result<(String, String)> {
+        let text = match (&self.key, &self.public_key) {
+            (Some(key), _) => key.clone(),
+            (None, Some(path)) => read_text(path)?,
+            (None, None) => return Err(Error::usage("a public key is needed")),
+        };
+        let key = VerifyingKey::read(&text)?;
+        let signature = self.signature.clone().unwrap_or_else(|| with_suffix(&self.image, ".minisig"));
+        let signature = read_text(&signature)?;
+        let image = FileImage::open(&self.image)?;
+        let copy = self.output.as_deref().map(Replacement::create).transpose()?;
+        let comment = key.verify(&image, &signature, copy.as_ref().map(Replacement::file), bars)?;
+        if let Some(copy) = copy {
+            copy.finish()?;
+        }
+        Ok((key.id(), comment))
+    }
+
+    fn tell(&self, key: &str, comment: &str) -> Result<()> {
+        if self.json {
+            let mut object = json::Object::new();
+            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
+            object.insert("verified".into(), true.into());
+            object.insert("key".into(), key.into());
+            object.insert("comment".into(), comment.into());
+            return json::print(&json::Value::Object(object));
+        }
+        if self.work.quiet {
+            return Ok(());
+        }
+        let mut out = Out::new();
+        out.line(format_args!("{}: signed with key {key}: {comment}", "verified".green().bold()))?;
+        out.finish()
+    }
+}

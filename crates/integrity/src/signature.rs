@@ -1,0 +1,139 @@
+//! Detached signatures in the format of minisign: Ed25519 of the BLAKE2b-512 hash of a file, and of a comment.
+//!
+//! `minisign -V` verifies what is signed here, and what `minisign -S` signed is verified here. Files are read once, in bounded
+//! memory. Signatures of minisign's old kind, over the whole file instead of its hash, are refused.
+
+use crate::reader::ImageReader;
+use minisign::{KeyPair, PError, PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
+use packfs_core::{Error, Image, Progress, Result, Stage, escaped};
+use std::fs::File;
+
+/// Base64 digits of a signature with its algorithm and key, and of the signature of the comment.
+const SIGNATURE_DIGITS: [usize; 2] = [100, 88];
+/// Those of a secret key.
+const SECRET_KEY_DIGITS: usize = 212;
+
+/// A new pair of keys, each as the text of its file.
+pub struct NewKeys {
+    /// To be kept secret.
+    pub secret: String,
+    /// For everybody.
+    pub public: String,
+}
+
+/// Makes a pair of keys; the secret one is encrypted if there is a password.
+///
+/// Errors: `Failed` without a source of random numbers.
+pub fn new_signing_keys(password: Option<String>) -> Result<NewKeys> {
+    let make = || -> std::result::Result<NewKeys, PError> {
+        let pair = match password {
+            Some(password) => KeyPair::generate_encrypted_keypair(Some(password))?,
+            None => KeyPair::generate_unencrypted_keypair()?,
+        };
+        let secret = pair.sk.to_box(None)?.into_string();
+        Ok(NewKeys { secret, public: pair.pk.to_box()?.into_string() })
+    };
+    make().map_err(|error| Error::failed(format!("cannot make keys: {error}")))
+}
+
+/// A secret key, ready to sign.
+pub struct SigningKey(SecretKey);
+
+impl SigningKey {
+    /// Reads the text of a key's file; `password` is asked for if the key is encrypted.
+    ///
+    /// Errors: `Failed` for what is no key, or with the wrong password; those of `password`.
+    pub fn read(text: &str, password: impl FnOnce() -> Result<String>) -> Result<Self> {
+        let boxed = || SecretKeyBox::from_string(text);
+        if let Ok(key) = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key) {
+            return Ok(SigningKey(key));
+        }
+        let cannot = |error: PError| Error::failed(format!("the secret key cannot be used: {error}"));
+        // Text that is no key needs no password to be refused.
+        if text.lines().nth(1).is_none_or(|line| line.trim().len() != SECRET_KEY_DIGITS) {
+            return Err(Error::failed("the secret key cannot be used: it is no key of minisign"));
+        }
+        let key = boxed().map_err(cannot)?.into_secret_key(Some(password()?)).map_err(cannot)?;
+        Ok(SigningKey(key))
+    }
+
+    /// Signs a file and the comment; the text of the signature's file.
+    ///
+    /// Errors: `Usage` for a comment of several lines; `Io`, `Cancelled`.
+    pub fn sign(&self, image: &dyn Image, comment: &str, progress: &dyn Progress) -> Result<String> {
+        if comment.chars().any(|c| c == '\n' || c == '\r') {
+            return Err(Error::usage("the comment of a signature is one line"));
+        }
+        progress.begin(Stage::Hash, 1, image.len());
+        let mut reader = ImageReader::new(image, None, progress);
+        let signed = minisign::sign(None, &self.0, &mut reader, Some(comment), Some("signature by packfs"));
+        reader.outcome()?;
+        let signed = signed.map_err(|error| Error::failed(format!("cannot sign: {error}")))?;
+        Ok(signed.into_string())
+    }
+}
+
+/// A key that signatures are verified with.
+pub struct VerifyingKey(PublicKey);
+
+impl VerifyingKey {
+    /// Reads the text of a key's file, or its second line alone.
+    ///
+    /// Errors: `Usage` for what is no key.
+    pub fn read(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let key = match text.lines().count() {
+            1 => PublicKey::from_base64(text),
+            _ => PublicKeyBox::from_string(text).and_then(PublicKeyBox::into_public_key),
+        };
+        key.map(VerifyingKey).map_err(|error| Error::usage(format!("no public key of minisign: {error}")))
+    }
+
+    /// Its number, as `minisign` prints it.
+    pub fn id(&self) -> String {
+        id(self.0.keynum())
+    }
+
+    /// Verifies a file; the comment that was signed with it. What is verified is copied to `copy` on the way: those bytes, and no
+    /// others, are what the signature is of.
+    ///
+    /// Errors: `Corrupt` if the signature is none, or not of this file; `Failed` if another key made it; `Unsupported` for old
+    /// ones; `Io`, `Cancelled`.
+    pub fn verify(
+        &self,
+        image: &dyn Image,
+        signature: &str,
+        copy: Option<&File>,
+        progress: &dyn Progress,
+    ) -> Result<String> {
+        let none = |why: &str| Error::corrupt("signature", format!("no signature of minisign: {why}"));
+        let mut lines = signature.lines();
+        // The second and the fourth line: what has another length is not even looked at.
+        for digits in SIGNATURE_DIGITS {
+            if lines.nth(1).is_none_or(|line| line.trim().len() != digits) {
+                return Err(none("a line is missing or has another length"));
+            }
+        }
+        let signature = SignatureBox::from_string(signature).map_err(|error| none(&error.to_string()))?;
+        if !signature.is_prehashed() {
+            return Err(Error::unsupported("signature", "one of minisign's old kind, over the whole file"));
+        }
+        if signature.keynum() != self.0.keynum() {
+            let (theirs, ours) = (id(signature.keynum()), self.id());
+            return Err(Error::failed(format!("the signature was made with key {theirs}, this is {ours}")));
+        }
+        progress.begin(Stage::Verify, 1, image.len());
+        let mut reader = ImageReader::new(image, copy, progress);
+        let verified = minisign::verify(&self.0, &signature, &mut reader, true, false, false);
+        reader.outcome()?;
+        verified.map_err(|_| {
+            Error::corrupt("image", format!("{} is not what was signed with key {}", image.name(), self.id()))
+        })?;
+        let comment = signature.trusted_comment().map_err(|error| none(&error.to_string()))?;
+        Ok(escaped(comment.as_bytes()).to_string())
+    }
+}
+
+fn id(number: &[u8]) -> String {
+    number.iter().rev().map(|byte| format!("{byte:02X}")).collect()
+}
