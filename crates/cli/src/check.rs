@@ -1,5 +1,6 @@
 //! `packfs check`: whether an image keeps the rules of its format, and can be decoded.
 
+use crate::check_hints::Hints;
 use crate::json::{self, Object, Value};
 use crate::report::{self, Out};
 use crate::shared::{ImageInput, Work};
@@ -22,6 +23,10 @@ pub struct Opts {
     #[arg(long)]
     data: bool,
 
+    /// Decode all file data, and say what survives of a damaged image and whether recovery data beside it mend it
+    #[arg(long)]
+    repair_hints: bool,
+
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -34,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs check root.sqfs
   packfs check --data root.sqfs && echo sound
+  packfs check --repair-hints root.sqfs             which files survive, and can it be mended?
   packfs check --json root.sqfs | jq '.findings[] | .fault'
 
 Exit code 3 if the image breaks the rules of its format; warnings and notes alone are
@@ -50,6 +56,8 @@ struct Found {
     errors: u64,
     /// Findings that were not kept.
     left_out: u64,
+    /// Files that cannot be decoded, as findings name them.
+    damaged: Vec<String>,
 }
 
 impl Found {
@@ -92,12 +100,13 @@ impl Opts {
         }
         let bars = self.work.bars(self.json);
         let outcome = self.check(&opened, &bars, &mut found);
+        let hints = self.repair_hints.then(|| Hints::look(&self.input.image, self.work.jobs(), &bars));
         bars.finish();
         let outcome = outcome.and_then(|content| {
             if self.json {
-                json::print(&document(&found, content))?
+                json::print(&document(&found, content, hints.as_ref()))?
             } else {
-                self.print(&found, content)?
+                self.print(&found, content, hints.as_ref())?
             }
             Ok(if found.errors == 0 {
                 ExitCode::SUCCESS
@@ -120,15 +129,18 @@ impl Opts {
         if bars.cancelled() {
             return Err(Error::cancelled());
         }
-        if !self.data {
+        if !self.data && !self.repair_hints {
             return Ok(None);
         }
         let Some(loaded) = found.or_finding(opened.load(bars))? else { return Ok(None) };
-        let content = check::content(opened.engine(), &loaded, bars, &mut |finding| found.add(finding));
+        let content = check::content(opened.engine(), &loaded, bars, &mut |finding| {
+            found.damaged.push(finding.place.clone());
+            found.add(finding);
+        });
         found.or_finding(content)
     }
 
-    fn print(&self, found: &Found, content: Option<ContentReport>) -> Result<()> {
+    fn print(&self, found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Result<()> {
         let mut out = Out::new();
         for finding in &found.findings {
             let severity = match finding.severity {
@@ -156,6 +168,9 @@ impl Opts {
             };
             out.line(format_args!("{}: {what}", "sound".green().bold()))?;
         }
+        if let Some(hints) = hints {
+            hints.print(&mut out, &self.input.image, found.errors == 0, content)?;
+        }
         out.finish()
     }
 }
@@ -174,7 +189,7 @@ fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
     }))
 }
 
-fn document(found: &Found, content: Option<ContentReport>) -> Value {
+fn document(found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Value {
     let mut object = Object::new();
     object.insert("sound".into(), (found.errors == 0).into());
     object.insert("errors".into(), found.errors.into());
@@ -192,6 +207,10 @@ fn document(found: &Found, content: Option<ContentReport>) -> Value {
         object.insert("files".into(), report.files.into());
         object.insert("file_bytes".into(), report.bytes.into());
         object.insert("damaged_files".into(), report.damaged.into());
+    }
+    if let Some(hints) = hints {
+        object.insert("damaged_paths".into(), found.damaged.clone().into());
+        object.insert("recovery".into(), hints.value());
     }
     Value::Object(object)
 }

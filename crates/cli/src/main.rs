@@ -7,6 +7,7 @@
 
 mod cat;
 mod check;
+mod check_hints;
 mod completions;
 mod diff;
 mod digest;
@@ -24,7 +25,9 @@ mod pack_details;
 mod pack_help;
 mod pack_report;
 mod progress;
+mod protect;
 mod repack;
+mod repair;
 mod report;
 mod shaping;
 mod shared;
@@ -70,6 +73,8 @@ enum Verb {
     Verity(Box<verity::Opts>),
     Sign(sign::Opts),
     Verify(verify::Opts),
+    Protect(protect::Opts),
+    Repair(repair::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
     Completions(completions::Opts),
@@ -98,6 +103,8 @@ fn main() -> ExitCode {
         Verb::Verity(opts) => opts.run(),
         Verb::Sign(opts) => opts.run(),
         Verb::Verify(opts) => opts.run(),
+        Verb::Protect(opts) => opts.run(),
+        Verb::Repair(opts) => opts.run(),
         Verb::Mount(opts) => opts.run(),
         Verb::Umount(opts) => opts.run(),
         Verb::Completions(opts) => opts.run(),

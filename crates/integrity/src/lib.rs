@@ -11,6 +11,7 @@ mod hash_tree;
 mod hex;
 mod ordered;
 mod reader;
+mod recovery;
 mod replace;
 mod signature;
 mod verity;
@@ -19,6 +20,7 @@ pub use algorithm::HashAlgorithm;
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
+pub use recovery::{RecoveryIndex, RecoveryParams, RecoveryState, mend, protect, survey};
 pub use replace::Replacement;
 pub use signature::{NewKeys, SigningKey, VerifyingKey, new_signing_keys};
 pub use verity::{

@@ -6,6 +6,7 @@ mod mount_stress;
 mod mounting;
 mod packing;
 mod reading;
+mod recovery;
 mod signals;
 mod signing;
 mod targets;

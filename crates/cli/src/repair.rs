@@ -1,0 +1,212 @@
+//! `packfs repair`: mends an image by its recovery data.
+
+use crate::json::{self, Object, Value};
+use crate::report::{self, Out};
+use crate::shared::Work;
+use crate::{Outcome, protect, text};
+use owo_colors::OwoColorize;
+use packfs::image::FileImage;
+use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
+use packfs::{Error, ErrorKind, Image, Progress, Result, ResultExt};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Bytes copied at a time; the disk that is read may have blocks that it refuses.
+const COPY_LEN: usize = 4096;
+
+/// Mend an image by its recovery data
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The image
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The recovery data; IMAGE.rec if not given
+    #[arg(short, long, value_name = "FILE")]
+    recovery: Option<PathBuf>,
+
+    /// Write the mended image to FILE, and leave IMAGE as it is; without it a mended copy takes the place of IMAGE
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "dry_run"])]
+    output: Option<PathBuf>,
+
+    /// Write lost blocks into IMAGE itself; takes no further space, and can be done again if it is interrupted
+    #[arg(long, conflicts_with = "dry_run")]
+    in_place: bool,
+
+    /// Only tell what is lost, and whether it can be mended: exit code 3 if anything is lost
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs repair root.sqfs                           root.sqfs.rec holds the recovery data
+  packfs repair --dry-run root.sqfs && echo whole
+  packfs repair /dev/sdb1 --recovery root.rec --in-place
+  packfs repair root.sqfs -o mended.sqfs
+
+Exit code 3 if more is lost than can be mended; nothing is written then.";
+
+impl Opts {
+    /// Mends.
+    pub fn run(self) -> Outcome {
+        let bars = self.work.bars(self.json);
+        let outcome = self.repair(&bars).and_then(|(index, state)| {
+            bars.finish();
+            self.tell(&index, &state)?;
+            let is_damaged = self.dry_run && !state.is_whole();
+            Ok(if is_damaged { ExitCode::from(ErrorKind::Corrupt.exit_code()) } else { ExitCode::SUCCESS })
+        });
+        bars.finish();
+        report::or_stopped(outcome, &bars)
+    }
+
+    fn repair(&self, bars: &dyn Progress) -> Result<(RecoveryIndex, RecoveryState)> {
+        let image = FileImage::open(&self.image)?;
+        let file = FileImage::open(&self.recovery.clone().unwrap_or_else(|| protect::beside(&self.image)))?;
+        let index = RecoveryIndex::read(&file)?;
+        let state = integrity::survey(&image, &file, &index, self.work.jobs(), bars)?;
+        let nothing_to_do = state.is_whole() && self.output.is_none();
+        if self.dry_run || nothing_to_do {
+            return Ok((index, state));
+        }
+        let mend = |out: &File| integrity::mend(&image, &file, &index, &state, out, self.work.jobs(), bars);
+        let cannot = || format!("cannot write to {:?}", self.image);
+        if self.in_place {
+            let out = File::options().read(true).write(true).open(&self.image).or_io(cannot)?;
+            mend(&out)?;
+            out.sync_all().or_io(cannot)?;
+            return Ok((index, state));
+        }
+        let target = self.output.as_deref().unwrap_or(&self.image);
+        if std::fs::metadata(target).is_ok_and(|found| found.file_type().is_block_device()) {
+            let error = Error::usage(format!("{target:?} is a block device, which no copy can replace"));
+            return Err(error.hint("--in-place mends it where it is; -o writes a mended copy"));
+        }
+        if !state.can_be_mended() {
+            // Says why, before anything is copied.
+            let nowhere = File::open(&self.image).or_io(cannot)?;
+            mend(&nowhere)?;
+        }
+        let out = Replacement::create(target)?;
+        copy(&image, out.file(), index.params.image_len.max(image.len()), bars)?;
+        mend(out.file())?;
+        if let Ok(found) = std::fs::metadata(target) {
+            out.file()
+                .set_permissions(found.permissions())
+                .or_io(|| format!("cannot write to {target:?}"))?;
+        }
+        out.finish()?;
+        Ok((index, state))
+    }
+
+    fn tell(&self, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
+        let params = &index.params;
+        if self.json {
+            let mut object = Object::new();
+            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
+            object.insert("whole".into(), state.is_whole().into());
+            object.insert("can_be_mended".into(), state.can_be_mended().into());
+            object.insert("mended".into(), (!self.dry_run && !state.is_whole()).into());
+            object.insert("block_size".into(), params.block_len.into());
+            object.insert("blocks".into(), params.data_count.into());
+            object.insert("lost_blocks".into(), state.lost.clone().into());
+            object.insert("recovery_blocks".into(), params.recovery_count.into());
+            object.insert("good_recovery_blocks".into(), state.good_recovery.len().into());
+            object.insert("bytes_beyond".into(), state.beyond.into());
+            return json::print(&Value::Object(object));
+        }
+        let mut out = Out::new();
+        let lost = text::counted(state.lost.len() as u64, "block");
+        let of = format!(
+            "of {} of {}",
+            text::count(params.data_count.into()),
+            text::size(params.block_len.into())
+        );
+        let good = text::count(state.good_recovery.len() as u64);
+        match (state.is_whole(), self.dry_run, state.can_be_mended()) {
+            (true, ..) if self.work.quiet => {}
+            (true, ..) => out.line(format_args!("{}: nothing is lost", "whole".green().bold()))?,
+            (false, true, true) => {
+                out.line(format_args!("{}: {lost} {of}; up to {good} can be mended", "lost".red().bold()))?;
+            }
+            (false, true, false) => {
+                out.line(format_args!("{}: {lost} {of}; only {good} can be mended", "lost".red().bold()))?;
+            }
+            (false, false, _) if self.work.quiet => {}
+            (false, false, _) => out.line(format_args!("{}: {lost} {of}", "mended".green().bold()))?,
+        }
+        let lost_recovery = params.recovery_count as usize - state.good_recovery.len();
+        if lost_recovery > 0 || index.damaged_pages.0 > 0 {
+            report::warning(
+                "the recovery data are damaged, too; packfs protect makes new ones of the mended image",
+            );
+        }
+        if state.beyond > 0 && !self.work.quiet {
+            let beyond = text::size(state.beyond);
+            out.line(format_args!("{beyond} behind what is protected are as they were"))?;
+        }
+        out.finish()
+    }
+}
+
+/// Copies what can be read of an image; what cannot is left a hole, for lost blocks to be written over.
+fn copy(image: &dyn Image, out: &File, len: u64, bars: &dyn Progress) -> Result<()> {
+    let cannot = || "cannot write a mended copy";
+    out.set_len(len).or_io(cannot)?;
+    let mut large = vec![0; 256 * COPY_LEN];
+    let mut at = 0;
+    while at < image.len() {
+        if bars.cancelled() {
+            return Err(Error::cancelled());
+        }
+        let part_len = large.len().min(usize::try_from(image.len() - at).unwrap_or(usize::MAX));
+        match image.read_at(at, &mut large[..part_len]) {
+            Ok(read) => out.write_all_at(&large[..read], at).or_io(cannot)?,
+            Err(_) => copy_around(image, out, at, part_len)?,
+        }
+        at += part_len as u64;
+    }
+    Ok(())
+}
+
+/// Copies what can be read of a part that cannot be as a whole.
+fn copy_around(image: &dyn Image, out: &File, start: u64, len: usize) -> Result<()> {
+    let mut small = [0; COPY_LEN];
+    for offset in (0..len).step_by(COPY_LEN) {
+        let at = start + offset as u64;
+        if let Ok(read) = image.read_at(at, &mut small[..COPY_LEN.min(len - offset)]) {
+            out.write_all_at(&small[..read], at).or_io(|| "cannot write a mended copy")?;
+        }
+    }
+    Ok(())
+}
+
+/// What repair would say of an image, for those who only look: `None` if there are no recovery data beside it.
+pub fn look(
+    image: &Path,
+    jobs: usize,
+    bars: &dyn Progress,
+) -> Option<Result<(RecoveryIndex, RecoveryState)>> {
+    let beside = protect::beside(image);
+    if !beside.is_file() {
+        return None;
+    }
+    Some((|| {
+        let (image, file) = (FileImage::open(image)?, FileImage::open(&beside)?);
+        let index = RecoveryIndex::read(&file)?;
+        let state = integrity::survey(&image, &file, &index, jobs, bars)?;
+        Ok((index, state))
+    })())
+}
