@@ -46,6 +46,13 @@ impl Summary<'_> {
                 text::size(report.duplicate_bytes)
             ))?;
         }
+        if report.run_files > 0 {
+            let files = text::counted(report.run_files, "file");
+            out.line(format_args!(
+                "  {files} found in the blocks of others: {} less to store",
+                text::size(report.run_bytes)
+            ))?;
+        }
         if report.base_blocks > 0 {
             let blocks = text::counted(report.base_blocks, "block");
             out.line(format_args!("  {blocks} copied as they were: {}", text::size(report.base_bytes)))?;
@@ -96,6 +103,8 @@ impl Summary<'_> {
             ("metadata_bytes", report.metadata_len),
             ("duplicate_files", report.duplicate_files),
             ("duplicate_bytes", report.duplicate_bytes),
+            ("run_files", report.run_files),
+            ("run_bytes", report.run_bytes),
             ("hole_bytes", report.hole_bytes),
             ("base_blocks", report.base_blocks),
             ("base_bytes", report.base_bytes),

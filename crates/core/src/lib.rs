@@ -33,8 +33,8 @@ pub use image::Image;
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
 pub use path::{ImagePath, Name, escaped};
 pub use plan::{
-    Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, InlineTail, InlineTails, Loss,
-    Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
+    BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, InlineTail,
+    InlineTails, Loss, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
 pub use space::space_owners;

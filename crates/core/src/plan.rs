@@ -87,6 +87,17 @@ pub enum Tail {
     Inline,
 }
 
+/// What files may share that are not the same as a whole. Each allows what those before it do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockSharing {
+    /// Nothing.
+    Files,
+    /// All blocks of a file may be a run of another's.
+    Runs,
+    /// The tail of such a file may lie in a shared block, whatever [`FileJob::tail`] says.
+    RunsAndTails,
+}
+
 /// One file whose data is to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileJob {
@@ -136,6 +147,8 @@ pub struct Plan {
     pub reorder_len: u64,
     /// Whether files with the same contents share their data.
     pub dedupe: bool,
+    /// What files share beyond that, with [`Cut::FixedInput`].
+    pub sharing: BlockSharing,
     /// Whether blocks of zeros become holes.
     pub holes: bool,
     /// What the format cannot hold.
@@ -286,6 +299,10 @@ pub struct Placed {
     pub duplicate_files: u64,
     /// Bytes of those files.
     pub duplicate_bytes: u64,
+    /// Files of which all blocks are a run of another's.
+    pub run_files: u64,
+    /// Bytes in those blocks.
+    pub run_bytes: u64,
 }
 
 impl Placed {

@@ -20,9 +20,9 @@ pub(crate) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "duplicates",
-        values: "share|keep",
+        values: "share|files|keep",
         default: "share",
-        help: "store the data of files with the same contents once, or as often as they occur",
+        help: "store the data of files with the same contents once (files), also where all blocks of a file occur in another (share), or as often as they occur (keep)",
     },
     OptionRow { name: "holes", values: "on|off", default: "on", help: "store blocks of zeros as holes" },
     OptionRow {
@@ -50,6 +50,17 @@ pub(crate) enum Fragments {
     Always,
 }
 
+/// What is stored once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duplicates {
+    /// Nothing.
+    Keep,
+    /// Whole files with the same contents.
+    Files,
+    /// Also files that are a part of another.
+    Share,
+}
+
 /// What is stored as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncompressed {
@@ -71,7 +82,7 @@ pub(crate) struct Options {
     pub goal: Goal,
     pub fragments: Fragments,
     pub uncompressed: Uncompressed,
-    pub share_duplicates: bool,
+    pub duplicates: Duplicates,
     pub holes: bool,
     pub exports: bool,
     pub padding: u64,
@@ -114,7 +125,7 @@ impl Options {
             made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
             goal: settings.goal,
             fragments: Fragments::SmallFiles,
-            share_duplicates: true,
+            duplicates: Duplicates::Share,
             holes: true,
             exports: true,
             padding: 4096,
@@ -141,11 +152,12 @@ impl Options {
             .map(|fragments| self.fragments = fragments),
             "uncompressed" => value.split(',').try_for_each(|part| self.set_uncompressed(part)),
             "duplicates" => match value {
-                "share" => Some(true),
-                "keep" => Some(false),
+                "share" => Some(Duplicates::Share),
+                "files" => Some(Duplicates::Files),
+                "keep" => Some(Duplicates::Keep),
                 _ => None,
             }
-            .map(|share| self.share_duplicates = share),
+            .map(|duplicates| self.duplicates = duplicates),
             "holes" => on(value).map(|holes| self.holes = holes),
             "exports" => on(value).map(|exports| self.exports = exports),
             "padding" => match value {

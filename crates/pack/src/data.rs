@@ -14,12 +14,15 @@ use crate::failures::Failures;
 use crate::limits::{Demand, Limits};
 use crate::output::Output;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
+use crate::runs::Runs;
 use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{SPAN_LEN, Spans};
 use crate::tails::{FullBlock, Tails};
 use crate::twins::Twins;
 use packfs_core::codec::BranchSet;
-use packfs_core::{Error, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace};
+use packfs_core::{
+    Error, FileJob, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace,
+};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
@@ -41,7 +44,7 @@ enum Answer {
 /// Reads, compresses and writes the data of every file of the plan. Also returns what could not be read, if that is allowed.
 pub(crate) fn place(
     context: &Context<'_>,
-    twins: &Twins,
+    (twins, runs): (&Twins, &Runs),
     options: &PackOptions,
     progress: &dyn Progress,
     out: &mut Output,
@@ -59,7 +62,7 @@ pub(crate) fn place(
             let mut cutter = Cutter::new(context, options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
-        let mut placer = Placer::new(context, twins, options, progress, queue, out);
+        let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out);
         placer.copy_kept()?;
         placer.run(&answered, limits.window_len)?;
         placer.finish()
@@ -109,6 +112,7 @@ const NO_TAIL: TailId = TailId::MAX;
 struct Placer<'a> {
     context: &'a Context<'a>,
     twins: &'a Twins,
+    runs: &'a Runs,
     options: &'a PackOptions,
     progress: &'a dyn Progress,
     queue: &'a TaskQueue<Task>,
@@ -135,7 +139,7 @@ struct Placer<'a> {
 impl<'a> Placer<'a> {
     fn new(
         context: &'a Context<'a>,
-        twins: &'a Twins,
+        (twins, runs): (&'a Twins, &'a Runs),
         options: &'a PackOptions,
         progress: &'a dyn Progress,
         queue: &'a TaskQueue<Task>,
@@ -146,6 +150,7 @@ impl<'a> Placer<'a> {
         Placer {
             context,
             twins,
+            runs,
             options,
             progress,
             queue,
@@ -199,7 +204,12 @@ impl<'a> Placer<'a> {
 
     fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
         let span_len = (SPAN_LEN / self.context.block_len()).max(1) * self.context.block_len();
-        let mut spans = Spans::new(self.context, self.twins, span_len, |_| span_len, |_, _| true);
+        let (context, twins, runs) = (self.context, self.twins, self.runs);
+        let own_from = |job: &FileJob| {
+            let len = context.len(job.node);
+            twins.own_from(job.node, len).max(runs.own_from(job.node, len))
+        };
+        let mut spans = Spans::new(context, own_from, span_len, |_| span_len, |_, _| true);
         let mut span_count = 0;
         let mut all_handed_out = false;
         loop {
@@ -363,6 +373,7 @@ impl<'a> Placer<'a> {
                 self.placed.files[node.index()].tail = Some(self.tail_places[tail as usize]);
             }
         }
+        self.runs.place(self.context, &mut self.failures, self.progress, &mut self.placed);
         let skipped = self.twins.place(self.context, self.failures, self.progress, &mut self.placed);
         self.placed.data_end = self.out.position();
         let block_len = self.context.block_len();

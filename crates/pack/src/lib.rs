@@ -26,6 +26,7 @@ mod output;
 mod parallel;
 mod queue;
 mod report;
+mod runs;
 mod seen;
 mod spans;
 mod spool;
@@ -154,6 +155,9 @@ pub fn pack(
     clock.passed(Stage::Order);
     let context = &Context { tree, contents, plan: &plan, reuse };
     let twins = twins::find(context, options, progress)?;
+    let runs = runs::find(context, &twins, options, progress)?;
+    runs.move_tails(&mut plan);
+    let context = &Context { tree, contents, plan: &plan, reuse };
     clock.passed(Stage::Dedupe);
 
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
@@ -161,7 +165,8 @@ pub fn pack(
         wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
     let (placed, skipped, classes, tails): (_, _, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
-            let (placed, skipped, classes) = data::place(context, &twins, options, progress, &mut out)?;
+            let (placed, skipped, classes) =
+                data::place(context, (&twins, &runs), options, progress, &mut out)?;
             (placed, skipped, classes, Box::new(NoInlineTails))
         }
         Cut::FixedOutput(cut) => {

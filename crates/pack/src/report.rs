@@ -31,6 +31,10 @@ pub struct PackReport {
     pub duplicate_files: u64,
     /// Their length, in bytes.
     pub duplicate_bytes: u64,
+    /// Files whose blocks are some of another file's.
+    pub run_files: u64,
+    /// How much is in those blocks, in bytes.
+    pub run_bytes: u64,
     /// Bytes that are holes.
     pub hole_bytes: u64,
     /// Blocks that hold tails of several files.
@@ -87,6 +91,8 @@ impl PackReport {
             metadata_len: sections.iter().map(|(_, len)| len).sum(),
             duplicate_files: placed.duplicate_files,
             duplicate_bytes: placed.duplicate_bytes,
+            run_files: placed.run_files,
+            run_bytes: placed.run_bytes,
             hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
             shared_blocks: placed.shared.len() as u64,
             shared: shared(placed),

@@ -26,6 +26,11 @@ impl Twins {
         self.0.get(&node).copied()
     }
 
+    /// From which byte on a file is to be stored; its length: nowhere.
+    pub(crate) fn own_from(&self, node: NodeId, len: u64) -> u64 {
+        if self.0.contains_key(&node) { len } else { 0 }
+    }
+
     /// Ends what is placed: failed files are empty, and every twin lies where its original lies.
     pub(crate) fn place(
         &self,

@@ -38,6 +38,8 @@ fn the_summary_is_a_json_object_with_the_documented_keys() {
         "metadata_bytes",
         "duplicate_files",
         "duplicate_bytes",
+        "run_files",
+        "run_bytes",
         "hole_bytes",
         "shared_blocks",
         "shared_bytes",

@@ -6,7 +6,9 @@ use crate::disk;
 use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
-use packfs_core::{ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree};
+use packfs_core::{
+    BlockSharing, ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree,
+};
 use std::collections::HashSet;
 
 /// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
@@ -72,6 +74,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         first_used_files: 0,
         reorder_len: u64::MAX,
         dedupe: options.dedupe != Dedupe::Off,
+        sharing: BlockSharing::Files,
         holes: options.holes,
         losses: losses::find(tree, options.times),
     })

@@ -8,7 +8,7 @@ use super::metadata_writer::{MetadataCodec, MetadataWriter, lookup_table};
 use super::numbering::Numbering;
 use super::xattrs::XattrTables;
 use crate::disk::{self, InodeRef};
-use crate::options::{Fragments, Options};
+use crate::options::{Duplicates, Fragments, Options};
 use packfs_core::{Error, NodeId, NodeKind, Placed, Plan, Result, Section, Tree};
 use zerocopy::IntoBytes;
 
@@ -96,7 +96,7 @@ fn describe(
         (disk::SQUASHFS_NOF, stored.fragments),
         (disk::SQUASHFS_NO_FRAG, options.fragments == Fragments::Off),
         (disk::SQUASHFS_ALWAYS_FRAG, options.fragments == Fragments::Always),
-        (disk::SQUASHFS_DUPLICATE, options.share_duplicates),
+        (disk::SQUASHFS_DUPLICATE, options.duplicates != Duplicates::Keep),
         (disk::SQUASHFS_EXPORT, options.exports),
         (disk::SQUASHFS_NOX, stored.xattrs),
         (disk::SQUASHFS_NO_XATTR, xattrs.count == 0),

@@ -11,10 +11,10 @@ mod numbering;
 mod xattrs;
 
 use crate::disk;
-use crate::options::{Fragments, Options};
+use crate::options::{Duplicates, Fragments, Options};
 use packfs_core::{
-    Coding, Cut, Error, FileJob, Goal, InlineTails, NodeId, NodeKind, PackFormat, PackSettings, Placed, Plan,
-    Result, Section, Tail, Tree,
+    BlockSharing, Coding, Cut, Error, FileJob, Goal, InlineTails, NodeId, NodeKind, PackFormat, PackSettings,
+    Placed, Plan, Result, Section, Tail, Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -69,7 +69,12 @@ impl PackFormat for SquashfsPacker {
                 Goal::Size => u64::MAX,
                 _ => REORDER_BLOCKS * u64::from(options.block_len),
             },
-            dedupe: options.share_duplicates,
+            dedupe: options.duplicates != Duplicates::Keep,
+            sharing: match (options.duplicates, options.fragments) {
+                (Duplicates::Keep | Duplicates::Files, _) => BlockSharing::Files,
+                (Duplicates::Share, Fragments::Off) => BlockSharing::Runs,
+                (Duplicates::Share, Fragments::SmallFiles | Fragments::Always) => BlockSharing::RunsAndTails,
+            },
             holes: options.holes,
             losses: losses::find(tree),
         })

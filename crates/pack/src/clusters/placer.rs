@@ -154,10 +154,10 @@ impl<'a> Placer<'a> {
 
     /// Hands out work and takes it back until all files and the packed stream are cut.
     pub(super) fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
-        let (cut, context, regions) = (self.cut, self.context, self.regions);
+        let (cut, context, regions, twins) = (self.cut, self.context, self.regions, self.job.twins);
         let mut spans = Spans::new(
             context,
-            self.job.twins,
+            |file| twins.own_from(file.node, context.len(file.node)),
             SPAN_LEN,
             |file| piece_len(cut, file, context.len(file.node)),
             |pieces, piece| !regions.lead_into(piece, pieces),

@@ -2,9 +2,9 @@
 
 use packfs_core::codec::CodecSettings;
 use packfs_core::{
-    ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath, InlineTail, InlineTails,
-    Loss, Meta, NodeId, NodeKind, PackFormat, Placed, Plan, Progress, Recipe, Result, Section, Silent, Tail,
-    TailPlace, Tree, TreeBuilder, Xattrs,
+    BlockSharing, ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath, InlineTail,
+    InlineTails, Loss, Meta, NodeId, NodeKind, PackFormat, Placed, Plan, Progress, Recipe, Result, Section,
+    Silent, Tail, TailPlace, Tree, TreeBuilder, Xattrs,
 };
 use packfs_pack::{PackOptions, PackReport, pack};
 use std::collections::HashMap;
@@ -152,6 +152,7 @@ impl PackFormat for Fake {
             first_used_files: 0,
             reorder_len: u64::MAX,
             dedupe: self.dedupe,
+            sharing: BlockSharing::Files,
             holes: self.holes,
             losses: Vec::<Loss>::new(),
         })

@@ -1,0 +1,274 @@
+//! Finds files whose blocks are a run of another file's blocks, before any of them is compressed: beginnings, ends and middles of
+//! other files that start at a block, copies with more behind or before them.
+//!
+//! Blocks of a file lie one behind the other, so a file can use those of another only if all of its own are a run of them.
+//! Of each block a few bytes are read and hashed (`samples.rs`); where the first block of a file begins like a block of a longer
+//! one, both are compared, byte by byte. The longest file is the one that is stored.
+
+mod samples;
+
+use crate::PackOptions;
+use crate::context::Context;
+use crate::failures::Failures;
+use crate::parallel::in_parallel;
+use crate::twins::Twins;
+use packfs_core::{
+    BlockSharing, ContentReader, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tail,
+};
+use samples::{Long, SAMPLE_LEN, Sample, Samples};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+/// Places that are compared with a file: what many files begin with tells nothing.
+const TRIED_MAX: usize = 8;
+/// Places of which only the lengths are looked at.
+const LOOKED_MAX: usize = 1024;
+/// How much is compared first, and then at a time.
+const FIRST_LEN: u64 = 16 << 10;
+const READ_LEN: u64 = 256 << 10;
+
+/// Where a file's blocks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// The file that is stored.
+    host: NodeId,
+    /// The block of it that is the first.
+    first_block: u64,
+    /// How many.
+    blocks: u64,
+    /// Whether what does not fill a block is not among them, and goes to a shared block.
+    leaves_tail: bool,
+}
+
+/// Files whose blocks are those of another file; see the module.
+#[derive(Default)]
+pub(crate) struct Runs {
+    of: HashMap<NodeId, Run>,
+    block_len: u64,
+    /// Files whose tails lie with others' for that alone: indexes in the plan.
+    moved_tails: Vec<u32>,
+}
+
+impl Runs {
+    /// From which byte on a file is to be stored; its length: nowhere.
+    pub(crate) fn own_from(&self, node: NodeId, len: u64) -> u64 {
+        match self.of.get(&node) {
+            None => 0,
+            Some(run) if run.leaves_tail => run.blocks * self.block_len,
+            Some(_) => len,
+        }
+    }
+
+    /// Lets the plan know whose tails go to shared blocks.
+    pub(crate) fn move_tails(&self, plan: &mut Plan) {
+        for &job in &self.moved_tails {
+            plan.files[job as usize].tail = Tail::Shared;
+        }
+    }
+
+    /// Gives every file its blocks, now that those of all others are placed.
+    pub(crate) fn place(
+        &self,
+        context: &Context<'_>,
+        failures: &mut Failures,
+        progress: &dyn Progress,
+        placed: &mut Placed,
+    ) {
+        let failed: HashSet<NodeId> = failures.nodes.iter().copied().collect();
+        for job in &context.plan.files {
+            let Some(run) = self.of.get(&job.node) else { continue };
+            let len = context.len(job.node);
+            let shared_len = len.min(run.blocks * self.block_len);
+            progress.advance(u64::from(!run.leaves_tail), shared_len, 0);
+            if failed.contains(&job.node) {
+                continue;
+            }
+            if failed.contains(&run.host) {
+                failures.nodes.push(job.node);
+                continue;
+            }
+            placed.run_files += 1;
+            placed.run_bytes += shared_len;
+            let tail = placed.files[job.node.index()].tail;
+            placed.files[job.node.index()] = FilePlace { tail, ..self.part(run, shared_len, placed) };
+        }
+    }
+
+    /// The blocks of a run, `len` bytes of them.
+    fn part(&self, run: &Run, len: u64, placed: &Placed) -> FilePlace {
+        let host = placed.files[run.host.index()];
+        let (before, blocks) = placed.blocks_of(&host).split_at(run.first_block as usize);
+        let blocks = &blocks[..run.blocks as usize];
+        let holes = blocks.iter().zip((0..).step_by(self.block_len as usize));
+        let holes = holes.filter(|(block, _)| block.stored_len == 0);
+        FilePlace {
+            start: host.start + before.iter().map(|block| u64::from(block.stored_len)).sum::<u64>(),
+            blocks_start: host.blocks_start + run.first_block,
+            blocks_count: run.blocks as u32,
+            hole_len: holes.map(|(_, offset)| self.block_len.min(len - offset)).sum(),
+            ..host
+        }
+    }
+}
+
+/// Compares files that have blocks of their own. A file that cannot be read is like no other here and fails when it is packed.
+pub(crate) fn find(
+    context: &Context<'_>,
+    twins: &Twins,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Runs> {
+    if context.plan.sharing == BlockSharing::Files {
+        return Ok(Runs::default());
+    }
+    let files = long_files(context, twins);
+    progress.begin(Stage::Dedupe, files.len() as u64, 0);
+    let samples = Samples::take(context, &files, options, progress)?;
+    let finder = Finder { context, files: &files, samples: &samples };
+    let indexes: Vec<u32> = (0..files.len() as u32).collect();
+    let found = in_parallel(options, progress, &indexes, |&index| Ok(finder.find(index)))?;
+    let mut runs = Runs { block_len: context.block_len(), ..Runs::default() };
+    // Longer files come first, so of whoever is met the host is known to be stored, or where it is.
+    for (file, run) in files.iter().zip(found) {
+        let Ok(Some(run)) = run else { continue };
+        let run = runs.resolve(run, file, context.block_len());
+        if run.leaves_tail && context.plan.files[file.job as usize].tail == Tail::Own {
+            runs.moved_tails.push(file.job);
+        }
+        runs.of.insert(file.node, run);
+    }
+    Ok(runs)
+}
+
+impl Runs {
+    /// A run of a file that is stored, given one of a file that may be a run itself.
+    fn resolve(&self, run: Run, file: &Long, block_len: u64) -> Run {
+        let Some(host) = self.of.get(&run.host) else { return run };
+        let full = file.len / block_len;
+        let reaches_tail = run.blocks > full && host.leaves_tail;
+        Run {
+            host: host.host,
+            first_block: host.first_block + run.first_block,
+            blocks: if reaches_tail { full } else { run.blocks },
+            leaves_tail: run.leaves_tail || reaches_tail,
+        }
+    }
+}
+
+/// Files of which runs may be found, the longest first.
+fn long_files(context: &Context<'_>, twins: &Twins) -> Vec<Long> {
+    let block_len = context.block_len();
+    let rows = (0..).zip(&context.plan.files).filter(|(_, job)| twins.original(job.node).is_none());
+    let mut files: Vec<Long> = rows
+        .map(|(index, job)| {
+            let len = context.len(job.node);
+            let blocks = (len - context.shared_tail_len(index)).div_ceil(block_len);
+            Long { node: job.node, job: index, len, blocks }
+        })
+        .filter(|file| file.blocks > 0)
+        .collect();
+    files.sort_by_key(|file| (Reverse(file.len), file.job));
+    files
+}
+
+struct Finder<'a> {
+    context: &'a Context<'a>,
+    /// The longest first.
+    files: &'a [Long],
+    samples: &'a Samples,
+}
+
+impl Finder<'_> {
+    /// The first of the longer files that has all blocks of this one, if any does.
+    fn find(&self, index: u32) -> Option<Run> {
+        let first = self.samples.first_of(index)?;
+        let file = &self.files[index as usize];
+        let hosts = self.samples.with_hash(first.hash).iter().take_while(|host| host.file < index);
+        let runs = hosts.take(LOOKED_MAX).filter_map(|host| self.likely(file, first, host));
+        runs.take(TRIED_MAX).find(|run| matches!(self.is_same(file, run), Ok(true)))
+    }
+
+    /// The run that it would be, if the lengths allow it.
+    fn likely(&self, file: &Long, first: Sample, host: &Sample) -> Option<Run> {
+        let plan = self.context.plan;
+        let block_len = self.context.block_len();
+        let first_block = u64::from(host.block).checked_sub(first.block.into())?;
+        let host = &self.files[host.file as usize];
+        // What is used first must not lie among the rest.
+        if file.job < plan.first_used_files && host.job >= plan.first_used_files {
+            return None;
+        }
+        let full = file.len / block_len;
+        let end = first_block * block_len + file.len;
+        let run = |blocks, leaves_tail| Some(Run { host: host.node, first_block, blocks, leaves_tail });
+        if end == host.len && first_block + file.blocks == host.blocks {
+            // Its last block is the last block there, or its tail lies with others' anyway.
+            return run(file.blocks, file.blocks == full && !file.len.is_multiple_of(block_len));
+        }
+        let fits = full > 0 && first_block + full <= host.len / block_len;
+        match file.len.is_multiple_of(block_len) {
+            true if fits => run(full, false),
+            false if fits && plan.sharing == BlockSharing::RunsAndTails => run(full, true),
+            _ => None,
+        }
+    }
+
+    /// Compares all bytes, those at the end and in the middle first.
+    fn is_same(&self, file: &Long, run: &Run) -> Result<bool> {
+        let block_len = self.context.block_len();
+        let len = file.len.min(run.blocks * block_len);
+        let host = self.context.open(run.host)?;
+        let mut both = Both {
+            file: self.context.open(file.node)?,
+            host,
+            shift: run.first_block * block_len,
+            bufs: Default::default(),
+        };
+        let probes = [len.saturating_sub(SAMPLE_LEN), len / 2];
+        for at in probes {
+            if !both.is_same(at, (len - at).min(SAMPLE_LEN))? {
+                return Ok(false);
+            }
+        }
+        let mut at = 0;
+        while let Some(offset) = both.next_data(at)?.filter(|&offset| offset < len) {
+            let part_len = (len - offset).min(if at == 0 { FIRST_LEN } else { READ_LEN });
+            if !both.is_same(offset, part_len)? {
+                return Ok(false);
+            }
+            at = offset + part_len;
+        }
+        Ok(true)
+    }
+}
+
+/// Two files, of which one lies further behind.
+struct Both<'a> {
+    file: Box<dyn ContentReader + 'a>,
+    host: Box<dyn ContentReader + 'a>,
+    /// How much further.
+    shift: u64,
+    bufs: [Vec<u8>; 2],
+}
+
+impl Both<'_> {
+    fn is_same(&mut self, offset: u64, len: u64) -> Result<bool> {
+        for buf in &mut self.bufs {
+            buf.resize(len as usize, 0);
+        }
+        let [a, b] = &mut self.bufs;
+        self.file.read_exact_at(offset, a)?;
+        self.host.read_exact_at(self.shift + offset, b)?;
+        Ok(a == b)
+    }
+
+    /// Where either has data at or behind `offset`.
+    fn next_data(&mut self, offset: u64) -> Result<Option<u64>> {
+        let a = self.file.next_data(offset)?.map(|data| data.start);
+        let b = self.host.next_data(self.shift + offset)?.map(|data| data.start.saturating_sub(self.shift));
+        Ok(a.into_iter().chain(b).min().map(|start| start.max(offset)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! A few bytes of each block of long files, hashed: which blocks may begin like another, in sixteen bytes a block.
+//!
+//! Nothing is proven by a sample; who finds one compares bytes.
+
+use crate::PackOptions;
+use crate::context::{Context, is_zero};
+use crate::parallel::in_parallel;
+use packfs_core::{ContentReader, NodeId, Progress, Result};
+use std::ops::Range;
+
+/// How much of a block is looked at. Blocks that begin with as many zeros are not told apart by it, and have no sample.
+pub(super) const SAMPLE_LEN: u64 = 512;
+/// Samples of all files together. Where there are more blocks only every second, fourth... of a file has one, so that memory
+/// stays below 64 MiB whatever the tree is, and the image does not depend on how much there is.
+const SAMPLES_MAX: u64 = 4 << 20;
+/// Blocks that one worker takes.
+const UNIT_BLOCKS: u64 = 4096;
+
+/// A file that is stored in blocks of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Long {
+    pub node: NodeId,
+    /// Index in the plan.
+    pub job: u32,
+    pub len: u64,
+    /// Blocks that it has to itself; the last one may be short.
+    pub blocks: u64,
+}
+
+/// The beginning of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sample {
+    pub hash: u64,
+    /// Index into the files that were looked at.
+    pub file: u32,
+    pub block: u32,
+}
+
+/// All samples, by hash; those with the same hash in the order of files.
+pub(super) struct Samples {
+    rows: Vec<Sample>,
+    /// The first sample of each file, if it has one.
+    first: Vec<Option<Sample>>,
+}
+
+impl Samples {
+    /// Looks at every file. One that cannot be read has no samples, and fails when it is packed.
+    pub(super) fn take(
+        context: &Context<'_>,
+        files: &[Long],
+        options: &PackOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let stride = stride(files.iter().map(|file| file.blocks).sum());
+        let units = units(files);
+        let found = in_parallel(options, progress, &units, |(file, blocks)| {
+            sample_blocks(context, &files[*file as usize], *file, blocks.clone(), stride)
+        })?;
+        let mut samples = Samples { rows: Vec::new(), first: vec![None; files.len()] };
+        for sample in found.into_iter().flat_map(Result::unwrap_or_default) {
+            samples.first[sample.file as usize].get_or_insert(sample);
+            samples.rows.push(sample);
+        }
+        samples.rows.sort_unstable();
+        Ok(samples)
+    }
+
+    /// The first sample of a file.
+    pub(super) fn first_of(&self, file: u32) -> Option<Sample> {
+        self.first.get(file as usize).copied().flatten()
+    }
+
+    /// The blocks with this hash, in the order of files.
+    pub(super) fn with_hash(&self, hash: u64) -> &[Sample] {
+        let start = self.rows.partition_point(|row| row.hash < hash);
+        let end = self.rows.partition_point(|row| row.hash <= hash);
+        &self.rows[start..end]
+    }
+}
+
+/// One block in so many has a sample; a power of two.
+fn stride(blocks: u64) -> u64 {
+    blocks.div_ceil(SAMPLES_MAX).max(1).next_power_of_two()
+}
+
+fn units(files: &[Long]) -> Vec<(u32, Range<u64>)> {
+    let mut units = Vec::new();
+    for (index, file) in (0..).zip(files) {
+        let mut start = 0;
+        while start < file.blocks {
+            let end = file.blocks.min(start + UNIT_BLOCKS);
+            units.push((index, start..end));
+            start = end;
+        }
+    }
+    units
+}
+
+fn sample_blocks(
+    context: &Context<'_>,
+    file: &Long,
+    index: u32,
+    blocks: Range<u64>,
+    stride: u64,
+) -> Result<Vec<Sample>> {
+    let block_len = context.block_len();
+    let mut reader = context.open(file.node)?;
+    let mut data = 0..0;
+    let mut samples = Vec::new();
+    for block in (blocks.start.next_multiple_of(stride)..blocks.end).step_by(stride as usize) {
+        let offset = block * block_len;
+        if data.end <= offset {
+            let Some(next) = reader.next_data(offset)? else { break };
+            data = next;
+        }
+        let len = block_len.min(file.len - offset);
+        if data.start < offset + len.min(SAMPLE_LEN)
+            && let Some(hash) = sample(&mut *reader, offset, len, block_len)?
+        {
+            // No file has more blocks than a plan's blocks can count.
+            samples.push(Sample { hash, file: index, block: u32::try_from(block).unwrap_or(u32::MAX) });
+        }
+    }
+    Ok(samples)
+}
+
+/// The hash of a block's beginning and, if it is short, of its length; `None` for zeros.
+fn sample(
+    reader: &mut (dyn ContentReader + '_),
+    offset: u64,
+    len: u64,
+    block_len: u64,
+) -> Result<Option<u64>> {
+    let mut bytes = [0; SAMPLE_LEN as usize];
+    let bytes = &mut bytes[..len.min(SAMPLE_LEN) as usize];
+    reader.read_exact_at(offset, bytes)?;
+    let short_len = if len == block_len { 0 } else { len };
+    Ok((!is_zero(bytes)).then(|| xxhash_rust::xxh3::xxh3_64_with_seed(bytes, short_len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_whatever_the_number_of_blocks() {
+        for (blocks, wanted) in [(0, 1), (1, 1), (SAMPLES_MAX, 1), (SAMPLES_MAX + 1, 2), (SAMPLES_MAX * 5, 8)]
+        {
+            assert_eq!(stride(blocks), wanted, "{blocks}");
+            assert!(blocks / stride(blocks) <= SAMPLES_MAX);
+        }
+    }
+
+    #[test]
+    fn long_files_are_looked_at_by_several_workers() {
+        let file = |blocks| Long { node: NodeId::ROOT, job: 0, len: blocks * 10, blocks };
+        let units = units(&[file(3), file(UNIT_BLOCKS + 1)]);
+        assert_eq!(units, [(0, 0..3), (1, 0..UNIT_BLOCKS), (1, UNIT_BLOCKS..UNIT_BLOCKS + 1)]);
+    }
+}

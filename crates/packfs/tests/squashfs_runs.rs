@@ -1,0 +1,166 @@
+//! Files whose blocks are a run of another's: stored once, read by everybody, the same bytes for any number of threads.
+
+mod common;
+
+use common::{Wish, read_image, squash_report};
+use packfs::{MadeAt, Pack};
+use packfs_core::{ContentId, Held, ImagePath, Meta, NodeKind, Tree, TreeBuilder, Xattrs};
+use packfs_testkit::{Compare, Mount, Random, is_root, peer, snapshot_dir, snapshot_tree};
+use std::path::Path;
+
+const BLOCK: usize = 16 << 10;
+
+/// Files, by name, and how many of them store no blocks.
+fn files() -> (Vec<(&'static str, Vec<u8>)>, u64) {
+    let mut random = Random::new(3);
+    let mut disk = random.noise(12 * BLOCK);
+    disk[3 * BLOCK..5 * BLOCK].fill(0);
+    let other = random.text(5 * BLOCK);
+    let log = random.text(6 * BLOCK + 4321);
+    let mut near = disk.clone();
+    near[7 * BLOCK + 1] ^= 1;
+    let rows = vec![
+        ("a-beginning", disk[..2 * BLOCK].to_vec()),
+        ("b-middle", disk[4 * BLOCK..7 * BLOCK].to_vec()),
+        ("c-end", other[3 * BLOCK..].to_vec()),
+        ("disk", disk.clone()),
+        ("log", log.clone()),
+        ("log-cut", log[..4 * BLOCK + 777].to_vec()),
+        ("log-cut-more", log[..2 * BLOCK + 1].to_vec()),
+        ("log-end", log[5 * BLOCK..].to_vec()),
+        ("near", near[6 * BLOCK..].to_vec()),
+        ("other", other.clone()),
+        ("two", [disk, other].concat()),
+        ("unaligned", log[100..100 + 3 * BLOCK].to_vec()),
+    ];
+    // Among them `disk` and `other`, which are parts of `two`.
+    (rows, 8)
+}
+
+fn tree(files: &[(&str, Vec<u8>)]) -> (Tree, Held) {
+    let mut builder = TreeBuilder::new(Meta::default());
+    let mut contents = Held::default();
+    for (name, bytes) in files {
+        let content: ContentId = contents.push(bytes.clone());
+        let kind = NodeKind::File { len: bytes.len() as u64, content };
+        let path = ImagePath::parse(name.as_bytes()).unwrap();
+        builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
+    }
+    (builder.finish().unwrap(), contents)
+}
+
+/// Everybody who reads images reads this one.
+#[track_caller]
+fn all_read(image: &Path, tree: &Tree, contents: &Held, what: &str) {
+    let wanted = snapshot_tree(tree, contents);
+    let (found, findings) = read_image(image);
+    assert!(findings.is_empty(), "{what}: {findings:?}");
+    wanted.assert_same(&found, Compare::default(), what);
+    if !is_root() {
+        return;
+    }
+    let mounted = snapshot_dir(&Mount::new(image, "squashfs").unwrap().path());
+    wanted.assert_same(&mounted, Compare::default(), &format!("{what}: kernel"));
+    let folder = tempfile::tempdir().unwrap();
+    let bytes_only = Compare { root: false, ..Compare::default() };
+    if let Some(unsquashfs) = peer("unsquashfs") {
+        let to = folder.path().join("unsquashfs");
+        unsquashfs.run(&[&"-d", &to, &"-no-progress", &"-quiet", &image]);
+        wanted.assert_same(&snapshot_dir(&to), bytes_only, &format!("{what}: unsquashfs"));
+    }
+    if let Some(rdsquashfs) = peer("rdsquashfs") {
+        let to = folder.path().join("rdsquashfs");
+        std::fs::create_dir(&to).unwrap();
+        rdsquashfs.run(&[&"-q", &"-T", &"-C", &"-O", &"-u", &"/", &"-p", &to, &image]);
+        wanted.assert_same(&snapshot_dir(&to), bytes_only, &format!("{what}: rdsquashfs"));
+    }
+    if let Some(squashfuse) = peer("squashfuse") {
+        let mount = Mount::fuse(&squashfuse, image).unwrap();
+        wanted.assert_same(&snapshot_dir(&mount.path()), bytes_only, &format!("{what}: squashfuse"));
+    }
+    if let Some(sqfs2tar) = peer("sqfs2tar") {
+        let tar = folder.path().join("image.tar");
+        let to = folder.path().join("sqfs2tar");
+        std::fs::create_dir(&to).unwrap();
+        let made = sqfs2tar.command(&[&image]).stdout(std::fs::File::create(&tar).unwrap()).status();
+        assert!(made.unwrap().success(), "{what}: sqfs2tar");
+        let mut unpack = std::process::Command::new("tar");
+        assert!(unpack.arg("-xf").arg(&tar).arg("-C").arg(&to).status().unwrap().success(), "{what}");
+        wanted.assert_same(&snapshot_dir(&to), bytes_only, &format!("{what}: sqfs2tar"));
+    }
+}
+
+#[test]
+fn runs_are_stored_once_and_everybody_reads_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, in_others) = files();
+    let (tree, contents) = tree(&rows);
+    for (codec, fragments, found) in [
+        ("zstd:3", "on", in_others),
+        ("gzip:1", "always", in_others),
+        ("none", "on", in_others),
+        ("lz4", "off", 6),
+    ] {
+        let options = [("fragments", fragments)];
+        let wish = Wish { codec, block_len: BLOCK as u32, options: &options, ..Wish::default() };
+        let (image, report) = squash_report(&tree, &contents, wish, folder.path(), "share");
+        let what = format!("{codec} fragments={fragments}");
+        assert_eq!(report.run_files, found, "{what}: {report:?}");
+        all_read(&image, &tree, &contents, &what);
+
+        let options = [("fragments", fragments), ("duplicates", "files")];
+        let apart = Wish { options: &options, ..wish };
+        let (_, whole) = squash_report(&tree, &contents, apart, folder.path(), "files");
+        assert_eq!((whole.run_files, whole.run_bytes), (0, 0));
+        // What is noise for certain: ten blocks of `disk` that are no zeros, and four in parts of it.
+        assert!(report.data_len + 14 * BLOCK as u64 <= whole.data_len, "{what}: {report:?} {whole:?}");
+    }
+}
+
+#[test]
+fn runs_are_the_same_for_1_2_and_16_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, _) = files();
+    let (tree, contents) = tree(&rows);
+    for options in [&[][..], &[("fragments", "always")], &[("fragments", "off"), ("holes", "off")]] {
+        let image = |jobs| {
+            let wish = Wish { codec: "zstd:1", block_len: BLOCK as u32, options, jobs };
+            std::fs::read(squash_report(&tree, &contents, wish, folder.path(), "image").0).unwrap()
+        };
+        let one = image(1);
+        assert!(one == image(2), "{options:?}: 1 and 2 threads differ");
+        assert!(one == image(16), "{options:?}: 1 and 16 threads differ");
+    }
+}
+
+#[test]
+fn runs_stay_where_an_image_is_made_on_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    let (rows, in_others) = files();
+    for (name, bytes) in &rows {
+        std::fs::write(source.join(name), bytes).unwrap();
+    }
+    let path = |name: &str| folder.path().join(name);
+    let wished = |pack: Pack| {
+        let pack = pack.format("squashfs").codec("zstd:3").block_size(BLOCK as u32);
+        pack.made_at(MadeAt::Seconds(1_700_000_000)).jobs(2).sync(false)
+    };
+    let old = wished(packfs::pack(&source, path("old"))).run().unwrap();
+    assert_eq!(old.run_files, in_others);
+    let again = packfs::repack(path("old"), path("again")).sync(false).run().unwrap();
+    assert_eq!((again.run_files, again.run_bytes), (old.run_files, old.run_bytes));
+    assert!(again.image_len <= old.image_len, "{again:?}");
+
+    let mut log = std::fs::read(source.join("log")).unwrap();
+    log.extend_from_slice(&Random::new(8).text(3 * BLOCK));
+    std::fs::write(source.join("log"), log).unwrap();
+    let based = wished(packfs::pack(&source, path("based"))).base(path("old")).run().unwrap();
+    let full = wished(packfs::pack(&source, path("full"))).run().unwrap();
+    assert_eq!((based.run_files, based.run_bytes), (full.run_files, full.run_bytes));
+    assert!(based.base_blocks > 10, "{based:?}");
+    let (found, findings) = read_image(&path("based"));
+    assert!(findings.is_empty(), "{findings:?}");
+    read_image(&path("full")).0.assert_same(&found, Compare::default(), "based");
+}
