@@ -75,8 +75,10 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
 /// What could be had, from what is known of this image. Nothing is said that was not measured on images like it.
 pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     let mut found = Vec::new();
-    let bytes =
-        report.bytes_in.saturating_sub(report.duplicate_bytes + report.run_bytes + report.hole_bytes).max(1);
+    let bytes = report
+        .bytes_in
+        .saturating_sub(report.duplicate_bytes + report.run_bytes + report.lent_bytes + report.hole_bytes)
+        .max(1);
     let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);
     if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
         found.push("--codec lz4: hardly anything here compresses, and blocks that do are quicker to read");

@@ -53,6 +53,13 @@ impl Summary<'_> {
                 text::size(report.run_bytes)
             ))?;
         }
+        if report.lent_tails > 0 {
+            let tails = text::counted(report.lent_tails, "small file or end");
+            out.line(format_args!(
+                "  {tails} found where others' blocks begin: {} less to store",
+                text::size(report.lent_bytes)
+            ))?;
+        }
         if report.base_blocks > 0 {
             let blocks = text::counted(report.base_blocks, "block");
             out.line(format_args!("  {blocks} copied as they were: {}", text::size(report.base_bytes)))?;
@@ -105,6 +112,8 @@ impl Summary<'_> {
             ("duplicate_bytes", report.duplicate_bytes),
             ("run_files", report.run_files),
             ("run_bytes", report.run_bytes),
+            ("lent_tails", report.lent_tails),
+            ("lent_bytes", report.lent_bytes),
             ("hole_bytes", report.hole_bytes),
             ("base_blocks", report.base_blocks),
             ("base_bytes", report.base_bytes),

@@ -94,7 +94,8 @@ pub enum BlockSharing {
     Files,
     /// All blocks of a file may be a run of another's.
     Runs,
-    /// The tail of such a file may lie in a shared block, whatever [`FileJob::tail`] says.
+    /// The tail of such a file may lie in a shared block, whatever [`FileJob::tail`] says, and a tail that goes to a shared
+    /// block may be a part of another file's own block instead.
     RunsAndTails,
 }
 
@@ -169,7 +170,7 @@ pub struct StoredBlock {
 pub enum TailPlace {
     /// In a block that several files share.
     Shared {
-        /// Index into [`Placed::shared`].
+        /// Index into [`Placed::shared`], or behind its end into [`Placed::lent`].
         index: u32,
         /// First byte within the decoded shared block.
         offset: u32,
@@ -285,6 +286,8 @@ pub struct Placed {
     pub clusters: Vec<Cluster>,
     /// Shared blocks: offset in the image and length.
     pub shared: Vec<(u64, StoredBlock)>,
+    /// Blocks of files that hold the tails of others, too: offset in the image and length.
+    pub lent: Vec<(u64, StoredBlock)>,
     /// The stream of shared tails and its length in bytes, stored like a file.
     pub packed: Option<(FilePlace, u64)>,
     /// Hash of all data, as it is stored.
@@ -303,6 +306,10 @@ pub struct Placed {
     pub run_files: u64,
     /// Bytes in those blocks.
     pub run_bytes: u64,
+    /// Tails that are in [`Placed::lent`], each once.
+    pub lent_tails: u64,
+    /// Their length, in bytes.
+    pub lent_bytes: u64,
 }
 
 impl Placed {

@@ -22,7 +22,7 @@ pub(crate) const ROWS: &[OptionRow] = &[
         name: "duplicates",
         values: "share|files|keep",
         default: "share",
-        help: "store the data of files with the same contents once (files), also where all blocks of a file occur in another (share), or as often as they occur (keep)",
+        help: "store the data of files with the same contents once (files), also what is a part of another file by whole blocks (share), or as often as they occur (keep)",
     },
     OptionRow { name: "holes", values: "on|off", default: "on", help: "store blocks of zeros as holes" },
     OptionRow {

@@ -6,6 +6,7 @@ use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
 use crate::noise::is_noise;
+use crate::runs::{Home, Runs};
 use crate::seen::TailBytes;
 use packfs_codec::Encoder;
 use packfs_core::codec::BranchSet;
@@ -21,6 +22,8 @@ pub(crate) struct CutPiece {
     /// Its stored blocks are the next so many bytes of the span's.
     pub stored_len: usize,
     pub tail: Option<TailBytes>,
+    /// Where the tail lies, if it needs no place of its own.
+    pub home: Option<Home>,
     pub class: Class,
 }
 
@@ -77,6 +80,7 @@ pub(crate) struct CutSpan {
 /// One worker's encoders and scratch.
 pub(crate) struct Cutter<'a> {
     context: &'a Context<'a>,
+    runs: &'a Runs,
     block: Option<Box<dyn Encoder>>,
     /// `None`: shared blocks are compressed like any other.
     shared: Option<Option<Box<dyn Encoder>>>,
@@ -86,14 +90,15 @@ pub(crate) struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, options: &PackOptions) -> Result<Self> {
+    pub(crate) fn new(context: &'a Context<'a>, runs: &'a Runs, options: &PackOptions) -> Result<Self> {
         let plan = context.plan;
         let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
         let shared =
             (plan.shared_codec != plan.block_codec).then(|| encoder(&plan.shared_codec)).transpose()?;
         let raw = vec![0; context.block_len() as usize];
         let old = OldBlocks::new(context);
-        Ok(Cutter { context, block: encoder(&plan.block_codec)?, shared, raw, gain: options.gain, old })
+        let block = encoder(&plan.block_codec)?;
+        Ok(Cutter { context, runs, block, shared, raw, gain: options.gain, old })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -152,6 +157,7 @@ impl<'a> Cutter<'a> {
             if blocks_end == 0 {
                 class = Some(Class::of(context.tree.first_name(node), &bytes));
             }
+            cut.home = self.runs.home_of(context, piece.job, &bytes);
             cut.tail = Some(TailBytes::new(bytes));
         }
         // Of what was copied unseen, or is all holes, only the name is known.

@@ -14,7 +14,7 @@ use crate::failures::Failures;
 use crate::limits::{Demand, Limits};
 use crate::output::Output;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
-use crate::runs::Runs;
+use crate::runs::{Home, Lodgers, Runs};
 use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{SPAN_LEN, Spans};
 use crate::tails::{FullBlock, Tails};
@@ -59,7 +59,7 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for _ in 0..limits.worker_count {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, options)?;
+            let mut cutter = Cutter::new(context, runs, options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out);
@@ -131,6 +131,7 @@ struct Placer<'a> {
     tail_places: Vec<TailPlace>,
     /// The tail of each node.
     tail_of: Vec<TailId>,
+    lodgers: Lodgers,
     by_class: ByClass,
     /// Class and length of each tail that lies in a shared block.
     tail_classes: Vec<(Class, u32)>,
@@ -167,6 +168,7 @@ impl<'a> Placer<'a> {
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; node_count],
+            lodgers: Lodgers::default(),
             by_class: ByClass::default(),
             tail_classes: Vec::new(),
         }
@@ -296,13 +298,19 @@ impl<'a> Placer<'a> {
         place.hole_len += cut.hole_len;
         self.placed.blocks.extend_from_slice(&cut.blocks);
         if let Some(tail) = cut.tail {
-            self.tail_of[node.index()] = self.take_tail(node, piece, tail, cut.class)?;
+            self.tail_of[node.index()] = self.take_tail(node, piece, (tail, cut.home), cut.class)?;
         }
         Ok(())
     }
 
-    /// Finds the same tail among those before, or puts this one into a shared block.
-    fn take_tail(&mut self, node: NodeId, piece: &Piece, tail: TailBytes, class: Class) -> Result<TailId> {
+    /// Finds the same tail among those before, or puts this one into a shared block, unless it has a home.
+    fn take_tail(
+        &mut self,
+        node: NodeId,
+        piece: &Piece,
+        (tail, home): (TailBytes, Option<Home>),
+        class: Class,
+    ) -> Result<TailId> {
         if let Some(earlier) = self.seen.find(&tail)? {
             let len = tail.bytes.len() as u64;
             if piece.range.start == 0 && piece.range.end == len {
@@ -313,6 +321,11 @@ impl<'a> Placer<'a> {
         }
         let id = self.seen.add(node, piece.range.end, &tail);
         self.tail_places.push(TailPlace::Shared { index: 0, offset: 0 });
+        if let Some(home) = home {
+            self.tail_classes.push((class, 0));
+            self.lodgers.add(id, tail.bytes.len() as u32, home);
+            return Ok(id);
+        }
         self.tail_classes.push((class, tail.bytes.len() as u32));
         if let Some(full) = self.tails.add(id, &tail, class.branches()) {
             self.close_shared(full);
@@ -367,9 +380,13 @@ impl<'a> Placer<'a> {
     /// Gives every file its tail and every duplicate its original's place.
     fn finish(mut self) -> Result<(Placed, Vec<String>, Classes)> {
         let tree = self.context.tree;
+        let lodgers = std::mem::take(&mut self.lodgers);
+        let lost = lodgers.place(&self.failures, &mut self.tail_places, &mut self.placed);
         for (node, _) in tree.nodes() {
             let tail = self.tail_of[node.index()];
-            if tail != NO_TAIL {
+            if lost.contains(&tail) {
+                self.failures.nodes.push(node);
+            } else if tail != NO_TAIL {
                 self.placed.files[node.index()].tail = Some(self.tail_places[tail as usize]);
             }
         }

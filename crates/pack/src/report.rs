@@ -35,6 +35,10 @@ pub struct PackReport {
     pub run_files: u64,
     /// How much is in those blocks, in bytes.
     pub run_bytes: u64,
+    /// Small files and ends of files that are the beginning of another file's block.
+    pub lent_tails: u64,
+    /// Their length, in bytes.
+    pub lent_bytes: u64,
     /// Bytes that are holes.
     pub hole_bytes: u64,
     /// Blocks that hold tails of several files.
@@ -93,6 +97,8 @@ impl PackReport {
             duplicate_bytes: placed.duplicate_bytes,
             run_files: placed.run_files,
             run_bytes: placed.run_bytes,
+            lent_tails: placed.lent_tails,
+            lent_bytes: placed.lent_bytes,
             hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
             shared_blocks: placed.shared.len() as u64,
             shared: shared(placed),

@@ -1,10 +1,15 @@
-//! Files whose blocks are a run of another's: stored once, read by everybody, the same bytes for any number of threads.
+//! Files whose blocks are a run of another's, and tails that another's block begins with: stored once, read by everybody, the same
+//! bytes for any number of threads.
 
 mod common;
 
 use common::{Wish, read_image, squash_report};
 use packfs::{MadeAt, Pack};
-use packfs_core::{ContentId, Held, ImagePath, Meta, NodeKind, Tree, TreeBuilder, Xattrs};
+use packfs_core::{
+    ContentId, ContentReader, Contents, Error, Held, ImagePath, Meta, NodeKind, PackSettings, Result, Silent,
+    Tree, TreeBuilder, Xattrs,
+};
+use packfs_pack::PackOptions;
 use packfs_testkit::{Compare, Mount, Random, is_root, peer, snapshot_dir, snapshot_tree};
 use std::path::Path;
 
@@ -30,7 +35,13 @@ fn files() -> (Vec<(&'static str, Vec<u8>)>, u64) {
         ("log-end", log[5 * BLOCK..].to_vec()),
         ("near", near[6 * BLOCK..].to_vec()),
         ("other", other.clone()),
-        ("two", [disk, other].concat()),
+        ("two", [disk.clone(), other].concat()),
+        ("tail-again", log[..5000].to_vec()),
+        ("tail-first", log[..5000].to_vec()),
+        ("tail-last", log[6 * BLOCK..6 * BLOCK + 4000].to_vec()),
+        ("tail-near", [&log[3 * BLOCK..3 * BLOCK + 4000], b"not"].concat()),
+        ("tail-noise", disk[9 * BLOCK..10 * BLOCK - 1].to_vec()),
+        ("tail-short", log[..500].to_vec()),
         ("unaligned", log[100..100 + 3 * BLOCK].to_vec()),
     ];
     // Among them `disk` and `other`, which are parts of `two`.
@@ -106,6 +117,13 @@ fn runs_are_stored_once_and_everybody_reads_them() {
         let (image, report) = squash_report(&tree, &contents, wish, folder.path(), "share");
         let what = format!("{codec} fragments={fragments}");
         assert_eq!(report.run_files, found, "{what}: {report:?}");
+        // The cut log's, the first and its like as one, the last if that is a block of the log, and noise.
+        let lent = match fragments {
+            "on" => (4, 777 + 5000 + 4000 + BLOCK as u64 - 1),
+            "always" => (3, 777 + 5000 + BLOCK as u64 - 1),
+            _ => (0, 0),
+        };
+        assert_eq!((report.lent_tails, report.lent_bytes), lent, "{what}: {report:?}");
         all_read(&image, &tree, &contents, &what);
 
         let options = [("fragments", fragments), ("duplicates", "files")];
@@ -151,6 +169,7 @@ fn runs_stay_where_an_image_is_made_on_another() {
     assert_eq!(old.run_files, in_others);
     let again = packfs::repack(path("old"), path("again")).sync(false).run().unwrap();
     assert_eq!((again.run_files, again.run_bytes), (old.run_files, old.run_bytes));
+    assert_eq!((again.lent_tails, again.lent_bytes), (old.lent_tails, old.lent_bytes));
     assert!(again.image_len <= old.image_len, "{again:?}");
 
     let mut log = std::fs::read(source.join("log")).unwrap();
@@ -159,8 +178,70 @@ fn runs_stay_where_an_image_is_made_on_another() {
     let based = wished(packfs::pack(&source, path("based"))).base(path("old")).run().unwrap();
     let full = wished(packfs::pack(&source, path("full"))).run().unwrap();
     assert_eq!((based.run_files, based.run_bytes), (full.run_files, full.run_bytes));
+    assert_eq!((based.lent_tails, based.lent_bytes), (full.lent_tails, full.lent_bytes));
     assert!(based.base_blocks > 10, "{based:?}");
     let (found, findings) = read_image(&path("based"));
     assert!(findings.is_empty(), "{findings:?}");
     read_image(&path("full")).0.assert_same(&found, Compare::default(), "based");
+}
+
+/// Contents of which one file cannot be read any more by who wants a whole block.
+struct Vanishing<'a>(&'a Held, ContentId);
+
+struct VanishingReader<'a>(Box<dyn ContentReader + 'a>, bool);
+
+impl Contents for Vanishing<'_> {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        Ok(Box::new(VanishingReader(self.0.open(id)?, id == self.1)))
+    }
+}
+
+impl ContentReader for VanishingReader<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        match self.1 && buf.len() == SMALL_BLOCK {
+            true => Err(Error::failed("the file is gone")),
+            false => self.0.read_exact_at(offset, buf),
+        }
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<std::ops::Range<u64>>> {
+        self.0.next_data(offset)
+    }
+}
+
+/// No comparison reads so much.
+const SMALL_BLOCK: usize = 8 << 10;
+
+#[test]
+fn what_lies_in_a_file_that_cannot_be_read_is_empty_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random::new(4);
+    let host = random.text(5 * SMALL_BLOCK);
+    let rows = [
+        ("host", host.clone()),
+        ("other", random.text(3 * SMALL_BLOCK + 100)),
+        ("run", host[SMALL_BLOCK..3 * SMALL_BLOCK + 700].to_vec()),
+        ("tail", host[SMALL_BLOCK..SMALL_BLOCK + 1000].to_vec()),
+    ];
+    let (tree, contents) = tree(&rows);
+    let settings = PackSettings {
+        codec: Some("zstd:1".into()),
+        block_len: Some(SMALL_BLOCK as u32),
+        made_at: 1,
+        ..PackSettings::default()
+    };
+    let packer = packfs_formats::by_name("squashfs").unwrap().packer(&settings).unwrap();
+    let path = folder.path().join("image");
+    let pack = |keep_going| {
+        let options = PackOptions { jobs: 2, sync: false, keep_going, ..PackOptions::default() };
+        let contents = Vanishing(&contents, ContentId(0));
+        packfs_pack::pack(&tree, &contents, &*packer, &path, &options, &Silent)
+    };
+    assert!(pack(false).unwrap_err().to_string().contains("the file is gone"));
+    let report = pack(true).unwrap();
+    assert_eq!(report.skipped.len(), 1);
+    let (found, findings) = read_image(&path);
+    assert!(findings.is_empty(), "{findings:?}");
+    let lens = ["host", "other", "run", "tail"].map(|name| found.0[name.as_bytes()].len);
+    assert_eq!(lens, [0, 3 * SMALL_BLOCK as u64 + 100, 0, 0]);
 }

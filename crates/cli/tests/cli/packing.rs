@@ -40,6 +40,8 @@ fn the_summary_is_a_json_object_with_the_documented_keys() {
         "duplicate_bytes",
         "run_files",
         "run_bytes",
+        "lent_tails",
+        "lent_bytes",
         "hole_bytes",
         "shared_blocks",
         "shared_bytes",

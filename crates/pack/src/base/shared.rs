@@ -16,6 +16,9 @@ use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+/// Blocks of a file that are looked at at a time.
+const STRETCH_BLOCKS: u64 = 4096;
+
 /// A shared block that stays.
 pub(crate) struct KeptBlock {
     pub block: BlockRef,
@@ -134,7 +137,35 @@ fn guess(context: &Context<'_>, reuse: &Reuse<'_>) -> BTreeMap<u64, (BlockRef, V
             tails.push(Guess { node, from, len: tail_len as u32, start, trust });
         }
     }
+    leave_blocks_of_files(context, reuse, &reader, &mut blocks);
     blocks
+}
+
+/// Takes out what is a block of some file's own, too: it is copied with that file, and found there again.
+fn leave_blocks_of_files(
+    context: &Context<'_>,
+    reuse: &Reuse<'_>,
+    reader: &BaseReader<'_>,
+    blocks: &mut BTreeMap<u64, (BlockRef, Vec<Guess>)>,
+) {
+    if blocks.is_empty() {
+        return;
+    }
+    let stretch_len = STRETCH_BLOCKS * context.block_len();
+    for found in context.plan.files.iter().filter_map(|job| reuse.match_of(job.node)) {
+        let mut start = 0;
+        while start < found.len && found.len >= context.block_len() {
+            let end = found.len.min(start.saturating_add(stretch_len));
+            for extent in reader.extents(found, start..end).unwrap_or_default() {
+                if let ExtentFrom::Block { block, .. } = extent.from
+                    && block.decodes_to == DecodedLen::Exactly
+                {
+                    blocks.remove(&block.offset);
+                }
+            }
+            start = end;
+        }
+    }
 }
 
 /// Finds out which tails are in a block indeed.

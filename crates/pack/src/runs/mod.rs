@@ -1,17 +1,22 @@
 //! Finds files whose blocks are a run of another file's blocks, before any of them is compressed: beginnings, ends and middles of
-//! other files that start at a block, copies with more behind or before them.
+//! other files that start at a block, copies with more behind or before them. And of what goes to shared blocks: what another
+//! file's block begins with (`homes.rs`).
 //!
 //! Blocks of a file lie one behind the other, so a file can use those of another only if all of its own are a run of them.
 //! Of each block a few bytes are read and hashed (`samples.rs`); where the first block of a file begins like a block of a longer
 //! one, both are compared, byte by byte. The longest file is the one that is stored.
 
+mod homes;
 mod samples;
+
+pub(crate) use homes::{Home, Lodgers};
 
 use crate::PackOptions;
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::parallel::in_parallel;
 use crate::twins::Twins;
+use homes::Homes;
 use packfs_core::{
     BlockSharing, ContentReader, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tail,
 };
@@ -47,6 +52,8 @@ pub(crate) struct Runs {
     block_len: u64,
     /// Files whose tails lie with others' for that alone: indexes in the plan.
     moved_tails: Vec<u32>,
+    /// What blocks begin with, if tails may lie in them.
+    homes: Homes,
 }
 
 impl Runs {
@@ -136,6 +143,9 @@ pub(crate) fn find(
             runs.moved_tails.push(file.job);
         }
         runs.of.insert(file.node, run);
+    }
+    if context.plan.sharing == BlockSharing::RunsAndTails {
+        runs.homes = Homes { files, samples };
     }
     Ok(runs)
 }

@@ -37,6 +37,7 @@ pub(super) struct Sample {
 }
 
 /// All samples, by hash; those with the same hash in the order of files.
+#[derive(Default)]
 pub(super) struct Samples {
     rows: Vec<Sample>,
     /// The first sample of each file, if it has one.
@@ -62,6 +63,7 @@ impl Samples {
             samples.rows.push(sample);
         }
         samples.rows.sort_unstable();
+        samples.rows.shrink_to_fit();
         Ok(samples)
     }
 
@@ -115,7 +117,7 @@ fn sample_blocks(
         }
         let len = block_len.min(file.len - offset);
         if data.start < offset + len.min(SAMPLE_LEN)
-            && let Some(hash) = sample(&mut *reader, offset, len, block_len)?
+            && let Some(hash) = sample(&mut *reader, offset, len)?
         {
             // No file has more blocks than a plan's blocks can count.
             samples.push(Sample { hash, file: index, block: u32::try_from(block).unwrap_or(u32::MAX) });
@@ -124,18 +126,16 @@ fn sample_blocks(
     Ok(samples)
 }
 
-/// The hash of a block's beginning and, if it is short, of its length; `None` for zeros.
-fn sample(
-    reader: &mut (dyn ContentReader + '_),
-    offset: u64,
-    len: u64,
-    block_len: u64,
-) -> Result<Option<u64>> {
+fn sample(reader: &mut (dyn ContentReader + '_), offset: u64, len: u64) -> Result<Option<u64>> {
     let mut bytes = [0; SAMPLE_LEN as usize];
     let bytes = &mut bytes[..len.min(SAMPLE_LEN) as usize];
     reader.read_exact_at(offset, bytes)?;
-    let short_len = if len == block_len { 0 } else { len };
-    Ok((!is_zero(bytes)).then(|| xxhash_rust::xxh3::xxh3_64_with_seed(bytes, short_len)))
+    Ok(hash(bytes))
+}
+
+/// The hash of what a block begins with; `None` for zeros.
+pub(super) fn hash(beginning: &[u8]) -> Option<u64> {
+    (!is_zero(beginning)).then(|| xxhash_rust::xxh3::xxh3_64(beginning))
 }
 
 #[cfg(test)]

@@ -212,3 +212,39 @@ fn runs_do_not_depend_on_the_number_of_threads() {
     assert_eq!(one, rows(2));
     assert_eq!(one, rows(16));
 }
+
+#[test]
+fn tails_that_a_block_begins_with_have_a_home() {
+    let host = host();
+    let mut fixture =
+        fixture(&[host.clone(), part(&host, 0, 4 * BLOCK), vec![1; 600]], BlockSharing::RunsAndTails);
+    let runs = fixture.find(2);
+    let context =
+        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    let home = |tail: Vec<u8>| runs.home_of(&context, 2, &tail).map(|home| (home.node, home.block));
+    let in_host = |block| Some((fixture.nodes[0], block));
+    assert_eq!(home(part(&host, 0, SAMPLE_LEN)), in_host(0));
+    assert_eq!(home(part(&host, 3 * BLOCK, BLOCK)), in_host(3));
+    assert_eq!(home(part(&host, 10 * BLOCK, 1000)), in_host(10));
+    // Too short, not at a block, over its end, over the file's end, other bytes at the end, in the middle.
+    assert_eq!(home(part(&host, 0, SAMPLE_LEN - 1)), None);
+    assert_eq!(home(part(&host, 8, SAMPLE_LEN)), None);
+    assert_eq!(home(part(&host, 0, BLOCK + 1)), None);
+    assert_eq!(home([part(&host, 10 * BLOCK, 1000), vec![7]].concat()), None);
+    for at in [999, 600] {
+        let mut other = part(&host, 2 * BLOCK, 1000);
+        other[at] ^= 1;
+        assert_eq!(home(other), None, "{at}");
+    }
+    fixture.plan.first_used_files = 3;
+    let context =
+        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    assert!(runs.home_of(&context, 2, &part(&host, 0, 1000)).is_some());
+    fixture.plan.files.swap(0, 2);
+    fixture.plan.first_used_files = 1;
+    let runs = fixture.find(2);
+    let context =
+        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    assert!(runs.home_of(&context, 0, &part(&host, 0, 1000)).is_none());
+    assert!(runs.home_of(&context, 1, &part(&host, 0, 1000)).is_some());
+}

@@ -181,6 +181,7 @@ impl PackFormat for Fake {
             blocks: Vec::new(),
             clusters: placed.clusters.clone(),
             shared: Vec::new(),
+            lent: Vec::new(),
             failed: placed.failed.clone(),
             data_files: Vec::new(),
             ..*placed
