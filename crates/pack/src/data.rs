@@ -12,12 +12,13 @@ use crate::context::{Context, Piece};
 use crate::cut::{CutPiece, CutSpan, Cutter};
 use crate::failures::Failures;
 use crate::limits::{Demand, Limits};
+use crate::order::Order;
 use crate::output::Output;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
 use crate::runs::{Home, Lodgers, Runs};
 use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{SPAN_LEN, Spans};
-use crate::tails::{FullBlock, Tails};
+use crate::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
 use crate::twins::Twins;
 use packfs_core::codec::BranchSet;
 use packfs_core::{
@@ -148,6 +149,8 @@ impl<'a> Placer<'a> {
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
         let kept_count = context.reuse.map_or(0, |reuse| reuse.kept.len() as u32);
+        let are_alike = options.priorities.is_none() && matches!(options.order, Order::Similarity { .. });
+        let open_count = if are_alike { OPEN_IF_ALIKE } else { OPEN_OTHERWISE };
         Placer {
             context,
             twins,
@@ -164,7 +167,7 @@ impl<'a> Placer<'a> {
             waiting: VecDeque::new(),
             shared_done: HashMap::new(),
             is_behind_first_used: false,
-            tails: Tails::new(context.block_len() as usize, kept_count),
+            tails: Tails::new(context.block_len() as usize, kept_count, open_count),
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; node_count],

@@ -1,12 +1,14 @@
-//! Fills shared blocks with tails: best fit over a few open blocks, each tail once.
+//! Fills shared blocks with tails, each once: one block after the other, or best fit over two of them.
 
 use crate::seen::{TailBytes, TailId};
 use packfs_core::TailPlace;
 use packfs_core::codec::BranchSet;
 
-/// How many blocks are filled at a time. More of them waste less space at the end of each, but spread neighbours, which
-/// compress better side by side: on a Debian root two give the smallest image with LZ4 and XZ.
-const OPEN_COUNT: usize = 2;
+/// How many blocks are filled at a time where files that are alike follow each other: a second one would only part them. What is
+/// left unused at a block's end is not stored.
+pub(crate) const OPEN_IF_ALIKE: usize = 1;
+/// How many otherwise: a file that does not fit then does not end a block that its neighbours still fit into.
+pub(crate) const OPEN_OTHERWISE: usize = 2;
 
 /// A block being filled; its number is given when it is full, so numbers follow the order on disk.
 struct OpenBlock {
@@ -28,14 +30,15 @@ pub(crate) struct FullBlock {
 /// Fills shared blocks; see the module.
 pub(crate) struct Tails {
     block_len: usize,
+    open_count: usize,
     open: Vec<OpenBlock>,
     next_index: u32,
 }
 
 impl Tails {
-    /// Blocks are numbered from `first_index` on.
-    pub(crate) fn new(block_len: usize, first_index: u32) -> Self {
-        Tails { block_len, open: Vec::new(), next_index: first_index }
+    /// Blocks are numbered from `first_index` on; `open_count` of them are filled at a time, one at least.
+    pub(crate) fn new(block_len: usize, first_index: u32, open_count: usize) -> Self {
+        Tails { block_len, open_count, open: Vec::new(), next_index: first_index }
     }
 
     /// Puts a tail of a file with such code into the fullest open block with room for it. Returns a block that had to be closed first, if any.
@@ -51,7 +54,7 @@ impl Tails {
         let index = match fullest(&self.open, &room_for) {
             Some(index) => index,
             None => {
-                if self.open.len() == OPEN_COUNT {
+                if self.open.len() >= self.open_count {
                     let full = fullest(&self.open, &|_| true).unwrap_or(0);
                     let block = self.open.remove(full);
                     closed = Some(self.close(block));
@@ -92,7 +95,7 @@ mod tests {
 
     #[test]
     fn fills_the_fullest_block_that_has_room() {
-        let mut tails = Tails::new(100, 0);
+        let mut tails = Tails::new(100, 0, 2);
         for (id, len) in [60, 50, 45, 30].into_iter().enumerate() {
             assert!(tails.add(id as u32, &tail(len), BranchSet::NONE).is_none());
         }
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn closes_the_fullest_block_when_too_many_are_open() {
-        let mut tails = Tails::new(100, 0);
+        let mut tails = Tails::new(100, 0, 2);
         for (id, len) in [80, 90].into_iter().enumerate() {
             assert!(tails.add(id as u32, &tail(len), BranchSet::NONE).is_none());
         }
@@ -112,5 +115,18 @@ mod tests {
         assert_eq!(closed.bytes.len(), 90);
         assert_eq!(closed.tails, [(1, TailPlace::Shared { index: 0, offset: 0 })]);
         assert_eq!(tails.finish().len(), 2);
+    }
+
+    #[test]
+    fn one_open_block_keeps_neighbours_together() {
+        let mut tails = Tails::new(100, 5, OPEN_IF_ALIKE);
+        let closed: Vec<Option<usize>> = [60, 30, 20, 70, 10]
+            .into_iter()
+            .enumerate()
+            .map(|(id, len)| tails.add(id as u32, &tail(len), BranchSet::NONE).map(|block| block.tails.len()))
+            .collect();
+        assert_eq!(closed, [None, None, Some(2), None, None]);
+        let last = tails.finish();
+        assert_eq!((last.len(), last[0].index, last[0].bytes.len()), (1, 6, 100));
     }
 }
