@@ -56,6 +56,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
         step(&mut steps, "format", || tool("fmt", "rustfmt", &["--all", "--check"], peers))?;
         step(&mut steps, "layers", || check_layers::run(no_args()).map(|()| Outcome::Done))?;
         step(&mut steps, "licences", || licences::run(no_args()).map(|()| Outcome::Done))?;
+        step(&mut steps, "cargo-deny", deny)?;
         let lints = ["--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
         step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
         step(&mut steps, "documentation", document)?;
@@ -91,6 +92,23 @@ fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result
         return if peers == Peers::Required { Err(Failure::new(why)) } else { Ok(Outcome::Skipped(why)) };
     }
     shell::run(cargo().arg(verb).args(arguments)).map(|()| Outcome::Done)
+}
+
+/// What is linked against deny.toml, by the tool that the file is written for, with what is known of vulnerabilities. Taking time to
+/// build, it is nowhere required: the check of licences before this holds to the same file, but for vulnerabilities.
+fn deny() -> Result<Outcome> {
+    if shell::capture(cargo().args(["deny", "--version"])).is_err() {
+        let why = "cargo deny is not installed; `cargo install cargo-deny --locked` installs it";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    shell::run(cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
+    // The database is fetched; without a way to GitHub there is nothing to compare with.
+    if shell::capture(cargo().args(["deny", "fetch", "db"])).is_err() {
+        return Ok(Outcome::Skipped(
+            "the database of advisories cannot be fetched; all else was checked".to_owned(),
+        ));
+    }
+    shell::run(cargo().args(["deny", "check", "advisories"])).map(|()| Outcome::Done)
 }
 
 /// Documents the libraries and this tool, not the program: it is called as its library is, and both would be written
