@@ -6,7 +6,7 @@ use packfs_core::*;
 use packfs_sink::*;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use support::*;
 
 /// An image with `d/f` (several pieces), `d/sentinel`, `d/empty/x`, `f` and links to one of them.
@@ -187,6 +187,48 @@ fn files_swapped_while_they_are_closed_for_a_while_are_not_written_to() {
         assert_eq!(std::fs::read(sentinel).unwrap(), b"untouched");
     }
     assert!(noticed > 0, "at some moments the file was closed");
+}
+
+/// Exchanges a directory of the target and a link to the outside, over and over, while it is unpacked.
+fn race(place: &Place, existing: Existing, swapped: &str) {
+    let (at, decoy) = (place.target().join(swapped), place.target().join("decoy"));
+    std::fs::create_dir_all(&at).unwrap();
+    symlink(place.outside(), &decoy).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let flags = rustix::fs::RenameFlags::EXCHANGE;
+                // Refused where the unpacking has replaced one of the two.
+                let _ = rustix::fs::renameat_with(rustix::fs::CWD, &at, rustix::fs::CWD, &decoy, flags);
+            }
+        });
+        for _ in 0..4 {
+            let opened = image().open();
+            let options = UnpackOptions { existing, ..UnpackOptions::default() };
+            let _ = unpack(&opened.engine, &opened.loaded, &place.target(), &options, &Silent);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    place.assert_outside_untouched();
+}
+
+#[test]
+fn directories_exchanged_for_links_all_the_while_lead_nowhere() {
+    for existing in [Existing::Merge, Existing::Replace, Existing::Skip, Existing::KeepNewer] {
+        for swapped in ["d", "d/empty"] {
+            race(&Place::new(), existing, swapped);
+        }
+    }
+}
+
+#[test]
+fn without_privileges_they_lead_nowhere_either() {
+    as_nobody("without_privileges_they_lead_nowhere_either", || {
+        for swapped in ["d", "d/empty"] {
+            race(&Place::new(), Existing::Replace, swapped);
+        }
+    });
 }
 
 #[test]

@@ -142,12 +142,17 @@ fn counts_what_cannot_be_restored_without_privileges_and_drops_set_id_bits() {
         let report = unpack_into(image(), &place.target());
         let counts: Vec<_> = report.not_restored.iter().map(|row| (row.kind, row.count)).collect();
         let expected =
-            [(LossKind::Owner, 1), (LossKind::SetId, 1), (LossKind::Xattr, 1), (LossKind::Device, 1)];
+            [(LossKind::Owner, 1), (LossKind::SetId, 2), (LossKind::Xattr, 1), (LossKind::Device, 1)];
         assert_eq!(counts, expected, "{:?}", report.not_restored);
         assert_eq!(report.not_made, 1);
         assert_eq!(report.not_restored[0].examples[0].0.to_string(), "foreign");
         let mode = |name: &str| std::fs::metadata(place.target().join(name)).unwrap().mode() & 0o7777;
-        assert_eq!((mode("foreign"), mode("own"), mode("tagged")), (0o755, 0o6755, 0o444));
+        assert_eq!((mode("foreign"), mode("own"), mode("tagged")), (0o755, 0o755, 0o444));
+        let as_in_image = UnpackOptions { owner: OwnerPolicy::Image, ..UnpackOptions::default() };
+        let asked = Place::new();
+        unpack_with(image(), &asked.target(), &as_in_image).unwrap();
+        let mode = |name: &str| std::fs::metadata(asked.target().join(name)).unwrap().mode() & 0o7777;
+        assert_eq!((mode("foreign"), mode("own")), (0o755, 0o6755), "one's own, since it was asked for");
 
         let strict = UnpackOptions { strict: true, ..UnpackOptions::default() };
         let error = unpack_with(image(), &Place::new().target(), &strict).unwrap_err();

@@ -12,7 +12,7 @@ const EXAMPLES_MAX: usize = 3;
 pub enum LossKind {
     /// Its owner or group.
     Owner,
-    /// Its set-user-id or set-group-id bit, left out because its owner could not be restored.
+    /// Its set-user-id or set-group-id bit, left out because its owner was not restored.
     SetId,
     /// Its permissions.
     Mode,

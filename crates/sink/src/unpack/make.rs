@@ -72,19 +72,8 @@ impl Maker<'_> {
 
     /// Makes sure that a directory that was there can be worked in until it gets its final permissions.
     pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
-        let dir = dirs.get(met.dir)?;
-        let stat = rustix::fs::statat(dir, met.name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| self.cannot("look at directory", met, errno))?;
-        if self.restore.locks_out_mode(stat.st_mode) {
-            // Refused to anybody but its owner; then whatever is made in it says so.
-            let _ = super::restore::chmod_at(
-                dir,
-                met.name,
-                AtFlags::SYMLINK_NOFOLLOW,
-                (stat.st_mode & 0o7777) as u16 | 0o700,
-            );
-        }
-        Ok(())
+        super::restore::open_up_dir(dirs.get(met.dir)?, met.name, |mode| self.restore.locks_out_mode(mode))
+            .map_err(|errno| self.cannot("open directory", met, errno))
     }
 
     /// Makes an empty file and leaves it open; `mode` is cut by the umask.

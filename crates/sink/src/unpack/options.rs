@@ -37,7 +37,8 @@ pub struct UnpackOptions {
     pub paths: Vec<Pattern>,
     /// What to do with what is there already.
     pub existing: Existing,
-    /// Who is to own what is unpacked. Set-id bits are only restored together with the owner they are meant for.
+    /// Who is to own what is unpacked. Set-id bits of files are only restored where owners are, and with the owner they are
+    /// meant for: never for somebody without privileges who did not ask for [`OwnerPolicy::Image`].
     pub owner: OwnerPolicy,
     /// Whether to restore extended attributes.
     pub xattrs: bool,

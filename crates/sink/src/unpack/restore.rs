@@ -85,13 +85,15 @@ impl<'a> Restore<'a> {
         (self.owner_unsure || wanted != self.own).then_some(wanted)
     }
 
-    /// The final permissions if the file ends up owned by `owner`: set-id bits only for the owner they were meant for.
+    /// The final permissions if the file ends up owned by `owner`: set-id bits only for the owner they were meant for, and
+    /// only where owners are restored. A directory's do nothing but hand on its group.
     fn final_mode(&self, node: &Node, owner: Owner) -> u16 {
         let mut mode = node.meta.mode & 0o7777;
-        if owner.uid != node.meta.owner.uid {
+        let trusted = self.restores_owner() || node.is_dir();
+        if owner.uid != node.meta.owner.uid || !trusted {
             mode &= !SET_UID;
         }
-        if owner.gid != node.meta.owner.gid {
+        if owner.gid != node.meta.owner.gid || !trusted {
             mode &= !SET_GID;
         }
         mode
@@ -222,7 +224,12 @@ impl<'a> Restore<'a> {
     fn mode_to_set(&self, id: NodeId, node: &Node, owner: Owner, made: Made) -> Option<u16> {
         let mode = self.final_mode(node, owner);
         if mode != node.meta.mode & 0o7777 {
-            self.losses.add(LossKind::SetId, || self.path(id), "its owner could not be restored");
+            let why = if self.restores_owner() {
+                "its owner could not be restored"
+            } else {
+                "only as root, or with owners as in the image"
+            };
+            self.losses.add(LossKind::SetId, || self.path(id), why);
         }
         self.differs(mode, made).then_some(mode)
     }
@@ -255,6 +262,22 @@ fn timestamps(time: Timestamp) -> Timestamps {
     Timestamps { last_access: time, last_modification: time }
 }
 
+/// Makes a directory usable for its owner, if it is one and not so already. Never a file or link that took its place.
+pub(super) fn open_up_dir(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    locks_out: impl FnOnce(u32) -> bool,
+) -> Result<(), Errno> {
+    let held = rustix::fs::openat(dir, name, HOLD | OFlags::DIRECTORY, Mode::empty())?;
+    let mode = rustix::fs::fstat(&held)?.st_mode;
+    if !locks_out(mode) {
+        return Ok(());
+    }
+    // Refused to anybody but its owner; then whatever is made in it says so.
+    let _ = rustix::fs::chmod(held_path(held.as_fd()), Mode::from_bits_truncate(mode & 0o7777 | 0o700));
+    Ok(())
+}
+
 /// The path by which the kernel hands out again what a descriptor holds, even a link itself.
 fn held_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
@@ -276,7 +299,7 @@ fn set_xattr_at(
 }
 
 /// Changes permissions of something that is no symlink, without following one that may have taken its place.
-pub(super) fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Result<(), Errno> {
+fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Result<(), Errno> {
     let mode = Mode::from_bits_truncate(u32::from(mode));
     if flags.is_empty() {
         return rustix::fs::chmod(name, mode);
@@ -290,4 +313,34 @@ fn umask() -> Option<u16> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
     u16::from_str_radix(line.trim(), 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn only_directories_that_lock_out_are_opened_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("closed")).unwrap();
+        std::fs::create_dir(at("open")).unwrap();
+        std::fs::write(at("file"), "x").unwrap();
+        std::os::unix::fs::symlink("closed", at("link")).unwrap();
+        for name in ["closed", "open", "file"] {
+            std::fs::set_permissions(at(name), PermissionsExt::from_mode(0o077)).unwrap();
+        }
+        let dir = std::fs::File::open(folder.path()).unwrap();
+        for (name, locks_out, done) in [
+            ("link", true, Err(Errno::NOTDIR)),
+            ("file", true, Err(Errno::NOTDIR)),
+            ("open", false, Ok(())),
+            ("closed", true, Ok(())),
+        ] {
+            assert_eq!(open_up_dir(dir.as_fd(), name.as_bytes(), |_| locks_out), done, "{name}");
+        }
+        let mode = |name: &str| std::fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode("closed"), mode("open"), mode("file")), (0o777, 0o077, 0o077));
+    }
 }
