@@ -62,6 +62,7 @@ impl Opts {
             paths: patterns(&self.paths)?,
             recursive: self.recursive,
             directory_itself: self.directory,
+            limits: opened.limits(),
         };
         let volume = opened.volume();
         if self.json {

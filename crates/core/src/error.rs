@@ -20,18 +20,21 @@ pub enum ErrorKind {
     Corrupt,
     /// The input may be fine, but packfs does not know it.
     Unsupported,
+    /// The input holds more than a limit allows ([`crate::Limits`]), which can be raised.
+    Limit,
     /// The user asked to stop.
     Cancelled,
 }
 
 impl ErrorKind {
-    /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
+    /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported, 5 over a limit.
     pub fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Io | ErrorKind::Failed => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Corrupt => 3,
             ErrorKind::Unsupported => 4,
+            ErrorKind::Limit => 5,
             ErrorKind::Cancelled => 130,
         }
     }
@@ -85,6 +88,11 @@ impl Error {
     /// `subject` uses something that packfs does not know.
     pub fn unsupported(subject: impl fmt::Display, what: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Unsupported, format!("unsupported {subject}: {what}"))
+    }
+
+    /// `subject` holds more than is allowed: `fault` says what was found, and what is allowed.
+    pub fn limit(subject: impl fmt::Display, fault: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Limit, format!("{subject} over a limit: {fault}"))
     }
 
     /// The user asked to stop.

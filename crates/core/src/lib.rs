@@ -10,10 +10,12 @@ pub mod codec;
 mod coding;
 mod content;
 mod error;
+mod escape;
 mod facts;
 mod format;
 mod goal;
 mod image;
+mod limits;
 mod meta;
 mod path;
 mod plan;
@@ -26,12 +28,14 @@ mod volume;
 pub use coding::Coding;
 pub use content::{ContentId, ContentReader, Contents, Held};
 pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use escape::{acts_on_terminals, escaped, printable};
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
 pub use format::{DataFile, Format, OptionRow, PackFormat, PackSettings};
 pub use goal::Goal;
 pub use image::Image;
+pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
-pub use path::{ImagePath, Name, escaped};
+pub use path::{ImagePath, Name};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, InlineTail,
     InlineTails, Loss, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,

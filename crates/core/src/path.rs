@@ -1,6 +1,6 @@
 //! Names and paths inside an image: bytes, never `OsStr`, checked once.
 
-use crate::{Error, Result};
+use crate::{Error, Result, escaped};
 use std::borrow::Borrow;
 use std::fmt;
 
@@ -137,44 +137,6 @@ impl fmt::Debug for ImagePath {
     }
 }
 
-/// Shows bytes to people without letting them reach the terminal raw: valid UTF-8 without control characters as it is,
-/// everything else (and the backslash) as `\xNN` or `\n`, `\t`, `\\`.
-pub fn escaped(bytes: &[u8]) -> Escaped<'_> {
-    Escaped(bytes)
-}
-
-/// See [`escaped`].
-pub struct Escaped<'a>(&'a [u8]);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write;
-        for chunk in self.0.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                match c {
-                    '\\' => f.write_str("\\\\")?,
-                    '\n' => f.write_str("\\n")?,
-                    '\t' => f.write_str("\\t")?,
-                    // Bidirectional overrides and zero-width characters can make one name look like another.
-                    c if c.is_control()
-                        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
-                    {
-                        let mut utf8 = [0; 4];
-                        for byte in c.encode_utf8(&mut utf8).bytes() {
-                            write!(f, "\\x{byte:02x}")?;
-                        }
-                    }
-                    c => f.write_char(c)?,
-                }
-            }
-            for byte in chunk.invalid() {
-                write!(f, "\\x{byte:02x}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,12 +178,5 @@ mod tests {
         assert!(path.starts_with(&ImagePath::parse(b"usr/bin").unwrap()));
         assert!(path.starts_with(&ImagePath::root()));
         assert!(!path.starts_with(&ImagePath::parse(b"usr/b").unwrap()));
-    }
-
-    #[test]
-    fn escapes_what_a_terminal_would_act_on() {
-        assert_eq!(escaped(b"a\x1b[31m\xff\\\n").to_string(), "a\\x1b[31m\\xff\\\\\\n");
-        assert_eq!(escaped("käse".as_bytes()).to_string(), "käse");
-        assert_eq!(escaped("a\u{202e}b".as_bytes()).to_string(), "a\\xe2\\x80\\xaeb");
     }
 }

@@ -191,6 +191,11 @@ impl TreeBuilder {
         self.get(parent).children.contains_key(name)
     }
 
+    /// How many nodes were made so far, those that were replaced counted.
+    pub fn node_count(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
     /// The type and details of a node.
     pub fn kind(&self, id: BuildId) -> &NodeKind {
         &self.get(id).kind

@@ -89,21 +89,23 @@ impl Source {
         self.load_with(&OpenOptions::new(), shape, progress)
     }
 
-    /// As [`Source::load`]; `opening` says how an image is opened.
+    /// As [`Source::load`]; `opening` says how an image is opened, and what an image, a tar or a manifest may hold.
     ///
     /// Errors: as [`Source::load`]; `Usage` for further devices of what is no image.
     pub fn load_with(&self, opening: &OpenOptions, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
         if opening.has_devices() && !matches!(self, Source::Image(_)) {
             return Err(Error::usage("further devices are given, but the source is no image"));
         }
+        let limits = opening.own_limits();
         match self {
             Source::Directory(path) => packfs_source::load_dir(path, shape, progress),
-            Source::Tar(path) => packfs_source::load_tar(tar_input(path)?, shape, progress),
+            Source::Tar(path) => packfs_source::load_tar_within(tar_input(path)?, shape, limits, progress),
             Source::TarStdin => {
                 let stdin = Box::new(std::io::stdin());
-                packfs_source::load_tar(stream(stdin, "standard input".into()), shape, progress)
+                let input = stream(stdin, "standard input".into());
+                packfs_source::load_tar_within(input, shape, limits, progress)
             }
-            Source::Manifest(path) => packfs_source::load_manifest(path, shape, progress),
+            Source::Manifest(path) => packfs_source::load_manifest_within(path, shape, limits, progress),
             Source::Image(path) => {
                 let opened = opening.open(path)?;
                 let loaded = opened.load(progress)?;

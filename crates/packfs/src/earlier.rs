@@ -29,12 +29,12 @@ impl Earlier {
         &self,
         packer: &dyn PackFormat,
         output: &Path,
-        jobs: usize,
+        opening: &OpenOptions,
         progress: &dyn Progress,
     ) -> Result<Option<Arc<Base>>> {
         let Earlier::Image { path, times } = self else { return Ok(None) };
         refuse_overwriting(path, output)?;
-        let opened = OpenOptions::new().jobs(jobs).open(path)?;
+        let opened = opening.open(path)?;
         let proof = if *times { Proof::Times } else { Proof::Contents };
         let base = base(&opened, opened.load(progress)?, proof);
         base.check(packer)?;

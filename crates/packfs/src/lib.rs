@@ -63,11 +63,11 @@ pub use walk::{Walk, Walked};
 pub use packfs_core::{
     BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind,
     Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath, Inode,
-    InodeId, InodeKind, Loss, Meta, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress,
-    Result, ResultExt, Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs,
-    escaped,
+    InodeId, InodeKind, LIMITS, Limit, LimitRow, Limits, Loss, Meta, Meter, Name, Node, NodeId, NodeKind,
+    OptionRow, Owner, PackSettings, Progress, Result, ResultExt, Severity, Silent, SpaceOwner, Stage,
+    Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals, escaped, printable,
 };
-pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport};
+pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.

@@ -3,8 +3,8 @@
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use packfs_core::{
-    Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, Progress, Result, ResultExt, Silent,
-    Volume,
+    Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, Limit, Limits, Progress, Result,
+    ResultExt, Silent, Volume,
 };
 use packfs_image::{FileImage, SliceImage};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
@@ -100,6 +100,32 @@ impl OpenOptions {
         self
     }
 
+    /// What the image may hold; anything beyond is an error of kind [`ErrorKind::Limit`]. [`Limits::default`] if not given.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (source, path) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+    /// # std::fs::create_dir_all(source.join("a/b")).unwrap();
+    /// # packfs::pack(&source, &path).run()?;
+    /// use packfs::{ErrorKind, Limit, Limits, OpenOptions};
+    ///
+    /// let limits = Limits::default().allow(Limit::Entries, 1);
+    /// let image = OpenOptions::new().limits(limits).open(&path)?;
+    /// let error = image.unpack(dir.path().join("out")).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Limit);
+    /// # Ok::<(), packfs::Error>(())
+    /// ```
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.read.limits = limits;
+        self
+    }
+
+    /// What a source opened with these options may hold.
+    pub(crate) fn own_limits(&self) -> Limits {
+        self.read.limits
+    }
+
     /// Opens a file or block device.
     ///
     /// Errors: as [`open`].
@@ -129,7 +155,7 @@ impl OpenOptions {
         let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
-        Ok(Opened { image, format, volume, engine })
+        Ok(Opened { image, format, volume, engine, limits: self.read.limits })
     }
 }
 
@@ -161,6 +187,7 @@ pub struct Opened {
     format: &'static dyn Format,
     volume: Arc<dyn Volume>,
     engine: Arc<ReadEngine>,
+    limits: Limits,
 }
 
 impl Opened {
@@ -182,6 +209,11 @@ impl Opened {
     /// What decodes its files.
     pub fn engine(&self) -> &Arc<ReadEngine> {
         &self.engine
+    }
+
+    /// What it may hold.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// What reading has cost since the image was opened.
@@ -250,7 +282,7 @@ impl Opened {
 
     /// Reads all names and metadata into a tree.
     ///
-    /// Errors: `Corrupt`, `Io`, `Cancelled`.
+    /// Errors: `Corrupt`, `Io`, `Limit`, `Cancelled`.
     pub fn load(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
         self.engine.load_tree(progress)
     }
@@ -287,9 +319,12 @@ impl Opened {
             let word = self.volume.inode(id)?.kind.file_type().word();
             return Err(Error::failed(format!("{path:?} is a {word}, not a file")));
         };
+        self.limits.check(&format!("{path:?}"), Limit::Bytes, len)?;
+        let wanted = [Wanted { id, len }];
+        self.engine.check_data(&wanted).map_err(|error| error.at(format!("{path:?}")))?;
         let cannot = || format!("cannot write the contents of {path:?}");
         let zeros = vec![0; ZEROS_LEN];
-        let copied = self.engine.in_file_order(&[Wanted { id, len }], &Silent, &mut |_, piece| {
+        let copied = self.engine.in_file_order(&wanted, &Silent, &mut |_, piece| {
             match piece {
                 Piece::Data { bytes, .. } => out.write_all(bytes).or_io(cannot)?,
                 Piece::Hole { mut len, .. } => {

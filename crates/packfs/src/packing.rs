@@ -2,7 +2,9 @@
 
 use crate::earlier::{self, Earlier};
 use crate::{OpenOptions, Opened, Source};
-use packfs_core::{DataFile, Error, Format, Goal, ImagePath, PackSettings, Progress, Result, Silent, Tree};
+use packfs_core::{
+    DataFile, Error, Format, Goal, ImagePath, Limits, PackSettings, Progress, Result, Silent, Tree,
+};
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport};
 use packfs_source::{OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
@@ -55,6 +57,7 @@ pub struct Pack {
     source: Given,
     source_offset: u64,
     source_devices: Vec<PathBuf>,
+    limits: Limits,
     output: PathBuf,
     format: Option<String>,
     settings: PackSettings,
@@ -78,6 +81,7 @@ impl Pack {
             source,
             source_offset: 0,
             source_devices: Vec::new(),
+            limits: Limits::default(),
             output: output.into(),
             format: None,
             settings: PackSettings::default(),
@@ -237,6 +241,13 @@ impl Pack {
         self
     }
 
+    /// What a source that is an image, a tar or a manifest may hold, and an earlier image. A directory may hold anything.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Whether files that cannot be read are stored empty and reported instead of ending the work.
     #[must_use]
     pub fn keep_going(mut self, yes: bool) -> Self {
@@ -277,7 +288,7 @@ impl Pack {
         let packer = format.packer(&settings)?;
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
-        let base = self.earlier.open_base(&*packer, &self.output, self.options.jobs, progress)?;
+        let base = self.earlier.open_base(&*packer, &self.output, &self.plainly_opening(), progress)?;
         let source = match &self.source {
             Given::Path(path) => Source::detect_at(path, self.source_offset)?,
             Given::Known(source) => source.clone(),
@@ -329,8 +340,13 @@ impl Pack {
 
     /// How a source is opened that is an image.
     fn opening(&self) -> OpenOptions {
-        let opening = OpenOptions::new().offset(self.source_offset).jobs(self.options.jobs);
+        let opening = self.plainly_opening().offset(self.source_offset);
         self.source_devices.iter().fold(opening, OpenOptions::device)
+    }
+
+    /// How an image is opened that fills its file.
+    fn plainly_opening(&self) -> OpenOptions {
+        OpenOptions::new().jobs(self.options.jobs).limits(self.limits)
     }
 
     /// The format that was named, or that the output's extension means, or that of the image it is made of, or SquashFS.

@@ -1,12 +1,11 @@
 //! Everything in an image, one after the other, without holding it all in memory.
 
 use crate::Opened;
-use packfs_core::{DirCursor, DirEntry, Error, ImagePath, Inode, InodeId, InodeKind, Name, Result, escaped};
+use packfs_core::{
+    DirCursor, DirEntry, Error, ImagePath, Inode, InodeId, InodeKind, Meter, Name, Result, escaped,
+};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-
-/// Directories within each other that are walked into: as many as a whole tree may have.
-const DEPTH_MAX: usize = 65_536;
 
 /// One name in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +26,7 @@ pub struct Walk<'a> {
     open: Vec<Vec<DirEntry>>,
     /// Directories that were met: a second name of one leads in circles.
     seen: HashSet<InodeId>,
+    meter: Meter,
     /// What comes next regardless: the root at first.
     next: Option<InodeId>,
 }
@@ -34,7 +34,8 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(crate) fn new(opened: &'a Opened) -> Self {
         let next = Some(opened.volume().root());
-        Walk { opened, path: ImagePath::root(), open: Vec::new(), seen: HashSet::new(), next }
+        let meter = Meter::new(opened.limits(), format!("{} image", opened.format().name()));
+        Walk { opened, path: ImagePath::root(), open: Vec::new(), seen: HashSet::new(), meter, next }
     }
 
     /// What is named by the path of the walk; a directory is opened, so that its entries come next.
@@ -42,19 +43,18 @@ impl<'a> Walk<'a> {
         let volume = self.opened.volume();
         let inode = volume.inode(id)?;
         if inode.kind == InodeKind::Directory {
-            let fault = match self.open.len() {
-                _ if !self.seen.insert(id) => Some("this directory was reached before by another name"),
-                depth if depth >= DEPTH_MAX => Some("directories lie too deep within each other"),
-                _ => None,
-            };
-            if let Some(fault) = fault {
-                return Err(self.corrupt(fault));
+            if !self.seen.insert(id) {
+                return Err(self.corrupt("this directory was reached before by another name"));
             }
+            let depth = self.open.len() as u64;
             let mut entries = Vec::new();
+            let mut counted = Ok(());
             volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
+                counted = self.meter.entry(depth, entry.name.len());
                 entries.push(entry);
-                ControlFlow::Continue(())
+                if counted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
+            counted?;
             entries.reverse();
             self.open.push(entries);
         }

@@ -144,17 +144,27 @@ pub struct CountedImage {
 struct Reads {
     reads: Count,
     bytes: Count,
+    /// Length of all the images together.
+    len: Count,
 }
 
 impl CountedImage {
     /// Counts the reads of `image`.
     pub fn new(image: Arc<dyn Image>) -> Arc<Self> {
-        Arc::new(CountedImage { image, counts: Arc::default() })
+        let counts = Arc::<Reads>::default();
+        counts.len.add(image.len());
+        Arc::new(CountedImage { image, counts })
     }
 
     /// Counts the reads of another image together with those of this one.
     pub fn beside(&self, image: Arc<dyn Image>) -> Arc<Self> {
+        self.counts.len.add(image.len());
         Arc::new(CountedImage { image, counts: Arc::clone(&self.counts) })
+    }
+
+    /// How long this image and all beside it are together, in bytes.
+    pub fn all_len(&self) -> u64 {
+        self.counts.len.get()
     }
 
     /// How many reads there were.

@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use crate::counters::{CountedImage, Counters};
 use crate::neighbours::Neighbours;
 use crate::prefetch::Prefetch;
-use packfs_core::{Image, Volume};
+use packfs_core::{Image, Limits, Volume};
 use std::sync::Arc;
 
 /// How much an engine may use.
@@ -19,7 +19,7 @@ pub struct ReadOptions {
     pub readahead_bytes: u64,
     /// Whoever reads keeps what he has read, as a kernel does for a mount: blocks that were gone through in order make room.
     pub is_kept_by_readers: bool,
-    /// What a whole hierarchy may hold.
+    /// What a whole hierarchy may hold, and its files.
     pub limits: Limits,
 }
 
@@ -36,21 +36,6 @@ impl Default for ReadOptions {
     }
 }
 
-/// What a whole hierarchy may hold before it is refused: an image that claims more is taken for an attack.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Names.
-    pub entries_max: u64,
-    /// Directories within each other.
-    pub depth_max: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { entries_max: 100_000_000, depth_max: 65_536 }
-    }
-}
-
 /// See the crate. Shared between threads; worker threads start when there is something to decode ahead.
 pub struct ReadEngine {
     pub(crate) volume: Arc<dyn Volume>,
@@ -59,7 +44,7 @@ pub struct ReadEngine {
     pub(crate) prefetch: Prefetch,
     pub(crate) neighbours: Arc<Neighbours>,
     /// Everything that is read of the image, metadata too.
-    counted: Option<Arc<CountedImage>>,
+    pub(crate) counted: Option<Arc<CountedImage>>,
 }
 
 impl ReadEngine {

@@ -1,9 +1,10 @@
 //! A whole volume as a tree.
 
+use crate::Wanted;
 use crate::engine::ReadEngine;
 use packfs_core::{
-    BuildId, ContentId, DirCursor, DirEntry, Error, InodeId, InodeKind, Meta, Name, NodeKind, Progress,
-    Result, Stage, Tree, TreeBuilder, Xattrs, escaped,
+    BuildId, ContentId, DirCursor, DirEntry, Error, InodeId, InodeKind, Meta, Meter, Name, NodeKind,
+    Progress, Result, Stage, Tree, TreeBuilder, Xattrs, escaped,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -20,18 +21,34 @@ pub struct LoadedVolume {
     pub inodes: Vec<InodeId>,
 }
 
+impl LoadedVolume {
+    /// Every file, once.
+    pub(crate) fn files(&self) -> Vec<Wanted> {
+        let nodes = self.tree.nodes().zip(&self.inodes);
+        nodes
+            .filter_map(|((_, node), &id)| match node.kind {
+                NodeKind::File { len, .. } => Some(Wanted { id, len }),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
 impl ReadEngine {
     /// Loads the whole hierarchy.
     ///
     /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a directory, and whatever
-    /// the volume finds; `Failed` where a [`crate::Limits`] is passed; `Cancelled`.
+    /// the volume finds; `Limit` where one of [`crate::ReadOptions::limits`] is passed; `Cancelled`.
     pub fn load_tree(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
         progress.begin(Stage::Scan, self.volume.inode_count_hint(), 0);
         let root = self.volume.root();
         let inode = self.volume.inode(root)?;
         let mut builder = TreeBuilder::new(inode.meta);
+        let mut meter = Meter::new(self.options.limits, self.subject());
         if inode.has_xattrs {
-            builder.describe(BuildId::ROOT, inode.meta, self.volume.xattrs(root)?);
+            let xattrs = self.volume.xattrs(root)?;
+            meter.xattrs(&xattrs)?;
+            builder.describe(BuildId::ROOT, inode.meta, xattrs);
         }
         let mut loader = Loader {
             engine: self,
@@ -42,13 +59,16 @@ impl ReadEngine {
             open: vec![Open { dir: root, build: BuildId::ROOT, index: 0, depth: 0 }],
             dirs: vec![(0, Box::default())],
             entry_count: 0,
+            meter,
         };
         while let Some(open) = loader.open.pop() {
             loader.load_dir(&open, progress)?;
         }
         let (tree, builds) = loader.builder.finish_numbered()?;
         let inodes = builds.iter().map(|build| loader.inodes[build.index()]).collect();
-        Ok(LoadedVolume { tree, inodes })
+        let loaded = LoadedVolume { tree, inodes };
+        self.check_data(&loaded.files())?;
+        Ok(loaded)
     }
 }
 
@@ -57,7 +77,7 @@ struct Open {
     build: BuildId,
     /// Its row in [`Loader::dirs`].
     index: usize,
-    depth: u32,
+    depth: u64,
 }
 
 struct Loader<'a> {
@@ -73,6 +93,7 @@ struct Loader<'a> {
     /// Row of the parent and name of each directory, to name it in an error; the root first.
     dirs: Vec<(usize, Box<[u8]>)>,
     entry_count: u64,
+    meter: Meter,
 }
 
 impl Loader<'_> {
@@ -88,7 +109,7 @@ impl Loader<'_> {
     }
 
     fn take(&mut self, open: &Open, entry: &DirEntry, progress: &dyn Progress) -> Result<()> {
-        self.count(open.depth, progress)?;
+        self.count(open, entry, progress)?;
         let name = match Name::new(&entry.name) {
             Ok(name) if self.builder.has_child(open.build, &entry.name) => {
                 Err(format!("name {name:?} stands twice"))
@@ -125,19 +146,27 @@ impl Loader<'_> {
                 return Err(self.corrupt("this directory was reached before by another name"));
             }
             InodeKind::Directory => NodeKind::Directory,
-            InodeKind::File { len } => NodeKind::File { len, content: ContentId(id.0) },
-            InodeKind::Symlink => NodeKind::Symlink(volume.read_link(id)?.into()),
+            InodeKind::File { len } => {
+                self.meter.file(len)?;
+                NodeKind::File { len, content: ContentId(id.0) }
+            }
+            InodeKind::Symlink => {
+                let target = volume.read_link(id)?;
+                self.meter.target(target.len())?;
+                NodeKind::Symlink(target.into())
+            }
             InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),
             InodeKind::CharDevice(number) => NodeKind::CharDevice(number),
             InodeKind::Fifo => NodeKind::Fifo,
             InodeKind::Socket => NodeKind::Socket,
         };
         let xattrs = if inode.has_xattrs { volume.xattrs(id)? } else { Xattrs::new() };
+        self.meter.xattrs(&xattrs)?;
         Ok((kind, inode.meta, xattrs))
     }
 
     fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
-        Error::corrupt(format!("{} image", self.engine.volume.format_name()), fault)
+        Error::corrupt(self.engine.subject(), fault)
     }
 
     /// The path of `name` in a directory, or of the directory itself if the name is empty, as messages show it.
@@ -152,21 +181,12 @@ impl Loader<'_> {
         format!("\"{}\"", if path.is_empty() { escaped(b"/") } else { escaped(&path) })
     }
 
-    fn count(&mut self, depth: u32, progress: &dyn Progress) -> Result<()> {
+    fn count(&mut self, open: &Open, entry: &DirEntry, progress: &dyn Progress) -> Result<()> {
         self.entry_count += 1;
-        let limits = &self.engine.options.limits;
-        if self.entry_count > limits.entries_max {
-            return Err(Error::failed(format!(
-                "the image has more than {} entries, the limit",
-                limits.entries_max
-            )));
-        }
-        if depth >= limits.depth_max {
-            return Err(Error::failed(format!(
-                "directories lie more than {} deep, the limit",
-                limits.depth_max
-            )));
-        }
+        let counted = self.meter.entry(open.depth, entry.name.len());
+        counted
+            .and_then(|()| self.meter.hold(entry.name.len()))
+            .map_err(|error| error.at(self.path(open.index, &entry.name)))?;
         if self.entry_count.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
             progress.advance(ENTRIES_BETWEEN_LOOKS, 0, 0);
             if progress.cancelled() {

@@ -6,7 +6,8 @@
 use crate::rows::Row;
 use crate::select::{Pattern, Reached, Selection};
 use packfs_core::{
-    DirCursor, DirEntry, Error, ImagePath, InodeId, InodeKind, Name, Progress, Result, Volume,
+    DirCursor, DirEntry, Error, ImagePath, InodeId, InodeKind, Limit, Limits, Meter, Name, Progress, Result,
+    Volume,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -20,12 +21,14 @@ pub struct ListOptions {
     pub recursive: bool,
     /// Directories that match as themselves, not what is in them (`ls -d`).
     pub directory_itself: bool,
+    /// What the image may hold.
+    pub limits: Limits,
 }
 
 /// Calls `visit` for every row, parents before their children, names in the order the image stores them.
 ///
 /// A path that is a directory lists what is in it (with `recursive` also itself, and all below); anything else lists
-/// itself. Errors: `Failed` for a path or pattern that matches nothing; whatever the volume and `visit` fail with.
+/// itself. Errors: `Failed` for a path or pattern that matches nothing; `Limit`; whatever the volume and `visit` fail with.
 pub fn list(
     volume: &dyn Volume,
     options: &ListOptions,
@@ -35,7 +38,8 @@ pub fn list(
     let root_only = [Pattern::exact(&ImagePath::root())];
     let patterns = if options.paths.is_empty() { &root_only[..] } else { &options.paths };
     let selection = Selection::new(patterns, |path| Ok(find(volume, path)?.is_some()))?;
-    let mut lister = Lister { volume, options, progress, selection, seen: HashSet::new(), visit };
+    let meter = Meter::new(options.limits, format!("{} image", volume.format_name()));
+    let mut lister = Lister { volume, options, progress, selection, seen: HashSet::new(), meter, visit };
     lister.run()?;
     lister.selection.finish()
 }
@@ -62,6 +66,7 @@ struct Lister<'a> {
     selection: Selection,
     /// Directories that were entered.
     seen: HashSet<InodeId>,
+    meter: Meter,
     visit: &'a mut dyn FnMut(Row) -> Result<()>,
 }
 
@@ -123,29 +128,47 @@ impl Lister<'_> {
         let shows_itself = inside || accepted && (!is_dir || whole || self.options.directory_itself);
         if shows_itself {
             let target = match inode.kind {
-                InodeKind::Symlink => Some(self.volume.read_link(id)?),
+                InodeKind::Symlink => Some(self.link_target(path, id)?),
                 _ => None,
             };
             (self.visit)(Row::new(path.clone(), id, &inode, target))?;
         }
         let opens_itself = accepted && !self.options.directory_itself || (inside || accepted) && whole;
         if is_dir && (opens_itself || !reached.is_dead()) {
-            let entries = self.entries(path, id)?;
+            let entries = self.entries(path, id, open.len() as u64)?;
             open.push(Open { entries, reached, inside: opens_itself });
         }
         Ok(())
     }
 
-    fn entries(&mut self, path: &ImagePath, dir: InodeId) -> Result<std::vec::IntoIter<DirEntry>> {
+    fn link_target(&self, path: &ImagePath, id: InodeId) -> Result<Vec<u8>> {
+        let target = self.volume.read_link(id)?;
+        let subject = format!("{path:?}");
+        self.options.limits.check(&subject, Limit::TargetLen, target.len() as u64).map(|()| target)
+    }
+
+    fn entries(
+        &mut self,
+        path: &ImagePath,
+        dir: InodeId,
+        depth: u64,
+    ) -> Result<std::vec::IntoIter<DirEntry>> {
         if !self.seen.insert(dir) {
             let fault = format!("{path:?}: directory is reached by more than one path");
             return Err(Error::corrupt(format!("{} image", self.volume.format_name()), fault));
         }
         let mut entries = Vec::new();
+        let mut counted = Ok(());
         self.volume.read_dir(dir, DirCursor(0), &mut |entry, _| {
+            counted = self.meter.entry(depth, entry.name.len());
             entries.push(entry);
-            if self.progress.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if counted.is_err() || self.progress.cancelled() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
+        counted.map_err(|error| error.at(format!("{path:?}")))?;
         Ok(entries.into_iter())
     }
 }

@@ -20,7 +20,7 @@ fn image() -> Fake {
 
 fn listed(fake: Fake, paths: &[&[u8]], recursive: bool, directory_itself: bool) -> Result<Vec<String>> {
     let paths = paths.iter().map(|text| Pattern::parse(text)).collect::<Result<_>>()?;
-    let options = ListOptions { paths, recursive, directory_itself };
+    let options = ListOptions { paths, recursive, directory_itself, ..ListOptions::default() };
     let mut rows = Vec::new();
     list(&fake.volume(), &options, &Silent, &mut |row| {
         rows.push(row.path.to_string());

@@ -21,12 +21,12 @@ mod whiteouts;
 
 pub use dir::load_dir;
 pub use file_contexts::FileContexts;
-pub use manifest::{load_manifest, looks_like_manifest, write_manifest};
+pub use manifest::{load_manifest, load_manifest_within, looks_like_manifest, write_manifest};
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};
 pub use shaper::{Shaper, shape_tree};
-pub use tar::{Compression, TarInput, compression_of, load_tar, looks_like_tar};
+pub use tar::{Compression, TarInput, compression_of, load_tar, load_tar_within, looks_like_tar};
 pub use trace::Trace;
 pub use whiteouts::Whiteouts;
 

@@ -4,7 +4,8 @@ use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
 use crate::{Loaded, Notes, file_contexts, whiteouts};
 use packfs_core::{
-    Contents, ImagePath, Meta, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder, Xattrs,
+    Contents, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder,
+    Xattrs,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Shaper<'a> {
     left_out: HashMap<ImagePath, LeftOut>,
     stripped: StrippedRoot,
     notes: Notes,
+    /// What the source may hold, whether it is kept or left out; `None`: anything.
+    meter: Option<Meter>,
 }
 
 /// Directories of the source that paths are cut off at, so that they become the root.
@@ -85,7 +88,38 @@ impl<'a> Shaper<'a> {
             left_out: HashMap::new(),
             stripped: StrippedRoot::default(),
             notes: Notes::default(),
+            meter: None,
         })
+    }
+
+    /// The same, for a source that may hold only so much; `subject` says what it is, such as `tar archive`.
+    ///
+    /// Errors: as [`Shaper::new`].
+    pub fn within(shape: &'a Shape, limits: Limits, subject: impl Into<String>) -> Result<Self> {
+        Ok(Shaper { meter: Some(Meter::new(limits, subject)), ..Shaper::new(shape)? })
+    }
+
+    /// Counts directories that were made for what lies in them.
+    fn count_implied(&mut self, path: &ImagePath, nodes_before: u64) -> Result<()> {
+        let implied = (self.builder.node_count() - nodes_before).saturating_sub(1);
+        match &mut self.meter {
+            Some(meter) => meter.implied(implied).map_err(|error| error.at(format!("{path:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&mut self, path: &ImagePath, kind: Option<&NodeKind>, xattrs: &Xattrs) -> Result<()> {
+        let Some(meter) = &mut self.meter else { return Ok(()) };
+        let name_len = path.file_name().map_or(0, |name| name.as_bytes().len());
+        meter.entry((path.names().count() as u64).saturating_sub(1), name_len)?;
+        // A source is read entry by entry, each with the whole of its path.
+        meter.hold(path.as_bytes().len())?;
+        meter.xattrs(xattrs)?;
+        match kind {
+            Some(NodeKind::File { len, .. }) => meter.file(*len),
+            Some(NodeKind::Symlink(target)) => meter.target(target.len()),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a directory and all below it is left out, so that a source need not look into it.
@@ -105,8 +139,9 @@ impl<'a> Shaper<'a> {
 
     /// Adds or replaces an entry.
     ///
-    /// Errors: as [`TreeBuilder::add`].
+    /// Errors: as [`TreeBuilder::add`]; `Limit`.
     pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<()> {
+        self.count(path, Some(&kind), &xattrs).map_err(|error| error.at(format!("{path:?}")))?;
         let is_dir = matches!(kind, NodeKind::Directory);
         let is_symlink = matches!(kind, NodeKind::Symlink(_));
         let verdict = self.rules.judge(path, is_dir);
@@ -122,8 +157,10 @@ impl<'a> Shaper<'a> {
         match (verdict, self.place(path)) {
             (Verdict::Keep, Some(place)) => {
                 self.note_kept(path);
+                let nodes_before = self.builder.node_count();
                 self.add_pending_parents(&place)?;
                 self.builder.add(&place, kind, meta, xattrs)?;
+                self.count_implied(path, nodes_before)?;
             }
             (Verdict::OnlyIfNeeded, Some(place)) => {
                 self.pending.insert(place, (meta, xattrs));
@@ -140,28 +177,31 @@ impl<'a> Shaper<'a> {
 
     /// Adds or replaces an entry that is a hard link to another one, which may come later.
     pub fn link(&mut self, path: &ImagePath, target: &ImagePath) -> Result<()> {
+        self.count(path, None, &Xattrs::new()).map_err(|error| error.at(format!("{path:?}")))?;
         let kept = self.rules.judge(path, false) == Verdict::Keep;
         let Some(place) = self.place(path).filter(|_| kept) else {
             self.notes.left_out += 1;
             return Ok(());
         };
         self.note_kept(path);
+        let nodes_before = self.builder.node_count();
         self.add_pending_parents(&place)?;
         match self.left_out.get_mut(target) {
-            Some(LeftOut::Kept(first)) => self.builder.link(&place, first.clone()),
+            Some(LeftOut::Kept(first)) => self.builder.link(&place, first.clone())?,
             Some(left_out @ LeftOut::Node(..)) => {
                 let LeftOut::Node(kind, meta, xattrs) =
                     std::mem::replace(left_out, LeftOut::Kept(place.clone()))
                 else {
                     return Ok(());
                 };
-                self.builder.add(&place, kind, meta, xattrs).map(|_| ())
+                self.builder.add(&place, kind, meta, xattrs)?;
             }
             None => {
                 let target = self.place(target).unwrap_or_else(|| target.clone());
-                self.builder.link(&place, target)
+                self.builder.link(&place, target)?;
             }
         }
+        self.count_implied(path, nodes_before)
     }
 
     /// Where a path of the source comes to stand in the tree; `None`: nowhere.

@@ -2,8 +2,9 @@
 //! unpacked without a panic, without anything outside of the target, and with an error that says what is wrong.
 
 use packfs_core::{Error, ErrorKind, Finding, Image, Result, Severity, Silent, SpaceOwner, Volume};
+use packfs_core::{Limit, Limits};
 use packfs_image::MemoryImage;
-use packfs_read::{Limits, ReadEngine, ReadOptions};
+use packfs_read::{ReadEngine, ReadOptions};
 use packfs_sink::{UnpackOptions, unpack};
 use packfs_testkit::{Action, Damage, damages};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ fn open(bytes: Vec<u8>) -> Result<Arc<ReadEngine>> {
         return Err(Error::unsupported("image", "no format knows it"));
     };
     let volume: Arc<dyn Volume> = format.open(Arc::clone(&image))?.into();
-    let limits = Limits { entries_max: 100_000, depth_max: 1000 };
+    let limits = Limits::default().allow(Limit::Entries, 100_000).allow(Limit::Depth, 1000);
     Ok(ReadEngine::new(
         image,
         volume,
@@ -36,8 +37,9 @@ enum Verdict {
 
 fn judge(damage: &Damage, target: Option<&Path>) -> Verdict {
     let what = format!("{:?} in {} at {:#x}", damage.action, damage.owner, damage.offset);
-    let of_the_image =
-        |kind: ErrorKind| matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Failed);
+    let of_the_image = |kind: ErrorKind| {
+        matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Failed | ErrorKind::Limit)
+    };
     let engine = match open(damage.image.clone()) {
         Ok(engine) => engine,
         Err(error) => {

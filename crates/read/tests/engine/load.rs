@@ -1,8 +1,8 @@
 //! A whole volume as a tree.
 
 use crate::made_up::{FILE, MadeUp};
-use packfs_core::{DirEntry, ErrorKind, FileType, ImagePath, InodeId, Result, Silent};
-use packfs_read::{Limits, LoadedVolume, ReadEngine, ReadOptions};
+use packfs_core::{DirEntry, ErrorKind, FileType, ImagePath, InodeId, Limit, Limits, Result, Silent};
+use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
 use packfs_testkit::MadeUpImage;
 use std::sync::Arc;
 
@@ -48,16 +48,23 @@ fn refuses_names_that_stand_twice_or_lead_elsewhere() {
 fn loads_10_000_levels_and_stops_at_the_limits() {
     let levels = |count: u64| (1..=count).map(|id| vec![dir("d", id)]).chain([vec![]]).collect::<Vec<_>>();
     assert_eq!(load(levels(10_000), Limits::default()).unwrap(), 10_001);
-    let error = load(levels(11), Limits { depth_max: 10, ..Limits::default() }).unwrap_err();
-    assert!(error.to_string().contains("10 deep"), "{error}");
-    let error = load(levels(11), Limits { entries_max: 10, ..Limits::default() }).unwrap_err();
-    assert!(error.to_string().contains("10 entries"), "{error}");
+    for (limit, found) in [
+        (Limit::Depth, "11 directories within each other"),
+        (Limit::Entries, "11 names"),
+        (Limit::Memory, "of memory"),
+    ] {
+        let limits = Limits::default().allow(limit, 10);
+        let error = load(levels(12), limits).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert!(error.to_string().contains(found), "{error}");
+    }
+    assert!(load(levels(10), Limits::default().allow(Limit::Depth, 10)).is_ok());
 }
 
 #[test]
 fn refuses_2_to_the_40_paths_at_once() {
     let levels = (1..=40).map(|id| vec![dir("a", id), dir("b", id)]).chain([vec![]]).collect();
-    let error = load(levels, Limits { entries_max: 100, ..Limits::default() }).unwrap_err();
+    let error = load(levels, Limits::default().allow(Limit::Entries, 100)).unwrap_err();
     assert!(error.to_string().contains("reached before"), "{error}");
 }
 

@@ -3,6 +3,7 @@
 mod damage;
 mod disk_order;
 mod file_order;
+mod limits;
 mod load;
 mod made_up;
 mod random;

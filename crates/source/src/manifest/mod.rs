@@ -17,7 +17,7 @@ use crate::shaper::Shaper;
 use contents::ManifestContents;
 use entry::{Bytes, Defaults, Entry, What};
 use fault::Fault;
-use packfs_core::{Error, ImagePath, NodeKind, Progress, Result, ResultExt, Stage, escaped};
+use packfs_core::{Error, ImagePath, Limits, NodeKind, Progress, Result, ResultExt, Stage, escaped};
 use rustix::fs::{Mode, OFlags};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -44,8 +44,20 @@ pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
 ///
 /// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version; `Io` and `Failed` for
 /// a file that cannot be read, which with [`Shape::keep_going`] is noted and left out, with all hard links to it; `Usage`
-/// for bad globs; `Cancelled`.
+/// for bad globs; `Limit`; `Cancelled`.
 pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    load_manifest_within(path, shape, Limits::default(), progress)
+}
+
+/// The same, with limits of its own.
+///
+/// Errors: as [`load_manifest`].
+pub fn load_manifest_within(
+    path: &Path,
+    shape: &Shape,
+    limits: Limits,
+    progress: &dyn Progress,
+) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let name = escaped(path.as_os_str().as_bytes()).to_string();
     let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
@@ -59,7 +71,7 @@ pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Res
     let mut reading = Reading {
         name: &name,
         shape,
-        shaper: Shaper::new(shape)?,
+        shaper: Shaper::within(shape, limits, "manifest")?,
         contents: ManifestContents::new(folder.into(), folder_fd),
         lines: HashMap::new(),
         links: Vec::new(),

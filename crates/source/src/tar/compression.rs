@@ -3,11 +3,11 @@
 //! Members, streams or frames may follow one another. Zeros behind the last are padding, as on tapes; anything else there
 //! is an error, and so is an end in the middle or a checksum that is wrong.
 
-use packfs_core::{Error, Result, ResultExt};
+use packfs_core::{Error, Limits, Result, ResultExt};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -75,6 +75,9 @@ impl std::error::Error for Damaged {}
 
 /// Turns an error of [`decoded`]'s reader into ours: damage is not the same as a disk that cannot be read.
 pub(super) fn read_error(name: &str, error: io::Error) -> Error {
+    if let Some(over_limit) = error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
+        return over_limit.clone();
+    }
     match error.get_ref().and_then(|source| source.downcast_ref::<Damaged>()) {
         Some(damaged) => Error::corrupt(format!("compressed tar archive {name}"), damaged),
         None => Error::io(format!("cannot read {name}"), error),
@@ -89,30 +92,55 @@ type Source = BufReader<Watched>;
 pub(super) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
+    limits: Limits,
     name: &str,
 ) -> Result<Box<dyn Read + Send>> {
-    let failed = Arc::new(AtomicBool::new(false));
-    let source = BufReader::with_capacity(PART_LEN, Watched { reader, failed: Arc::clone(&failed) });
+    let watch = Arc::<Watch>::default();
+    let source = BufReader::with_capacity(PART_LEN, Watched { reader, watch: Arc::clone(&watch) });
+    let limited = Limited { limits, subject: format!("compressed tar archive {name}"), decoded_len: 0 };
     let cannot_decode = || format!("cannot decode {name}");
     let member = Member::new(source, compression).or_io(cannot_decode)?;
     let (parts, received) = sync_channel(PARTS_MAX);
     let members = Members(Some(member), compression);
     let thread = std::thread::Builder::new().name("decode tar".into());
-    thread.spawn(move || hand_over(members, &failed, &parts)).or_io(cannot_decode)?;
+    thread.spawn(move || hand_over(members, &watch, limited, &parts)).or_io(cannot_decode)?;
     Ok(Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }))
 }
 
-/// Remembers whether reading failed, since decoders hand such errors on like their own.
+/// What is known of the reader.
+#[derive(Default)]
+struct Watch {
+    /// Whether reading failed, since decoders hand such errors on like their own.
+    failed: AtomicBool,
+    /// Bytes read.
+    len: AtomicU64,
+}
+
 struct Watched {
     reader: Box<dyn Read + Send>,
-    failed: Arc<AtomicBool>,
+    watch: Arc<Watch>,
+}
+
+/// Refuses to decode more than the archive's length allows.
+struct Limited {
+    limits: Limits,
+    subject: String,
+    decoded_len: u64,
+}
+
+impl Limited {
+    fn count(&mut self, len: usize, watch: &Watch) -> Result<()> {
+        self.decoded_len = self.decoded_len.saturating_add(len as u64);
+        self.limits.check_data(&self.subject, self.decoded_len, watch.len.load(Ordering::Relaxed))
+    }
 }
 
 impl Read for Watched {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let outcome = self.reader.read(buf);
         let failed = outcome.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
-        self.failed.fetch_or(failed, Ordering::Relaxed);
+        self.watch.failed.fetch_or(failed, Ordering::Relaxed);
+        self.watch.len.fetch_add(*outcome.as_ref().unwrap_or(&0) as u64, Ordering::Relaxed);
         outcome
     }
 }
@@ -200,17 +228,26 @@ fn skip_zeros(source: &mut Source) -> io::Result<bool> {
 }
 
 /// Sends what is decoded, and at the end an empty part: a thread that just stopped did not come to an end.
-fn hand_over(mut decoder: Members, failed: &AtomicBool, parts: &SyncSender<io::Result<Vec<u8>>>) {
+fn hand_over(
+    mut decoder: Members,
+    watch: &Watch,
+    mut limited: Limited,
+    parts: &SyncSender<io::Result<Vec<u8>>>,
+) {
     loop {
         let mut part = Vec::with_capacity(PART_LEN);
         let outcome = decoder.by_ref().take(PART_LEN as u64).read_to_end(&mut part);
         let end = part.is_empty();
+        if let Err(over) = limited.count(part.len(), watch) {
+            let _ = parts.send(Err(io::Error::other(over)));
+            return;
+        }
         // What was decoded before an error is handed over first.
         if (!end || outcome.is_ok()) && parts.send(Ok(part)).is_err() {
             return;
         }
         if let Err(error) = outcome {
-            let damaged = !failed.load(Ordering::Relaxed);
+            let damaged = !watch.failed.load(Ordering::Relaxed);
             let _ = parts.send(Err(if damaged { damage(&error, decoder.1) } else { error }));
             return;
         }

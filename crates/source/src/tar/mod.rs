@@ -24,7 +24,7 @@ use contents::TarContents;
 use header::{BLOCK_LEN, Header};
 use input::Input;
 use member::Members;
-use packfs_core::{Error, Progress, Result, ResultExt, Stage};
+use packfs_core::{Error, Limits, Progress, Result, ResultExt, Stage};
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -47,11 +47,24 @@ pub enum TarInput {
 
 /// Looks through an archive.
 ///
-/// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad globs, `Cancelled`.
+/// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad globs, `Limit`,
+/// `Cancelled`.
 pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    load_tar_within(input, shape, Limits::default(), progress)
+}
+
+/// The same, with limits of its own.
+///
+/// Errors: as [`load_tar`].
+pub fn load_tar_within(
+    input: TarInput,
+    shape: &Shape,
+    limits: Limits,
+    progress: &dyn Progress,
+) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
-    let mut input = open(input, progress)?;
-    let mut members = Members::new(Shaper::new(shape)?);
+    let mut input = open(input, limits, progress)?;
+    let mut members = Members::new(Shaper::within(shape, limits, "tar archive")?);
     let mut seen_any = false;
     loop {
         if progress.cancelled() {
@@ -92,7 +105,7 @@ pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Resu
     Ok(Loaded { tree, contents: Arc::new(TarContents { file, name, stored }), notes })
 }
 
-fn open(input: TarInput, progress: &dyn Progress) -> Result<Input<'_>> {
+fn open(input: TarInput, limits: Limits, progress: &dyn Progress) -> Result<Input<'_>> {
     let (reader, name, spool_dir): (Box<dyn Read + Send>, _, _) = match input {
         TarInput::Stream { reader, name, spool_dir } => (reader, name, spool_dir),
         TarInput::File(path) => {
@@ -110,7 +123,7 @@ fn open(input: TarInput, progress: &dyn Progress) -> Result<Input<'_>> {
     let compression = compression_of(&beginning);
     let whole: Box<dyn Read + Send> = Box::new(Cursor::new(beginning).chain(reader));
     let plain = match compression {
-        Some(compression) => compression::decoded(whole, compression, &name)?,
+        Some(compression) => compression::decoded(whole, compression, limits, &name)?,
         None => whole,
     };
     Input::stream(plain, name, &spool_dir, progress)

@@ -1,0 +1,298 @@
+//! What an input may hold before it is refused, and the count of what was met of it.
+//!
+//! Formats and archives bound most figures by themselves (a name, a target, the attributes of one inode); what is here bounds
+//! what is still sound one by one and harmful all together. Every default lies far beyond what a true image holds.
+
+use crate::{Error, Result, Xattrs};
+
+/// One of the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Names, each hard link counted.
+    Entries,
+    /// Directories within each other.
+    Depth,
+    /// Bytes of one name.
+    NameLen,
+    /// Bytes of the target of one symbolic link.
+    TargetLen,
+    /// Bytes of names and values of the extended attributes of one inode.
+    InodeXattrs,
+    /// The same of all inodes together, also where they share a set.
+    Xattrs,
+    /// Bytes of all files together, holes included, each inode once.
+    Bytes,
+    /// How many times as long as the input its file data may be, holes left out: what many inodes share counts for each. No
+    /// codec that is read gets further than the default with data that is not shared.
+    Ratio,
+    /// Bytes of memory for names, metadata and attributes, where a whole hierarchy is held.
+    Memory,
+}
+
+/// What is to be known of a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitRow {
+    /// Which one it is.
+    pub limit: Limit,
+    /// The option of the command line that sets it, without dashes.
+    pub option: &'static str,
+    /// What is counted, as it stands behind a number.
+    pub counted: &'static str,
+    /// How much is allowed where nothing else is said.
+    pub default: u64,
+}
+
+/// Every limit, with its default.
+pub const LIMITS: [LimitRow; 9] = [
+    row(Limit::Entries, "max-entries", "names", 100_000_000),
+    row(Limit::Depth, "max-depth", "directories within each other", 65_536),
+    row(Limit::NameLen, "max-name", "bytes of one name", 255),
+    row(Limit::TargetLen, "max-target", "bytes of one link target", 65_535),
+    row(Limit::InodeXattrs, "max-inode-xattrs", "bytes of extended attributes of one inode", 80 << 20),
+    row(Limit::Xattrs, "max-xattrs", "bytes of extended attributes of all inodes", 2 << 30),
+    row(Limit::Bytes, "max-bytes", "bytes of all files, holes included", 64 << 40),
+    row(Limit::Ratio, "max-ratio", "bytes of file data for each byte of the input", 40_000),
+    row(Limit::Memory, "max-memory", "bytes of memory for names and metadata", 8 << 30),
+];
+
+const fn row(limit: Limit, option: &'static str, counted: &'static str, default: u64) -> LimitRow {
+    LimitRow { limit, option, counted, default }
+}
+
+/// What counts as no limit.
+const NONE: u64 = u64::MAX;
+
+/// So much file data is never too much for the length of its input, whatever [`Limit::Ratio`] says.
+pub const RATIO_FLOOR: u64 = 16 << 30;
+
+/// What an entry takes of memory besides its name: nodes and rows while a hierarchy is built, and once it is.
+const ENTRY_MEMORY: u64 = 300;
+
+/// What an input may hold: see [`LIMITS`] for what is allowed where nothing else is said.
+///
+/// ```
+/// use packfs_core::{Limit, Limits};
+/// let limits = Limits::default().allow(Limit::Depth, 40).lift(Limit::Entries);
+/// assert!(limits.check("image", Limit::Depth, 41).is_err());
+/// assert!(limits.check("image", Limit::Entries, 1 << 60).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    allowed: [u64; LIMITS.len()],
+    ratio_floor: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { allowed: LIMITS.map(|row| row.default), ratio_floor: RATIO_FLOOR }
+    }
+}
+
+impl Limits {
+    /// Everything is allowed that the format itself allows: for input that is trusted.
+    pub fn none() -> Self {
+        Limits { allowed: [NONE; LIMITS.len()], ratio_floor: RATIO_FLOOR }
+    }
+
+    /// Allows so much; a ratio that is named holds for inputs of any length.
+    #[must_use]
+    pub fn allow(mut self, limit: Limit, allowed: u64) -> Self {
+        self.allowed[limit as usize] = allowed;
+        if limit == Limit::Ratio {
+            self.ratio_floor = 0;
+        }
+        self
+    }
+
+    /// Takes one limit away.
+    #[must_use]
+    pub fn lift(self, limit: Limit) -> Self {
+        self.allow(limit, NONE)
+    }
+
+    /// How much is allowed; `None`: any.
+    pub fn allowed(&self, limit: Limit) -> Option<u64> {
+        Some(self.allowed[limit as usize]).filter(|&allowed| allowed != NONE)
+    }
+
+    /// Most bytes of file data, holes left out, that an input of this length may hold.
+    pub fn data_len_max(&self, input_len: u64) -> u64 {
+        match self.allowed(Limit::Ratio) {
+            Some(ratio) => input_len.saturating_mul(ratio).max(self.ratio_floor),
+            None => NONE,
+        }
+    }
+
+    /// Refuses more than is allowed; `subject` says of what, such as `squashfs image`.
+    ///
+    /// Errors: `Limit`, naming what was found, what is allowed, and the option that allows more.
+    pub fn check(&self, subject: &str, limit: Limit, found: u64) -> Result<()> {
+        match self.allowed(limit) {
+            Some(allowed) if found > allowed => {
+                let counted = LIMITS[limit as usize].counted;
+                Err(over(subject, limit, format_args!("{found} {counted}, at most {allowed} allowed")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses more file data than an input of this length may hold; there may be more than was counted.
+    ///
+    /// Errors: as [`Limits::check`].
+    pub fn check_data(&self, subject: &str, data_len: u64, input_len: u64) -> Result<()> {
+        let allowed = self.data_len_max(input_len);
+        if data_len <= allowed {
+            return Ok(());
+        }
+        let ratio = data_len / input_len.max(1);
+        let fault = format_args!(
+            "at least {data_len} bytes of file data, {ratio} for each of its own {input_len}, at most {allowed} allowed"
+        );
+        Err(over(subject, Limit::Ratio, fault))
+    }
+}
+
+fn over(subject: &str, limit: Limit, fault: std::fmt::Arguments<'_>) -> Error {
+    let option = LIMITS[limit as usize].option;
+    Error::limit(subject, fault)
+        .hint(format!("--{option} allows more, or none for no such limit, if you trust where it comes from"))
+}
+
+/// Counts what is met of one input, and refuses it as soon as it is too much.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    limits: Limits,
+    subject: String,
+    entries: u64,
+    xattrs: u64,
+    bytes: u64,
+    memory: u64,
+}
+
+impl Meter {
+    /// Nothing was met yet; `subject` as for [`Limits::check`].
+    pub fn new(limits: Limits, subject: impl Into<String>) -> Self {
+        Meter { limits, subject: subject.into(), entries: 0, xattrs: 0, bytes: 0, memory: 0 }
+    }
+
+    fn check(&self, limit: Limit, found: u64) -> Result<()> {
+        self.limits.check(&self.subject, limit, found)
+    }
+
+    /// Counts a name; `depth` is how many directories it lies in, the root not counted.
+    ///
+    /// Errors: `Limit`, as for all that follow.
+    pub fn entry(&mut self, depth: u64, name_len: usize) -> Result<()> {
+        self.entries += 1;
+        self.check(Limit::Entries, self.entries)?;
+        self.check(Limit::Depth, depth)?;
+        self.check(Limit::NameLen, name_len as u64)
+    }
+
+    /// Counts directories that nothing describes, and that are held since something lies in them.
+    pub fn implied(&mut self, count: u64) -> Result<()> {
+        self.entries = self.entries.saturating_add(count);
+        self.check(Limit::Entries, self.entries)?;
+        self.remember(count.saturating_mul(ENTRY_MEMORY))
+    }
+
+    /// Counts what a name takes that is held.
+    pub fn hold(&mut self, name_len: usize) -> Result<()> {
+        self.remember(ENTRY_MEMORY + name_len as u64)
+    }
+
+    fn remember(&mut self, len: u64) -> Result<()> {
+        self.memory = self.memory.saturating_add(len);
+        self.check(Limit::Memory, self.memory)
+    }
+
+    /// Counts the target of a symbolic link, which is held.
+    pub fn target(&mut self, len: usize) -> Result<()> {
+        self.check(Limit::TargetLen, len as u64)?;
+        self.remember(len as u64)
+    }
+
+    /// Counts the attributes of an inode, which are held.
+    pub fn xattrs(&mut self, xattrs: &Xattrs) -> Result<()> {
+        let len = xattrs.iter().map(|(name, value)| name.len() as u64 + value.len() as u64).sum::<u64>();
+        self.check(Limit::InodeXattrs, len)?;
+        self.xattrs = self.xattrs.saturating_add(len);
+        self.check(Limit::Xattrs, self.xattrs)?;
+        self.remember(len)
+    }
+
+    /// Counts a file of so many bytes.
+    pub fn file(&mut self, len: u64) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(len);
+        self.check(Limit::Bytes, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_limits() {
+        for (index, row) in LIMITS.iter().enumerate() {
+            assert_eq!(row.limit as usize, index, "{}", row.option);
+            assert_eq!(Limits::default().allowed(row.limit), Some(row.default));
+        }
+    }
+
+    #[test]
+    fn an_error_names_what_was_found_what_is_allowed_and_the_option() {
+        for row in LIMITS {
+            let limits = Limits::none().allow(row.limit, 7);
+            assert!(limits.check("tar archive", row.limit, 7).is_ok());
+            let error = limits.check("tar archive", row.limit, 8).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit);
+            let text = error.to_string();
+            assert!(text.starts_with("tar archive over a limit: 8 "), "{text}");
+            assert!(text.contains(row.counted) && text.contains("at most 7 allowed"), "{text}");
+            assert!(error.hints()[0].contains(&format!("--{} ", row.option)), "{:?}", error.hints());
+        }
+    }
+
+    #[test]
+    fn a_meter_refuses_the_first_that_is_too_much() {
+        let meter = |limit, allowed| Meter::new(Limits::none().allow(limit, allowed), "image");
+        let mut entries = meter(Limit::Entries, 2);
+        assert!(entries.entry(9, 255).is_ok() && entries.entry(9, 255).is_ok());
+        assert!(entries.entry(0, 1).is_err());
+        assert!(meter(Limit::Depth, 3).entry(3, 1).is_ok());
+        assert!(meter(Limit::Depth, 3).entry(4, 1).is_err());
+        assert!(meter(Limit::NameLen, 3).entry(0, 4).is_err());
+        assert!(meter(Limit::TargetLen, 3).target(4).is_err());
+        assert!(meter(Limit::Memory, 1000).hold(255).is_ok());
+        assert!(meter(Limit::Memory, 500).hold(255).is_err());
+
+        let set = Xattrs::from([(b"user.a".to_vec(), vec![0; 94])]);
+        assert!(meter(Limit::InodeXattrs, 100).xattrs(&set).is_ok());
+        assert!(meter(Limit::InodeXattrs, 99).xattrs(&set).is_err());
+        let mut xattrs = meter(Limit::Xattrs, 250);
+        assert!(xattrs.xattrs(&set).is_ok() && xattrs.xattrs(&set).is_ok());
+        assert!(xattrs.xattrs(&set).is_err());
+
+        let mut bytes = meter(Limit::Bytes, u64::MAX - 1);
+        assert!(bytes.file(u64::MAX - 2).is_ok() && bytes.file(1).is_ok());
+        assert!(bytes.file(u64::MAX).is_err(), "nothing wraps");
+    }
+
+    #[test]
+    fn short_inputs_may_hold_more_data_unless_a_ratio_is_named() {
+        assert_eq!(Limits::default().data_len_max(1000), RATIO_FLOOR);
+        assert_eq!(Limits::default().data_len_max(1 << 30), 40_000 << 30);
+        let named = Limits::default().allow(Limit::Ratio, 10);
+        assert!(named.check_data("image", 10_000, 1000).is_ok());
+        let error = named.check_data("image", 10_001, 1000).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("at least 10001 bytes of file data, 10 for each of its own 1000, at most 10000"),
+            "{error}"
+        );
+        assert!(Limits::none().check_data("image", u64::MAX - 1, 1).is_ok());
+    }
+}

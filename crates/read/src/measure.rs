@@ -1,0 +1,47 @@
+//! Whether an image holds more file data than can be meant: blocks that very many files share, very long runs of one byte.
+
+use crate::Wanted;
+use crate::engine::ReadEngine;
+use packfs_core::{ExtentFrom, Result};
+use std::ops::ControlFlow;
+
+impl ReadEngine {
+    /// What messages call the image.
+    pub(crate) fn subject(&self) -> String {
+        format!("{} image", self.volume.format_name())
+    }
+
+    /// Refuses files that together have more data, holes left out, than an image of this length may hold.
+    ///
+    /// Looks at lengths alone unless these are too much already: then where the bytes are is looked up, to leave holes out.
+    ///
+    /// Errors: `Limit`. A file whose bytes cannot be found counts for nothing: whoever reads it says so.
+    pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
+        let limits = &self.options.limits;
+        let input_len = self.input_len();
+        let allowed = limits.data_len_max(input_len);
+        let apparent = files.iter().fold(0_u64, |len, file| len.saturating_add(file.len));
+        if apparent <= allowed {
+            return Ok(());
+        }
+        let mut data_len = 0_u64;
+        for file in files {
+            let found = self.volume.extents(file.id, 0..file.len, &mut |extent| {
+                if !matches!(extent.from, ExtentFrom::Hole) {
+                    data_len = data_len.saturating_add(extent.len);
+                }
+                if data_len > allowed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if data_len > allowed {
+                return limits.check_data(&self.subject(), data_len, input_len);
+            }
+            let _ = found;
+        }
+        Ok(())
+    }
+
+    /// The length of all that file data is read from.
+    fn input_len(&self) -> u64 {
+        self.counted.as_ref().map_or_else(|| self.image().len(), |counted| counted.all_len())
+    }
+}
