@@ -9,7 +9,7 @@ use owo_colors::OwoColorize;
 use packfs::check::{self, ContentReport};
 use packfs::image::FileImage;
 use packfs::integrity;
-use packfs::{Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage};
+use packfs::{Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, printable};
 use std::process::ExitCode;
 
 /// Check an image: every structure, and with --data that everything can be decoded
@@ -93,6 +93,7 @@ impl Opts {
     /// Checks.
     pub fn run(self) -> Outcome {
         let mut found = Found::default();
+        self.input.enter_sandbox(|sandbox| sandbox)?;
         let hash_tree = appended_tree(&self.input)?;
         let opened = self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.work.jobs())?;
         if let Some((_, finding)) = hash_tree {
@@ -148,7 +149,8 @@ impl Opts {
                 Severity::Warning => "warning".yellow().to_string(),
                 Severity::Note => "note".cyan().to_string(),
             };
-            out.line(format_args!("{severity}: {}: {}", finding.place, finding.fault))?;
+            let (place, fault) = (printable(&finding.place), printable(&finding.fault));
+            out.line(format_args!("{severity}: {place}: {fault}"))?;
         }
         if found.left_out > 0 {
             out.line(format_args!("and {} more", text::count(found.left_out)))?;

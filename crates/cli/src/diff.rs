@@ -1,13 +1,16 @@
 //! `packfs diff`: how two trees differ, wherever they come from.
 
 use crate::json::{self, Array, Object, Value, json};
+use crate::limits::LimitArgs;
 use crate::report::{self, Out};
+use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, Change, DiffOptions, DiffReport, Difference, Side};
 use packfs::source::{Loaded, Shape};
 use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
+use packfs_sandbox::Sandbox;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -65,6 +68,12 @@ pub struct Opts {
 
     #[command(flatten)]
     work: Work,
+
+    #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -78,8 +87,9 @@ Exit code 0 if they are the same, 1 if they differ.";
 impl Opts {
     /// Compares.
     pub fn run(self) -> Outcome {
+        let sources = self.sources()?;
         let bars = self.work.bars(self.json);
-        let outcome = self.load(&bars).and_then(|(a, b)| {
+        let outcome = self.load(sources, &bars).and_then(|(a, b)| {
             let code = |report: DiffReport| {
                 if report.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
             };
@@ -93,16 +103,26 @@ impl Opts {
         report::or_stopped(outcome, &bars)
     }
 
-    fn load(&self, bars: &dyn Progress) -> Result<(Loaded, Loaded)> {
+    /// What the two are; with a sandbox, nothing else can be opened from then on.
+    fn sources(&self) -> Result<(Source, Source)> {
         if self.a == Path::new("-") && self.b == Path::new("-") {
             return Err(Error::usage("only one of the two can come from standard input"));
         }
-        let load = |path: &Path, devices: &[PathBuf]| {
-            let opening = OpenOptions::new().jobs(self.work.jobs());
+        let sources = (Source::detect(&self.a)?, Source::detect(&self.b)?);
+        self.sandbox.enter(|sandbox| {
+            let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reach);
+            self.device_a.iter().chain(&self.device_b).fold(sandbox, Sandbox::read)
+        })?;
+        Ok(sources)
+    }
+
+    fn load(&self, (a, b): (Source, Source), bars: &dyn Progress) -> Result<(Loaded, Loaded)> {
+        let load = |source: &Source, devices: &[PathBuf]| {
+            let opening = OpenOptions::new().jobs(self.work.jobs()).limits(self.limits.limits());
             let opening = devices.iter().fold(opening, OpenOptions::device);
-            Source::detect(path)?.load_with(&opening, &Shape::default(), bars)
+            source.load_with(&opening, &Shape::default(), bars)
         };
-        Ok((load(&self.a, &self.device_a)?, load(&self.b, &self.device_b)?))
+        Ok((load(&a, &self.device_a)?, load(&b, &self.device_b)?))
     }
 
     fn options(&self) -> DiffOptions {
@@ -161,6 +181,21 @@ impl Opts {
         rest.insert("names".into(), report.names.into());
         array.finish_with(rest)?;
         Ok(report)
+    }
+}
+
+/// What reading a source needs.
+fn reach(sandbox: Sandbox, source: &Source) -> Sandbox {
+    match source {
+        Source::Directory(path) | Source::Image(path) => sandbox.read(path),
+        // Contents of what comes from start to end are kept there.
+        Source::Tar(path) => sandbox.read(path).scratch(packfs::temporary_folder()),
+        Source::TarStdin => sandbox.scratch(packfs::temporary_folder()),
+        // Files that it names lie beside it.
+        Source::Manifest(path) => match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => sandbox.read(folder),
+            _ => sandbox.read("."),
+        },
     }
 }
 

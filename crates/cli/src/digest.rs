@@ -2,6 +2,7 @@
 
 use crate::digest_list::{self, Listed};
 use crate::json::{self, Object, Value};
+use crate::limits::LimitArgs;
 use crate::report::{self, Out};
 use crate::shared::Work;
 use crate::{Outcome, text};
@@ -53,6 +54,9 @@ pub struct Opts {
 
     #[command(flatten)]
     work: Work,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -122,7 +126,8 @@ impl Opts {
         bars: &dyn Progress,
         with: impl FnOnce(&TreeDigests<'_>) -> Result<T>,
     ) -> Result<T> {
-        let opening = OpenOptions::new().jobs(self.work.jobs()).offset(self.offset);
+        let opening =
+            OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
         let opening = self.device.iter().fold(opening, OpenOptions::device);
         let loaded = Source::detect_at(source, self.offset)?.load_with(&opening, &Shape::default(), bars)?;
         with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)

@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, text};
 use owo_colors::OwoColorize;
-use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, source};
+use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable, source};
 use std::io::BufWriter;
 use std::process::ExitCode;
 
@@ -86,7 +86,7 @@ fn print_manifest(opened: &Opened) -> Result<()> {
 fn print_facts(facts: &Facts, out: &mut Out) -> Result<()> {
     let width = facts.0.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
     for fact in &facts.0 {
-        out.line(format_args!("{:width$}  {}", fact.label.bold(), value_text(&fact.value)))?;
+        out.line(format_args!("{:width$}  {}", fact.label.bold(), printable(&value_text(&fact.value))))?;
     }
     Ok(())
 }

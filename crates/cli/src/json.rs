@@ -1,12 +1,15 @@
 //! JSON documents: one schema a verb, described in `docs/cli.md`. Names are kept without loss.
 //!
 //! A name that is UTF-8 is a string. One that is not gets, besides a readable string with escapes, its bytes in
-//! hexadecimal under the same key with `_bytes` at its end.
+//! hexadecimal under the same key with `_bytes` at its end. What acts on a terminal is written as `\u` and four digits.
 
 use crate::report::{Out, cannot_write};
-use packfs::{FileType, Result, ResultExt, Xattrs, escaped};
+use packfs::{FileType, Result, ResultExt, Xattrs, acts_on_terminals, escaped};
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 pub use serde_json::{Value, json};
-use std::io;
+use std::io::{self, Write};
 
 /// A JSON object whose keys stay in the order they were added.
 pub type Object = serde_json::Map<String, Value>;
@@ -63,9 +66,49 @@ pub fn xattrs(xattrs: &Xattrs) -> Value {
 /// Prints one document.
 pub fn print(value: &Value) -> Result<()> {
     let mut out = Out::new();
-    serde_json::to_writer_pretty(out.writer(), value).map_err(io::Error::from).or_io(cannot_write)?;
+    write_with(PrettyFormatter::new(), value, out.writer())?;
     out.line("")?;
     out.finish()
+}
+
+/// Writes a value on one line, or indented, as the formatter has it.
+fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn Write) -> Result<()> {
+    let mut serializer = Serializer::with_formatter(out, Quiet(formatter));
+    value.serialize(&mut serializer).map_err(io::Error::from).or_io(cannot_write)
+}
+
+/// Writes what acts on a terminal as `\u` and four digits: the same string to a program, and harmless to people.
+struct Quiet<F>(F);
+
+/// Hands these calls on.
+macro_rules! as_before {
+    ($($name:ident($($arg:ident: $type:ty),*)),* $(,)?) => {
+        $(fn $name<W: ?Sized + io::Write>(&mut self, out: &mut W $(, $arg: $type)*) -> io::Result<()> {
+            self.0.$name(out $(, $arg)*)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for Quiet<F> {
+    as_before! {
+        begin_array(), end_array(), begin_array_value(first: bool), end_array_value(),
+        begin_object(), end_object(), begin_object_key(first: bool), end_object_key(),
+        begin_object_value(), end_object_value(),
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        while let Some(at) = rest.find(acts_on_terminals) {
+            let (plain, from) = rest.split_at(at);
+            out.write_all(plain.as_bytes())?;
+            let mut chars = from.chars();
+            for unit in chars.next().unwrap_or_default().encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = chars.as_str();
+        }
+        out.write_all(rest.as_bytes())
+    }
 }
 
 /// Prints a JSON array element by element, so that it need not be held in memory.
@@ -90,7 +133,7 @@ impl Array {
     /// Prints one element, on a line of its own.
     pub fn push(&mut self, object: Object) -> Result<()> {
         self.separate()?;
-        serde_json::to_writer(self.out.writer(), &object).map_err(io::Error::from).or_io(cannot_write)
+        write_with(CompactFormatter, &object, self.out.writer())
     }
 
     fn separate(&mut self) -> Result<()> {
@@ -109,7 +152,8 @@ impl Array {
     pub fn finish_with(mut self, rest: Object) -> Result<()> {
         self.close()?;
         for (key, value) in rest {
-            write!(self.out.writer(), ",\n{}:{value}", Value::String(key)).or_io(cannot_write)?;
+            write!(self.out.writer(), ",\n{}:", Value::String(key)).or_io(cannot_write)?;
+            write_with(CompactFormatter, &value, self.out.writer())?;
         }
         self.out.line("}")?;
         self.out.finish()

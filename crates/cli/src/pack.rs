@@ -1,5 +1,6 @@
 //! `packfs pack`: makes an image. What holds for every making of an image is here, too ([`Making`]).
 
+use crate::limits::LimitArgs;
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
@@ -141,6 +142,9 @@ pub struct Making {
     #[command(flatten)]
     work: Work,
 
+    #[command(flatten)]
+    limits: LimitArgs,
+
     // Last, since its heading would hold for all that comes after.
     #[command(flatten)]
     shaping: Shaping,
@@ -217,6 +221,7 @@ impl Making {
             .effort(self.effort.unwrap_or_default())
             .least_gain(self.min_gain)
             .keep_going(self.keep_going)
+            .limits(self.limits.limits())
             .lossy(self.lossy)
             .sync(!self.no_sync);
         packing = self.device.iter().fold(packing, Pack::source_device);

@@ -73,7 +73,7 @@ impl Summary<'_> {
         if self.details {
             pack_details::print(report, &mut out)?;
         }
-        out.line(format_args!("  mount it: {}", self.mount_command()))?;
+        out.line(format_args!("  mount it: {}", packfs::printable(&self.mount_command())))?;
         out.finish()
     }
 

@@ -1,8 +1,11 @@
 //! What reaches people: errors with their hints, warnings, and standard output that may be closed at any time.
+//!
+//! Names and texts of an input are escaped where they become part of a message; here the whole of a message is looked through
+//! once more, so that none can act on a terminal.
 
 use crate::Outcome;
 use owo_colors::OwoColorize;
-use packfs::{Error, ErrorKind, Result, ResultExt};
+use packfs::{Error, ErrorKind, Result, ResultExt, printable};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
@@ -20,9 +23,9 @@ pub fn failure(error: &Error) -> ExitCode {
     if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {
         return ExitCode::from(CLOSED_OUTPUT);
     }
-    anstream::eprintln!("{} {error}", "error:".red().bold());
+    anstream::eprintln!("{} {}", "error:".red().bold(), printable(&error.to_string()));
     for hint in error.hints() {
-        anstream::eprintln!("{} {hint}", "hint:".cyan().bold());
+        anstream::eprintln!("{} {}", "hint:".cyan().bold(), printable(hint));
     }
     ExitCode::from(error.kind().exit_code())
 }
@@ -41,7 +44,7 @@ pub fn or_stopped(outcome: Outcome, bars: &crate::progress::Bars) -> Outcome {
 
 /// Prints `warning: ...`.
 pub fn warning(message: &str) {
-    anstream::eprintln!("{} {message}", "warning:".yellow().bold());
+    anstream::eprintln!("{} {}", "warning:".yellow().bold(), printable(message));
 }
 
 /// Standard output: buffered, colours only where they are wanted, errors as ours.
@@ -58,7 +61,7 @@ impl Out {
         Out { out: BufWriter::with_capacity(64 << 10, out), colours }
     }
 
-    /// Prints a line of text.
+    /// Prints a line of text. It may hold colours, so whoever makes it up escapes what others chose.
     pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
         if self.colours {
             return writeln!(self.out, "{line}").or_io(cannot_write);

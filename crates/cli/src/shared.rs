@@ -1,10 +1,13 @@
 //! Options that several verbs have, and what they mean.
 
 use crate::json;
+use crate::limits::LimitArgs;
 use crate::progress::Bars;
+use crate::sandbox::SandboxArg;
 use crate::text;
 use packfs::sink::Pattern;
 use packfs::{OpenOptions, Opened, Result};
+use packfs_sandbox::Sandbox;
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
@@ -28,17 +31,38 @@ pub struct ImageInput {
     /// Say at the end what reading cost: a JSON object on standard error
     #[arg(long)]
     pub stats: bool,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArg,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 impl ImageInput {
-    /// Opens the image, to be decoded on so many threads (0: all processors).
+    /// Opens the image, to be decoded on so many threads (0: all processors). With a sandbox, nothing else can be opened
+    /// from then on.
     pub fn open(&self, jobs: usize) -> Result<Costed> {
+        self.open_reaching(jobs, |sandbox| sandbox)
+    }
+
+    /// The same, for a verb that reaches more than the image.
+    pub fn open_reaching(&self, jobs: usize, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<Costed> {
+        self.enter_sandbox(reach)?;
         self.open_up_to(None, jobs)
     }
 
-    /// As [`ImageInput::open`], where the image ends at so many bytes of the file.
+    /// Gives up all but the image and what `reach` adds, if that is asked for.
+    pub fn enter_sandbox(&self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
+        self.sandbox.enter(|sandbox| {
+            let images = [&self.image].into_iter().chain(&self.device);
+            reach(images.fold(sandbox, Sandbox::read))
+        })
+    }
+
+    /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered, if any.
     pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<Costed> {
-        let options = OpenOptions::new().offset(self.offset).jobs(jobs);
+        let options = OpenOptions::new().offset(self.offset).jobs(jobs).limits(self.limits.limits());
         let options = match end {
             Some(end) => options.len(end.saturating_sub(self.offset)),
             None => options,

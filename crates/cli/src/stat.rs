@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, ls, text};
 use packfs::sink::Row;
-use packfs::{ExtentFrom, ImagePath, InodeId, InodeKind, Opened, Result, Xattrs, escaped};
+use packfs::{ExtentFrom, ImagePath, InodeId, InodeKind, Meter, Opened, Result, Xattrs, escaped};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -82,6 +82,7 @@ impl Opts {
 
 fn status(opened: &Opened, path: ImagePath, id: InodeId) -> Result<Status> {
     let volume = opened.volume();
+    let mut meter = Meter::new(opened.limits(), format!("{path:?}"));
     let inode = volume.inode(id)?;
     let target = match inode.kind {
         InodeKind::Symlink => Some(volume.read_link(id)?),
@@ -91,7 +92,9 @@ fn status(opened: &Opened, path: ImagePath, id: InodeId) -> Result<Status> {
         InodeKind::File { len } => Some(stored(opened, id, len)?),
         _ => None,
     };
+    meter.target(target.as_ref().map_or(0, Vec::len))?;
     let xattrs = volume.xattrs(id)?;
+    meter.xattrs(&xattrs)?;
     Ok(Status { row: Row::new(path, id, &inode, target), xattrs, stored })
 }
 

@@ -49,14 +49,14 @@ impl Opts {
             let error = Error::usage("a tar archive is no text for a terminal");
             return Err(error.hint("write it to a file with -o FILE, or into a pipe"));
         }
-        let opened = self.input.open(self.work.jobs())?;
         let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
+        let output = Output::open(output)?;
+        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| match &output {
+            Output::Named { beside, .. } => sandbox.name_in(*beside),
+            Output::Open(_) => sandbox,
+        })?;
         let bars = self.work.bars(false);
-        let write = |out: &mut File| opened.write_tar_file(out, &options, &bars);
-        let outcome = match output {
-            None => report::stdout_bytes().and_then(|mut out| write(&mut out)),
-            Some(path) => write_file(path, write),
-        };
+        let outcome = output.write(|out| opened.write_tar_file(out, &options, &bars));
         bars.finish();
         let outcome = outcome.map(|report| {
             warn_of_sockets(&report);
@@ -73,21 +73,44 @@ fn warn_of_sockets(report: &TarReport) {
     }
 }
 
-/// Writes beside `path` and renames at the end, so that there is never half an archive under its name. What is no
-/// regular file (a fifo, a device) is written in place.
-fn write_file(path: &Path, write: impl FnOnce(&mut File) -> Result<TarReport>) -> Result<TarReport> {
-    let cannot = || format!("cannot write to {path:?}");
-    if std::fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
-        return write(&mut File::options().write(true).open(path).or_io(cannot)?);
+/// Where the archive goes; open before the image is looked at.
+enum Output<'a> {
+    /// Standard output, or what is no regular file (a fifo, a device), which is written in place.
+    Open(File),
+    /// Written beside its name, which it gets once it is complete: there is never half an archive under it.
+    Named { path: &'a Path, beside: &'a Path, temporary: tempfile::NamedTempFile },
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write to {path:?}")
+}
+
+impl<'a> Output<'a> {
+    /// `None` is standard output.
+    fn open(path: Option<&'a Path>) -> Result<Self> {
+        let Some(path) = path else { return report::stdout_bytes().map(Output::Open) };
+        let cannot = || cannot_write(path);
+        if std::fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
+            return File::options().write(true).open(path).or_io(cannot).map(Output::Open);
+        }
+        let beside = match path.parent() {
+            Some(dir) if !dir.as_os_str().is_empty() => dir,
+            _ => Path::new("."),
+        };
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        let temporary = tempfile::Builder::new().permissions(mode).tempfile_in(beside).or_io(cannot)?;
+        Ok(Output::Named { path, beside, temporary })
     }
-    let beside = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let mut temporary = tempfile::Builder::new().permissions(mode).tempfile_in(beside).or_io(cannot)?;
-    let report = write(temporary.as_file_mut())?;
-    temporary.as_file_mut().flush().or_io(cannot)?;
-    temporary.persist(path).map_err(|error| error.error).or_io(cannot)?;
-    Ok(report)
+
+    fn write(self, write: impl FnOnce(&mut File) -> Result<TarReport>) -> Result<TarReport> {
+        match self {
+            Output::Open(mut file) => write(&mut file),
+            Output::Named { path, mut temporary, .. } => {
+                let report = write(temporary.as_file_mut())?;
+                temporary.as_file_mut().flush().or_io(|| cannot_write(path))?;
+                temporary.persist(path).map_err(|error| error.error).or_io(|| cannot_write(path))?;
+                Ok(report)
+            }
+        }
+    }
 }

@@ -5,9 +5,10 @@ use crate::report::{self, Out};
 use crate::shared::{ImageInput, Work, patterns};
 use crate::{Outcome, text};
 use clap::ValueEnum;
-use packfs::Result;
 use packfs::sink::{Existing, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport};
+use packfs::{Error, Result, ResultExt};
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -109,12 +110,27 @@ impl Opts {
     /// Unpacks.
     pub fn run(self) -> Outcome {
         let options = self.options()?;
-        let opened = self.input.open(self.work.jobs())?;
+        if self.input.sandbox.is_wanted() {
+            self.make_dir()?;
+        }
+        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| sandbox.fill(&self.dir))?;
         let bars = self.work.bars(self.json);
         let outcome = opened.unpack_with(&self.dir, &options, &bars);
         bars.finish();
         let outcome = outcome.and_then(|report| self.tell(&report).map(|()| ExitCode::SUCCESS));
         report::or_stopped(outcome, &bars)
+    }
+
+    /// Makes the directory before the way to it is closed, unless the image cannot be read anyway.
+    fn make_dir(&self) -> Result<()> {
+        let image = &self.input.image;
+        std::fs::metadata(image).or_io(|| format!("cannot read {image:?}"))?;
+        match std::fs::DirBuilder::new().mode(0o700).create(&self.dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(Error::io(format!("cannot make directory {:?}", self.dir), error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn options(&self) -> Result<UnpackOptions> {

@@ -2,13 +2,17 @@
 
 mod digests;
 mod fixture;
+mod hostile;
+mod limits;
 mod mount_stress;
 mod mounting;
 mod packing;
 mod reading;
 mod recovery;
+mod sandboxed;
 mod signals;
 mod signing;
 mod targets;
+mod terminal;
 mod usage;
 mod verity;

@@ -1,0 +1,48 @@
+//! `--sandbox`: what a verb that reads may still reach once it begins. Applied before anything of the input is looked at, and
+//! before any other thread starts.
+
+use packfs::Result;
+use packfs_sandbox::Sandbox;
+
+/// How much is asked for.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum When {
+    /// As far as the kernel can; what it cannot is told
+    Auto,
+    /// All of it, or an error
+    Require,
+}
+
+/// The option.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct SandboxArg {
+    /// Give up, before the input is looked at, all files but those that are read and written (Landlock) and all system
+    /// calls that reading does not need (seccomp); says on standard error what holds. With =require it is an error if the kernel
+    /// cannot do both
+    #[arg(long, value_name = "auto|require", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    sandbox: Option<When>,
+}
+
+/// Files that C and time zones need, whatever is read.
+const ALWAYS_READ: [&str; 2] = ["/etc/localtime", "/usr/share/zoneinfo"];
+
+impl SandboxArg {
+    /// Whether there is to be one.
+    pub fn is_wanted(self) -> bool {
+        self.sandbox.is_some()
+    }
+
+    /// Gives up all but what `reach` adds, if that was asked for.
+    ///
+    /// Errors: those of [`Sandbox::apply`], and with `require` what the kernel cannot do.
+    pub fn enter(self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
+        let Some(when) = self.sandbox else { return Ok(()) };
+        let sandbox = reach(ALWAYS_READ.into_iter().fold(Sandbox::new(), Sandbox::read));
+        let applied = match when {
+            When::Auto => sandbox.apply()?,
+            When::Require => sandbox.apply_whole()?,
+        };
+        anstream::eprintln!("sandbox: {applied}");
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! `--sandbox`: the same output, from a process that can do less.
+
+use crate::fixture::{Fixture, Run, assert_same_files};
+use packfs_testkit::{Compare, as_nobody, is_root, odd_tree, skip, snapshot_dir, write_dir};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::process::Stdio;
+
+/// Whether this kernel can do all of it; says so if not.
+fn is_whole(fixture: &Fixture) -> bool {
+    let run = fixture.run(["info", "root.sqfs", "--sandbox"]);
+    let whole = run.stderr == "sandbox: landlock, seccomp\n";
+    if !whole {
+        skip(&format!("this kernel's sandbox is not whole: {}", run.stderr));
+    }
+    whole
+}
+
+fn with_both_images() -> Fixture {
+    let fixture = Fixture::with_image();
+    fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
+    fixture.run(["pack", "rootfs", "zstd.sqfs", "-q", "--codec", "zstd:3"]).done();
+    fixture.run(["tar", "root.sqfs", "-o", "root.tar", "-q"]).done();
+    let tar = fixture.bytes("root.tar");
+    fs::write(fixture.path("root.tar.gz"), gzip(&fixture, &tar)).unwrap();
+    fixture
+}
+
+fn gzip(fixture: &Fixture, bytes: &[u8]) -> Vec<u8> {
+    fs::write(fixture.path("plain"), bytes).unwrap();
+    let output = std::process::Command::new("gzip").arg("-c").arg(fixture.path("plain")).output().unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+#[track_caller]
+fn same(with: &Run, without: &Run) {
+    assert_eq!((with.code, with.stderr.as_str()), (without.code, "sandbox: landlock, seccomp\n"));
+    assert!(with.stdout == without.stdout, "{}", String::from_utf8_lossy(&with.stdout));
+}
+
+#[test]
+fn every_verb_that_reads_says_the_same_within_it() {
+    let fixture = with_both_images();
+    if !is_whole(&fixture) {
+        return;
+    }
+    for image in ["root.sqfs", "zstd.sqfs", "root.erofs"] {
+        let verbs: &[&[&str]] = &[
+            &["ls", "-lR", image],
+            &["ls", "-R", "--json", image],
+            &["cat", image, "usr/bin/tool", "bin/same"],
+            &["stat", image, "usr/bin/tool", "bin"],
+            &["info", "--space", image],
+            &["info", "--manifest", image],
+            &["check", "--data", image, "--jobs", "4"],
+            &["tar", image],
+            &["tar", image, "--jobs", "1"],
+            &["diff", image, "rootfs"],
+            &["diff", "rootfs", image, "--json"],
+            &["diff", image, "root.tar"],
+            &["diff", "root.tar.gz", image],
+        ];
+        for verb in verbs {
+            // The zone is read from the system's own files, which must stay in reach.
+            let run = |options: &[&str]| fixture.run(verb.iter().chain(options));
+            same(&run(&["--sandbox=require"]), &run(&[]));
+        }
+        let from_stdin = |options: &[&str]| {
+            fixture.run_with_input(["diff", "-", image].iter().chain(options), &fixture.bytes("root.tar.gz"))
+        };
+        same(&from_stdin(&["--sandbox"]), &from_stdin(&[]));
+    }
+}
+
+#[test]
+fn what_is_written_is_the_same() {
+    let fixture = with_both_images();
+    if !is_whole(&fixture) {
+        return;
+    }
+    for image in ["root.sqfs", "zstd.sqfs", "root.erofs"] {
+        for (index, jobs) in ["1", "4"].into_iter().enumerate() {
+            let target = format!("{image}.{index}");
+            let run = fixture.run(["unpack", image, &target, "--sandbox=require", "--jobs", jobs, "--sync"]);
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            assert_same_files(&fixture.path("rootfs"), &fixture.path(&target));
+            fixture.run(["diff", "rootfs", &target, "-q"]).done();
+        }
+        fs::create_dir(fixture.path("tars")).unwrap();
+        let run = fixture.run(["tar", image, "-o", "tars/new.tar", "--sandbox=require", "--jobs", "4"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(fixture.bytes("tars/new.tar") == fixture.run(["tar", image]).stdout);
+        assert_eq!(fs::read_dir(fixture.path("tars")).unwrap().count(), 1, "nothing else is left");
+        fs::remove_dir_all(fixture.path("tars")).unwrap();
+    }
+}
+
+/// Owners, devices, attributes of every kind, set-id bits: into a new directory, and one that others may write to.
+#[test]
+fn an_odd_tree_comes_out_the_same() {
+    let fixture = Fixture::with_image();
+    if !is_whole(&fixture) {
+        return;
+    }
+    let (tree, contents) = odd_tree(4096, is_root());
+    fs::create_dir(fixture.path("odd")).unwrap();
+    write_dir(&tree, &contents, &fixture.path("odd"));
+    for image in ["odd.sqfs", "odd.erofs"] {
+        assert_eq!(fixture.run(["pack", "odd", image, "-q", "--lossy"]).code, Some(0), "{image}");
+        for (target, others) in [("new", false), ("shared", true)] {
+            let [inside, plain] = ["inside", "plain"].map(|kind| format!("{image}.{target}.{kind}"));
+            if others {
+                for dir in [&inside, &plain] {
+                    fs::create_dir(fixture.path(dir)).unwrap();
+                    fs::write(fixture.path(dir).join("old"), "old").unwrap();
+                }
+            }
+            let unpack = |dir: &str, options: &[&str]| {
+                let run =
+                    fixture.run(["unpack", image, dir, "-q", "--existing", "merge"].iter().chain(options));
+                assert_eq!(run.code, Some(0), "{}", run.stderr);
+            };
+            unpack(&inside, &["--sandbox=require"]);
+            unpack(&plain, &[]);
+            let compare = Compare {
+                nanos: true,
+                xattrs: true,
+                owners: true,
+                dir_links: true,
+                hard_links: true,
+                symlink_times: true,
+                root: true,
+            };
+            snapshot_dir(&fixture.path(&inside)).assert_same(
+                &snapshot_dir(&fixture.path(&plain)),
+                compare,
+                &inside,
+            );
+        }
+    }
+}
+
+#[test]
+fn somebody_without_privileges_unpacks_within_it() {
+    as_nobody("sandboxed::somebody_without_privileges_unpacks_within_it", || {
+        let fixture = Fixture::with_image();
+        if is_whole(&fixture) {
+            let run = fixture.run(["unpack", "root.sqfs", "out", "--sandbox=require"]);
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
+        }
+    });
+}
+
+#[test]
+fn errors_are_those_of_a_run_without_it() {
+    let fixture = Fixture::with_image();
+    fs::write(fixture.path("damaged"), &fixture.bytes("root.sqfs")[..2000]).unwrap();
+    for args in [["ls", "not there"], ["check", "damaged"], ["ls", "rootfs/etc/os-release"]] {
+        let (with, without) = (fixture.run(args.iter().chain(&["--sandbox"])), fixture.run(args));
+        assert_eq!(with.code, without.code);
+        assert!(with.stderr.ends_with(&without.stderr), "{}\n{}", with.stderr, without.stderr);
+    }
+    fixture.run(["unpack", "not there", "out", "--sandbox"]).failed(1, &["not there"]);
+    assert!(!fixture.path("out").exists());
+    fixture.run(["ls", "root.sqfs", "--sandbox=perhaps"]).failed(2, &["perhaps", "require"]);
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let fixture = Fixture::with_image();
+    if !is_whole(&fixture) {
+        return;
+    }
+    let args = ["diff", "-", "root.sqfs", "--sandbox"];
+    let mut child = fixture.command(args).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Nothing ever comes through this pipe, nor does it end.
+    let input = child.stdin.take().unwrap();
+    let handled = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+        u64::from_str_radix(&caught, 16).unwrap() & 0b10 != 0
+    };
+    while !handled() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(input);
+}
