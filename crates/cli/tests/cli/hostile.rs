@@ -1,0 +1,228 @@
+//! Structures that no honest builder writes, in images of both formats: what every verb does with them. The table of
+//! docs/reliability.md, "Hostile structures", is this file's in words.
+
+use crate::fixture::{Fixture, Run};
+
+/// Code 3: the input breaks the rules of its own format.
+const CORRUPT: i32 = 3;
+
+/// What stands in the root of every image here, in this order: files but for the two directories.
+const NAMES: [&str; 6] = ["aa", "bb", "dir1", "dir2", "x.y", "zz"];
+
+/// An image without any compression, so that its bytes can be changed where they lie.
+struct Image {
+    bytes: Vec<u8>,
+    /// Where the record of each of [`NAMES`] begins, and where its name does.
+    places: Vec<(usize, usize)>,
+    is_erofs: bool,
+}
+
+impl Image {
+    fn new(fixture: &Fixture, format: &str) -> Self {
+        let image = format!("true.{format}");
+        fixture.run(["pack", "m", &image, "-q", "-f", format, "--codec", "none"]).done();
+        let mut bytes = fixture.bytes(&image);
+        let find = |bytes: &[u8], wanted: &[u8]| {
+            let found: Vec<_> =
+                bytes.windows(wanted.len()).enumerate().filter(|(_, at)| *at == wanted).collect();
+            assert_eq!(found.len(), 1, "{format}: {}", String::from_utf8_lossy(wanted));
+            found[0].0
+        };
+        let is_erofs = format == "erofs";
+        let places = if is_erofs {
+            // Records of 12 bytes first, then all names: `.` and `..` sort before ours.
+            let names = find(&bytes, format!("...{}", NAMES.concat()).as_bytes());
+            let records = names - 12 * (NAMES.len() + 2);
+            let mut name = names + 3;
+            let place = |(index, text): (usize, &&str)| {
+                name += text.len();
+                (records + 12 * (index + 2), name - text.len())
+            };
+            // The superblock's checksum is none of our business: the feature is taken out.
+            let places = NAMES.iter().enumerate().map(place).collect();
+            bytes[1024 + 8] &= !1;
+            places
+        } else {
+            // Each name behind 8 bytes of its own.
+            NAMES
+                .iter()
+                .map(|name| {
+                    let record = [&(name.len() as u16 - 1).to_le_bytes(), name.as_bytes()].concat();
+                    let at = find(&bytes, &record) + 2;
+                    (at - 8, at)
+                })
+                .collect()
+        };
+        Image { bytes, places, is_erofs }
+    }
+
+    fn place(&self, name: &str) -> (usize, usize) {
+        self.places[NAMES.iter().position(|known| *known == name).unwrap()]
+    }
+
+    /// Another name of the same length.
+    fn rename(&mut self, name: &str, to: &[u8]) {
+        let (_, at) = self.place(name);
+        assert_eq!(name.len(), to.len());
+        self.bytes[at..at + to.len()].copy_from_slice(to);
+    }
+
+    /// Makes a name lead to the inode that `to` leads to.
+    fn lead(&mut self, name: &str, to: &str) {
+        let (own, other) = (self.place(name).0, self.place(to).0);
+        let len = if self.is_erofs { 8 } else { 4 };
+        self.bytes.copy_within(other..other + len, own);
+    }
+
+    /// Makes a directory lead to the root.
+    fn lead_to_root(&mut self, name: &str) {
+        let own = self.place(name).0;
+        if self.is_erofs {
+            // `.` is the first record of the root.
+            let root = self.place(NAMES[0]).0 - 24;
+            self.bytes.copy_within(root..root + 8, own);
+        } else {
+            // Its inode lies in the same block as all others: the lower 16 bits of the superblock's reference.
+            self.bytes.copy_within(32..34, own);
+        }
+    }
+}
+
+const MANIFEST: &str = "#packfs-manifest 1\ndefault uid=0 gid=0 mtime=0\ndefault dir mode=0755\n\
+default file mode=0644\ndir /\nfile /aa data=1\nfile /bb data=22\ndir /dir1\nfile /dir1/inside data=333\ndir /dir2\n\
+file /x.y data=4444\nfile /zz data=55555\n";
+
+/// Every verb that looks at names, on an image called `image`.
+const VERBS: [&[&str]; 9] = [
+    &["ls", "-R", "image"],
+    &["unpack", "image", "out"],
+    &["tar", "image", "-o", "out.tar"],
+    &["info", "--manifest", "image"],
+    &["check", "image"],
+    &["check", "--data", "image"],
+    &["diff", "image", "m"],
+    &["pack", "image", "new.sqfs"],
+    &["pack", "image", "new.erofs"],
+];
+
+/// What each verb says of an image that was changed, for both formats.
+fn each(change: impl Fn(&mut Image), told: impl Fn(&str, &[&str], &Run)) {
+    for format in ["squashfs", "erofs"] {
+        let fixture = Fixture::new();
+        std::fs::write(fixture.path("m"), MANIFEST).unwrap();
+        let mut image = Image::new(&fixture, format);
+        change(&mut image);
+        std::fs::write(fixture.path("image"), &image.bytes).unwrap();
+        for verb in VERBS {
+            let run = fixture.run(verb);
+            told(format, verb, &run);
+            if run.code != Some(0) {
+                for name in ["out.tar", "new.sqfs", "new.erofs"] {
+                    assert!(!fixture.path(name).exists(), "{format} {verb:?} left {name}");
+                }
+                let made = std::fs::read_dir(fixture.path("out")).map_or(0, Iterator::count);
+                assert_eq!(made, 0, "{format} {verb:?} began to unpack");
+            }
+            let _ = std::fs::remove_dir_all(fixture.path("out"));
+            for name in ["out.tar", "new.sqfs", "new.erofs"] {
+                let _ = std::fs::remove_file(fixture.path(name));
+            }
+        }
+    }
+}
+
+/// Every verb refuses it, and says why in these words; nothing is made.
+fn refused_by_all(words: &[&str], change: impl Fn(&mut Image)) {
+    each(change, |format, verb, run| {
+        assert_eq!(run.code, Some(CORRUPT), "{format} {verb:?}: {}", run.stderr);
+        let said = format!("{}{}", run.stderr, String::from_utf8_lossy(&run.stdout));
+        assert!(words.iter().any(|words| said.contains(words)), "{format} {verb:?}: {said}");
+    });
+}
+
+#[test]
+fn true_images_are_what_the_others_are_made_of() {
+    each(
+        |_| {},
+        |format, verb, run| {
+            assert_eq!(run.code, Some(0), "{format} {verb:?}: {}", run.stderr);
+        },
+    );
+}
+
+#[test]
+fn a_directory_that_holds_itself_is_refused() {
+    refused_by_all(&["reached", "second", "loop", "more than one"], |image| image.lead_to_root("dir2"));
+}
+
+#[test]
+fn a_second_name_of_a_directory_is_refused() {
+    refused_by_all(&["reached", "second", "more than one"], |image| image.lead("dir2", "dir1"));
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    for name in [&b"b/"[..], b"/b", b"b\0", b"\0b"] {
+        refused_by_all(&["name"], |image| image.rename("bb", name));
+    }
+}
+
+/// Every directory of an EROFS image has an entry `..`, which readers pass over; a second one is passed over, too, and found
+/// by the check. In a SquashFS image it is no name.
+#[test]
+fn a_name_of_two_dots_is_never_followed() {
+    each(
+        |image| image.rename("bb", b".."),
+        |format, verb, run| {
+            let passes = format == "erofs" && verb[0] != "check";
+            let expected = if passes { i32::from(verb[0] == "diff") } else { CORRUPT };
+            assert_eq!(run.code, Some(expected), "{format} {verb:?}: {}", run.stderr);
+        },
+    );
+}
+
+/// A listing shows both; whoever makes anything of them refuses.
+#[test]
+fn a_name_that_stands_twice_is_refused() {
+    for (name, twin) in [("bb", &b"aa"[..]), ("zz", b"aa"), ("dir2", b"dir1")] {
+        each(
+            |image| image.rename(name, twin),
+            |format, verb, run| {
+                let expected = if verb[0] == "ls" { 0 } else { CORRUPT };
+                assert_eq!(run.code, Some(expected), "{format} {verb:?}: {}", run.stderr);
+            },
+        );
+    }
+}
+
+#[test]
+fn names_with_line_ends_and_escapes_are_names() {
+    for name in [&b"z\n"[..], b"z\x1b", b"z\x7f", b"z\\", b"z ", b"\xff\xfe"] {
+        each(
+            |image| image.rename("zz", name),
+            |format, verb, run| {
+                let expected = i32::from(verb[0] == "diff");
+                assert_eq!(run.code, Some(expected), "{format} {verb:?} {name:?}: {}", run.stderr);
+                let acts = |byte: &u8| matches!(byte, 0..=9 | 11..=31 | 127);
+                assert!(!run.stdout.iter().any(acts) && !run.stderr.bytes().any(|byte| acts(&byte)));
+            },
+        );
+    }
+}
+
+#[test]
+fn the_inode_has_the_last_word_on_its_type() {
+    each(
+        |image| image.lead("dir2", "zz"),
+        |format, verb, run| match verb[0] {
+            "check" => {
+                let said = format!("{}{}", run.text(), run.stderr);
+                assert!(said.contains("dir2: its entry says directory, its inode file"), "{format}: {said}");
+            }
+            other => {
+                let expected = i32::from(other == "diff");
+                assert_eq!(run.code, Some(expected), "{format} {verb:?}: {}", run.stderr);
+            }
+        },
+    );
+}
