@@ -93,7 +93,10 @@ impl Opts {
     /// Checks.
     pub fn run(self) -> Outcome {
         let mut found = Found::default();
-        self.input.enter_sandbox(|sandbox| sandbox)?;
+        self.input.enter_sandbox(|sandbox| match self.repair_hints {
+            true => sandbox.read(crate::protect::beside(&self.input.image)),
+            false => sandbox,
+        })?;
         let hash_tree = appended_tree(&self.input)?;
         let opened = self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.work.jobs())?;
         if let Some((_, finding)) = hash_tree {
