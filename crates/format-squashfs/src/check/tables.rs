@@ -52,7 +52,7 @@ fn check_fragments(volume: &SquashfsVolume, seen: &Seen, report: &mut Report<'_>
     Ok(ranges)
 }
 
-/// Data may be shared as a whole; anything else is legal, too, but few tools write it.
+/// Files may share blocks, and tails may lie in others' blocks; blocks that overlap in part are legal, too, but nobody writes them.
 fn check_overlaps(data: &[Range<u64>], fragments: Vec<Range<u64>>, report: &mut Report<'_>) {
     let mut ranges: Vec<(u64, u64)> =
         data.iter().chain(&fragments).map(|range| (range.start, range.end)).collect();
@@ -66,7 +66,7 @@ fn check_overlaps(data: &[Range<u64>], fragments: Vec<Range<u64>>, report: &mut 
         }
         end = end.max(own_end);
     }
-    if let Some(text) = overlaps.told("files share a part of their data with others") {
+    if let Some(text) = overlaps.told("blocks share a part of their bytes with others") {
         report.note("data", text);
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Seen {
     pub(super) ids: HashSet<u16>,
     pub(super) fragments: HashSet<u32>,
     pub(super) xattrs: HashSet<u32>,
-    /// Where files' own blocks lie.
+    /// Where each of files' own blocks lies.
     pub(super) data: Vec<Range<u64>>,
     /// Whether any block of a file is compressed.
     pub(super) compressed_data: bool,
@@ -255,15 +255,15 @@ impl Walk<'_, '_> {
         }
         let mut end = file.start_block;
         let mut compressed = false;
+        let blocks = &mut self.seen.data;
         let walked = self.volume.each_stored_block(raw, file, |stored| {
+            let start = end;
             end += u64::from(stored.len);
+            blocks.push(start..end);
             compressed |= stored.compressed;
         });
         self.refused(path, walked)?;
         self.seen.compressed_data |= compressed;
-        if end > file.start_block {
-            self.seen.data.push(file.start_block..end);
-        }
         if file.sparse > file.file_size {
             let (sparse, len) = (file.sparse, file.file_size);
             self.report.warn(path, format_args!("{sparse} bytes of holes in a file of {len} bytes"));
