@@ -2,7 +2,7 @@
 //!
 //! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one JSON document;
 //! progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed (or `diff` found differences),
-//! 2 wrong usage, 3 corrupt input, 4 unsupported input, 5 input over a limit, 128 + n stopped by signal n. It knows no format by name.
+//! 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n stopped by signal n. It knows no format by name.
 #![forbid(unsafe_code)]
 
 mod cat;
@@ -56,7 +56,7 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt input,
-4 unsupported input, 5 input over a limit, 130 and 143 stopped. NO_COLOR=1 turns colour off.";
+4 unsupported input, 130 and 143 stopped. NO_COLOR=1 turns colour off.";
 
 /// The table of contents: one row a verb, one file a row.
 #[derive(Subcommand)]

@@ -27,14 +27,13 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported, 5 over a limit.
+    /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
     pub fn exit_code(self) -> u8 {
         match self {
-            ErrorKind::Io | ErrorKind::Failed => 1,
+            ErrorKind::Io | ErrorKind::Failed | ErrorKind::Limit => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Corrupt => 3,
             ErrorKind::Unsupported => 4,
-            ErrorKind::Limit => 5,
             ErrorKind::Cancelled => 130,
         }
     }
