@@ -1,4 +1,4 @@
-//! Whether all contents of an image can be decoded, and how two trees differ.
+//! Whether all contents of an image can be decoded, whether a new one holds what it was made of, and how two trees differ.
 //!
 //! What the structures of an image are worth is the format's to say ([`packfs_core::Volume::check`]); here is what no
 //! format needs to know: reading everything, and comparing.
@@ -6,6 +6,8 @@
 
 mod content;
 mod diff;
+mod written;
 
 pub use content::{ContentReport, content};
 pub use diff::{Change, DiffOptions, DiffReport, Difference, Side, diff};
+pub use written::{Expected, written};

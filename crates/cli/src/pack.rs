@@ -127,6 +127,15 @@ pub struct Making {
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
     memory: Option<u64>,
 
+    /// Read the image back before it gets its name, and hold it against what was packed, however much that is; without it, only
+    /// if the files are shorter than 1 GiB together
+    #[arg(long, overrides_with = "no_verify")]
+    verify: bool,
+
+    /// Do not read the image back
+    #[arg(long, overrides_with = "verify")]
+    no_verify: bool,
+
     /// Do not wait until the image is safely on the disk
     #[arg(long)]
     no_sync: bool,
@@ -225,6 +234,9 @@ impl Making {
             .lossy(self.lossy)
             .sync(!self.no_sync);
         packing = self.device.iter().fold(packing, Pack::source_device);
+        if self.verify || self.no_verify {
+            packing = packing.verify(self.verify);
+        }
         if let Some(memory) = self.memory {
             packing = packing.memory(memory);
         }

@@ -25,6 +25,13 @@ pub trait ContentReader: Send {
     ///
     /// A source that does not know its holes answers with one run up to the end.
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>>;
+
+    /// Says, after reading, whether what was read is what the source holds still, as far as it can tell.
+    ///
+    /// Errors: `Failed`, naming the file, if it was changed meanwhile.
+    fn check_unchanged(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Contents held in memory, by index: for tests and small generated trees.

@@ -1,6 +1,8 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Coding, Error, Goal, Image, InlineTails, NodeId, Placed, Plan, Result, Section, Tree, Volume};
+use crate::{
+    Coding, Error, Goal, Image, InlineTails, NodeId, Placed, Plan, Result, Section, Timestamp, Tree, Volume,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -119,6 +121,17 @@ pub trait PackFormat: Send + Sync {
     /// the tree lies in one of them, but for what it shares with others.
     fn data_files(&self) -> &[DataFile] {
         &[]
+    }
+
+    /// What an image says of a node with this time; `None` if it says another time of its own choice.
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        Some(time)
+    }
+
+    /// Whether an image can hold an extended attribute; others are left out.
+    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
+        let _ = (name, value);
+        true
     }
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.

@@ -9,6 +9,7 @@ pub mod check;
 pub mod codec;
 mod coding;
 mod content;
+mod content_hash;
 mod error;
 mod escape;
 mod facts;
@@ -27,6 +28,7 @@ mod volume;
 
 pub use coding::Coding;
 pub use content::{ContentId, ContentReader, Contents, Held};
+pub use content_hash::{ContentHash, ContentHasher, Witnessed};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};

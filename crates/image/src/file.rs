@@ -25,6 +25,13 @@ impl FileImage {
             .custom_flags(nonblock)
             .open(path)
             .or_io(|| format!("cannot open {path:?}"))?;
+        FileImage::of(file, path)
+    }
+
+    /// Of a file or block device that is open already; `path` is for messages.
+    ///
+    /// Errors: as [`FileImage::open`].
+    pub fn of(file: File, path: &Path) -> Result<Self> {
         let found = file.metadata().or_io(|| format!("cannot open {path:?}"))?;
         let len = if found.file_type().is_block_device() {
             rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))

@@ -1,7 +1,9 @@
 //! What every part of the engine needs to know of the whole: the tree, its contents and the plan.
 
-use crate::base::Reuse;
-use packfs_core::{ContentReader, Contents, Cut, Error, FileJob, NodeId, NodeKind, Plan, Result, Tail, Tree};
+use crate::base::{Reuse, Trust};
+use packfs_core::{
+    ContentReader, Contents, Cut, Error, FileJob, NodeId, NodeKind, Plan, Result, Tail, Tree, Witnessed,
+};
 use std::ops::Range;
 
 /// A stretch of one file: whole blocks, or up to the file's end with its tail.
@@ -53,6 +55,15 @@ impl Context<'_> {
     /// Whether all that a file shares with others stays where it is in a block of the base.
     pub(crate) fn keeps_tail_of(&self, node: NodeId) -> bool {
         self.reuse.is_some_and(|reuse| reuse.keeps_tail_of(node))
+    }
+
+    /// What is known of bytes of a file that stay where they are in the base.
+    pub(crate) fn kept_is_known(&self, node: NodeId) -> Witnessed {
+        let found = self.reuse.and_then(|reuse| reuse.match_of(node));
+        match found.map(|found| found.trust) {
+            Some(Trust::Blind) => Witnessed::Nothing,
+            _ => Witnessed::Decodable,
+        }
     }
 
     /// Whether a file is compared with others while it is packed, as one tail, and needs no look before.

@@ -8,9 +8,10 @@ use crate::gain::Gain;
 use crate::noise::is_noise;
 use crate::runs::{Home, Runs};
 use crate::seen::TailBytes;
+use crate::witness::Witness;
 use packfs_codec::Encoder;
 use packfs_core::codec::BranchSet;
-use packfs_core::{ContentReader, Error, NodeId, Result, StoredBlock};
+use packfs_core::{ContentReader, Error, NodeId, Result, StoredBlock, Witnessed};
 use std::ops::Range;
 
 /// What became of one [`Piece`].
@@ -25,6 +26,8 @@ pub(crate) struct CutPiece {
     /// Where the tail lies, if it needs no place of its own.
     pub home: Option<Home>,
     pub class: Class,
+    /// What was seen of its bytes.
+    pub seen: Witnessed,
 }
 
 impl CutPiece {
@@ -58,16 +61,23 @@ impl<'a> Source<'a> {
     }
 
     /// Reads a block; true, and its bytes may be anything, if it is to become a hole.
-    fn read_block(&mut self, offset: u64, raw: &mut [u8]) -> Result<bool> {
+    fn read_block(&mut self, offset: u64, raw: &mut [u8], witness: &mut Witness) -> Result<bool> {
         let holes = self.context.plan.holes;
         if holes && self.data.end <= offset {
             self.data = self.opened()?.next_data(offset)?.unwrap_or(u64::MAX..u64::MAX);
         }
         if holes && self.data.start >= offset + raw.len() as u64 {
+            witness.saw_zeros(raw.len() as u64);
             return Ok(true);
         }
         self.opened()?.read_exact_at(offset, raw)?;
+        witness.saw(raw);
         Ok(holes && is_zero(raw))
+    }
+
+    /// Errors: `Failed` for a file that was changed while it was read.
+    fn check_unchanged(&mut self) -> Result<()> {
+        self.reader.as_mut().map_or(Ok(()), |reader| reader.check_unchanged())
     }
 }
 
@@ -87,6 +97,7 @@ pub(crate) struct Cutter<'a> {
     raw: Vec<u8>,
     gain: Gain,
     old: Option<OldBlocks<'a>>,
+    is_verified: bool,
 }
 
 impl<'a> Cutter<'a> {
@@ -98,7 +109,8 @@ impl<'a> Cutter<'a> {
         let raw = vec![0; context.block_len() as usize];
         let old = OldBlocks::new(context);
         let block = encoder(&plan.block_codec)?;
-        Ok(Cutter { context, runs, block, shared, raw, gain: options.gain, old })
+        let is_verified = options.verify.is_some();
+        Ok(Cutter { context, runs, block, shared, raw, gain: options.gain, old, is_verified })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -121,6 +133,7 @@ impl<'a> Cutter<'a> {
         let tail_len = if piece.last { context.shared_tail_len(piece.job) } else { 0 };
         let blocks_end = piece.range.end - tail_len;
         let mut cut = CutPiece::default();
+        let mut witness = Witness::new(self.is_verified, piece.range.start);
         let mut source = Source { context, node, reader: None, data: 0..0 };
         if let Some(old) = &mut self.old {
             old.look_up(node, piece.range.start..blocks_end);
@@ -131,12 +144,13 @@ impl<'a> Cutter<'a> {
             let len = context.block_len().min(blocks_end - offset);
             let raw = &mut self.raw[..len as usize];
             let old = self.old.as_mut();
-            if let Some(block) = old.and_then(|old| old.copy_unread(offset, len as u32, stored)) {
+            if let Some(block) = old.and_then(|old| old.copy_unread(offset, len as u32, stored, &mut witness))
+            {
                 cut.push(block, len);
                 offset += len;
                 continue;
             }
-            if source.read_block(offset, raw)? {
+            if source.read_block(offset, raw, &mut witness)? {
                 cut.push(HOLE, len);
             } else {
                 if class.is_none() {
@@ -154,12 +168,18 @@ impl<'a> Cutter<'a> {
         if tail_len > 0 && !context.keeps_tail_of(node) {
             let mut bytes = vec![0; tail_len as usize].into_boxed_slice();
             source.opened()?.read_exact_at(blocks_end, &mut bytes)?;
+            witness.saw(&bytes);
             if blocks_end == 0 {
                 class = Some(Class::of(context.tree.first_name(node), &bytes));
             }
             cut.home = self.runs.home_of(context, piece.job, &bytes);
             cut.tail = Some(TailBytes::new(bytes));
         }
+        if tail_len > 0 && context.keeps_tail_of(node) {
+            witness.missed(context.kept_is_known(node));
+        }
+        source.check_unchanged()?;
+        cut.seen = witness.finish();
         // Of what was copied unseen, or is all holes, only the name is known.
         cut.class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
         Ok(cut)

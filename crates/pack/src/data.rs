@@ -20,6 +20,7 @@ use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{SPAN_LEN, Spans};
 use crate::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
 use crate::twins::Twins;
+use crate::witness::Testimony;
 use packfs_core::codec::BranchSet;
 use packfs_core::{
     Error, FileJob, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace,
@@ -49,6 +50,7 @@ pub(crate) fn place(
     options: &PackOptions,
     progress: &dyn Progress,
     out: &mut Output,
+    testimony: &mut Testimony,
 ) -> Result<(Placed, Vec<String>, Classes)> {
     let plan = context.plan;
     let bytes_total = plan.files.iter().map(|job| context.len(job.node)).sum();
@@ -63,7 +65,7 @@ pub(crate) fn place(
             let mut cutter = Cutter::new(context, runs, options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
-        let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out);
+        let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out, testimony);
         placer.copy_kept()?;
         placer.run(&answered, limits.window_len)?;
         placer.finish()
@@ -118,6 +120,7 @@ struct Placer<'a> {
     progress: &'a dyn Progress,
     queue: &'a TaskQueue<Task>,
     out: &'a mut Output,
+    testimony: &'a mut Testimony,
     placed: Placed,
     failures: Failures,
     /// Spans handed out and not yet written: the input in them, what came back early, their lengths.
@@ -146,6 +149,7 @@ impl<'a> Placer<'a> {
         progress: &'a dyn Progress,
         queue: &'a TaskQueue<Task>,
         out: &'a mut Output,
+        testimony: &'a mut Testimony,
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
         let kept_count = context.reuse.map_or(0, |reuse| reuse.kept.len() as u32);
@@ -159,6 +163,7 @@ impl<'a> Placer<'a> {
             progress,
             queue,
             out,
+            testimony,
             placed: Placed { files: vec![FilePlace::default(); node_count], ..Placed::default() },
             failures: Failures::default(),
             in_flight_len: 0,
@@ -293,6 +298,7 @@ impl<'a> Placer<'a> {
         }
         let piece_len = piece.range.end - piece.range.start;
         self.by_class.add(cut.class, piece.last, piece_len, cut.stored_len as u64);
+        self.testimony.add(node, cut.seen);
         let place = &mut self.placed.files[node.index()];
         if piece.range.start == 0 {
             place.blocks_start = self.placed.blocks.len() as u64;

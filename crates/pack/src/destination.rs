@@ -45,7 +45,12 @@ impl Destination {
         match std::fs::metadata(path).ok().map(|found| found.file_type()) {
             Some(found) if found.is_block_device() => {
                 let exclusive = OFlags::EXCL.bits() as i32;
-                let file = File::options().write(true).custom_flags(exclusive).open(path).or_io(cannot)?;
+                let file = File::options()
+                    .read(true)
+                    .write(true)
+                    .custom_flags(exclusive)
+                    .open(path)
+                    .or_io(cannot)?;
                 let len = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
                     .or_io(|| format!("cannot measure {path:?}"))?;
                 Ok((Destination::Device { path: path.into(), len }, file))
@@ -80,6 +85,14 @@ impl Destination {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Clears what would make a wrong image on a device be taken for a right one. Nothing else has its place before the end.
+    pub(crate) fn spoil(&self, file: &File, base: u64) {
+        if let Destination::Device { .. } = self {
+            // What led here is the error that counts.
+            let _ = self.keep_beginning(file, base);
+        }
     }
 
     /// How long it is, if it cannot grow.

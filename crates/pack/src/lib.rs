@@ -32,6 +32,8 @@ mod spans;
 mod spool;
 mod tails;
 mod twins;
+mod verify;
+mod witness;
 
 pub use base::{Base, Proof};
 pub use by_class::ClassRow;
@@ -41,6 +43,7 @@ pub use effort::Effort;
 pub use gain::Gain;
 pub use order::Order;
 pub use report::{PackReport, Stored};
+pub use verify::{Verify, Written, WrittenFile};
 
 use base::Reuse;
 use context::Context;
@@ -54,6 +57,7 @@ use packfs_core::{
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use witness::Testimony;
 
 /// How to pack, besides what the format decides.
 #[derive(Clone, Debug)]
@@ -85,6 +89,8 @@ pub struct PackOptions {
     pub effort: Effort,
     /// An earlier image whose compressed blocks are copied where they hold what the new one is to hold.
     pub base: Option<Arc<Base>>,
+    /// Who looks at the image before it gets its name. Then hashes of contents are taken as they are read.
+    pub verify: Option<Arc<dyn Verify>>,
 }
 
 impl Default for PackOptions {
@@ -103,6 +109,7 @@ impl Default for PackOptions {
             gain: Gain::default(),
             effort: Effort::default(),
             base: None,
+            verify: None,
         }
     }
 }
@@ -163,10 +170,11 @@ pub fn pack(
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
     let mut data_files: Vec<Output> =
         wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
+    let mut testimony = Testimony::new(tree.node_count());
     let (placed, skipped, classes, tails): (_, _, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
             let (placed, skipped, classes) =
-                data::place(context, (&twins, &runs), options, progress, &mut out)?;
+                data::place(context, (&twins, &runs), options, progress, &mut out, &mut testimony)?;
             (placed, skipped, classes, Box::new(NoInlineTails))
         }
         Cut::FixedOutput(cut) => {
@@ -175,7 +183,7 @@ pub fn pack(
                 true => DataRow::in_image(&mut out),
                 false => DataRow::in_files(&mut data_files, wishes, cut.block_len, format.padding()),
             };
-            let (placed, skipped, tails, classes) = clusters::place(&job, cut, row)?;
+            let (placed, skipped, tails, classes) = clusters::place(&job, cut, row, &mut testimony)?;
             (placed, skipped, classes, Box::new(tails))
         }
     };
@@ -193,18 +201,40 @@ pub fn pack(
     if progress.cancelled() {
         return Err(Error::cancelled());
     }
+    for file in &mut data_files {
+        file.end(format.padding())?;
+    }
+    let image_len = out.end(format.padding())?;
+    if let Some(verify) = &options.verify {
+        clock.passed(Stage::Metadata);
+        runs.testify(&mut testimony);
+        twins.check_unchanged(context, &mut testimony)?;
+        let written = Written {
+            image: out.written(),
+            data_files: data_files.iter().map(Output::written).collect(),
+            format,
+            tree,
+            failed: &placed.failed,
+            contents: testimony.rows(),
+        };
+        let verified = verify.verify(&written, progress);
+        if verified.is_err() {
+            out.spoil();
+        }
+        verified?;
+    }
     // Data first: an image without them is worth nothing.
     for file in data_files {
-        file.finish(format.padding(), options.sync)?;
+        file.finish(options.sync)?;
     }
-    let image_len = out.finish(format.padding(), options.sync)?;
+    out.finish(options.sync)?;
     let (base_blocks, base_bytes) = reuse.map_or((0, 0), |reuse| {
         reuse.warn(progress);
         reuse.copied.get()
     });
     let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
     let report = PackReport { base_blocks, base_bytes, ..report };
-    clock.passed(Stage::Metadata);
+    clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
     let data_files = wishes.iter().map(|file| file.path.clone()).collect();
     let stages = clock.stages;
     let (format, codec) = (format.format_name(), format.codec_name());

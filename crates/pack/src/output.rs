@@ -1,6 +1,7 @@
 //! The image while it is written: appended in order, with what goes in front of that put where it belongs.
 
 use crate::destination::Destination;
+use crate::verify::WrittenFile;
 use packfs_core::{Result, ResultExt, Section};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -85,13 +86,28 @@ impl Output {
         self.file.write_all_at(bytes, start).or_io(|| format!("cannot write {}", self.destination.name()))
     }
 
-    /// Pads the image with zeros to a multiple of `padding` and puts it where it belongs; returns its length.
-    pub(crate) fn finish(mut self, padding: u64, sync: bool) -> Result<u64> {
+    /// Pads the image with zeros to a multiple of `padding`: nothing is written any more. Returns its length.
+    pub(crate) fn end(&mut self, padding: u64) -> Result<u64> {
         self.flush()?;
         let len = self.end.next_multiple_of(padding.max(1));
         self.write_at(self.end, &vec![0; (len - self.end) as usize])?;
-        self.destination.finish(&self.file, self.base + len, sync)?;
+        self.end = len;
         Ok(len)
+    }
+
+    /// What was written, once it has ended.
+    pub(crate) fn written(&self) -> WrittenFile<'_> {
+        WrittenFile { file: &self.file, name: self.name(), start: self.base, len: self.end }
+    }
+
+    /// What was written is wrong: where it has its place already, it is not to be taken for an image.
+    pub(crate) fn spoil(&self) {
+        self.destination.spoil(&self.file, self.base);
+    }
+
+    /// Puts the image where it belongs, once it has ended.
+    pub(crate) fn finish(mut self, sync: bool) -> Result<()> {
+        self.destination.finish(&self.file, self.base + self.end, sync)
     }
 }
 
@@ -112,7 +128,8 @@ mod tests {
         out.append(b"data").unwrap();
         assert!(!path.exists());
         out.write_section(&Section { owner: "superblock", offset: 0, bytes: b"head".to_vec() }).unwrap();
-        assert_eq!(out.finish(16, true).unwrap(), 16);
+        assert_eq!(out.end(16).unwrap(), 16);
+        out.finish(true).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"headdata\0\0\0\0\0\0\0\0");
         assert_eq!(names(folder.path()), ["a.img"]);
     }
@@ -136,7 +153,8 @@ mod tests {
         std::fs::write(&path, "runtime, then an old image").unwrap();
         let mut out = Output::create(&path, 7, 0).unwrap();
         out.append(b"image").unwrap();
-        out.finish(1, false).unwrap();
+        out.end(1).unwrap();
+        out.finish(false).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"runtimeimage");
     }
 
@@ -153,7 +171,8 @@ mod tests {
         let mut out = Output::create(&path, 2, 4).unwrap();
         out.append(b"data").unwrap();
         out.write_section(&Section { owner: "superblock", offset: 0, bytes: b"head".to_vec() }).unwrap();
-        assert_eq!(out.finish(16, true).unwrap(), 16);
+        assert_eq!(out.end(16).unwrap(), 16);
+        out.finish(true).unwrap();
         assert_eq!(reader.join().unwrap(), b"\0\0headdata\0\0\0\0\0\0\0\0");
         assert_eq!(names(folder.path()), ["pipe"]);
     }

@@ -8,7 +8,10 @@ use crate::PackOptions;
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::parallel::in_parallel;
-use packfs_core::{FilePlace, NodeId, Placed, Progress, Result, Stage};
+use crate::witness::Testimony;
+use packfs_core::{
+    ContentHash, ContentHasher, Error, FilePlace, NodeId, Placed, Progress, Result, Stage, Witnessed,
+};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -18,17 +21,38 @@ const READ_LEN: usize = 256 << 10;
 
 /// Which files have the same contents as an earlier one in the plan.
 #[derive(Default)]
-pub(crate) struct Twins(HashMap<NodeId, NodeId>);
+pub(crate) struct Twins {
+    originals: HashMap<NodeId, NodeId>,
+    /// What originals held when they were compared.
+    hashes: HashMap<NodeId, ContentHash>,
+}
 
 impl Twins {
     /// The first file of the plan with the same contents; `None` for that file itself and for files of their own.
     pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
-        self.0.get(&node).copied()
+        self.originals.get(&node).copied()
+    }
+
+    /// Gives each twin what was seen of its original when that was packed.
+    ///
+    /// Errors: `Failed` for one that held something else when it was compared: its twin may not have changed with it.
+    pub(crate) fn check_unchanged(&self, context: &Context<'_>, testimony: &mut Testimony) -> Result<()> {
+        for (&original, &before) in &self.hashes {
+            if matches!(testimony.of(original), Witnessed::Hash(now) if now != before) {
+                let path = context.tree.path(original);
+                let error = Error::failed(format!("{path:?} changed while it was being packed"));
+                return Err(error.hint("pack a snapshot, or stop what writes to it"));
+            }
+        }
+        for (&later, &original) in &self.originals {
+            testimony.same(later, original);
+        }
+        Ok(())
     }
 
     /// From which byte on a file is to be stored; its length: nowhere.
     pub(crate) fn own_from(&self, node: NodeId, len: u64) -> u64 {
-        if self.0.contains_key(&node) { len } else { 0 }
+        if self.originals.contains_key(&node) { len } else { 0 }
     }
 
     /// Ends what is placed: failed files are empty, and every twin lies where its original lies.
@@ -73,23 +97,17 @@ pub(crate) fn find(context: &Context<'_>, options: &PackOptions, progress: &dyn 
     let beginnings = in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
     let by_beginning = regroup(context, &same_len, beginnings);
     let whole = in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
-    let by_hash = groups(
-        by_beginning
-            .iter()
-            .zip(whole)
-            .filter_map(|(&node, hash)| Some(((context.len(node), hash.ok()?), node))),
-    );
+    let hashes: HashMap<NodeId, ContentHash> =
+        by_beginning.iter().zip(whole).filter_map(|(&node, hash)| Some((node, hash.ok()?))).collect();
+    let hashed = by_beginning.iter().filter_map(|node| Some((*node, hashes.get(node)?)));
+    let by_hash = groups(hashed.map(|(node, hash)| ((context.len(node), *hash), node)));
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
     let same = in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
-    Ok(Twins(
-        pairs
-            .into_iter()
-            .zip(same)
-            .filter(|(_, same)| matches!(same, Ok(true)))
-            .map(|(pair, _)| pair)
-            .collect(),
-    ))
+    let same = pairs.into_iter().zip(same).filter(|(_, same)| matches!(same, Ok(true)));
+    let originals: HashMap<NodeId, NodeId> = same.map(|(pair, _)| pair).collect();
+    let hashes = originals.values().filter_map(|original| Some((*original, *hashes.get(original)?)));
+    Ok(Twins { hashes: hashes.collect(), originals })
 }
 
 /// Groups of two or more with the same key, in the order of their first members.
@@ -107,33 +125,29 @@ fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<Node
     groups
 }
 
-fn regroup(context: &Context<'_>, nodes: &[NodeId], hashes: Vec<Result<u128>>) -> Vec<NodeId> {
+fn regroup(context: &Context<'_>, nodes: &[NodeId], hashes: Vec<Result<ContentHash>>) -> Vec<NodeId> {
     let rows =
         nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((context.len(node), hash.ok()?), node)));
     groups(rows).into_iter().flatten().collect()
 }
 
-fn hash(context: &Context<'_>, node: NodeId, len_max: u64) -> Result<u128> {
+fn hash(context: &Context<'_>, node: NodeId, len_max: u64) -> Result<ContentHash> {
     let len = context.len(node).min(len_max);
     let mut reader = context.open(node)?;
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let mut hasher = ContentHasher::new(0);
     let mut buf = vec![0; READ_LEN.min(len as usize)];
     let mut offset = 0;
     while offset < len {
-        // Holes are not read: their place and length stand for them.
+        // Holes are not read.
         let Some(data) = reader.next_data(offset)?.filter(|data| data.start < len) else { break };
-        if data.start > offset {
-            offset = data.start - data.start % READ_LEN as u64;
-        }
+        hasher.zeros(data.start.saturating_sub(offset));
+        offset = offset.max(data.start);
         let part = &mut buf[..(len - offset).min(READ_LEN as u64) as usize];
         reader.read_exact_at(offset, part)?;
-        if !crate::context::is_zero(part) {
-            hasher.update(&offset.to_le_bytes());
-            hasher.update(part);
-        }
+        hasher.bytes(part);
         offset += part.len() as u64;
     }
-    Ok(hasher.digest128())
+    Ok(hasher.finish())
 }
 
 fn is_same(context: &Context<'_>, a: NodeId, b: NodeId) -> Result<bool> {

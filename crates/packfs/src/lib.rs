@@ -53,6 +53,7 @@ mod earlier;
 mod opened;
 mod packing;
 mod resolve;
+mod verifying;
 mod walk;
 
 pub use detect::Source;

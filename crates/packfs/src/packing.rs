@@ -1,14 +1,16 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
 use crate::earlier::{self, Earlier};
+use crate::verifying::{UNASKED_LEN, Verifier};
 use crate::{OpenOptions, Opened, Source};
 use packfs_core::{
     DataFile, Error, Format, Goal, ImagePath, Limits, PackSettings, Progress, Result, Silent, Tree,
 };
-use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport};
+use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
 use packfs_source::{OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The format when neither its name nor the output's extension says one.
@@ -67,6 +69,7 @@ pub struct Pack {
     order_file: Option<PathBuf>,
     trace: Option<PathBuf>,
     earlier: Earlier,
+    verify: Option<bool>,
     options: PackOptions,
 }
 
@@ -91,6 +94,7 @@ impl Pack {
             order_file: None,
             trace: None,
             earlier: Earlier::default(),
+            verify: None,
             options: PackOptions::default(),
         }
     }
@@ -262,6 +266,15 @@ impl Pack {
         self
     }
 
+    /// Whether the image is read back and held against what was packed before it gets its name: names and metadata as the format
+    /// can hold them, and contents by hashes taken when they were read. Unless this is said, it is if the files are shorter than
+    /// 1 GiB together.
+    #[must_use]
+    pub fn verify(mut self, yes: bool) -> Self {
+        self.verify = Some(yes);
+        self
+    }
+
     /// Whether the image is on the disk before it gets its name; it is unless this is turned off.
     #[must_use]
     pub fn sync(mut self, yes: bool) -> Self {
@@ -319,6 +332,8 @@ impl Pack {
             options.first_used = nodes;
         }
         options.base = base;
+        let verifies = self.verify.unwrap_or_else(|| loaded.tree.bytes_total() < UNASKED_LEN);
+        options.verify = verifies.then(|| Arc::new(Verifier { jobs: options.jobs }) as Arc<dyn Verify>);
         let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..settings };
         let packer = format.packer(&settings)?;
         let mut report =

@@ -1,7 +1,7 @@
 //! The directory source: looks through a directory of the host without following what it should not.
 
 use crate::Loaded;
-use crate::dir_contents::{DirContents, DirIndex, open_below, open_dir_below};
+use crate::dir_contents::{DirContents, DirIndex, Times, open_below, open_dir_below};
 use crate::rules::IgnoreFiles;
 use crate::shape::Shape;
 use crate::shaper::Shaper;
@@ -233,7 +233,7 @@ impl Scan<'_> {
                 let len = stat.st_size as u64;
                 NodeKind::File {
                     len,
-                    content: self.index.add_file(open.index, name.to_bytes(), len, meta(stat).mtime),
+                    content: self.index.add_file(open.index, name.to_bytes(), len, Times::of(stat)),
                 }
             }
             FileType::Symlink => {

@@ -2,7 +2,7 @@
 
 use packfs_core::{ContentId, ContentReader, Contents, Error, Name, Result, ResultExt, Timestamp};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::fs::{Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -28,7 +28,25 @@ struct FileRow {
     dir: u32,
     name: Stretch,
     len: u64,
+    times: Times,
+}
+
+/// When a file was last written to, and when anything of it changed: the latter cannot be set back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Times {
     mtime: Timestamp,
+    /// Nanoseconds since 1970, cut off.
+    ctime: i64,
+}
+
+impl Times {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        let seconds = stat.st_ctime.wrapping_mul(1_000_000_000);
+        Times {
+            mtime: Timestamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 },
+            ctime: seconds.wrapping_add(stat.st_ctime_nsec as i64),
+        }
+    }
 }
 
 /// A name within `names`.
@@ -56,9 +74,9 @@ impl DirIndex {
     }
 
     /// Adds a file as it was when it was looked at.
-    pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], len: u64, mtime: Timestamp) -> ContentId {
+    pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], len: u64, times: Times) -> ContentId {
         let name = self.add_name(name);
-        self.files.push(FileRow { dir, name, len, mtime });
+        self.files.push(FileRow { dir, name, len, times });
         ContentId(self.files.len() as u64 - 1)
     }
 
@@ -102,12 +120,7 @@ impl Contents for DirContents {
             format!("cannot open {}", DirReader { contents: self, row, file: None, dense: true }.name())
         })?;
         let mut reader = DirReader { contents: self, row, file: None, dense: true };
-        let stat = rustix::fs::fstat(&file).or_io(|| format!("cannot read {}", reader.name()))?;
-        let mtime = Timestamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 };
-        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
-        if !is_file || stat.st_size as u64 != row.len || mtime != row.mtime {
-            return Err(reader.changed());
-        }
+        let stat = reader.check(&file)?;
         reader.dense = stat.st_blocks as u64 * 512 >= row.len;
         reader.file = Some(file);
         Ok(Box::new(reader))
@@ -132,6 +145,14 @@ impl DirReader<'_> {
     fn changed(&self) -> Error {
         Error::failed(format!("{} changed while it was being packed", self.name()))
             .hint("pack a snapshot, or stop what writes to it")
+    }
+
+    /// Errors: `Failed` for a file that is not as it was when the source was looked through.
+    fn check(&self, file: &OwnedFd) -> Result<Stat> {
+        let stat = rustix::fs::fstat(file).or_io(|| format!("cannot read {}", self.name()))?;
+        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+        let is_same = is_file && stat.st_size as u64 == self.row.len && Times::of(&stat) == self.row.times;
+        if is_same { Ok(stat) } else { Err(self.changed()) }
     }
 
     fn file(&self) -> Result<&OwnedFd> {
@@ -162,6 +183,10 @@ impl ContentReader for DirReader<'_> {
             return Ok(Some(offset..len));
         }
         next_data(self.file()?, offset, len).or_io(|| format!("cannot seek in {}", self.name()))
+    }
+
+    fn check_unchanged(&mut self) -> Result<()> {
+        self.check(self.file()?).map(|_| ())
     }
 }
 

@@ -55,6 +55,41 @@ fn knows_the_holes_of_a_sparse_file() {
 }
 
 #[test]
+fn a_file_that_changes_while_it_is_read_is_an_error_that_names_it() {
+    type Change = (&'static str, fn(&Path));
+    let changes: [Change; 4] = [
+        ("grows", |path| fs::write(path, "longer than before").unwrap()),
+        ("shrinks", |path| fs::write(path, "").unwrap()),
+        ("same-length", |path| fs::write(path, "other").unwrap()),
+        ("old-time", |path| {
+            let old = fs::metadata(path).unwrap().modified().unwrap();
+            fs::write(path, "other").unwrap();
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_times(fs::FileTimes::new().set_modified(old)).unwrap();
+        }),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (name, _) in changes {
+        fs::write(folder.path().join(name), "first").unwrap();
+    }
+    let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
+    // Clocks of file systems tick a few milliseconds apart.
+    std::thread::sleep(std::time::Duration::from_millis(12));
+    for (name, change) in changes {
+        let node = loaded.tree.node(loaded.tree.find(&path(name)).unwrap());
+        let NodeKind::File { content, .. } = node.kind else { panic!("a file") };
+        let mut reader = loaded.contents.open(content).unwrap();
+        let mut bytes = [0; 5];
+        reader.read_exact_at(0, &mut bytes).unwrap();
+        reader.check_unchanged().unwrap();
+        change(&folder.path().join(name));
+        let error = reader.check_unchanged().unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("changed while"), "{error}");
+        assert!(loaded.contents.open(content).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn a_file_that_changes_after_the_scan_is_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["grows", "vanishes", "becomes-a-link"] {

@@ -93,7 +93,7 @@ fn measured(
 ) -> Result<(Sample, u64)> {
     let places = [source.as_os_str().to_owned(), image.as_os_str().to_owned()];
     let words = words.iter().map(OsString::from).chain(["--quiet".into(), "--no-sync".into()]);
-    let command = [packfs.start("pack"), places.to_vec(), words.collect()].concat();
+    let command = [packfs.start_packing(), places.to_vec(), words.collect()].concat();
     let mut best: Option<Sample> = None;
     for _ in 0..runs {
         session::remove(image)?;

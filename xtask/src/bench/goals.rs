@@ -239,7 +239,7 @@ impl Programs {
 
     fn packfs_command(&self, row: &Row, image: &Path) -> Vec<OsString> {
         let places = [row.subject.path().into_os_string(), image.into()];
-        [self.packfs.start("pack"), places.to_vec(), split(row.packfs), split("--jobs 2 --quiet")].concat()
+        [self.packfs.start_packing(), places.to_vec(), split(row.packfs), split("--jobs 2 --quiet")].concat()
     }
 
     fn rival_command(&self, row: &Row, image: &Path) -> Option<Vec<OsString>> {

@@ -84,7 +84,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
 fn quickest(packfs: &Packfs, format: &str, corpus: Corpus, image: &Path, runs: usize) -> Result<Sample> {
     let words = ["--format", format, "--codec", "zstd:3", "--jobs", "2", "--quiet", "--no-sync"];
     let places = [corpus.path().into_os_string(), image.into()];
-    let command = [packfs.start("pack"), places.to_vec(), words.map(OsString::from).to_vec()].concat();
+    let command = [packfs.start_packing(), places.to_vec(), words.map(OsString::from).to_vec()].concat();
     let mut best: Option<Sample> = None;
     for _ in 0..runs {
         session::remove(image)?;

@@ -168,7 +168,7 @@ impl Programs<'_> {
                 if first { places.chain(words).collect() } else { words.chain(places).collect() };
             [start, &rest].concat()
         };
-        let packfs = self.packfs.start("pack");
+        let packfs = self.packfs.start_packing();
         let made = [
             command(self.mksquashfs.start(), row.mksquashfs(), &places, true),
             command(&packfs, row.packfs_squashfs(), &places, true),

@@ -11,6 +11,8 @@ use crate::{metadata, shell, workspace};
 pub struct Packfs {
     program: PathBuf,
     version: String,
+    /// What makes it do no more than its rivals do: they do not read back what they wrote.
+    not_verified: &'static str,
 }
 
 impl Packfs {
@@ -22,9 +24,10 @@ impl Packfs {
         Self::at(metadata::Workspace::read()?.target_directory.join("release/packfs"))
     }
 
-    /// The words that run a verb, before any option.
-    pub fn start(&self, verb: &str) -> Vec<OsString> {
-        words(&[self.program.clone().into_os_string()], &[&verb])
+    /// The words that pack as rivals do, before any option.
+    pub fn start_packing(&self) -> Vec<OsString> {
+        let words = ["pack", self.not_verified].into_iter().filter(|word| !word.is_empty());
+        std::iter::once(self.program.clone().into_os_string()).chain(words.map(OsString::from)).collect()
     }
 
     /// The words that undo a mount, whatever became of its process.
@@ -37,7 +40,10 @@ impl Packfs {
         let said = shell::capture(Command::new(&program).arg("--version"))?;
         let version = said.split_whitespace().nth(1);
         let version = version.ok_or_else(|| Failure::new("packfs --version tells no version"))?.to_owned();
-        Ok(Self { program, version })
+        // Older ones never did.
+        let help = shell::capture(Command::new(&program).args(["pack", "--help"]))?;
+        let not_verified = if help.contains("--no-verify") { "--no-verify" } else { "" };
+        Ok(Self { program, version, not_verified })
     }
 }
 
@@ -55,8 +61,7 @@ impl Rival for Packfs {
         Some(match task {
             Task::Pack { source, image, format, sharing, codec, block_len, jobs } => {
                 let (codec, block_len) = (codec.label(), block_len.to_string());
-                let rest: [&dyn AsRef<_>; 12] = [
-                    &"pack",
+                let rest: [&dyn AsRef<_>; 11] = [
                     source,
                     image,
                     &"--format",
@@ -69,7 +74,7 @@ impl Rival for Packfs {
                     &jobs.to_string(),
                     &"--quiet",
                 ];
-                words(&words(&program, &rest), sharing_options(*format, *sharing))
+                words(&words(&self.start_packing(), &rest), sharing_options(*format, *sharing))
             }
             Task::Unpack { image, dir, jobs } => {
                 words(&program, &[&"unpack", image, dir, &"--jobs", &jobs.to_string(), &"--quiet"])

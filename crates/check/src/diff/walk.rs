@@ -4,7 +4,7 @@ use packfs_core::{ImagePath, Name, NodeId, Result, Tree};
 
 /// Calls `visit` for each name of either tree, in the order of paths, with its node in each. Below a name, only
 /// directories of both trees are entered. Paths are lent, and nothing recurses: trees may be deep.
-pub(super) fn pairs(
+pub(crate) fn pairs(
     a: &Tree,
     b: &Tree,
     mut visit: impl FnMut(&ImagePath, Option<NodeId>, Option<NodeId>) -> Result<()>,

@@ -21,7 +21,8 @@ mod xattrs;
 
 use crate::options::Options;
 use packfs_core::{
-    Coding, DataFile, InlineTails, NodeId, PackFormat, PackSettings, Placed, Plan, Result, Section, Tree,
+    Coding, DataFile, InlineTails, NodeId, PackFormat, PackSettings, Placed, Plan, Result, Section,
+    Timestamp, Tree,
 };
 
 /// Prepares to pack EROFS images.
@@ -63,6 +64,14 @@ impl PackFormat for ErofsPacker {
 
     fn data_files(&self) -> &[DataFile] {
         &self.options.devices
+    }
+
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        self.options.times.then_some(time)
+    }
+
+    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
+        losses::can_hold(name, value)
     }
 
     fn padding(&self) -> u64 {

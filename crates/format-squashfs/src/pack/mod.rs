@@ -14,7 +14,7 @@ use crate::disk;
 use crate::options::{Duplicates, Fragments, Options};
 use packfs_core::{
     BlockSharing, Coding, Cut, Error, FileJob, Goal, InlineTails, NodeId, NodeKind, PackFormat, PackSettings,
-    Placed, Plan, Result, Section, Tail, Tree,
+    Placed, Plan, Result, Section, Tail, Timestamp, Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -89,6 +89,14 @@ impl PackFormat for SquashfsPacker {
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()> {
         layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    }
+
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        Some(Timestamp::from_seconds(losses::stored_time(time).into()))
+    }
+
+    fn holds_xattr(&self, name: &[u8], _value: &[u8]) -> bool {
+        losses::split_xattr_name(name).is_some()
     }
 
     fn padding(&self) -> u64 {

@@ -5,8 +5,9 @@ use super::matches::Trust;
 use super::{BaseReader, Reuse};
 use crate::context::Context;
 use crate::cut::HOLE;
+use crate::witness::Witness;
 use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, NodeId, StoredBlock};
+use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, NodeId, StoredBlock, Witnessed};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -42,24 +43,44 @@ impl<'a> OldBlocks<'a> {
     }
 
     /// Copies a block of which the source need not be read, if the base has it.
-    pub(crate) fn copy_unread(&mut self, offset: u64, len: u32, out: &mut Vec<u8>) -> Option<StoredBlock> {
+    pub(crate) fn copy_unread(
+        &mut self,
+        offset: u64,
+        len: u32,
+        out: &mut Vec<u8>,
+        witness: &mut Witness,
+    ) -> Option<StoredBlock> {
         if self.trust == Trust::Neither {
             return None;
         }
         match self.at(offset, len)? {
-            ExtentFrom::Hole => self.holes.then_some(HOLE),
+            ExtentFrom::Hole => self.holes.then(|| {
+                witness.saw_zeros(len.into());
+                HOLE
+            }),
             ExtentFrom::Stored(at) => {
-                let plain = self.reader.plain(at, len.into());
-                out.extend_from_slice(count_damage(self.reuse, plain)?);
+                let plain = count_damage(self.reuse, self.reader.plain(at, len.into()))?;
+                out.extend_from_slice(plain);
+                witness.saw(plain);
                 self.reuse.copied.add(u64::from(len));
                 Some(StoredBlock { stored_len: len, compressed: false })
             }
             ExtentFrom::Block { block, .. } => {
-                let stored = match self.trust {
-                    Trust::Blind => self.reader.stored(&block),
-                    _ => self.reader.decode(&block).map(|(stored, _)| stored),
+                let (stored, decoded) = match self.trust {
+                    Trust::Blind => {
+                        let stored = count_damage(self.reuse, self.reader.stored(&block))?;
+                        (stored, None)
+                    }
+                    _ => {
+                        let (stored, decoded) = count_damage(self.reuse, self.reader.decode(&block))?;
+                        (stored, Some(decoded))
+                    }
                 };
-                out.extend_from_slice(count_damage(self.reuse, stored)?);
+                match decoded {
+                    Some(decoded) => witness.saw(decoded),
+                    None => witness.missed(Witnessed::Nothing),
+                }
+                out.extend_from_slice(stored);
                 self.reuse.copied.add(u64::from(block.stored_len));
                 Some(StoredBlock { stored_len: block.stored_len, compressed: true })
             }

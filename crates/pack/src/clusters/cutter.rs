@@ -11,8 +11,9 @@ use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
 use crate::seen::TailBytes;
+use crate::witness::Witness;
 use packfs_core::codec::CodecSettings;
-use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, Recipe, Result, Tail};
+use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, Recipe, Result, Tail, Witnessed};
 use std::sync::Arc;
 
 /// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
@@ -49,6 +50,8 @@ pub(super) struct CutPiece {
     pub zeros: Option<Arc<[u8]>>,
     /// What its file is.
     pub class: Class,
+    /// What was seen of its bytes.
+    pub seen: Witnessed,
 }
 
 /// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
@@ -68,6 +71,9 @@ pub(super) struct Cutter<'a> {
     input: Vec<u8>,
     /// What the file is of which that is a piece.
     class: Class,
+    /// What was seen of that piece.
+    seen: Witnessed,
+    is_verified: bool,
     scratch: Vec<u8>,
 }
 
@@ -95,6 +101,8 @@ impl<'a> Cutter<'a> {
             old,
             input: Vec::new(),
             class: Class::default(),
+            seen: Witnessed::default(),
+            is_verified: options.verify.is_some(),
             scratch: Vec::new(),
         })
     }
@@ -114,8 +122,8 @@ impl<'a> Cutter<'a> {
                 }
                 let (tail, chunk_len, zeros) = cut?;
                 let stored_len = stored.bytes.len() - before;
-                let class = self.class;
-                Ok(CutPiece { clusters: stored.clusters.clone(), stored_len, tail, chunk_len, zeros, class })
+                let (clusters, class, seen) = (stored.clusters.clone(), self.class, self.seen);
+                Ok(CutPiece { clusters, stored_len, tail, chunk_len, zeros, class, seen })
             })
             .collect();
         stored.bytes.shrink_to_fit();
@@ -161,16 +169,32 @@ impl<'a> Cutter<'a> {
         if let Some(kept) = self.context.reuse.and_then(|reuse| reuse.kept_tail(job.node))
             && matches!(shape, Shape::Stream | Shape::Whole)
         {
+            self.seen = self.context.kept_is_known(job.node);
             return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None, None));
         }
         let mut reader = self.context.open(job.node)?;
+        let cut = self.cut_opened(reader.as_mut(), piece, shape, candidates, stored)?;
+        reader.check_unchanged()?;
+        Ok(cut)
+    }
+
+    fn cut_opened(
+        &mut self,
+        reader: &mut dyn ContentReader,
+        piece: &Piece,
+        shape: Shape,
+        candidates: &[Candidate],
+        stored: &mut Stored,
+    ) -> Result<CutRest> {
+        let job = &self.context.plan.files[piece.job as usize];
+        let file_len = self.context.len(job.node);
         match shape {
             Shape::Stream => {
-                self.read(reader.as_mut(), piece)?;
+                self.read(reader, piece)?;
                 Ok((Some(CutTail::Stream(self.input.clone())), None, None))
             }
             Shape::Whole => {
-                self.read(reader.as_mut(), piece)?;
+                self.read(reader, piece)?;
                 if self.is_better_flat(job.tail, file_len) {
                     return self.cut_clusters(piece, 0, &[], End::Packed, stored);
                 }
@@ -178,20 +202,20 @@ impl<'a> Cutter<'a> {
             }
             Shape::Clusters { end } => {
                 if candidates.is_empty() && self.may_be_old(piece) {
-                    return self.copy_and_cut(reader.as_mut(), piece, end, stored);
+                    return self.copy_and_cut(reader, piece, end, stored);
                 }
-                self.read(reader.as_mut(), piece)?;
+                self.read(reader, piece)?;
                 self.cut_clusters(piece, 0, candidates, end, stored)
             }
-            Shape::Chunks { chunk_len } => self.cut_chunks(reader.as_mut(), piece, chunk_len, stored),
+            Shape::Chunks { chunk_len } => self.cut_chunks(reader, piece, chunk_len, stored),
             Shape::Flat { sparse_chunk_len, end } => {
                 if let Some(chunk_len) = sparse_chunk_len
                     && self.context.plan.holes
-                    && has_hole(reader.as_mut(), file_len, u64::from(chunk_len))?
+                    && has_hole(reader, file_len, u64::from(chunk_len))?
                 {
-                    return self.cut_chunks(reader.as_mut(), piece, chunk_len, stored);
+                    return self.cut_chunks(reader, piece, chunk_len, stored);
                 }
-                self.read(reader.as_mut(), piece)?;
+                self.read(reader, piece)?;
                 Ok((self.cut_flat(piece, end, stored), None, None))
             }
         }
@@ -215,13 +239,20 @@ impl<'a> Cutter<'a> {
             self.read(reader, piece)?;
         }
         let input = is_read.then_some(self.input.as_slice());
-        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, input, stored));
+        let mut witness = Witness::new(self.is_verified && !is_read, piece.range.start);
+        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, input, stored, &mut witness));
         let at = piece.range.start + copied as u64;
+        if !is_read {
+            self.seen = witness.finish();
+        }
         if at == piece.range.end {
             return Ok((None, None, None));
         }
         let kept = self.context.reuse.and_then(|reuse| reuse.kept_tail(self.context.node(piece.job)));
         if let Some(kept) = kept.filter(|kept| piece.last && kept.from == at) {
+            if !is_read {
+                self.seen = self.seen.and(self.context.kept_is_known(self.context.node(piece.job)));
+            }
             return Ok((Some(CutTail::Kept(kept.at)), None, None));
         }
         if !is_read {
@@ -266,6 +297,9 @@ impl<'a> Cutter<'a> {
             }
             offset = end;
         }
+        let mut witness = Witness::new(self.is_verified, range.start);
+        witness.saw(&self.input);
+        self.seen = witness.finish();
         let node = self.context.node(piece.job);
         self.class = Class::of_read(self.context, node, (range.start, &self.input), reader)?;
         Ok(())

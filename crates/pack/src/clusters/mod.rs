@@ -27,6 +27,7 @@ use crate::limits::{Demand, Limits};
 use crate::queue::{CloseOnDrop, TaskQueue, work};
 use crate::spool::Spool;
 use crate::twins::Twins;
+use crate::witness::Testimony;
 use cutter::{CutSpan, Cutter};
 use packfs_core::{ClusterCut, Error, Placed, Plan, Progress, Recipe, Result, Stage};
 use placer::Placer;
@@ -77,6 +78,7 @@ pub(crate) fn place(
     job: &Job<'_>,
     cut: &ClusterCut,
     row: DataRow<'_>,
+    testimony: &mut Testimony,
 ) -> Result<(Placed, Vec<String>, Spool, Classes)> {
     let context = job.context;
     check(context.plan, cut)?;
@@ -97,7 +99,7 @@ pub(crate) fn place(
             let mut cutter = Cutter::new(context, cut, job.options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
-        let mut placer = Placer::new(context, cut, job, &regions, queue, row);
+        let mut placer = Placer::new(context, cut, job, &regions, queue, row, testimony);
         placer.copy_kept()?;
         placer.run(&answered, limits.window_len)?;
         placer.finish()

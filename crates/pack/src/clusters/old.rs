@@ -4,8 +4,9 @@
 use super::stored::{CutCluster, CutForm, Stored};
 use crate::base::{BaseReader, Reuse, Trust, is_second, is_whole_cluster};
 use crate::context::{Context, Piece, is_zero};
+use crate::witness::Witness;
 use packfs_codec::without_padding;
-use packfs_core::{BlockRef, ClusterCut, ClusterForm, Extent, ExtentFrom};
+use packfs_core::{BlockRef, ClusterCut, ClusterForm, Extent, ExtentFrom, Witnessed};
 use std::sync::atomic::Ordering;
 
 /// One worker's view of the base.
@@ -30,8 +31,14 @@ impl<'a> OldClusters<'a> {
     }
 
     /// Copies clusters of a piece from its start on, up to where its tail starts or something is not as it was, and returns how
-    /// many bytes of the piece they hold. `input`: the piece, unless it need not be looked at.
-    pub(super) fn copy(&mut self, piece: &Piece, input: Option<&[u8]>, out: &mut Stored) -> usize {
+    /// many bytes of the piece they hold. `input`: the piece, unless it need not be looked at; `witness` then sees what is copied.
+    pub(super) fn copy(
+        &mut self,
+        piece: &Piece,
+        input: Option<&[u8]>,
+        out: &mut Stored,
+        witness: &mut Witness,
+    ) -> usize {
         let Some(found) = self.reuse.match_of(self.context.node(piece.job)) else { return 0 };
         // A file that is not looked at has the same length.
         let is_there = match input {
@@ -50,7 +57,8 @@ impl<'a> OldClusters<'a> {
             if extent.offset != at || at == kept_from {
                 break;
             }
-            match self.copy_extent(piece, found.trust, &extent, input.map(|input| &input[copied..]), out) {
+            let rest = input.map(|input| &input[copied..]);
+            match self.copy_extent(piece, found.trust, &extent, rest, out, witness) {
                 Some(len) => copied += len,
                 None => break,
             }
@@ -66,6 +74,7 @@ impl<'a> OldClusters<'a> {
         extent: &Extent,
         input: Option<&[u8]>,
         out: &mut Stored,
+        witness: &mut Witness,
     ) -> Option<usize> {
         let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
         let recipe = self.cut.recipes.get(recipe)?;
@@ -82,13 +91,14 @@ impl<'a> OldClusters<'a> {
                 if raw.is_some_and(|raw| raw != plain) {
                     return None;
                 }
+                witness.saw(plain);
                 out.push_plain(plain, unit as usize, 0);
                 self.reuse.copied.add(extent.len);
             }
             ExtentFrom::Block { block, start: 0 }
                 if is_whole_cluster(self.cut, recipe, &block, extent.len) =>
             {
-                let stored = self.checked(&block, raw, trust)?;
+                let stored = self.checked(&block, raw, trust, witness)?;
                 let stored_len = without_padding(stored).len() as u32;
                 out.bytes.extend_from_slice(stored);
                 out.clusters.push(CutCluster {
@@ -106,14 +116,22 @@ impl<'a> OldClusters<'a> {
     }
 
     /// The stored bytes of a block that holds these bytes.
-    fn checked(&mut self, block: &BlockRef, raw: Option<&[u8]>, trust: Trust) -> Option<&[u8]> {
+    fn checked(
+        &mut self,
+        block: &BlockRef,
+        raw: Option<&[u8]>,
+        trust: Trust,
+        witness: &mut Witness,
+    ) -> Option<&[u8]> {
         let reuse = self.reuse;
         if raw.is_none() && trust == Trust::Blind {
+            witness.missed(Witnessed::Nothing);
             return self.reader.stored(block).ok();
         }
         match self.reader.decode(block) {
             // Zeros share a cluster, which is no file's own.
             Ok((stored, decoded)) if raw.is_none_or(|raw| raw == decoded) && !is_zero(decoded) => {
+                witness.saw(decoded);
                 Some(stored)
             }
             Ok(_) => None,

@@ -18,6 +18,7 @@ use crate::queue::{InOrder, TaskQueue};
 use crate::seen::{SeenTails, TailBytes};
 use crate::spans::{SPAN_LEN, Spans};
 use crate::spool::Spool;
+use crate::witness::Testimony;
 use packfs_codec::without_padding;
 use packfs_core::{
     Cluster, ClusterCut, ClusterForm, Error, FileForm, FilePlace, InlineTail, Placed, Result, TailPlace,
@@ -41,6 +42,7 @@ pub(super) struct Placer<'a> {
     regions: &'a Regions,
     queue: &'a TaskQueue<Task>,
     out: DataRow<'a>,
+    testimony: &'a mut Testimony,
     hash: Xxh3,
     placed: Placed,
     failures: Failures,
@@ -79,6 +81,7 @@ impl<'a> Placer<'a> {
         regions: &'a Regions,
         queue: &'a TaskQueue<Task>,
         out: DataRow<'a>,
+        testimony: &'a mut Testimony,
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
         let kept_len = context.reuse.map_or(0, |reuse| reuse.stream.len);
@@ -89,6 +92,7 @@ impl<'a> Placer<'a> {
             regions,
             queue,
             out,
+            testimony,
             hash: Xxh3::new(),
             placed: Placed { files: vec![FilePlace::default(); node_count], ..Placed::default() },
             failures: Failures::default(),
@@ -331,6 +335,7 @@ impl<'a> Placer<'a> {
         {
             self.by_class.add_shared(class, at, kept.len.into());
         }
+        self.testimony.add(self.context.node(piece.job), cut.seen);
         self.take_cut(piece, cut, stored)?;
         let piece_len = piece.range.end - piece.range.start;
         let packed_len = self.packed.len() - packed_before;

@@ -16,9 +16,11 @@ use crate::context::Context;
 use crate::failures::Failures;
 use crate::parallel::in_parallel;
 use crate::twins::Twins;
+use crate::witness::Testimony;
 use homes::Homes;
 use packfs_core::{
-    BlockSharing, ContentReader, FilePlace, NodeId, Placed, Plan, Progress, Result, Stage, Tail,
+    BlockSharing, ContentHash, ContentHasher, ContentReader, FilePlace, NodeId, Placed, Plan, Progress,
+    Result, Stage, Tail, Witnessed,
 };
 use samples::{Long, SAMPLE_LEN, Sample, Samples};
 use std::cmp::Reverse;
@@ -49,6 +51,8 @@ struct Run {
 #[derive(Default)]
 pub(crate) struct Runs {
     of: HashMap<NodeId, Run>,
+    /// What each of these held, of what lies in blocks of another, when it was compared.
+    hashes: HashMap<NodeId, ContentHash>,
     block_len: u64,
     /// Files whose tails lie with others' for that alone: indexes in the plan.
     moved_tails: Vec<u32>,
@@ -70,6 +74,13 @@ impl Runs {
     pub(crate) fn move_tails(&self, plan: &mut Plan) {
         for &job in &self.moved_tails {
             plan.files[job as usize].tail = Tail::Shared;
+        }
+    }
+
+    /// Says what was seen of what is not read again.
+    pub(crate) fn testify(&self, testimony: &mut Testimony) {
+        for (&node, &hash) in &self.hashes {
+            testimony.add(node, Witnessed::Hash(hash));
         }
     }
 
@@ -137,7 +148,8 @@ pub(crate) fn find(
     let mut runs = Runs { block_len: context.block_len(), ..Runs::default() };
     // Longer files come first, so of whoever is met the host is known to be stored, or where it is.
     for (file, run) in files.iter().zip(found) {
-        let Ok(Some(run)) = run else { continue };
+        let Ok(Some((run, hash))) = run else { continue };
+        runs.hashes.insert(file.node, hash);
         let run = runs.resolve(run, file, context.block_len());
         if run.leaves_tail && context.plan.files[file.job as usize].tail == Tail::Own {
             runs.moved_tails.push(file.job);
@@ -190,12 +202,13 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// The first of the longer files that has all blocks of this one, if any does.
-    fn find(&self, index: u32) -> Option<Run> {
+    fn find(&self, index: u32) -> Option<(Run, ContentHash)> {
         let first = self.samples.first_of(index)?;
         let file = &self.files[index as usize];
         let hosts = self.samples.with_hash(first.hash).iter().take_while(|host| host.file < index);
         let runs = hosts.take(LOOKED_MAX).filter_map(|host| self.likely(file, first, host));
-        runs.take(TRIED_MAX).find(|run| matches!(self.is_same(file, run), Ok(true)))
+        // A file that cannot be read is like no other.
+        runs.take(TRIED_MAX).find_map(|run| Some((run, self.same(file, &run).ok()??)))
     }
 
     /// The run that it would be, if the lengths allow it.
@@ -223,8 +236,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Compares all bytes, those at the end and in the middle first.
-    fn is_same(&self, file: &Long, run: &Run) -> Result<bool> {
+    /// Compares all bytes, those at the end and in the middle first; returns their hash if they are the same.
+    fn same(&self, file: &Long, run: &Run) -> Result<Option<ContentHash>> {
         let block_len = self.context.block_len();
         let len = file.len.min(run.blocks * block_len);
         let host = self.context.open(run.host)?;
@@ -237,18 +250,22 @@ impl Finder<'_> {
         let probes = [len.saturating_sub(SAMPLE_LEN), len / 2];
         for at in probes {
             if !both.is_same(at, (len - at).min(SAMPLE_LEN))? {
-                return Ok(false);
+                return Ok(None);
             }
         }
+        let mut hasher = ContentHasher::new(0);
         let mut at = 0;
         while let Some(offset) = both.next_data(at)?.filter(|&offset| offset < len) {
             let part_len = (len - offset).min(if at == 0 { FIRST_LEN } else { READ_LEN });
             if !both.is_same(offset, part_len)? {
-                return Ok(false);
+                return Ok(None);
             }
+            hasher.zeros(offset - at);
+            hasher.bytes(&both.bufs[0]);
             at = offset + part_len;
         }
-        Ok(true)
+        both.file.check_unchanged()?;
+        Ok(Some(hasher.finish()))
     }
 }
 

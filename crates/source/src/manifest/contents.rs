@@ -1,13 +1,14 @@
 //! Contents of files that a manifest describes: inline bytes, holes, and files of the host.
 
-use crate::dir_contents::{next_data, open_below};
-use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt, Timestamp};
+use crate::dir_contents::{Times, next_data, open_below};
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt};
 use rustix::fd::OwnedFd;
+use rustix::fs::Stat;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// One file's contents.
@@ -24,7 +25,7 @@ struct HostRow {
     start: u64,
     len: u64,
     file_len: u64,
-    mtime: Timestamp,
+    times: Times,
 }
 
 /// See the module.
@@ -64,7 +65,8 @@ impl ManifestContents {
         offset: Option<u64>,
         len: Option<u64>,
     ) -> Result<(ContentId, u64)> {
-        let (_, file_len, mtime) = self.open_file(path)?;
+        let (_, stat) = self.open_file(path)?;
+        let (file_len, times) = (stat.st_size as u64, Times::of(&stat));
         let start = offset.unwrap_or(0);
         let found = match (file_len.checked_sub(start), len) {
             // Without an offset the whole file is meant, and another length means that it is another file.
@@ -72,7 +74,7 @@ impl ManifestContents {
             (rest, len) => rest.map(|rest| len.unwrap_or(rest)),
         };
         let Some(found) = found else { return Err(self.wrong_len(path, file_len, offset, len)) };
-        Ok((self.push(Row::Host(HostRow { path: path.into(), start, len: found, file_len, mtime })), found))
+        Ok((self.push(Row::Host(HostRow { path: path.into(), start, len: found, file_len, times })), found))
     }
 
     fn wrong_len(&self, path: &[u8], file_len: u64, offset: Option<u64>, len: Option<u64>) -> Error {
@@ -85,20 +87,25 @@ impl ManifestContents {
             .hint("without offset= and size= a file is taken as it is")
     }
 
-    /// Opens a file of the host; also its length and time.
-    fn open_file(&self, path: &[u8]) -> Result<(File, u64, Timestamp)> {
+    /// Opens a file of the host; also what is known of it.
+    fn open_file(&self, path: &[u8]) -> Result<(File, Stat)> {
         let cannot_open = || format!("cannot open {}", self.name(path));
         let file = File::from(open_below(&self.folder_fd, path, true).or_io(cannot_open)?);
-        let metadata = file.metadata().or_io(cannot_open)?;
-        if !metadata.is_file() {
+        let stat = rustix::fs::fstat(&file).or_io(cannot_open)?;
+        if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
             return Err(Error::failed(format!("{} is not a regular file", self.name(path))));
         }
-        let mtime = Timestamp { seconds: metadata.mtime(), nanos: metadata.mtime_nsec() as u32 };
-        Ok((file, metadata.len(), mtime))
+        Ok((file, stat))
     }
 
     fn name(&self, path: &[u8]) -> String {
         format!("{:?}", self.folder.join(OsStr::from_bytes(path)))
+    }
+
+    /// Errors: `Failed` for a file that is not as it was when the manifest was read.
+    fn check(&self, row: &HostRow, stat: &Stat) -> Result<()> {
+        let is_same = stat.st_size as u64 == row.file_len && Times::of(stat) == row.times;
+        if is_same { Ok(()) } else { Err(self.changed(row)) }
     }
 
     fn changed(&self, row: &HostRow) -> Error {
@@ -114,11 +121,9 @@ impl Contents for ManifestContents {
             Row::Hole(len) => Box::new(Hole(*len)),
             Row::Inline(bytes) => Box::new(Inline(bytes)),
             Row::Host(row) => {
-                let (file, file_len, mtime) = self.open_file(&row.path)?;
-                if (file_len, mtime) != (row.file_len, row.mtime) {
-                    return Err(self.changed(row));
-                }
-                let dense = file.metadata().is_ok_and(|metadata| metadata.blocks() * 512 >= file_len);
+                let (file, stat) = self.open_file(&row.path)?;
+                self.check(row, &stat)?;
+                let dense = stat.st_blocks as u64 * 512 >= row.file_len;
                 Box::new(Host { contents: self, row, file, dense })
             }
         })
@@ -180,6 +185,12 @@ impl ContentReader for Host<'_> {
             }
             read => read.or_io(|| format!("cannot read {}", self.contents.name(&self.row.path))),
         }
+    }
+
+    fn check_unchanged(&mut self) -> Result<()> {
+        let cannot_read = || format!("cannot read {}", self.contents.name(&self.row.path));
+        let stat = rustix::fs::fstat(&self.file).or_io(cannot_read)?;
+        self.contents.check(self.row, &stat)
     }
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {

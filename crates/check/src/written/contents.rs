@@ -1,0 +1,138 @@
+//! Decodes all contents in the order of the disk, each block once, and holds their hashes against those that were promised.
+//!
+//! Pieces come in any order, on any thread, and start and end anywhere. Whole units are hashed as they come; units that two pieces
+//! share wait for the other, as the bytes that are there.
+
+use packfs_core::{ContentHash, Error, ErrorKind, NodeId, Progress, Result, Tree, Witnessed, escaped};
+use packfs_read::{PieceSink, ReadEngine, Wanted};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const UNIT: u64 = ContentHash::UNIT;
+
+/// What a file is to hold.
+pub(super) struct Promise {
+    pub node: NodeId,
+    pub len: u64,
+    pub seen: Witnessed,
+}
+
+/// Errors: `Failed` for the first file, as the tree goes, that does not hold what was promised; those of decoding.
+pub(super) fn compare(
+    engine: &Arc<ReadEngine>,
+    tree: &Tree,
+    wanted: &[Wanted],
+    promises: &[Promise],
+    progress: &dyn Progress,
+) -> Result<()> {
+    let files: Vec<Mutex<Found>> = promises.iter().map(|_| Mutex::default()).collect();
+    let reader = || Ok(Reader { tree, promises, files: &files });
+    engine.in_disk_order(wanted, progress, &reader)?;
+    for (promise, found) in promises.iter().zip(files) {
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.check(promise).map_err(|what| {
+            Error::failed(format!("\"{}\" {what}", escaped(tree.path(promise.node).as_bytes())))
+        })?;
+    }
+    Ok(())
+}
+
+/// What came of a file so far.
+#[derive(Default)]
+struct Found {
+    /// Bytes that are to come, and that came.
+    expected_len: u64,
+    len: u64,
+    sum: ContentHash,
+    begun: Vec<BegunUnit>,
+}
+
+/// A unit of which a part is there. What is missing in the end lies in a hole.
+struct BegunUnit {
+    number: u64,
+    bytes: Vec<u8>,
+    filled_len: usize,
+}
+
+impl Found {
+    /// Takes bytes that lie within one unit, which has so many.
+    fn part(&mut self, offset: u64, bytes: &[u8], unit_len: usize) {
+        if bytes.is_empty() {
+            return;
+        }
+        let (number, start) = (offset / UNIT, (offset % UNIT) as usize);
+        let index = match self.begun.iter().position(|unit| unit.number == number) {
+            Some(index) => index,
+            None => {
+                self.begun.push(BegunUnit { number, bytes: vec![0; unit_len], filled_len: 0 });
+                self.begun.len() - 1
+            }
+        };
+        let unit = &mut self.begun[index];
+        unit.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        unit.filled_len += bytes.len();
+        if unit.filled_len >= unit_len {
+            let unit = self.begun.swap_remove(index);
+            self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
+        }
+    }
+
+    fn check(mut self, promise: &Promise) -> Result<(), String> {
+        if self.len != self.expected_len {
+            return Err(format!("gives back {} bytes of {}", self.len, self.expected_len));
+        }
+        for unit in self.begun {
+            self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
+        }
+        match promise.seen {
+            Witnessed::Hash(hash) if hash != self.sum => Err("does not hold what was read of it".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One worker.
+struct Reader<'a> {
+    tree: &'a Tree,
+    promises: &'a [Promise],
+    files: &'a [Mutex<Found>],
+}
+
+impl Reader<'_> {
+    fn file(&self, index: usize) -> MutexGuard<'_, Found> {
+        self.files[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PieceSink for Reader<'_> {
+    fn expect(&mut self, file_index: usize, data_len: u64) {
+        self.file(file_index).expected_len = data_len;
+    }
+
+    fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        let file_len = self.promises[file_index].len;
+        let unit_len = |start: u64| UNIT.min(file_len - start / UNIT * UNIT) as usize;
+        let end = offset + bytes.len() as u64;
+        if end > file_len {
+            return Err(Error::failed("internal: a piece reaches beyond its file"));
+        }
+        let first_whole = offset.next_multiple_of(UNIT).min(end);
+        let whole_end = if end == file_len { end } else { (end / UNIT * UNIT).max(first_whole) };
+        let (before, rest) = bytes.split_at((first_whole - offset) as usize);
+        let (whole, behind) = rest.split_at((whole_end - first_whole) as usize);
+        let sum = ContentHash::of_units(first_whole / UNIT, whole);
+        let mut file = self.file(file_index);
+        file.sum += sum;
+        file.len += bytes.len() as u64;
+        file.part(offset, before, unit_len(offset));
+        file.part(whole_end, behind, unit_len(whole_end.min(file_len - 1)));
+        Ok(())
+    }
+
+    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
+        if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) {
+            return Err(error);
+        }
+        let path = self.tree.path(self.promises[file_index].node);
+        Err(error.at(format_args!("\"{}\"", escaped(path.as_bytes()))))
+    }
+}

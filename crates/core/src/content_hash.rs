@@ -1,0 +1,202 @@
+//! A hash of a file's contents that may be taken in any order, by anybody who has a part of it.
+//!
+//! Contents are cut into units of [`ContentHash::UNIT`] bytes, counted from their start. Each unit that is not all zeros has a hash
+//! of 128 bits (XXH3), multiplied by an odd number that tells where it stands; the sum of these is the hash of the whole. So holes
+//! count nothing, parts are added up as they come, whoever wrote blocks and whoever decodes clusters get the same sum, and what lies in
+//! the wrong place shows. XXH3 since it is as quick as memory, and what it is to find is no forgery but a fault.
+
+use std::ops::AddAssign;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The hash of contents, or of some of their units. Of nothing, and of zeros, it is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ContentHash(u128);
+
+impl ContentHash {
+    /// Bytes in each unit but the last.
+    pub const UNIT: u64 = 1024;
+
+    /// Of one unit, the one with this number.
+    pub fn of_unit(number: u64, bytes: &[u8]) -> Self {
+        match is_zero(bytes) {
+            true => ContentHash::default(),
+            false => ContentHash(xxh3_128(bytes).wrapping_mul(2 * u128::from(number) + 1)),
+        }
+    }
+
+    /// Of units from this number on, of which only the last may be short.
+    pub fn of_units(first: u64, bytes: &[u8]) -> Self {
+        let mut sum = ContentHash::default();
+        for (number, unit) in (first..).zip(bytes.chunks(ContentHash::UNIT as usize)) {
+            sum += ContentHash::of_unit(number, unit);
+        }
+        sum
+    }
+}
+
+impl AddAssign for ContentHash {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+}
+
+/// Whether all bytes are zero; looks at the first few before it looks at all.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (head, rest) = bytes.split_at(bytes.len().min(16));
+    head.iter().all(|&byte| byte == 0) && rest.iter().fold(0, |all, &byte| all | byte) == 0
+}
+
+/// Takes the hash of contents, or of a part that starts with a unit, from its bytes in order.
+#[derive(Clone, Debug, Default)]
+pub struct ContentHasher {
+    sum: ContentHash,
+    /// The number of the unit that is begun.
+    number: u64,
+    /// What is there of it.
+    begun: Vec<u8>,
+}
+
+impl ContentHasher {
+    /// Starts with the unit that starts at this byte, a multiple of [`ContentHash::UNIT`].
+    pub fn new(start: u64) -> Self {
+        ContentHasher { number: start / ContentHash::UNIT, ..ContentHasher::default() }
+    }
+
+    /// Goes on with these bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        let unit = ContentHash::UNIT as usize;
+        let mut rest = bytes;
+        if !self.begun.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(unit - self.begun.len()));
+            self.begun.extend_from_slice(now);
+            self.end_full_unit();
+            rest = later;
+        }
+        let (whole, begun) = rest.split_at(rest.len() / unit * unit);
+        self.sum += ContentHash::of_units(self.number, whole);
+        self.number += (whole.len() / unit) as u64;
+        self.begun.extend_from_slice(begun);
+    }
+
+    /// Goes on with so many zeros.
+    pub fn zeros(&mut self, len: u64) {
+        let mut rest = len;
+        if !self.begun.is_empty() {
+            let now = rest.min(ContentHash::UNIT - self.begun.len() as u64);
+            self.begun.resize(self.begun.len() + now as usize, 0);
+            self.end_full_unit();
+            rest -= now;
+        }
+        self.number += rest / ContentHash::UNIT;
+        self.begun.resize(self.begun.len() + (rest % ContentHash::UNIT) as usize, 0);
+    }
+
+    fn end_full_unit(&mut self) {
+        if self.begun.len() as u64 == ContentHash::UNIT {
+            self.sum += ContentHash::of_unit(self.number, &self.begun);
+            self.number += 1;
+            self.begun.clear();
+        }
+    }
+
+    /// Of all that came; what is begun ends here.
+    pub fn finish(mut self) -> ContentHash {
+        self.sum += ContentHash::of_unit(self.number, &self.begun);
+        self.sum
+    }
+}
+
+/// What is known of a file's contents, to hold an image against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witnessed {
+    /// Their hash, taken of what was read.
+    Hash(ContentHash),
+    /// That they can be decoded: a part was copied from an image without being read now.
+    Decodable,
+    /// Nothing: a part was copied from an image without a look, as was asked for.
+    Nothing,
+}
+
+impl Witnessed {
+    /// Of two parts, what is known of both.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Witnessed::Hash(mut sum), Witnessed::Hash(more)) => {
+                sum += more;
+                Witnessed::Hash(sum)
+            }
+            (Witnessed::Nothing, _) | (_, Witnessed::Nothing) => Witnessed::Nothing,
+            _ => Witnessed::Decodable,
+        }
+    }
+}
+
+impl Default for Witnessed {
+    fn default() -> Self {
+        Witnessed::Hash(ContentHash::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(len: usize) -> Vec<u8> {
+        (0..len)
+            .map(|index| if index / 3000 % 2 == 0 { (index * 7 + index / 251) as u8 } else { 0 })
+            .collect()
+    }
+
+    fn hash(bytes: &[u8]) -> ContentHash {
+        ContentHash::of_units(0, bytes)
+    }
+
+    #[test]
+    fn parts_of_any_length_give_the_same_hash_as_the_whole() {
+        let bytes = contents(20_000);
+        for part_len in [1, 7, 1023, 1024, 1025, 5000, 20_000] {
+            let mut hasher = ContentHasher::new(0);
+            bytes.chunks(part_len).for_each(|part| hasher.bytes(part));
+            assert_eq!(hasher.finish(), hash(&bytes), "{part_len}");
+        }
+    }
+
+    #[test]
+    fn parts_add_up_in_any_order() {
+        let bytes = contents(20_000);
+        let mut sum = ContentHash::default();
+        for start in [12_288, 0, 4096] {
+            let end = [4096, 12_288, 20_000].into_iter().find(|end| *end > start).unwrap();
+            let mut hasher = ContentHasher::new(start as u64);
+            hasher.bytes(&bytes[start..end]);
+            sum += hasher.finish();
+        }
+        assert_eq!(sum, hash(&bytes));
+    }
+
+    #[test]
+    fn holes_are_zeros_however_long() {
+        let bytes = [contents(1500), vec![0; 10_000], contents(777)].concat();
+        let mut hasher = ContentHasher::new(0);
+        hasher.bytes(&bytes[..1500]);
+        hasher.zeros(10_000);
+        hasher.bytes(&bytes[11_500..]);
+        assert_eq!(hasher.finish(), hash(&bytes));
+        let mut endless = ContentHasher::new(0);
+        endless.zeros(u64::MAX / 2);
+        assert_eq!(endless.finish(), ContentHash::default());
+    }
+
+    #[test]
+    fn every_bit_and_every_place_counts() {
+        let bytes = contents(9000);
+        for at in [0, 1, 1023, 1024, 8999] {
+            let mut other = bytes.clone();
+            other[at] ^= 0x10;
+            assert_ne!(hash(&other), hash(&bytes), "{at}");
+        }
+        let swapped = [&bytes[1024..2048], &bytes[..1024], &bytes[2048..]].concat();
+        assert_ne!(hash(&swapped), hash(&bytes));
+        assert_ne!(hash(&bytes[1..]), hash(&bytes));
+    }
+}
