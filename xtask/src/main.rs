@@ -12,6 +12,7 @@ mod corpus;
 mod coverage;
 mod debian;
 mod failure;
+mod fidelity;
 mod fuzz;
 mod kernels;
 mod licences;
@@ -39,7 +40,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 13] = [
+const VERBS: [Verb; 14] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "check-layers",
@@ -82,6 +83,12 @@ const VERBS: [Verb; 13] = [
         about: "which reader of EROFS agrees with which writer, as a table",
         help: matrix::HELP,
         run: matrix::run,
+    },
+    Verb {
+        name: "fidelity",
+        about: "what survives in which format on which way, written as docs/fidelity.md",
+        help: fidelity::HELP,
+        run: fidelity::run,
     },
     Verb {
         name: "stress-mount",

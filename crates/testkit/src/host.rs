@@ -1,5 +1,6 @@
 //! Hierarchies on the host: written from a tree, read back as a snapshot.
 
+use crate::reach::reach;
 use crate::snapshot::{Row, Snapshot, hash};
 use packfs_core::{Contents, DeviceNumber, FileType, NodeKind, Timestamp, Tree, Xattrs};
 use rustix::fs::{AtFlags, CWD, FileType as HostType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
@@ -8,17 +9,18 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The snapshot of a directory, symbolic links not followed. Panics where it cannot be read.
 pub fn snapshot_dir(root: &Path) -> Snapshot {
     let mut rows = BTreeMap::new();
+    let mut known = Known::new();
     let mut open = vec![Vec::new()];
     while let Some(path) = open.pop() {
-        let host = join(root, &path);
-        let row = row(&host);
+        let host = reach(root, &path);
+        let row = row(&host, &mut known);
         if row.file_type == FileType::Directory {
-            let entries = fs::read_dir(&host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
+            let entries = fs::read_dir(&host).unwrap_or_else(|e| panic!("{:?}: {e}", &*host));
             for entry in entries {
                 let name = entry.unwrap().file_name().into_vec();
                 let separator = if path.is_empty() { &b""[..] } else { b"/" };
@@ -35,23 +37,20 @@ pub fn snapshot_dir(root: &Path) -> Snapshot {
     Snapshot(rows)
 }
 
-fn join(root: &Path, path: &[u8]) -> PathBuf {
-    if path.is_empty() { root.into() } else { root.join(OsStr::from_bytes(path)) }
-}
+/// Contents and attributes of files with several names, by device and inode number: read once.
+type Known = HashMap<(u64, u64), (Vec<u8>, Xattrs)>;
 
-fn row(host: &Path) -> Row {
+fn row(host: &Path, known: &mut Known) -> Row {
     let stat = fs::symlink_metadata(host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
     let file_type = FileType::from_mode_bits(stat.mode()).unwrap();
-    let content = match file_type {
-        FileType::File => {
-            let file = fs::File::open(host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
-            hash(stat.len(), |offset, buf| {
-                file.read_exact_at(buf, offset).unwrap_or_else(|e| panic!("{host:?}: {e}"))
-            })
-        }
-        FileType::Symlink => fs::read_link(host).unwrap().into_os_string().into_vec(),
-        _ => Vec::new(),
+    let identity = (stat.dev(), stat.ino());
+    let (content, xattrs) = match known.get(&identity) {
+        Some(known) => known.clone(),
+        None => (content(host, file_type, &stat), xattrs(host)),
     };
+    if stat.nlink() > 1 && file_type != FileType::Directory {
+        known.entry(identity).or_insert_with(|| (content.clone(), xattrs.clone()));
+    }
     let is_device = matches!(file_type, FileType::BlockDevice | FileType::CharDevice);
     let number =
         DeviceNumber { major: rustix::fs::major(stat.rdev()), minor: rustix::fs::minor(stat.rdev()) };
@@ -64,9 +63,22 @@ fn row(host: &Path) -> Row {
         len: stat.len(),
         content,
         device: is_device.then_some(number),
-        xattrs: xattrs(host),
+        xattrs,
         first_name: format!("{}:{}", stat.dev(), stat.ino()).into_bytes(),
         stored_len: Some(stat.blocks() * 512),
+    }
+}
+
+fn content(host: &Path, file_type: FileType, stat: &fs::Metadata) -> Vec<u8> {
+    match file_type {
+        FileType::File => {
+            let file = fs::File::open(host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
+            hash(stat.len(), |offset, buf| {
+                file.read_exact_at(buf, offset).unwrap_or_else(|e| panic!("{host:?}: {e}"))
+            })
+        }
+        FileType::Symlink => fs::read_link(host).unwrap().into_os_string().into_vec(),
+        _ => Vec::new(),
     }
 }
 
@@ -100,47 +112,45 @@ fn xattrs(host: &Path) -> Xattrs {
 /// Writes a tree into an empty directory, as the host allows: devices, owners and `trusted` attributes need root.
 pub fn write_dir(tree: &Tree, contents: &dyn Contents, root: &Path) {
     let as_root = crate::is_root();
-    let mut written = HashMap::new();
+    let mut written: HashMap<packfs_core::NodeId, Vec<u8>> = HashMap::new();
     let mut dirs = Vec::new();
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
-        let host = join(root, path.as_bytes());
+        let host = &*reach(root, path.as_bytes());
         if let Some(first) = written.get(&id) {
-            fs::hard_link(first, &host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
+            fs::hard_link(&*reach(root, first), host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
             continue;
         }
         let node = tree.node(id);
         match &node.kind {
             NodeKind::Directory if path.is_root() => {}
-            NodeKind::Directory => fs::create_dir(&host).unwrap(),
-            NodeKind::File { len, content } => write_file(&host, contents, *content, *len),
-            NodeKind::Symlink(target) => {
-                std::os::unix::fs::symlink(OsStr::from_bytes(target), &host).unwrap()
-            }
-            NodeKind::Fifo => make_node(&host, HostType::Fifo, DeviceNumber::default()),
-            NodeKind::Socket => make_node(&host, HostType::Socket, DeviceNumber::default()),
-            NodeKind::BlockDevice(number) if as_root => make_node(&host, HostType::BlockDevice, *number),
-            NodeKind::CharDevice(number) if as_root => make_node(&host, HostType::CharacterDevice, *number),
+            NodeKind::Directory => fs::create_dir(host).unwrap(),
+            NodeKind::File { len, content } => write_file(host, contents, *content, *len),
+            NodeKind::Symlink(target) => std::os::unix::fs::symlink(OsStr::from_bytes(target), host).unwrap(),
+            NodeKind::Fifo => make_node(host, HostType::Fifo, DeviceNumber::default()),
+            NodeKind::Socket => make_node(host, HostType::Socket, DeviceNumber::default()),
+            NodeKind::BlockDevice(number) if as_root => make_node(host, HostType::BlockDevice, *number),
+            NodeKind::CharDevice(number) if as_root => make_node(host, HostType::CharacterDevice, *number),
             NodeKind::BlockDevice(_) | NodeKind::CharDevice(_) => continue,
         }
         if as_root {
             let owner = node.meta.owner;
             let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
-            rustix::fs::chownat(CWD, &host, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).unwrap();
+            rustix::fs::chownat(CWD, host, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).unwrap();
         }
         for (name, value) in tree.xattrs(node.xattrs) {
-            rustix::fs::lsetxattr(&host, OsStr::from_bytes(name), value, XattrFlags::empty())
+            rustix::fs::lsetxattr(host, OsStr::from_bytes(name), value, XattrFlags::empty())
                 .unwrap_or_else(|e| panic!("{host:?} {}: {e}", String::from_utf8_lossy(name)));
         }
         if node.is_dir() {
-            dirs.push((host.clone(), id));
+            dirs.push((path.as_bytes().to_vec(), id));
         } else {
-            finish(&host, tree, id);
+            finish(host, tree, id);
+            written.insert(id, path.as_bytes().to_vec());
         }
-        written.insert(id, host);
     }
-    for (host, id) in dirs.into_iter().rev() {
-        finish(&host, tree, id);
+    for (path, id) in dirs.into_iter().rev() {
+        finish(&reach(root, &path), tree, id);
     }
 }
 

@@ -43,6 +43,13 @@ impl Mount {
         Mount::with_options(image.as_os_str(), format, &format!("loop,ro{}", named.collect::<String>()))
     }
 
+    /// A file system in memory with room for so many bytes. Needs root.
+    ///
+    /// The error is what `mount` printed.
+    pub fn memory(bytes: u64) -> Result<Self, String> {
+        Mount::with_options("tmpfs".as_ref(), "tmpfs", &format!("size={bytes},nr_inodes=2m"))
+    }
+
     /// Mounts layers as overlayfs, read-only, the uppermost first. Needs root.
     ///
     /// The error is what `mount` printed.

@@ -5,6 +5,8 @@
 
 mod bytes_image;
 mod damage;
+mod everything;
+mod faults;
 mod host;
 mod kernel;
 mod made_up;
@@ -13,11 +15,14 @@ mod odd;
 mod old_kernel;
 mod peers;
 mod random;
+mod reach;
 mod read_all;
 mod snapshot;
 
 pub use bytes_image::BytesImage;
 pub use damage::{Action, Damage, damages};
+pub use everything::{Fact, Field, SparseFiles, everything};
+pub use faults::{Countdown, FaultyContents, FaultyImage, ReadFault};
 pub use host::{snapshot_dir, write_dir};
 pub use kernel::{LoopDevice, Mount};
 pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};

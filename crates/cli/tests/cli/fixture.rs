@@ -22,7 +22,8 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(output: Output) -> Self {
+    /// Of a command that was run by other means.
+    pub fn of(output: Output) -> Self {
         let stderr = String::from_utf8(output.stderr).unwrap();
         Run { code: output.status.code(), stdout: output.stdout, stderr }
     }
@@ -118,7 +119,7 @@ impl Fixture {
 
     /// Runs the program.
     pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
-        Run::new(self.command(args).output().unwrap())
+        Run::of(self.command(args).output().unwrap())
     }
 
     /// Runs the program as somebody who owns nothing, if this process can become that.
@@ -134,7 +135,7 @@ impl Fixture {
         std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         let mut command = Command::new(&program);
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).uid(65534).gid(65534);
-        Run::new(packfs_testkit::output_of_copy(&mut command))
+        Run::of(packfs_testkit::output_of_copy(&mut command))
     }
 
     /// Runs the program with these bytes on standard input.
@@ -143,7 +144,7 @@ impl Fixture {
         std::fs::write(&path, input).unwrap();
         let output = self.command(args).stdin(std::fs::File::open(&path).unwrap()).output().unwrap();
         std::fs::remove_file(path).unwrap();
-        Run::new(output)
+        Run::of(output)
     }
 
     /// The bytes of a file in the folder.

@@ -1,6 +1,7 @@
 //! The program as scripts meet it: what it prints where, and with which exit code it ends.
 
 mod digests;
+mod faults;
 mod fixture;
 mod hostile;
 mod limits;

@@ -322,6 +322,20 @@ impl<'a> Cutter<'a> {
         chunk_len: u32,
         stored: &mut Stored,
     ) -> Result<CutRest> {
+        let range = &piece.range;
+        if self.context.plan.holes
+            && reader.next_data(range.start)?.is_none_or(|data| data.start >= range.end)
+        {
+            // Nothing to read: files may have terabytes of it.
+            let mut witness = Witness::new(self.is_verified, range.start);
+            witness.saw_zeros(range.end - range.start);
+            self.seen = witness.finish();
+            for at in range.clone().step_by(chunk_len as usize) {
+                let len = u64::from(chunk_len).min(range.end - at);
+                stored.push_empty(len as usize, CutForm::Is(ClusterForm::Hole));
+            }
+            return Ok((None, Some(chunk_len), None));
+        }
         self.read(reader, piece)?;
         for chunk in self.input.chunks(chunk_len as usize) {
             if self.context.plan.holes && is_zero(chunk) {

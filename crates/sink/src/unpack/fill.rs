@@ -94,8 +94,11 @@ impl<'a> Filling<'a> {
         if self.states[file].load(Ordering::Relaxed) == MISSING && left == part_len {
             return self.whole(dirs, file, met, len, offset, bytes);
         }
-        let Some(fd) = self.open_partial(dirs, file, met, len, left)? else { return Ok(()) };
-        self.maker.write(fd.as_fd(), met, offset, bytes)?;
+        let Some(fd) = self.open_partial(dirs, file, met, len)? else { return Ok(()) };
+        // Formats without holes have clusters of zeros in their place, one that stands for very many.
+        if !is_zero(bytes) {
+            self.maker.write(fd.as_fd(), met, offset, bytes)?;
+        }
         // Every worker's writes come before the last one's finish.
         let before = remaining.fetch_sub(part_len, Ordering::AcqRel);
         if before < part_len {
@@ -122,10 +125,13 @@ impl<'a> Filling<'a> {
         let mode = self.maker.restore.mode_to_make(self.maker.tree.node(met.node));
         let fd = self.maker.file(dirs.get(met.dir)?, met, mode)?;
         self.states[file].store(PARTIAL, Ordering::Relaxed);
-        if bytes.len() as u64 != len {
+        let zeros = is_zero(bytes);
+        if zeros || bytes.len() as u64 != len {
             self.maker.set_len(&fd, met, len)?;
         }
-        self.maker.write(fd.as_fd(), met, offset, bytes)?;
+        if !zeros {
+            self.maker.write(fd.as_fd(), met, offset, bytes)?;
+        }
         self.maker.restore.finish_fd(fd.as_fd(), met.node, Made { mode: Some(mode) });
         self.done(file, len);
         Ok(())
@@ -147,7 +153,6 @@ impl<'a> Filling<'a> {
         file: usize,
         met: &Met<'_>,
         len: u64,
-        data_len: u64,
     ) -> Result<Option<Arc<OwnedFd>>> {
         let mut partial = self.lock();
         if let Some(fd) = partial.open.get(&file) {
@@ -162,9 +167,7 @@ impl<'a> Filling<'a> {
             None => {
                 let fd = self.maker.file(dir, met, PARTIAL_MODE)?;
                 self.states[file].store(PARTIAL, Ordering::Relaxed);
-                if data_len != len {
-                    self.maker.set_len(&fd, met, len)?;
-                }
+                self.maker.set_len(&fd, met, len)?;
                 fd
             }
         };
@@ -269,4 +272,11 @@ impl<'a> Filling<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether all bytes are zero; looks at the first few before it looks at all.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (head, rest) = bytes.split_at(bytes.len().min(16));
+    head.iter().all(|&byte| byte == 0)
+        && rest.chunks(4096).all(|chunk| chunk.iter().fold(0, |all, &byte| all | byte) == 0)
 }
