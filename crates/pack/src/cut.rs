@@ -172,7 +172,7 @@ impl<'a> Cutter<'a> {
             if blocks_end == 0 {
                 class = Some(Class::of(context.tree.first_name(node), &bytes));
             }
-            cut.home = self.runs.home_of(context, piece.job, &bytes);
+            cut.home = self.runs.home_of(context, piece.job, &bytes)?;
             cut.tail = Some(TailBytes::new(bytes));
         }
         if tail_len > 0 && context.keeps_tail_of(node) {

@@ -41,3 +41,21 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     done.sort_unstable_by_key(|(index, _)| *index);
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
+
+/// The same for what is read of the source before any of it is packed. What cannot be read is not known (`None`) if it may be
+/// left out; else it ends the work: it might be read the next time, and would make another image then.
+pub(crate) fn learn_in_parallel<T: Sync, R: Send>(
+    options: &PackOptions,
+    progress: &dyn Progress,
+    items: &[T],
+    f: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<Option<R>>> {
+    let learnt = in_parallel(options, progress, items, f)?.into_iter();
+    learnt
+        .map(|result| match result {
+            Ok(known) => Ok(Some(known)),
+            Err(_) if options.keep_going => Ok(None),
+            Err(error) => Err(error),
+        })
+        .collect()
+}

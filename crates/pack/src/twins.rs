@@ -7,7 +7,7 @@
 use crate::PackOptions;
 use crate::context::Context;
 use crate::failures::Failures;
-use crate::parallel::in_parallel;
+use crate::parallel::learn_in_parallel;
 use crate::witness::Testimony;
 use packfs_core::{
     ContentHash, ContentHasher, Error, FilePlace, NodeId, Placed, Progress, Result, Stage, Witnessed,
@@ -84,7 +84,7 @@ impl Twins {
     }
 }
 
-/// Compares files of the same length. A file that cannot be read counts as different here and fails when it is packed.
+/// Compares files of the same length. A file that cannot be read and may be left out counts as different here.
 pub(crate) fn find(context: &Context<'_>, options: &PackOptions, progress: &dyn Progress) -> Result<Twins> {
     if !context.plan.dedupe {
         return Ok(Twins::default());
@@ -94,17 +94,18 @@ pub(crate) fn find(context: &Context<'_>, options: &PackOptions, progress: &dyn 
     let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
 
-    let beginnings = in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
+    let beginnings =
+        learn_in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
     let by_beginning = regroup(context, &same_len, beginnings);
-    let whole = in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
+    let whole = learn_in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
     let hashes: HashMap<NodeId, ContentHash> =
-        by_beginning.iter().zip(whole).filter_map(|(&node, hash)| Some((node, hash.ok()?))).collect();
+        by_beginning.iter().zip(whole).filter_map(|(&node, hash)| Some((node, hash?))).collect();
     let hashed = by_beginning.iter().filter_map(|node| Some((*node, hashes.get(node)?)));
     let by_hash = groups(hashed.map(|(node, hash)| ((context.len(node), *hash), node)));
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
-    let same = in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
-    let same = pairs.into_iter().zip(same).filter(|(_, same)| matches!(same, Ok(true)));
+    let same = learn_in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
+    let same = pairs.into_iter().zip(same).filter(|(_, same)| *same == Some(true));
     let originals: HashMap<NodeId, NodeId> = same.map(|(pair, _)| pair).collect();
     let hashes = originals.values().filter_map(|original| Some((*original, *hashes.get(original)?)));
     Ok(Twins { hashes: hashes.collect(), originals })
@@ -125,9 +126,8 @@ fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<Node
     groups
 }
 
-fn regroup(context: &Context<'_>, nodes: &[NodeId], hashes: Vec<Result<ContentHash>>) -> Vec<NodeId> {
-    let rows =
-        nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((context.len(node), hash.ok()?), node)));
+fn regroup(context: &Context<'_>, nodes: &[NodeId], hashes: Vec<Option<ContentHash>>) -> Vec<NodeId> {
+    let rows = nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((context.len(node), hash?), node)));
     groups(rows).into_iter().flatten().collect()
 }
 

@@ -10,7 +10,7 @@ mod sketch;
 
 use crate::PackOptions;
 use crate::context::Context;
-use crate::parallel::in_parallel;
+use crate::parallel::learn_in_parallel;
 use chain::Item;
 use packfs_core::codec::CodecSettings;
 use packfs_core::{Cut, FileJob, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
@@ -124,13 +124,12 @@ fn by_similarity(
     while !rest.is_empty() {
         let (group, later) = rest.split_at(group_count(context, rest, within));
         rest = later;
-        let items = in_parallel(options, progress, group, |job| {
+        let items = learn_in_parallel(options, progress, group, |job| {
             let item = item(context, job);
             progress.advance(1, context.len(job.node), 0);
             item
         })?;
-        // What cannot be read now fails when it is packed.
-        let items: Vec<Item> = items.into_iter().map(Result::unwrap_or_default).collect();
+        let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
         let order = chain::chain(&items, window_len(context.plan));
         sorted.extend(order.into_iter().map(|index| group[index as usize]));
     }

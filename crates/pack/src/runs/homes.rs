@@ -26,12 +26,16 @@ pub(crate) struct Home {
 pub(super) struct Homes {
     pub files: Vec<Long>,
     pub samples: Samples,
+    /// Whether files that cannot be read are left out.
+    pub may_be_left_out: bool,
 }
 
 impl Runs {
     /// The block of a file that is stored which begins with the tail of this one.
-    pub(crate) fn home_of(&self, context: &Context<'_>, job: u32, tail: &[u8]) -> Option<Home> {
-        let hash = samples::hash(tail.get(..SAMPLE_LEN as usize)?)?;
+    ///
+    /// Errors: those of reading that file, unless it may be left out; it is like no other then.
+    pub(crate) fn home_of(&self, context: &Context<'_>, job: u32, tail: &[u8]) -> Result<Option<Home>> {
+        let Some(hash) = tail.get(..SAMPLE_LEN as usize).and_then(samples::hash) else { return Ok(None) };
         let hosts = self.homes.samples.with_hash(hash).iter().take(LOOKED_MAX);
         let likely = hosts.filter(|host| {
             let file = &self.homes.files[host.file as usize];
@@ -40,10 +44,16 @@ impl Runs {
             let is_near = job >= context.plan.first_used_files || file.job < context.plan.first_used_files;
             is_near && tail.len() as u64 <= rest.min(self.block_len) && !self.of.contains_key(&file.node)
         });
-        likely
-            .map(|host| Home { node: self.homes.files[host.file as usize].node, block: host.block })
-            .take(TRIED_MAX)
-            .find(|home| matches!(begins_with(context, home, self.block_len, tail), Ok(true)))
+        for host in likely.take(TRIED_MAX) {
+            let home = Home { node: self.homes.files[host.file as usize].node, block: host.block };
+            match begins_with(context, &home, self.block_len, tail) {
+                Ok(true) => return Ok(Some(home)),
+                Ok(false) => {}
+                Err(_) if self.homes.may_be_left_out => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 }
 

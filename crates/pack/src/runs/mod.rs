@@ -14,7 +14,7 @@ pub(crate) use homes::{Home, Lodgers};
 use crate::PackOptions;
 use crate::context::Context;
 use crate::failures::Failures;
-use crate::parallel::in_parallel;
+use crate::parallel::learn_in_parallel;
 use crate::twins::Twins;
 use crate::witness::Testimony;
 use homes::Homes;
@@ -129,7 +129,7 @@ impl Runs {
     }
 }
 
-/// Compares files that have blocks of their own. A file that cannot be read is like no other here and fails when it is packed.
+/// Compares files that have blocks of their own. A file that cannot be read and may be left out is like no other here.
 pub(crate) fn find(
     context: &Context<'_>,
     twins: &Twins,
@@ -144,11 +144,11 @@ pub(crate) fn find(
     let samples = Samples::take(context, &files, options, progress)?;
     let finder = Finder { context, files: &files, samples: &samples };
     let indexes: Vec<u32> = (0..files.len() as u32).collect();
-    let found = in_parallel(options, progress, &indexes, |&index| Ok(finder.find(index)))?;
+    let found = learn_in_parallel(options, progress, &indexes, |&index| finder.find(index))?;
     let mut runs = Runs { block_len: context.block_len(), ..Runs::default() };
     // Longer files come first, so of whoever is met the host is known to be stored, or where it is.
     for (file, run) in files.iter().zip(found) {
-        let Ok(Some((run, hash))) = run else { continue };
+        let Some((run, hash)) = run.flatten() else { continue };
         runs.hashes.insert(file.node, hash);
         let run = runs.resolve(run, file, context.block_len());
         if run.leaves_tail && context.plan.files[file.job as usize].tail == Tail::Own {
@@ -157,7 +157,7 @@ pub(crate) fn find(
         runs.of.insert(file.node, run);
     }
     if context.plan.sharing == BlockSharing::RunsAndTails {
-        runs.homes = Homes { files, samples };
+        runs.homes = Homes { files, samples, may_be_left_out: options.keep_going };
     }
     Ok(runs)
 }
@@ -202,13 +202,17 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// The first of the longer files that has all blocks of this one, if any does.
-    fn find(&self, index: u32) -> Option<(Run, ContentHash)> {
-        let first = self.samples.first_of(index)?;
+    fn find(&self, index: u32) -> Result<Option<(Run, ContentHash)>> {
+        let Some(first) = self.samples.first_of(index) else { return Ok(None) };
         let file = &self.files[index as usize];
         let hosts = self.samples.with_hash(first.hash).iter().take_while(|host| host.file < index);
         let runs = hosts.take(LOOKED_MAX).filter_map(|host| self.likely(file, first, host));
-        // A file that cannot be read is like no other.
-        runs.take(TRIED_MAX).find_map(|run| Some((run, self.same(file, &run).ok()??)))
+        for run in runs.take(TRIED_MAX) {
+            if let Some(hash) = self.same(file, &run)? {
+                return Ok(Some((run, hash)));
+            }
+        }
+        Ok(None)
     }
 
     /// The run that it would be, if the lengths allow it.

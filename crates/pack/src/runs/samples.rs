@@ -4,7 +4,7 @@
 
 use crate::PackOptions;
 use crate::context::{Context, is_zero};
-use crate::parallel::in_parallel;
+use crate::parallel::learn_in_parallel;
 use packfs_core::{ContentReader, NodeId, Progress, Result};
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Looks at every file. One that cannot be read has no samples, and fails when it is packed.
+    /// Looks at every file. One that cannot be read and may be left out has no samples.
     pub(super) fn take(
         context: &Context<'_>,
         files: &[Long],
@@ -54,11 +54,11 @@ impl Samples {
     ) -> Result<Self> {
         let stride = stride(files.iter().map(|file| file.blocks).sum());
         let units = units(files);
-        let found = in_parallel(options, progress, &units, |(file, blocks)| {
+        let found = learn_in_parallel(options, progress, &units, |(file, blocks)| {
             sample_blocks(context, &files[*file as usize], *file, blocks.clone(), stride)
         })?;
         let mut samples = Samples { rows: Vec::new(), first: vec![None; files.len()] };
-        for sample in found.into_iter().flat_map(Result::unwrap_or_default) {
+        for sample in found.into_iter().flat_map(Option::unwrap_or_default) {
             samples.first[sample.file as usize].get_or_insert(sample);
             samples.rows.push(sample);
         }

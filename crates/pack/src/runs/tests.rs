@@ -221,7 +221,7 @@ fn tails_that_a_block_begins_with_have_a_home() {
     let runs = fixture.find(2);
     let context =
         Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
-    let home = |tail: Vec<u8>| runs.home_of(&context, 2, &tail).map(|home| (home.node, home.block));
+    let home = |tail: Vec<u8>| runs.home_of(&context, 2, &tail).unwrap().map(|home| (home.node, home.block));
     let in_host = |block| Some((fixture.nodes[0], block));
     assert_eq!(home(part(&host, 0, SAMPLE_LEN)), in_host(0));
     assert_eq!(home(part(&host, 3 * BLOCK, BLOCK)), in_host(3));
@@ -239,12 +239,12 @@ fn tails_that_a_block_begins_with_have_a_home() {
     fixture.plan.first_used_files = 3;
     let context =
         Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
-    assert!(runs.home_of(&context, 2, &part(&host, 0, 1000)).is_some());
+    assert!(runs.home_of(&context, 2, &part(&host, 0, 1000)).unwrap().is_some());
     fixture.plan.files.swap(0, 2);
     fixture.plan.first_used_files = 1;
     let runs = fixture.find(2);
     let context =
         Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
-    assert!(runs.home_of(&context, 0, &part(&host, 0, 1000)).is_none());
-    assert!(runs.home_of(&context, 1, &part(&host, 0, 1000)).is_some());
+    assert!(runs.home_of(&context, 0, &part(&host, 0, 1000)).unwrap().is_none());
+    assert!(runs.home_of(&context, 1, &part(&host, 0, 1000)).unwrap().is_some());
 }

@@ -5,7 +5,7 @@ use super::cdc::Chunker;
 use crate::PackOptions;
 use crate::clusters::shape::{Shape, piece_len, shape};
 use crate::context::{Context, Piece};
-use crate::parallel::in_parallel;
+use crate::parallel::learn_in_parallel;
 use crate::twins::Twins;
 use packfs_core::{ClusterCut, Progress, Result, Stage};
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ impl Regions {
         let log = (CHUNK_LOG..24).find(|&log| bytes_total >> log <= CHUNK_COUNT).unwrap_or(24);
         let chunker = Chunker::new(log);
         progress.begin(Stage::Dedupe, units.len() as u64, bytes_total);
-        let chunks = in_parallel(options, progress, &units, |unit| {
+        let chunks = learn_in_parallel(options, progress, &units, |unit| {
             let chunks = chunks(context, unit, chunker);
             progress.advance(1, unit.range.end - unit.range.start, 0);
             chunks
