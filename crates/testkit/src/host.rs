@@ -3,7 +3,9 @@
 use crate::reach::reach;
 use crate::snapshot::{Row, Snapshot, hash};
 use packfs_core::{Contents, DeviceNumber, FileType, NodeKind, Timestamp, Tree, Xattrs};
-use rustix::fs::{AtFlags, CWD, FileType as HostType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{
+    AtFlags, CWD, FileType as HostType, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
@@ -65,8 +67,27 @@ fn row(host: &Path, known: &mut Known) -> Row {
         device: is_device.then_some(number),
         xattrs,
         first_name: format!("{}:{}", stat.dev(), stat.ino()).into_bytes(),
-        stored_len: Some(stat.blocks() * 512),
+        stored_len: Some(stored_len(host, file_type, &stat)),
     }
+}
+
+/// Shorter files are not asked for their holes: those are hardly worth a name.
+const HOLES_LEN_MIN: u64 = 1 << 20;
+
+/// Bytes that a file takes, or that it says are data: some file systems tell holes in one way, some in the other.
+fn stored_len(host: &Path, file_type: FileType, stat: &fs::Metadata) -> u64 {
+    let taken = stat.blocks() * 512;
+    if file_type != FileType::File || stat.len() < HOLES_LEN_MIN || taken < stat.len() / 2 {
+        return taken;
+    }
+    let file = fs::File::open(host).unwrap_or_else(|e| panic!("{host:?}: {e}"));
+    let (mut data_len, mut at) = (0, 0);
+    while let Ok(start) = rustix::fs::seek(&file, SeekFrom::Data(at)) {
+        let end = rustix::fs::seek(&file, SeekFrom::Hole(start)).unwrap_or(stat.len());
+        data_len += end - start;
+        at = end;
+    }
+    taken.min(data_len)
 }
 
 fn content(host: &Path, file_type: FileType, stat: &fs::Metadata) -> Vec<u8> {
