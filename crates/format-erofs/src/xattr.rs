@@ -156,7 +156,8 @@ impl Reader {
         set.figures.filter_needed |= filter_bit(base, &own);
         let name = [prefix, &*own].concat();
         let fault = match () {
-            () if name.ends_with(b".") => Some("an xattr with an empty name"),
+            // The names of ACLs are all prefix.
+            () if own.is_empty() && prefix.ends_with(b".") => Some("an xattr with an empty name"),
             () if own.contains(&0) => Some("an xattr with a NUL byte in its name"),
             () if name.len() > NAME_LEN_MAX => Some("an xattr with a name longer than 255 bytes"),
             () => None,
