@@ -262,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn duplicates_are_looked_for_as_far_as_asked() {
+        let duplicates =
+            |value| options(None, "gzip", &[("duplicates", value)]).map(|options| options.duplicates);
+        assert_eq!(duplicates("share").unwrap(), Duplicates::Share);
+        assert_eq!(duplicates("files").unwrap(), Duplicates::Files);
+        assert_eq!(duplicates("keep").unwrap(), Duplicates::Keep);
+        assert!(duplicates("most").is_err());
+    }
+
+    #[test]
     fn says_which_values_an_option_takes() {
         let error = options(None, "gzip", &[("fragments", "maybe")]).unwrap_err().to_string();
         assert!(error.contains("on|off|always"), "{error}");

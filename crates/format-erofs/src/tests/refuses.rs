@@ -139,3 +139,10 @@ fn notices_what_readers_do_not_stumble_over() {
         }
     }
 }
+
+#[test]
+fn says_nothing_of_links_where_not_all_could_be_walked() {
+    let image = made().patch("plain", 6, &[3, 0]).patch("chunks", 4, &[0, 0]);
+    noticed(&image, "of no file type");
+    assert!(image.findings().iter().all(|finding| !finding.fault.contains("has 1 names")));
+}

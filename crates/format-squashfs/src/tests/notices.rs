@@ -126,4 +126,14 @@ fn notices_directories_that_share_their_listing_and_ends() {
 fn notices_more_inodes_than_are_counted() {
     let image = made().patch("super", 4, &[3, 0, 0, 0]);
     found(&image, Severity::Error, "counts 3 inodes, but more are named");
+    let told = image.findings().iter().filter(|finding| finding.fault.contains("more are named")).count();
+    assert_eq!(told, 1, "once for all of them");
+}
+
+#[test]
+fn says_nothing_of_links_where_not_all_could_be_walked() {
+    let image = made().patch("c body", 0, &[2, 0, 0, 0]).patch("a", 0, &[15, 0]);
+    found(&image, Severity::Error, "type 15");
+    let of_links = image.findings().into_iter().find(|finding| finding.fault.contains("has 1 names"));
+    assert_eq!(of_links, None);
 }
