@@ -131,6 +131,14 @@ fn notices_more_inodes_than_are_counted() {
 }
 
 #[test]
+fn counts_a_directory_as_a_link_though_its_inode_is_refused() {
+    let image = made().patch("sub", 0, &[15, 0]);
+    found(&image, Severity::Error, "type 15");
+    let of_links = image.findings().into_iter().find(|finding| finding.fault.contains("link count"));
+    assert_eq!(of_links, None);
+}
+
+#[test]
 fn says_nothing_of_links_where_not_all_could_be_walked() {
     let image = made().patch("c body", 0, &[2, 0, 0, 0]).patch("a", 0, &[15, 0]);
     found(&image, Severity::Error, "type 15");
