@@ -39,3 +39,11 @@ fn a_code_that_deflate_leaves_unused_stays_within_its_room() {
         assert_eq!(decode(&[&[deflate, low, high], &stream[..]].concat()), Ok(()), "{room} bytes");
     }
 }
+
+/// Found by fuzzing `decode`: an LZ4 match with the distance 0. liblz4 takes it, and what was in the room before becomes part of the file,
+/// so that a block and its beginning need not agree.
+#[test]
+fn a_match_at_distance_zero_is_refused() {
+    let input = b"\x2c\x00\x19\x00\x00\x00\xcb\xcb\x2f\x51\x48\x54\x3d\x28\x4a\x4d\xe6\xca\x4e";
+    assert_eq!(decode(input), Ok(()));
+}

@@ -1,5 +1,6 @@
 //! LZ4 block format, raw: no frame, no length, no checksum.
 
+mod distance;
 #[allow(unsafe_code)]
 mod ffi;
 mod high;
@@ -88,11 +89,21 @@ pub(crate) struct Block;
 
 impl Decoder for Block {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        ffi::decompress(src, dst)
-            .ok_or(DecodeError::Corrupt("damaged LZ4 block, or one that decodes to too many bytes"))
+        let len = ffi::decompress(src, dst)
+            .ok_or(DecodeError::Corrupt("damaged LZ4 block, or one that decodes to too many bytes"))?;
+        refuse_zero_distance(src, len)
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        ffi::decompress_prefix(src, dst).ok_or(DecodeError::Corrupt("damaged LZ4 block"))
+        let len = ffi::decompress_prefix(src, dst).ok_or(DecodeError::Corrupt("damaged LZ4 block"))?;
+        refuse_zero_distance(src, len)
+    }
+}
+
+/// Passes the length of what was decoded on, unless it holds what was there before.
+fn refuse_zero_distance(src: &[u8], len: usize) -> Result<usize, DecodeError> {
+    match distance::is_zero_within(src, len) {
+        true => Err(DecodeError::Corrupt("an LZ4 match with the distance 0")),
+        false => Ok(len),
     }
 }
