@@ -1,6 +1,7 @@
 //! A small tree, an image of it, and a way to run the program.
 
 use packfs_testkit::is_root;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -66,6 +67,26 @@ impl Run {
 }
 
 impl Fixture {
+    /// Starts the program on an input that never comes, stops it by SIGINT once it listens for that, and holds it to its word.
+    pub fn stop_while_it_waits<const N: usize>(&self, args: [&str; N]) {
+        let mut child = self.command(args).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        // Nothing ever comes through this pipe, nor does it end.
+        let input = child.stdin.take().unwrap();
+        // A signal before the program listens would end it in the usual way.
+        let listens = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+            let caught =
+                status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+            u64::from_str_radix(&caught, 16).unwrap() & 0b10 != 0
+        };
+        while !listens() {
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        drop(input);
+    }
+
     /// An empty folder.
     pub fn new() -> Self {
         Fixture { folder: tempfile::tempdir().unwrap() }

@@ -2,9 +2,7 @@
 
 use crate::fixture::{Fixture, Run, assert_same_files};
 use packfs_testkit::{Compare, as_nobody, is_root, odd_tree, skip, snapshot_dir, write_dir};
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::process::Stdio;
 
 /// Whether this kernel can do all of it; says so if not.
 fn is_whole(fixture: &Fixture) -> bool {
@@ -123,18 +121,9 @@ fn an_odd_tree_comes_out_the_same() {
             };
             unpack(&inside, &["--sandbox=require"]);
             unpack(&plain, &[]);
-            let compare = Compare {
-                nanos: true,
-                xattrs: true,
-                owners: true,
-                dir_links: true,
-                hard_links: true,
-                symlink_times: true,
-                root: true,
-            };
             snapshot_dir(&fixture.path(&inside)).assert_same(
                 &snapshot_dir(&fixture.path(&plain)),
-                compare,
+                Compare::ALL,
                 &inside,
             );
         }
@@ -173,19 +162,5 @@ fn it_can_be_stopped() {
     if !is_whole(&fixture) {
         return;
     }
-    let args = ["diff", "-", "root.sqfs", "--sandbox"];
-    let mut child = fixture.command(args).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // Nothing ever comes through this pipe, nor does it end.
-    let input = child.stdin.take().unwrap();
-    let handled = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
-        u64::from_str_radix(&caught, 16).unwrap() & 0b10 != 0
-    };
-    while !handled() {
-        std::thread::yield_now();
-    }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    drop(input);
+    fixture.stop_while_it_waits(["diff", "-", "root.sqfs", "--sandbox"]);
 }

@@ -40,21 +40,6 @@ fn a_stopped_pack_leaves_nothing_behind() {
 #[test]
 fn a_pack_that_waits_for_its_input_can_be_stopped() {
     let fixture = Fixture::new();
-    let mut child =
-        fixture.command(["pack", "-", "x.sqfs"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // Nothing ever comes through this pipe, nor does it end.
-    let input = child.stdin.take().unwrap();
-    // A signal before the program listens would end it in the usual way.
-    let handled = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
-        u64::from_str_radix(&caught, 16).unwrap() & 0b10 != 0
-    };
-    while !handled() {
-        std::thread::yield_now();
-    }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    drop(input);
+    fixture.stop_while_it_waits(["pack", "-", "x.sqfs"]);
     assert_eq!(fixture.names(), [""; 0]);
 }

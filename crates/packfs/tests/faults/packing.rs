@@ -47,8 +47,10 @@ fn a_source_that_fails_at_any_call_gives_no_image_or_the_right_one() {
             let contents = FaultyContents::new(&held, Arc::clone(&countdown));
             std::fs::write(&output, "old").unwrap();
             match pack_from(&tree, &contents, &*packer, &output, false) {
-                // What only helps to decide may fail: likeness, duplicates.
-                Ok(_) => right.assert_same(&read(&output), Compare::default(), &format!("{format} {call}")),
+                Ok(_) => {
+                    assert!(!countdown.has_failed(), "{format} {call}: nobody heard of it");
+                    right.assert_same(&read(&output), Compare::default(), &format!("{format} {call}"));
+                }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Io, "{format} {call}: {error}");
                     assert_eq!(std::fs::read(&output).unwrap(), b"old", "{format} {call}");
