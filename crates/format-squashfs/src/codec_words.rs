@@ -52,7 +52,7 @@ pub(crate) fn decode(algorithm: Algorithm, bytes: &[u8]) -> CodecWords {
             fault: left_over(rest),
             ..CodecWords::default()
         }),
-        Algorithm::LzmaAlone | Algorithm::Deflate | Algorithm::MicroLzma => None,
+        _ => None,
     };
     decoded.unwrap_or_else(|| CodecWords {
         fault: Some(format!("codec options of {} bytes, which {algorithm} does not have", bytes.len())),

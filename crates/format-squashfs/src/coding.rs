@@ -26,6 +26,9 @@ impl SquashfsVolume {
             settings.resize(usize::from(options.len), 0);
             self.metadata.image().read_exact_at(options.at, &mut settings).ok()?;
         }
+        if Algorithm::VENDOR_LZMA.contains(&geometry.algorithm) {
+            return None;
+        }
         let words = self.codec_words().ok()?;
         // What was not tried says nothing of what can be compressed.
         let (codecs, spec) = match geometry.flag(SQUASHFS_NOD) {
@@ -77,9 +80,7 @@ fn spec(algorithm: Algorithm, block_len: u32, words: &CodecWords) -> String {
         }
         Algorithm::Lz4 if words.words.iter().any(|word| word == "hc") => "lz4hc".into(),
         Algorithm::Zstd => format!("zstd:{}", level("15")),
-        Algorithm::LzmaAlone | Algorithm::Lz4 | Algorithm::Deflate | Algorithm::MicroLzma => {
-            algorithm.name().into()
-        }
+        _ => algorithm.name().into(),
     }
 }
 

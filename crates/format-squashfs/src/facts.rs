@@ -82,7 +82,7 @@ impl SquashfsVolume {
             Algorithm::Xz => ((2, 6, 38), "xz"),
             Algorithm::Lz4 => ((3, 19, 0), "lz4"),
             Algorithm::Zstd => ((4, 14, 0), "zstd"),
-            Algorithm::Deflate | Algorithm::MicroLzma => return "none (not an algorithm of SquashFS)".into(),
+            _ => return "none (no mainline kernel reads a vendor's LZMA)".into(),
         };
         let mut needs = vec![((2, 6, 29), "SquashFS 4.0"), codec];
         if self.geometry.xattrs.is_some() {

@@ -15,8 +15,8 @@ pub(super) fn codec_id(algorithm: Algorithm) -> u16 {
         Algorithm::Xz => disk::XZ_COMPRESSION,
         Algorithm::Lz4 => disk::LZ4_COMPRESSION,
         Algorithm::Zstd => disk::ZSTD_COMPRESSION,
-        // Options refuses them.
-        Algorithm::Deflate | Algorithm::MicroLzma => 0,
+        // Options refuses all others.
+        _ => 0,
     }
 }
 
