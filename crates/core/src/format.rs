@@ -34,6 +34,15 @@ pub struct PackSettings {
     pub options: Vec<(String, String)>,
 }
 
+/// Bytes that stand at a fixed place in every image of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Magic {
+    /// The bytes.
+    pub bytes: &'static [u8],
+    /// Where they stand, in bytes from the start of the image.
+    pub at: u64,
+}
+
 /// One on-disk format. Formats are listed in one table, `packfs-formats`; nothing else knows them by name.
 pub trait Format: Send + Sync {
     /// Its name, as users type it.
@@ -41,6 +50,10 @@ pub trait Format: Send + Sync {
 
     /// File name extensions that mean it, without the dot.
     fn extensions(&self) -> &'static [&'static str];
+
+    /// What to look for where images may begin anywhere, as in firmware; whoever finds one asks [`Format::probe`] next. None: such
+    /// images are not to be found in that way.
+    fn magics(&self) -> &'static [Magic];
 
     /// Whether the image starts like one of this format. Short images are simply not.
     fn probe(&self, image: &dyn Image) -> Result<bool>;

@@ -32,21 +32,22 @@ pub use content_hash::{ContentHash, ContentHasher, Witnessed};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
-pub use format::{DataFile, Format, OptionRow, PackFormat, PackSettings};
+pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings};
 pub use goal::Goal;
 pub use image::Image;
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
 pub use path::{ImagePath, Name};
 pub use plan::{
-    BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, InlineTail,
-    InlineTails, Loss, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
+    BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
+    InlineTail, InlineTails, Lead, Loss, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail,
+    TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
 pub use space::space_owners;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
 pub use volume::{
-    DirCursor, DirEntry, Extent, ExtentFrom, Inode, InodeId, InodeKind, Volume, block_ref::BlockRef,
-    block_ref::DecodedLen,
+    DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, Volume,
+    block_ref::BlockRef, block_ref::DecodedLen,
 };

@@ -5,6 +5,7 @@
 
 use crate::codec::CodecSettings;
 use crate::{ImagePath, NodeId, Result};
+use std::ops::Range;
 
 /// How a file's bytes are cut into jobs for a compressor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +100,40 @@ pub enum BlockSharing {
     RunsAndTails,
 }
 
+/// Room in front of the blocks of each file that has any, which the format fills itself once it is known how long they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// Bytes for each file.
+    pub fixed_len: u32,
+    /// Bytes for each of its blocks, in addition.
+    pub per_block_len: u32,
+}
+
+impl Lead {
+    /// How long it is before so many blocks, in bytes.
+    pub fn len(self, block_count: u64) -> u64 {
+        u64::from(self.fixed_len) + u64::from(self.per_block_len) * block_count
+    }
+
+    /// Whether there is none before so many blocks.
+    pub fn is_empty(self, block_count: u64) -> bool {
+        self.len(block_count) == 0
+    }
+}
+
+/// What becomes of blocks that a codec does not make smaller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Incompressible {
+    /// Each is stored as it is: an image tells such blocks from others.
+    #[default]
+    StoreBlock,
+    /// Each is encoded like any other, and larger than it was: an image holds encoded blocks only.
+    Encode,
+    /// A file of which a sample does not shrink is stored as it is, in one run ([`FileForm::Flat`]) without a [`Lead`]; each
+    /// block of any other file is encoded.
+    StoreFile,
+}
+
 /// One file whose data is to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileJob {
@@ -136,6 +171,12 @@ pub struct Plan {
     pub block_codec: Option<CodecSettings>,
     /// How shared blocks are compressed, with [`Cut::FixedInput`]; `None` stores them.
     pub shared_codec: Option<CodecSettings>,
+    /// What becomes of blocks that do not shrink, with [`Cut::FixedInput`].
+    pub incompressible: Incompressible,
+    /// Each file starts at a multiple of so many bytes of the image, with [`Cut::FixedInput`]; what is left free is zero.
+    pub file_align: u32,
+    /// What stands in front of each file's blocks, with [`Cut::FixedInput`].
+    pub lead: Option<Lead>,
     /// Every regular file with at least one byte, as the tree goes. The engine may place them in another order, but those that may
     /// only lie in later files for data come later.
     pub files: Vec<FileJob>,
@@ -207,11 +248,11 @@ pub enum FileForm {
     /// In [`Placed::blocks`], one behind the other ([`Cut::FixedInput`]).
     #[default]
     Blocks,
-    /// As they are, in one run from [`FilePlace::start`] on ([`Cut::FixedOutput`] and the forms below too).
+    /// As they are, in one run from [`FilePlace::start`] on ([`Cut::FixedOutput`], and [`Incompressible::StoreFile`]).
     Flat,
-    /// In [`Placed::clusters`], as chunks of one length.
+    /// In [`Placed::clusters`], as chunks of one length ([`Cut::FixedOutput`]).
     Chunks,
-    /// In [`Placed::clusters`], each holding what it holds.
+    /// In [`Placed::clusters`], each holding what it holds ([`Cut::FixedOutput`]).
     Clusters,
 }
 
@@ -250,7 +291,7 @@ pub struct Cluster {
 /// Where one file's data lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilePlace {
-    /// Offset of its first stored byte in the image.
+    /// Offset of its first stored byte in the image, that of its [`Lead`] if there is one.
     pub start: u64,
     /// Index of its first block or cluster in [`Placed::blocks`] or [`Placed::clusters`].
     pub blocks_start: u64,
@@ -313,6 +354,15 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// The leads that were left free, in no order.
+    pub fn leads<'a>(&'a self, lead: Option<Lead>) -> impl Iterator<Item = Range<u64>> + 'a {
+        let has_lead = |place: &&FilePlace| place.form == FileForm::Blocks && place.blocks_count > 0;
+        let range = move |place: &FilePlace| {
+            lead.map(|lead| place.start..place.start + lead.len(place.blocks_count.into()))
+        };
+        self.files.iter().filter(has_lead).filter_map(range)
+    }
+
     /// The blocks of a file.
     pub fn blocks_of(&self, place: &FilePlace) -> &[StoredBlock] {
         let start = place.blocks_start as usize;

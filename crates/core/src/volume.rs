@@ -175,6 +175,15 @@ pub enum ExtentFrom {
     },
 }
 
+/// A file of a volume that is an image itself: the disk in a compressed one, a partition of a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerImage {
+    /// The file.
+    pub id: InodeId,
+    /// What to call it: the name of the file.
+    pub name: String,
+}
+
 /// An opened image of any format. Every method may be called from any thread; every figure returned has been checked.
 ///
 /// Errors of all methods: `Corrupt` where the image breaks its format's rules, `Io` where it cannot be read.
@@ -220,6 +229,16 @@ pub trait Volume: Send + Sync {
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         None
     }
+
+    /// The files that are images themselves, where the volume is no more than what holds them: a compressed disk, a table of
+    /// partitions. Whoever opens such a volume wants what is inside.
+    fn inner_images(&self) -> Result<Vec<InnerImage>> {
+        Ok(Vec::new())
+    }
+
+    /// How many bytes of the file belong to the image, from its start on, with the padding that its format asks for; `None` if
+    /// it does not say so.
+    fn image_len(&self) -> Option<u64>;
 
     /// How its blocks are encoded, if they may be copied into another image of the format.
     fn coding(&self) -> Option<Coding> {

@@ -31,8 +31,11 @@ mod volume;
 mod walk;
 mod xattr;
 
-use packfs_core::{Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
+
+static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
+const MAGIC: [u8; 4] = disk::EROFS_SUPER_MAGIC_V1.to_le_bytes();
 
 /// The EROFS format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +48,10 @@ impl Format for Erofs {
 
     fn extensions(&self) -> &'static [&'static str] {
         &["erofs"]
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &MAGICS
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {

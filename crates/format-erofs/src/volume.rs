@@ -78,6 +78,11 @@ impl Volume for ErofsVolume {
         self.0.packed.as_ref().map(|packed| (InodeId(packed.nid), packed.size))
     }
 
+    fn image_len(&self) -> Option<u64> {
+        let geometry = &self.0.geometry;
+        geometry.bytes_of(geometry.blocks).filter(|len| *len <= geometry.image_len)
+    }
+
     fn inode_count_hint(&self) -> u64 {
         self.0.geometry.super_block.inos.get()
     }

@@ -27,8 +27,10 @@ mod volume;
 mod walk;
 mod xattr;
 
-use packfs_core::{Format, Image, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
+
+static MAGICS: [Magic; 1] = [Magic { bytes: b"hsqs", at: 0 }];
 
 /// The SquashFS 4.0 format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +43,10 @@ impl Format for Squashfs {
 
     fn extensions(&self) -> &'static [&'static str] {
         &["squashfs", "sqfs", "sqsh", "snap", "sfs"]
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &MAGICS
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {

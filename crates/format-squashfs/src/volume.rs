@@ -11,6 +11,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zerocopy::little_endian::U32;
 
+/// What images are filled up to a multiple of, in bytes.
+const PADDING: u64 = 4096;
+
 /// An opened SquashFS image.
 pub(crate) struct SquashfsVolume {
     pub(crate) geometry: Geometry,
@@ -79,6 +82,12 @@ impl Volume for SquashfsVolume {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         self.file_extents(id, range, visit)
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        // Writers fill up to what block devices used to ask for; some do not.
+        let padded = self.geometry.bytes_used.next_multiple_of(PADDING);
+        Some(if padded <= self.geometry.image_len { padded } else { self.geometry.bytes_used })
     }
 
     fn coding(&self) -> Option<Coding> {

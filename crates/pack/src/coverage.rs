@@ -1,6 +1,7 @@
 //! Which bytes of the image the format wrote itself.
 //!
-//! Every byte of the image has one owner: sections fill what the data leaves, without overlap or gap.
+//! Every byte of the image has one owner: sections fill what the data leaves, around them and in front of single files, without
+//! overlap or gap.
 
 use packfs_core::{Error, Result, Section};
 use std::ops::Range;
@@ -34,10 +35,19 @@ impl Coverage {
         rows
     }
 
-    /// Errors: `Failed` if sections and `data` overlap or leave a gap.
-    pub(crate) fn check(&self, data: Range<u64>) -> Result<()> {
+    /// Errors: `Failed` if sections and `data` without the `leads` in them overlap or leave a gap.
+    pub(crate) fn check(&self, data: Range<u64>, leads: impl Iterator<Item = Range<u64>>) -> Result<()> {
         let mut ranges = self.sections.clone();
-        ranges.push((data, "file data"));
+        // Files that share their data share the lead, too.
+        let mut leads: Vec<(u64, u64)> = leads.map(|lead| (lead.start, lead.end)).collect();
+        leads.sort_unstable();
+        leads.dedup();
+        let mut start = data.start;
+        for (lead_start, lead_end) in leads {
+            ranges.push((start..lead_start, "file data"));
+            start = lead_end;
+        }
+        ranges.push((start..data.end, "file data"));
         ranges.sort_unstable_by_key(|(range, _)| (range.start, range.end));
         let mut end = 0;
         for (range, owner) in ranges {
@@ -56,6 +66,7 @@ impl Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::iter::empty;
 
     fn coverage(sections: &[(&'static str, u64, usize)]) -> Coverage {
         let mut coverage = Coverage::default();
@@ -68,14 +79,24 @@ mod tests {
     #[test]
     fn sections_and_data_fill_the_image() {
         let whole = coverage(&[("inodes", 50, 10), ("inodes", 60, 5), ("superblock", 0, 10)]);
-        assert!(whole.check(10..50).is_ok());
+        assert!(whole.check(10..50, empty()).is_ok());
         assert_eq!(whole.by_owner(), [("inodes", 15), ("superblock", 10)]);
     }
 
     #[test]
     fn gaps_and_overlaps_are_found() {
         for data in [10..49, 11..50, 10..51] {
-            assert!(coverage(&[("superblock", 0, 10), ("inodes", 50, 10)]).check(data).is_err());
+            assert!(coverage(&[("superblock", 0, 10), ("inodes", 50, 10)]).check(data, empty()).is_err());
         }
+    }
+
+    #[test]
+    fn what_is_left_free_in_front_of_files_is_to_be_filled() {
+        let filled = coverage(&[("superblock", 0, 10), ("block pointers", 10, 4), ("block pointers", 30, 8)]);
+        let leads = [30..38, 10..14, 30..38];
+        assert!(filled.check(10..50, leads.clone().into_iter()).is_ok());
+        assert!(filled.check(10..50, leads[..1].iter().cloned()).is_err());
+        let forgotten = coverage(&[("superblock", 0, 10), ("block pointers", 10, 4)]);
+        assert!(forgotten.check(10..50, leads.into_iter()).is_err());
     }
 }

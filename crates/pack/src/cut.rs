@@ -9,15 +9,18 @@ use crate::noise::is_noise;
 use crate::runs::{Home, Runs};
 use crate::seen::TailBytes;
 use crate::witness::Witness;
+use crate::worth::{self, Worth};
 use packfs_codec::Encoder;
 use packfs_core::codec::BranchSet;
-use packfs_core::{ContentReader, Error, NodeId, Result, StoredBlock, Witnessed};
+use packfs_core::{ContentReader, Error, Incompressible, NodeId, Result, StoredBlock, Witnessed};
 use std::ops::Range;
 
 /// What became of one [`Piece`].
 #[derive(Default)]
 pub(crate) struct CutPiece {
     pub blocks: Vec<StoredBlock>,
+    /// Whether its bytes are stored as they are, in one run and not in blocks.
+    pub is_flat: bool,
     /// How many of the piece's bytes are holes.
     pub hole_len: u64,
     /// Its stored blocks are the next so many bytes of the span's.
@@ -96,12 +99,18 @@ pub(crate) struct Cutter<'a> {
     shared: Option<Option<Box<dyn Encoder>>>,
     raw: Vec<u8>,
     gain: Gain,
+    incompressible: Incompressible,
+    worth: &'a Worth,
     old: Option<OldBlocks<'a>>,
     is_verified: bool,
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, runs: &'a Runs, options: &PackOptions) -> Result<Self> {
+    pub(crate) fn new(
+        context: &'a Context<'a>,
+        (runs, worth): (&'a Runs, &'a Worth),
+        options: &PackOptions,
+    ) -> Result<Self> {
         let plan = context.plan;
         let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
         let shared =
@@ -109,8 +118,9 @@ impl<'a> Cutter<'a> {
         let raw = vec![0; context.block_len() as usize];
         let old = OldBlocks::new(context);
         let block = encoder(&plan.block_codec)?;
+        let (gain, incompressible) = (options.gain, plan.incompressible);
         let is_verified = options.verify.is_some();
-        Ok(Cutter { context, runs, block, shared, raw, gain: options.gain, old, is_verified })
+        Ok(Cutter { context, runs, block, shared, raw, gain, incompressible, worth, old, is_verified })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -128,6 +138,51 @@ impl<'a> Cutter<'a> {
     }
 
     fn cut_piece(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+        if self.incompressible != Incompressible::StoreFile {
+            return self.cut_into_blocks(piece, stored);
+        }
+        let Some(encoder) = &mut self.block else { return self.cut_flat(piece, stored) };
+        if piece.range.start > 0 || !piece.last {
+            let is_worth_it = self.worth.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?;
+            let cut = if is_worth_it { Self::cut_into_blocks } else { Self::cut_flat };
+            return cut(self, piece, stored);
+        }
+        let before = stored.len();
+        let cut = self.cut_into_blocks(piece, stored)?;
+        let encoded_len = (stored.len() - before) as u64;
+        if Worth::of_short(self.context, piece.range.end, (cut.blocks.len(), encoded_len), self.gain) {
+            return Ok(cut);
+        }
+        stored.truncate(before);
+        self.cut_flat(piece, stored)
+    }
+
+    /// Stores a piece as it is, holes as zeros.
+    fn cut_flat(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+        let context = self.context;
+        let node = context.node(piece.job);
+        let mut witness = Witness::new(self.is_verified, piece.range.start);
+        let mut source = Source { context, node, reader: None, data: 0..0 };
+        let mut class = None;
+        let mut offset = piece.range.start;
+        while offset < piece.range.end {
+            let len = context.block_len().min(piece.range.end - offset);
+            let start = stored.len();
+            stored.resize(start + len as usize, 0);
+            let raw = &mut stored[start..];
+            if source.read_block(offset, raw, &mut witness)? {
+                raw.fill(0);
+            } else if class.is_none() {
+                class = Some(Class::of_read(context, node, (offset, raw), source.opened()?)?);
+            }
+            offset += len;
+        }
+        source.check_unchanged()?;
+        let class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
+        Ok(CutPiece { is_flat: true, class, seen: witness.finish(), ..CutPiece::default() })
+    }
+
+    fn cut_into_blocks(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
         let context = self.context;
         let node = context.node(piece.job);
         let tail_len = if piece.last { context.shared_tail_len(piece.job) } else { 0 };
@@ -160,7 +215,8 @@ impl<'a> Cutter<'a> {
                     }
                 }
                 let old = self.old.as_mut().and_then(|old| old.copy_same(offset, raw, stored));
-                let store = || store(self.block.as_deref_mut(), self.gain, raw, stored);
+                let store =
+                    || store(self.block.as_deref_mut(), (self.gain, self.incompressible), raw, stored);
                 cut.push(old.map_or_else(store, Ok)?, len);
             }
             offset += len;
@@ -200,19 +256,26 @@ impl<'a> Cutter<'a> {
             encoder.expect_code(branches);
         }
         let mut stored = Vec::new();
-        let block = store(encoder, self.gain, raw, &mut stored)?;
+        let block = store(encoder, (self.gain, self.incompressible), raw, &mut stored)?;
         Ok((block, stored))
     }
 }
 
-/// Appends `raw` to `out`, compressed if that saves enough.
+/// Appends `raw` to `out`, compressed if that saves enough, or if nothing else is allowed.
 fn store(
     encoder: Option<&mut (dyn Encoder + '_)>,
-    gain: Gain,
+    (gain, incompressible): (Gain, Incompressible),
     raw: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<StoredBlock> {
     let start = out.len();
+    let encoder = match (encoder, incompressible) {
+        (Some(encoder), Incompressible::Encode | Incompressible::StoreFile) => {
+            let stored_len = worth::encode(encoder, raw, out)?;
+            return Ok(StoredBlock { stored_len, compressed: true });
+        }
+        (encoder, _) => encoder,
+    };
     if let Some(encoder) = encoder
         && (gain == Gain::ANY || !is_noise(raw))
     {

@@ -21,9 +21,10 @@ use crate::spans::{SPAN_LEN, Spans};
 use crate::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
 use crate::twins::Twins;
 use crate::witness::Testimony;
+use crate::worth::Worth;
 use packfs_core::codec::BranchSet;
 use packfs_core::{
-    Error, FileJob, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace,
+    Error, FileForm, FileJob, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace,
 };
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -57,12 +58,13 @@ pub(crate) fn place(
     progress.begin(Stage::Data, plan.files.len() as u64, bytes_total);
     let limits = limits(context, options)?;
     let queue = &TaskQueue::new();
+    let worth = &Worth::default();
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);
         let (answers, answered) = channel();
         for _ in 0..limits.worker_count {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, runs, options)?;
+            let mut cutter = Cutter::new(context, (runs, worth), options)?;
             scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
         }
         let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out, testimony);
@@ -102,6 +104,8 @@ fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
 
 /// What is written next, in this order.
 enum Waiting {
+    /// A file, with room for so many bytes that the format puts in front of it.
+    Start { node: NodeId, lead_len: u64 },
     /// Stored bytes of a file's piece.
     Bytes { node: NodeId, stored: Rc<Vec<u8>>, range: Range<usize> },
     /// A shared block, once it is compressed.
@@ -302,6 +306,15 @@ impl<'a> Placer<'a> {
         let place = &mut self.placed.files[node.index()];
         if piece.range.start == 0 {
             place.blocks_start = self.placed.blocks.len() as u64;
+            place.form = if cut.is_flat { FileForm::Flat } else { FileForm::Blocks };
+            let plan = self.context.plan;
+            if plan.lead.is_some() || plan.file_align > 1 {
+                let own_len = self.context.len(node) - self.context.shared_tail_len(piece.job);
+                let block_count = own_len.div_ceil(self.context.block_len());
+                let lead = plan.lead.filter(|_| !cut.is_flat);
+                let lead_len = lead.map_or(0, |lead| lead.len(block_count));
+                self.waiting.push_back(Waiting::Start { node, lead_len });
+            }
         }
         place.blocks_count += cut.blocks.len() as u32;
         place.hole_len += cut.hole_len;
@@ -360,6 +373,11 @@ impl<'a> Placer<'a> {
     fn write_what_is_ready(&mut self) -> Result<()> {
         while let Some(next) = self.waiting.pop_front() {
             match next {
+                Waiting::Start { node, lead_len } => {
+                    let start = self.out.position().next_multiple_of(self.context.plan.file_align.into());
+                    self.placed.files[node.index()].start = start;
+                    self.out.append_zeros(start + lead_len - self.out.position())?;
+                }
                 Waiting::Bytes { node, stored, range } => {
                     let place = &mut self.placed.files[node.index()];
                     if place.start == 0 {

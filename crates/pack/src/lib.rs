@@ -34,6 +34,7 @@ mod tails;
 mod twins;
 mod verify;
 mod witness;
+mod worth;
 
 pub use base::{Base, Proof};
 pub use by_class::ClassRow;
@@ -197,7 +198,8 @@ pub fn pack(
         coverage.add(&section);
         out.write_section(&section)
     })?;
-    coverage.check(if wishes.is_empty() { plan.data_start..placed.data_end } else { 0..0 })?;
+    let data = if wishes.is_empty() { plan.data_start..placed.data_end } else { 0..0 };
+    coverage.check(data, placed.leads(plan.lead))?;
     if progress.cancelled() {
         return Err(Error::cancelled());
     }

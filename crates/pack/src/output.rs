@@ -61,6 +61,18 @@ impl Output {
         Ok(())
     }
 
+    /// Writes so many zeros behind what was written last.
+    pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
+        let zeros = [0; 4096];
+        let mut left = len;
+        while left > 0 {
+            let part_len = left.min(zeros.len() as u64);
+            self.append(&zeros[..part_len as usize])?;
+            left -= part_len;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
         self.write_at(self.position - buffer.len() as u64, &buffer)?;

@@ -167,6 +167,10 @@ impl Volume for MadeUpVolume {
         Ok(())
     }
 
+    fn image_len(&self) -> Option<u64> {
+        None
+    }
+
     fn inode_count_hint(&self) -> u64 {
         self.nodes.len() as u64
     }

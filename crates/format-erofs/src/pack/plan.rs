@@ -7,7 +7,8 @@ use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{
-    BlockSharing, ClusterCut, Cut, Error, FileJob, NodeId, NodeKind, Plan, Recipe, Result, Tail, Tree,
+    BlockSharing, ClusterCut, Cut, Error, FileJob, Incompressible, NodeId, NodeKind, Plan, Recipe, Result,
+    Tail, Tree,
 };
 use std::collections::HashSet;
 
@@ -68,6 +69,9 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         }),
         block_codec: None,
         shared_codec: None,
+        incompressible: Incompressible::default(),
+        file_align: 1,
+        lead: None,
         files,
         // What the kernel decodes of the packed inode stays in its page cache.
         first_used: first_used.to_vec(),

@@ -13,8 +13,8 @@ mod xattrs;
 use crate::disk;
 use crate::options::{Duplicates, Fragments, Options};
 use packfs_core::{
-    BlockSharing, Coding, Cut, Error, FileJob, Goal, InlineTails, NodeId, NodeKind, PackFormat, PackSettings,
-    Placed, Plan, Result, Section, Tail, Timestamp, Tree,
+    BlockSharing, Coding, Cut, Error, FileJob, Goal, Incompressible, InlineTails, NodeId, NodeKind,
+    PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
 };
 
 /// Prepares to pack SquashFS images.
@@ -62,6 +62,9 @@ impl PackFormat for SquashfsPacker {
             cut: Cut::FixedInput { block_len: options.block_len },
             block_codec: codec(options.uncompressed.data),
             shared_codec: codec(options.uncompressed.fragments),
+            incompressible: Incompressible::default(),
+            file_align: 1,
+            lead: None,
             files: files.collect(),
             first_used: first_used.to_vec(),
             first_used_files: 0,

@@ -1,7 +1,8 @@
 use super::*;
 use crate::context::Context;
 use packfs_core::{
-    ContentId, Cut, FileJob, Held, ImagePath, Meta, NodeKind, Silent, Tree, TreeBuilder, Xattrs,
+    ContentId, Cut, FileJob, Held, ImagePath, Incompressible, Meta, NodeKind, Silent, Tree, TreeBuilder,
+    Xattrs,
 };
 use packfs_testkit::Random;
 
@@ -37,6 +38,9 @@ fn fixture(files: &[Vec<u8>], sharing: BlockSharing) -> Fixture {
         cut: Cut::FixedInput { block_len: BLOCK as u32 },
         block_codec: None,
         shared_codec: None,
+        incompressible: Incompressible::default(),
+        file_align: 1,
+        lead: None,
         files: nodes.iter().map(job).collect(),
         first_used: Vec::new(),
         first_used_files: 0,

@@ -2,9 +2,9 @@
 
 use packfs_core::codec::CodecSettings;
 use packfs_core::{
-    BlockSharing, ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath, InlineTail,
-    InlineTails, Loss, Meta, NodeId, NodeKind, PackFormat, Placed, Plan, Progress, Recipe, Result, Section,
-    Silent, Tail, TailPlace, Tree, TreeBuilder, Xattrs,
+    BlockSharing, ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath,
+    Incompressible, InlineTail, InlineTails, Loss, Meta, NodeId, NodeKind, PackFormat, Placed, Plan,
+    Progress, Recipe, Result, Section, Silent, Tail, TailPlace, Tree, TreeBuilder, Xattrs,
 };
 use packfs_pack::{PackOptions, PackReport, pack};
 use std::collections::HashMap;
@@ -147,6 +147,9 @@ impl PackFormat for Fake {
             cut: Cut::FixedOutput(self.cut.clone()),
             block_codec: None,
             shared_codec: None,
+            incompressible: Incompressible::default(),
+            file_align: 1,
+            lead: None,
             files: files.collect(),
             first_used: Vec::new(),
             first_used_files: 0,

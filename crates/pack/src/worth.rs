@@ -1,0 +1,78 @@
+//! Whether a file is worth compressing, where a format compresses all of its blocks or none.
+
+use crate::context::Context;
+use crate::gain::Gain;
+use packfs_codec::Encoder;
+use packfs_core::codec::BranchSet;
+use packfs_core::{Error, Result};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// How many blocks of a long file are tried, at the most.
+const SAMPLE_COUNT: u64 = 8;
+
+/// What is known of files that several threads work on.
+#[derive(Default)]
+pub(crate) struct Worth {
+    decided: Mutex<HashMap<u32, bool>>,
+}
+
+impl Worth {
+    /// Whether a file of `len` bytes is worth it, which became so many blocks and bytes.
+    pub(crate) fn of_short(
+        context: &Context<'_>,
+        len: u64,
+        (block_count, encoded_len): (usize, u64),
+        gain: Gain,
+    ) -> bool {
+        let lead_len = context.plan.lead.map_or(0, |lead| lead.len(block_count as u64));
+        let encoded_len = lead_len + encoded_len;
+        let align = u64::from(context.plan.file_align.max(1));
+        // What is left of the last unit is lost to both.
+        encoded_len.next_multiple_of(align) < len.next_multiple_of(align)
+            && gain.holds(len as usize, encoded_len as usize)
+    }
+
+    /// Whether a file of many pieces is worth it, by blocks from all over it. Each thread comes to the same answer.
+    pub(crate) fn of_long(
+        &self,
+        context: &Context<'_>,
+        job: u32,
+        encoder: &mut dyn Encoder,
+        gain: Gain,
+    ) -> Result<bool> {
+        if let Some(&known) = self.decided.lock().unwrap_or_else(PoisonError::into_inner).get(&job) {
+            return Ok(known);
+        }
+        let node = context.node(job);
+        let (len, block_len) = (context.len(node), context.block_len());
+        let block_count = len.div_ceil(block_len);
+        let sample_count = block_count.min(SAMPLE_COUNT);
+        let mut reader = context.open(node)?;
+        let (mut raw, mut encoded) = (vec![0; block_len as usize], Vec::new());
+        let mut raw_len = 0;
+        // Not what the thread was last told of another file.
+        encoder.expect_code(BranchSet::UNKNOWN);
+        for sample in 0..sample_count {
+            let offset = sample * block_count / sample_count * block_len;
+            let block = &mut raw[..block_len.min(len - offset) as usize];
+            reader.read_exact_at(offset, block)?;
+            raw_len += block.len();
+            encode(encoder, block, &mut encoded)?;
+        }
+        let is_worth_it = gain.holds(raw_len, encoded.len());
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).insert(job, is_worth_it);
+        Ok(is_worth_it)
+    }
+}
+
+/// Appends a block to `out`, encoded even if it grows. Returns its length then.
+pub(crate) fn encode(encoder: &mut dyn Encoder, raw: &[u8], out: &mut Vec<u8>) -> Result<u32> {
+    let start = out.len();
+    // No codec needs an eighth more, but for its own words at the beginning and the end.
+    out.resize(start + raw.len() + raw.len() / 8 + 1024, 0);
+    let encoded = encoder.compress(raw, &mut out[start..]).map_err(Error::failed)?;
+    let len = encoded.ok_or_else(|| Error::failed("internal: a block grew by more than its codec allows"))?;
+    out.truncate(start + len);
+    Ok(len as u32)
+}
