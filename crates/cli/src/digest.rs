@@ -3,6 +3,7 @@
 use crate::digest_list::{self, Listed};
 use crate::json::{self, Object, Value};
 use crate::limits::LimitArgs;
+use crate::nested::NestedArgs;
 use crate::report::{self, Out};
 use crate::shared::Work;
 use crate::{Outcome, text};
@@ -47,6 +48,9 @@ pub struct Opts {
     /// which it lists them
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
+
+    #[command(flatten)]
+    nested: NestedArgs,
 
     /// Print a JSON array
     #[arg(long)]
@@ -101,8 +105,11 @@ impl Opts {
     }
 
     fn run_with(&self, bars: &dyn Progress) -> Outcome {
-        if self.sources.len() > 1 && (self.offset > 0 || !self.device.is_empty()) {
-            return Err(Error::usage("--offset and --device are about one SOURCE, but several are given"));
+        if self.sources.len() > 1 && (self.offset > 0 || !self.device.is_empty() || !self.nested.is_default())
+        {
+            return Err(Error::usage(
+                "--offset, --device, --part and --outer are about one SOURCE, but several are given",
+            ));
         }
         if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
             return Err(Error::usage("only one SOURCE can come from standard input"));
@@ -128,6 +135,7 @@ impl Opts {
     ) -> Result<T> {
         let opening =
             OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
+        let opening = self.nested.apply(opening);
         let opening = self.device.iter().fold(opening, OpenOptions::device);
         let loaded = Source::detect_at(source, self.offset)?.load_with(&opening, &Shape::default(), bars)?;
         with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)

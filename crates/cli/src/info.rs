@@ -51,6 +51,7 @@ impl Opts {
             return Ok(ExitCode::SUCCESS);
         }
         let mut out = Out::new();
+        print_layers(&opened, &mut out)?;
         print_facts(&facts, &mut out)?;
         if self.space {
             out.line("")?;
@@ -67,6 +68,11 @@ impl Opts {
         object.insert("size".into(), opened.image().len().into());
         let facts = facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value)));
         object.insert("facts".into(), Value::Object(facts.collect()));
+        let layers = opened.layers().iter();
+        object.insert(
+            "within".into(),
+            layers.map(|it| json!({"format": it.format, "file": it.inner})).collect(),
+        );
         if self.space {
             let rows =
                 space.iter().map(|row| json!({"owner": row.owner, "offset": row.offset, "size": row.len}));
@@ -81,6 +87,14 @@ fn print_manifest(opened: &Opened) -> Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     source::write_manifest(&loaded.tree, &mut out)?;
     std::io::Write::flush(&mut out).or_io(report::cannot_write)
+}
+
+/// What the image lies in, the outermost first.
+fn print_layers(opened: &Opened, out: &mut Out) -> Result<()> {
+    for layer in opened.layers() {
+        out.line(format_args!("{} {}, {}", "within".bold(), layer.format, printable(&layer.inner)))?;
+    }
+    Ok(())
 }
 
 fn print_facts(facts: &Facts, out: &mut Out) -> Result<()> {

@@ -21,6 +21,7 @@ mod mount;
 mod mount_daemon;
 mod mount_helper;
 mod mount_options;
+mod nested;
 mod pack;
 mod pack_details;
 mod pack_help;

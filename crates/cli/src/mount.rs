@@ -1,6 +1,7 @@
 //! `packfs mount`: an image as a part of the file system.
 
 use crate::mount_options::{self, Settings};
+use crate::nested::NestedArgs;
 use crate::report::{self, Out};
 use crate::{Outcome, json, mount_daemon, text};
 use packfs::mount::kernel::KernelMount;
@@ -45,6 +46,9 @@ pub struct Opts {
     /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
+
+    #[command(flatten)]
+    nested: NestedArgs,
 
     /// Serve it through FUSE, also as root
     #[arg(long, conflicts_with = "kernel")]
@@ -117,7 +121,7 @@ impl Opts {
             return Err(Error::usage("an image and a directory are needed"));
         };
         let settings = self.settings()?;
-        let request = Request { image, dir, settings };
+        let request = Request { image, dir, settings, nested: self.nested };
         if self.detached {
             return mount_daemon::serve_detached(|| request.serve());
         }
@@ -167,6 +171,7 @@ struct Request {
     image: PathBuf,
     dir: PathBuf,
     settings: Settings,
+    nested: NestedArgs,
 }
 
 impl Request {
@@ -174,13 +179,24 @@ impl Request {
         let settings = &self.settings;
         let options =
             OpenOptions::new().offset(settings.offset).cache_bytes(settings.cache_bytes()).kept_by_readers();
+        let options = self.nested.apply(options);
         settings.devices.iter().fold(options, OpenOptions::device).open(&self.image)
     }
 
     /// Whether the kernel has mounted it. If it does not, that is an error only where the kernel was insisted on.
     fn by_kernel(&self) -> Result<bool> {
-        let format = self.open()?.format().name();
+        let opened = self.open()?;
+        let format = opened.format().name();
         let settings = &self.settings;
+        let is_whole = opened.layers().is_empty() && opened.volume().inner_images()?.is_empty();
+        if !is_whole && !settings.is_kernel {
+            return Ok(false);
+        }
+        if !is_whole {
+            let error =
+                Error::unsupported("kernel mount", "the image lies in another, which the kernel cannot open");
+            return Err(error.hint("without --kernel it is served through FUSE"));
+        }
         let mount = KernelMount {
             format,
             image: self.image.clone(),

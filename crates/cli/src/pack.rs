@@ -86,6 +86,10 @@ pub struct Making {
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     source_offset: u64,
 
+    /// The image to pack where a SOURCE holds several, such as the partitions of a disk: p2, or 2
+    #[arg(long, value_name = "NAME")]
+    source_part: Option<String>,
+
     /// A file or block device that holds further data of a SOURCE that is an image; once for each, in the order in which
     /// it lists them
     #[arg(long, value_name = "FILE")]
@@ -234,6 +238,9 @@ impl Making {
             .lossy(self.lossy)
             .sync(!self.no_sync);
         packing = self.device.iter().fold(packing, Pack::source_device);
+        if let Some(name) = &self.source_part {
+            packing = packing.source_part(name);
+        }
         if self.verify || self.no_verify {
             packing = packing.verify(self.verify);
         }

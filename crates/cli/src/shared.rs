@@ -2,6 +2,7 @@
 
 use crate::json;
 use crate::limits::LimitArgs;
+use crate::nested::NestedArgs;
 use crate::progress::Bars;
 use crate::sandbox::SandboxArg;
 use crate::text;
@@ -27,6 +28,9 @@ pub struct ImageInput {
     /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
     #[arg(long, value_name = "FILE")]
     pub device: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub nested: NestedArgs,
 
     /// Say at the end what reading cost: a JSON object on standard error
     #[arg(long)]
@@ -67,6 +71,7 @@ impl ImageInput {
             Some(end) => options.len(end.saturating_sub(self.offset)),
             None => options,
         };
+        let options = self.nested.apply(options);
         let opened = self.device.iter().fold(options, OpenOptions::device).open(&self.image)?;
         Ok(Costed { opened, is_told: self.stats })
     }

@@ -50,6 +50,7 @@
 
 mod detect;
 mod earlier;
+mod nested;
 mod opened;
 mod packing;
 mod resolve;
@@ -57,16 +58,17 @@ mod verifying;
 mod walk;
 
 pub use detect::Source;
+pub use nested::Layer;
 pub use opened::{OpenOptions, Opened, open};
 pub use packing::{MadeAt, Pack, pack, repack};
 pub use walk::{Walk, Walked};
 
 pub use packfs_core::{
     BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind,
-    Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath, Inode,
-    InodeId, InodeKind, LIMITS, Limit, LimitRow, Limits, Loss, Meta, Meter, Name, Node, NodeId, NodeKind,
-    OptionRow, Owner, PackSettings, Progress, Result, ResultExt, Severity, Silent, SpaceOwner, Stage,
-    Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals, escaped, printable,
+    Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath,
+    InnerImage, Inode, InodeId, InodeKind, LIMITS, Limit, LimitRow, Limits, Loss, Magic, Meta, Meter, Name,
+    Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt, Severity, Silent,
+    SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals, escaped, printable,
 };
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};

@@ -1,5 +1,6 @@
 //! An image that was opened: what is in it, and everything that can be done with it.
 
+use crate::nested::{self, Layer, Which};
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use packfs_core::{
@@ -35,6 +36,7 @@ pub struct OpenOptions {
     offset: u64,
     len: Option<u64>,
     devices: Vec<PathBuf>,
+    which: Which,
     read: ReadOptions,
 }
 
@@ -63,6 +65,21 @@ impl OpenOptions {
     #[must_use]
     pub fn device(mut self, path: impl Into<PathBuf>) -> Self {
         self.devices.push(path.into());
+        self
+    }
+
+    /// Which image to open where a container holds several, such as the partitions of a disk: its name, or its number. If not
+    /// given, it is the only one of a known format, or else the container.
+    #[must_use]
+    pub fn part(mut self, name: impl Into<String>) -> Self {
+        self.which = Which::Chosen(name.into());
+        self
+    }
+
+    /// Opens a container of images itself, not what is in it.
+    #[must_use]
+    pub fn outermost(mut self) -> Self {
+        self.which = Which::Outermost;
         self
     }
 
@@ -141,6 +158,11 @@ impl OpenOptions {
             (0, None) => image,
             (offset, len) => Arc::new(SliceImage::new(image, offset, len)?),
         };
+        nested::descend(self.open_layer(image, Vec::new())?, &self.which, self)
+    }
+
+    /// Opens an image that lies within such others.
+    pub(crate) fn open_layer(&self, image: Arc<dyn Image>, layers: Vec<Layer>) -> Result<Opened> {
         let Some(format) = packfs_formats::probe(&*image)? else {
             let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
             let error =
@@ -149,13 +171,13 @@ impl OpenOptions {
         };
         let counted = CountedImage::new(Arc::clone(&image));
         let mut devices: Vec<Arc<dyn Image>> = Vec::new();
-        for path in &self.devices {
+        for path in self.devices.iter().filter(|_| layers.is_empty()) {
             devices.push(counted.beside(Arc::new(FileImage::open(path)?)));
         }
         let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
-        Ok(Opened { image, format, volume, engine, limits: self.read.limits })
+        Ok(Opened { image, format, volume, engine, limits: self.read.limits, layers })
     }
 }
 
@@ -188,6 +210,7 @@ pub struct Opened {
     volume: Arc<dyn Volume>,
     engine: Arc<ReadEngine>,
     limits: Limits,
+    layers: Vec<Layer>,
 }
 
 impl Opened {
@@ -209,6 +232,11 @@ impl Opened {
     /// What decodes its files.
     pub fn engine(&self) -> &Arc<ReadEngine> {
         &self.engine
+    }
+
+    /// The images that it lies in, the outermost first; none if it fills its file.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
     }
 
     /// What it may hold.

@@ -59,6 +59,7 @@ pub struct Pack {
     source: Given,
     source_offset: u64,
     source_devices: Vec<PathBuf>,
+    source_part: Option<String>,
     limits: Limits,
     output: PathBuf,
     format: Option<String>,
@@ -84,6 +85,7 @@ impl Pack {
             source,
             source_offset: 0,
             source_devices: Vec::new(),
+            source_part: None,
             limits: Limits::default(),
             output: output.into(),
             format: None,
@@ -237,6 +239,13 @@ impl Pack {
         self
     }
 
+    /// Which image to pack where a source holds several, such as the partitions of a disk: its name, or its number.
+    #[must_use]
+    pub fn source_part(mut self, name: impl Into<String>) -> Self {
+        self.source_part = Some(name.into());
+        self
+    }
+
     /// A further file or block device that holds data of a source that is an image; to be called once for each, in the order
     /// in which the image lists them.
     #[must_use]
@@ -356,6 +365,10 @@ impl Pack {
     /// How a source is opened that is an image.
     fn opening(&self) -> OpenOptions {
         let opening = self.plainly_opening().offset(self.source_offset);
+        let opening = match &self.source_part {
+            Some(name) => opening.part(name),
+            None => opening,
+        };
         self.source_devices.iter().fold(opening, OpenOptions::device)
     }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod as_image;
 mod beside;
 mod block;
 mod blocks;
@@ -26,6 +27,7 @@ mod rows;
 mod sequence;
 mod slot;
 
+pub use as_image::FileAsImage;
 pub use beside::Beside;
 pub use block::SharedBytes;
 pub use counters::{CountedImage, Counters};

@@ -1,0 +1,90 @@
+//! Images within images: a file system in a partition of a disk in a compressed container opens like any other.
+
+use crate::{OpenOptions, Opened};
+use packfs_core::{Error, Image, InnerImage, Result};
+use packfs_read::FileAsImage;
+use std::sync::Arc;
+
+/// How many images may lie within each other; more is a riddle, not an image.
+const DEPTH_MAX: usize = 8;
+
+/// Which of the images within each other is opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The innermost that can be told: where a container holds one image of a known format, that one.
+    #[default]
+    Innermost,
+    /// The same, with this one where there is a choice, as its name says or its number.
+    Chosen(String),
+    /// The one that fills the file, even if it only holds others.
+    Outermost,
+}
+
+/// One of the images that another lies in, the outermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The format of the container.
+    pub format: &'static str,
+    /// Which of its images: the name of a file in it.
+    pub inner: String,
+}
+
+/// Goes inwards from a volume as far as `which` says.
+///
+/// Errors: `Usage` if what was chosen is not there; `Corrupt` and `Io` of the container, and as [`OpenOptions::open_image`].
+pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) -> Result<Opened> {
+    if *which == Which::Outermost {
+        return Ok(opened);
+    }
+    let mut chosen = match which {
+        Which::Chosen(name) => Some(name.as_str()),
+        _ => None,
+    };
+    for _ in 0..DEPTH_MAX {
+        let inner_images = opened.volume().inner_images()?;
+        let mut known = Vec::new();
+        // With one image there is no choice: what was chosen is further inside.
+        let wanted = if inner_images.len() == 1 { None } else { chosen };
+        if let Some(wanted) = wanted.filter(|_| !inner_images.is_empty()) {
+            chosen = None;
+            let inner = find(&inner_images, wanted)?;
+            known.push((inner.name.clone(), inner_image(&opened, inner)?));
+        } else {
+            for inner in &inner_images {
+                let image = inner_image(&opened, inner)?;
+                // What cannot be read is not known, either; whoever asks for it by name hears why.
+                if matches!(packfs_formats::probe(&*image), Ok(Some(_))) {
+                    known.push((inner.name.clone(), image));
+                }
+            }
+        }
+        let mut known = known.into_iter();
+        let (Some((name, image)), None) = (known.next(), known.next()) else { break };
+        let mut layers = opened.layers().to_vec();
+        layers.push(Layer { format: opened.format().name(), inner: name });
+        opened = opening.open_layer(image, layers)?;
+    }
+    match chosen {
+        Some(wanted) => {
+            Err(Error::usage(format!("there is no choice of images here, but {wanted:?} was chosen")))
+        }
+        None => Ok(opened),
+    }
+}
+
+fn inner_image(opened: &Opened, inner: &InnerImage) -> Result<Arc<dyn Image>> {
+    let name = format!("{} in {}", inner.name, opened.image().name());
+    Ok(Arc::new(FileAsImage::new(opened.open_id(inner.id)?, name)))
+}
+
+/// By name, or by its digits: `p2` is also `2`.
+fn find<'a>(images: &'a [InnerImage], wanted: &str) -> Result<&'a InnerImage> {
+    let is_wanted = |inner: &&InnerImage| {
+        let digits = inner.name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        inner.name == wanted || !digits.is_empty() && digits == wanted
+    };
+    images.iter().find(is_wanted).ok_or_else(|| {
+        let names: Vec<&str> = images.iter().map(|inner| inner.name.as_str()).collect();
+        Error::usage(format!("no image {wanted:?} within")).hint(format!("there are {}", names.join(", ")))
+    })
+}

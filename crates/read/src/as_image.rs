@@ -1,0 +1,31 @@
+//! A file of an image that is an image itself: a disk in a compressed container, a partition.
+
+use crate::file::FileReader;
+use packfs_core::{Image, Result};
+
+/// Reads a file as an image, decoding what it is made of.
+pub struct FileAsImage {
+    file: FileReader,
+    name: String,
+}
+
+impl FileAsImage {
+    /// The file, and what to call it in messages.
+    pub fn new(file: FileReader, name: String) -> Self {
+        FileAsImage { file, name }
+    }
+}
+
+impl Image for FileAsImage {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.file.read_at(offset, buf)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
