@@ -225,6 +225,7 @@ impl Programs {
         for _ in 0..runs {
             for (words, samples) in all.iter().zip(&mut samples) {
                 session::remove(&image)?;
+                session::warm(&row.subject.path())?;
                 let sample = measure::run(words, None)?;
                 let len = image.metadata().map_err(|error| Failure::io("look at", &image, error))?.len();
                 eprintln!("{len:>10}  {:>8.2?}  {}", sample.wall, rivals::spelled(words));

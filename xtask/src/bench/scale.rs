@@ -88,6 +88,7 @@ fn quickest(packfs: &Packfs, format: &str, corpus: Corpus, image: &Path, runs: u
     let mut best: Option<Sample> = None;
     for _ in 0..runs {
         session::remove(image)?;
+        session::warm(&corpus.path())?;
         let sample = measure::run(&command, None)?;
         let memory_peak = best.map_or(0, |best| best.memory_peak).max(sample.memory_peak);
         let best_so_far = best.filter(|best| best.wall <= sample.wall).unwrap_or(sample);

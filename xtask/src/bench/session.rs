@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -144,6 +145,26 @@ pub fn ensure(needed: Vec<Corpus>) -> Result<Vec<(Corpus, Counts)>> {
     let names = needed.iter().map(|corpus| corpus.name());
     shell::run_quietly(Command::new(program).arg("corpus").args(names))?;
     needed.into_iter().map(|corpus| Ok((corpus, corpus.ensure()?))).collect()
+}
+
+/// Reads every file of a tree, so that whoever is measured next finds it in memory: no program's speed is the disk's.
+pub fn warm(tree: &Path) -> Result<()> {
+    let mut dirs = vec![tree.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        let failed = |error| Failure::io("read", &dir, error);
+        for entry in fs::read_dir(&dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let (path, file_type) = (entry.path(), entry.file_type().map_err(failed)?);
+            if file_type.is_dir() {
+                dirs.push(path);
+            } else if file_type.is_file() {
+                let failed = |error| Failure::io("read", &path, error);
+                let mut file = fs::File::open(&path).map_err(failed)?;
+                std::io::copy(&mut file, &mut std::io::sink()).map_err(failed)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Images to read, each made when first needed.

@@ -1,0 +1,112 @@
+//! Images of old formats, made by the tools of their time: each is listed, read, checked, unpacked and mounted, and what comes
+//! out is held against its manifest. The images are those in `testdata/legacy`, whatever lies there.
+
+mod manifest;
+mod routes;
+
+use manifest::{Manifest, folder, manifests};
+use packfs_core::{ErrorKind, Severity, Silent};
+
+/// Beginnings of the names of images that no format here reads yet.
+const NOT_READ_YET: &[&str] = &["squashfs-", "cramfs-", "iso9660-", "zisofs-", "cloop-"];
+
+fn is_read(manifest: &Manifest) -> bool {
+    !NOT_READ_YET.iter().any(|prefix| manifest.name.starts_with(prefix))
+}
+
+/// Images of which `take` picks the names, each with its manifest.
+fn each(take: impl Fn(&Manifest) -> bool, work: impl Fn(&Manifest, &std::path::Path)) {
+    for manifest in manifests().iter().filter(|it| is_read(it) && take(it)) {
+        let folder = tempfile::tempdir().unwrap();
+        let image = manifest.unpacked_image(folder.path());
+        work(manifest, &image);
+    }
+}
+
+#[test]
+fn every_image_has_a_manifest_and_every_manifest_an_image() {
+    let manifests = manifests();
+    let names: Vec<&str> = manifests.iter().map(|manifest| manifest.file.as_str()).collect();
+    assert!(names.len() >= 59, "{names:?}");
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_image = !name.ends_with(".json") && !name.starts_with("tree-") && name != "README.md";
+        assert!(!is_image || names.contains(&name.as_str()), "{name} has no manifest");
+    }
+}
+
+#[test]
+fn what_is_not_read_yet_is_refused() {
+    for manifest in manifests().iter().filter(|it| !is_read(it)) {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = packfs::open(manifest.unpacked_image(folder.path()));
+        let read = opened.and_then(|opened| opened.load(&Silent).map(|_| ()));
+        let error = read.err().unwrap_or_else(|| panic!("{} can be read: it is to be tested", manifest.name));
+        assert!(
+            matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt),
+            "{}: {error}",
+            manifest.name
+        );
+    }
+}
+
+#[test]
+fn what_is_listed_and_read_is_what_the_manifest_says() {
+    each(Manifest::has_entries, |manifest, image| manifest.assert_holds(&routes::loaded(image), "read"));
+}
+
+#[test]
+fn what_is_unpacked_is_what_the_manifest_says() {
+    each(Manifest::has_entries, |manifest, image| {
+        let folder = tempfile::tempdir().unwrap();
+        manifest.assert_holds(&routes::unpacked(image, folder.path()), "unpacked");
+    });
+}
+
+#[test]
+fn what_is_mounted_is_what_the_manifest_says() {
+    each(Manifest::has_entries, |manifest, image| {
+        let folder = tempfile::tempdir().unwrap();
+        manifest.assert_holds(&routes::fuse(image, folder.path()), "mounted");
+    });
+}
+
+#[test]
+fn nothing_is_wrong_with_them() {
+    each(
+        |manifest| !manifest.is_damaged(),
+        |manifest, image| {
+            let opened = packfs::open(image).unwrap();
+            let mut faults = Vec::new();
+            let mut found = |finding: packfs_core::Finding| {
+                if finding.severity == Severity::Error {
+                    faults.push(finding);
+                }
+            };
+            opened.volume().check(&mut found).unwrap();
+            let loaded = opened.load(&Silent).unwrap();
+            packfs::check::content(opened.engine(), &loaded, &Silent, &mut found).unwrap();
+            assert!(faults.is_empty(), "{}: {faults:?}", manifest.name);
+            let owned: u64 = opened.volume().space().unwrap().iter().map(|row| row.len).sum();
+            assert_eq!(owned, opened.image().len(), "{}", manifest.name);
+        },
+    );
+}
+
+#[test]
+fn disks_in_containers_are_byte_for_byte_what_went_in() {
+    each(
+        |manifest| manifest.disk.is_some(),
+        |manifest, image| {
+            let (len, hash) = manifest.disk.clone().unwrap();
+            let opened = packfs::OpenOptions::new().outermost().open(image).unwrap();
+            let inner = opened.volume().inner_images().unwrap();
+            assert_eq!(inner.len(), 1, "{}", manifest.name);
+            let loaded = opened.load(&Silent).unwrap();
+            let snapshot = packfs_testkit::snapshot_tree(&loaded.tree, &**opened.engine());
+            let row = &snapshot.0[inner[0].name.as_bytes()];
+            assert_eq!(row.len, len, "{}", manifest.name);
+            assert_eq!(row.content, hash, "{}", manifest.name);
+        },
+    );
+}
