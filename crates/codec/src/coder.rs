@@ -23,8 +23,8 @@ pub trait Encoder: Send {
 /// Decompresses blocks of one algorithm. One per thread, as for [`Encoder`].
 pub trait Decoder: Send {
     /// Decodes the one block that fills all of `src`; the decoded length is at most `dst.len()`, and exactly that for
-    /// [`Algorithm::MicroLzma`], whose blocks do not tell where they end. What `dst` holds after an error is
-    /// unspecified.
+    /// [`Algorithm::MicroLzma`], whose blocks do not tell where they end. Of those framings of LZMA that state no length, a block that
+    /// is shorter than `dst` may be followed by a few zeros that it does not hold. What `dst` holds after an error is unspecified.
     ///
     /// # Errors
     /// The block is damaged, ends early, decodes to more than `dst.len()` bytes, has bytes after its end (where the
@@ -84,6 +84,12 @@ pub fn decoder(algorithm: Algorithm) -> Box<dyn Decoder> {
         Algorithm::Zstd => Box::new(zstd::Unframe::new()),
         Algorithm::Deflate => Box::new(deflate::Inflate::new(deflate::Wrapper::None)),
         Algorithm::MicroLzma => Box::new(lzma::Unmicro::new()),
+        Algorithm::LzmaProps => Box::new(lzma::Unvendor::new(lzma::Framing::Props)),
+        Algorithm::LzmaLenProps => Box::new(lzma::Unvendor::new(lzma::Framing::LenProps)),
+        Algorithm::LzmaPropsLen => Box::new(lzma::Unvendor::new(lzma::Framing::PropsLen)),
+        Algorithm::LzmaPbLcLp => Box::new(lzma::Unvendor::new(lzma::Framing::PbLcLp)),
+        Algorithm::LzmaBare => Box::new(lzma::Unvendor::new(lzma::Framing::Bare)),
+        Algorithm::Sqlzma => Box::new(lzma::Unsqlzma::new()),
     }
 }
 

@@ -25,11 +25,23 @@ pub enum Algorithm {
     /// LZMA1 as liblzma's MicroLZMA: one byte of inverted properties, then the stream without its first byte, which is
     /// always zero. It states neither dictionary nor lengths, so decoding takes the exact length of both sides.
     MicroLzma,
+    /// LZMA1 behind its five bytes of properties and dictionary; no length, no end marker (routers with Squashfs 2.0 to 4.0).
+    LzmaProps,
+    /// A 32-bit little-endian length in front of the five bytes of properties (7-Zip's patch for Squashfs 2.1).
+    LzmaLenProps,
+    /// The same length behind them (OpenRG's cramfs).
+    LzmaPropsLen,
+    /// One byte each for `pb`, `lc` and `lp`, then 0xff, then the stream, without a length (DD-WRT's Squashfs 3.0).
+    LzmaPbLcLp,
+    /// The stream alone, with `lc` 0, `lp` 0 and `pb` 2 (OpenWrt's first Squashfs 3.0).
+    LzmaBare,
+    /// [`Algorithm::LzmaAlone`] with any dictionary, or [`Algorithm::Zlib`], told apart by the first byte of each block (sqlzma).
+    Sqlzma,
 }
 
 impl Algorithm {
     /// Every algorithm, those of SquashFS first, in the order of their numbers there.
-    pub const ALL: [Algorithm; 8] = [
+    pub const ALL: [Algorithm; 14] = [
         Algorithm::Zlib,
         Algorithm::LzmaAlone,
         Algorithm::Lzo,
@@ -38,7 +50,16 @@ impl Algorithm {
         Algorithm::Zstd,
         Algorithm::Deflate,
         Algorithm::MicroLzma,
+        Algorithm::LzmaProps,
+        Algorithm::LzmaLenProps,
+        Algorithm::LzmaPropsLen,
+        Algorithm::LzmaPbLcLp,
+        Algorithm::LzmaBare,
+        Algorithm::Sqlzma,
     ];
+
+    /// Those that device makers gave LZMA before formats had a framing for it. Nothing encodes to them.
+    pub const VENDOR_LZMA: &'static [Algorithm] = Algorithm::ALL.split_at(8).1;
 
     /// The name users type and read: `gzip` for zlib streams, as every tool of this field calls them.
     pub fn name(self) -> &'static str {
@@ -51,6 +72,12 @@ impl Algorithm {
             Algorithm::Zstd => "zstd",
             Algorithm::Deflate => "deflate",
             Algorithm::MicroLzma => "microlzma",
+            Algorithm::LzmaProps => "lzma-props",
+            Algorithm::LzmaLenProps => "lzma-len-props",
+            Algorithm::LzmaPropsLen => "lzma-props-len",
+            Algorithm::LzmaPbLcLp => "lzma-pb-lc-lp",
+            Algorithm::LzmaBare => "lzma-bare",
+            Algorithm::Sqlzma => "sqlzma",
         }
     }
 }

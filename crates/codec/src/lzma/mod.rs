@@ -1,4 +1,4 @@
-//! LZMA1 in the `.lzma` ("alone") container and as MicroLZMA, and the parts of liblzma that xz shares.
+//! LZMA1 in the `.lzma` ("alone") container, as MicroLZMA and as device makers framed it, and the parts of liblzma that xz shares.
 //!
 //! A block is a 13-byte header (properties byte, dictionary length in 4 bytes, decoded length in 8 bytes, all
 //! little-endian) and the LZMA1 stream. The header states the real length, so the encoder writes no end marker; the
@@ -8,12 +8,14 @@ pub(crate) mod decode;
 #[allow(unsafe_code)]
 pub(crate) mod ffi;
 mod micro;
+mod vendor;
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 use decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window, reach};
 use ffi::{Outcome, Parameters, Stream};
 
 pub(crate) use micro::{Micro, Unmicro};
+pub(crate) use vendor::{Framing, Unsqlzma, Unvendor};
 
 /// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary above their own
 /// length, which no format lets grow anywhere near this.

@@ -193,13 +193,35 @@ fn blocks() -> Vec<Base> {
         ] {
             let Some((algorithm, _)) = settings(spec) else { continue };
             let packed = compressed(spec, &plain);
-            let index = Algorithm::ALL.iter().position(|&known| known == algorithm).unwrap_or(0) as u8;
-            let len = plain.len().to_le_bytes();
-            let bytes = [&[index, len[0], len[1]], &packed[..]].concat();
-            all.push(Base { name: format!("{spec} {what}"), bytes });
+            all.push(block(&format!("{spec} {what}"), algorithm, plain.len(), &packed));
+            if spec == "lzma" {
+                all.extend(reframed(what, plain.len(), &packed));
+            }
         }
     }
     all
+}
+
+/// A block for the property that tries decoders.
+fn block(name: &str, algorithm: Algorithm, len: usize, packed: &[u8]) -> Base {
+    let index = Algorithm::ALL.iter().position(|&known| known == algorithm).unwrap_or(0) as u8;
+    let len = len.to_le_bytes();
+    Base { name: name.into(), bytes: [&[index, len[0], len[1]], packed].concat() }
+}
+
+/// A `.lzma` block in the framings of device makers, but for the one whose properties are others.
+fn reframed(what: &str, len: usize, alone: &[u8]) -> Vec<Base> {
+    let Some((head, stream)) = alone.split_first_chunk::<13>() else { return Vec::new() };
+    let (props, len32) = (&head[..5], &head[5..9]);
+    [
+        (Algorithm::LzmaProps, [props, stream].concat()),
+        (Algorithm::LzmaLenProps, [len32, props, stream].concat()),
+        (Algorithm::LzmaPropsLen, [props, len32, stream].concat()),
+        (Algorithm::LzmaPbLcLp, [&[2, 3, 0, 0xff], stream].concat()),
+        (Algorithm::Sqlzma, alone.to_vec()),
+    ]
+    .map(|(algorithm, packed)| block(&format!("{algorithm} {what}"), algorithm, len, &packed))
+    .into()
 }
 
 fn requests() -> Vec<Base> {

@@ -73,6 +73,11 @@ impl<'a> RangeDecoder<'a> {
         self.range >= 1 << 24 || self.at < self.src.len()
     }
 
+    /// Whether the stream can end here, and the input does.
+    pub(super) fn ends_here(&self) -> bool {
+        matches!({ *self }.finish(), Ok(Finish::AtEnd))
+    }
+
     /// Whether all input was read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.src.len()

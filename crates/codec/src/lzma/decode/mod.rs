@@ -145,6 +145,36 @@ impl State {
         Ok(Stop::Limit)
     }
 
+    /// Decodes a stream that ends with the input, nobody knows where in the output. `None`: it has ended before the window's limit.
+    ///
+    /// An encoder ends with the lower end of its range, so that a code of zero with no input left is the end. Symbols made of zero
+    /// bits alone may follow without taking input: literals of zero, which no reader can tell from the last ones of the stream.
+    pub(crate) fn decode_to_end(
+        &mut self,
+        rc: &mut RangeDecoder<'_>,
+        window: &mut Window<'_>,
+    ) -> Result<Option<Stop>, Fault> {
+        window.limit = window.limit.min(window.dst.len());
+        if fast::decode::<fast::Native>(self, rc, window)? == fast::Left::Marker {
+            return Ok(Some(Stop::Marker));
+        }
+        let mut ended = false;
+        while window.len < window.limit {
+            ended |= rc.ends_here();
+            match careful::symbol(self, rc, &window.dst[..window.len]) {
+                Ok(Symbol::Literal(byte)) => {
+                    window.dst[window.len] = byte;
+                    window.len += 1;
+                }
+                Ok(Symbol::Copy(len)) => window.copy(self.reps[0], len)?,
+                Ok(Symbol::Marker) => return Ok(Some(Stop::Marker)),
+                Err(Fault::Exhausted) if ended => return Ok(None),
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(Some(Stop::Limit))
+    }
+
     /// Whether what follows is an end marker and nothing else.
     pub(crate) fn decode_marker(
         &mut self,

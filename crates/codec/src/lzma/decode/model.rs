@@ -84,6 +84,14 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
+    /// From the three figures; see [`Properties::new`].
+    pub(crate) fn of_parts(lc: u8, lp: u8, pb: u8) -> Option<Properties> {
+        if lc > 8 || lp > 4 || pb > 4 {
+            return None;
+        }
+        Properties::new((pb * 5 + lp) * 9 + lc)
+    }
+
     /// From `(pb * 5 + lp) * 9 + lc`. None if it is no such byte, or if `lc + lp` is above 4, which liblzma does not
     /// take either.
     pub(crate) fn new(byte: u8) -> Option<Properties> {
