@@ -3,7 +3,7 @@
 use crate::json::{self, Array, Object, Value, json};
 use crate::limits::LimitArgs;
 use crate::report::{self, Out};
-use crate::sandbox::SandboxArg;
+use crate::sandbox::{SandboxArg, reading};
 use crate::shared::Work;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
@@ -110,7 +110,7 @@ impl Opts {
         }
         let sources = (Source::detect(&self.a)?, Source::detect(&self.b)?);
         self.sandbox.enter(|sandbox| {
-            let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reach);
+            let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reading);
             self.device_a.iter().chain(&self.device_b).fold(sandbox, Sandbox::read)
         })?;
         Ok(sources)
@@ -181,21 +181,6 @@ impl Opts {
         rest.insert("names".into(), report.names.into());
         array.finish_with(rest)?;
         Ok(report)
-    }
-}
-
-/// What reading a source needs.
-fn reach(sandbox: Sandbox, source: &Source) -> Sandbox {
-    match source {
-        Source::Directory(path) | Source::Image(path) => sandbox.read(path),
-        // Contents of what comes from start to end are kept there.
-        Source::Tar(path) => sandbox.read(path).scratch(packfs::temporary_folder()),
-        Source::TarStdin => sandbox.scratch(packfs::temporary_folder()),
-        // Files that it names lie beside it.
-        Source::Manifest(path) => match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => sandbox.read(folder),
-            _ => sandbox.read("."),
-        },
     }
 }
 

@@ -5,12 +5,14 @@ use crate::json::{self, Object, Value};
 use crate::limits::LimitArgs;
 use crate::nested::NestedArgs;
 use crate::report::{self, Out};
+use crate::sandbox::{SandboxArg, reading};
 use crate::shared::Work;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::integrity::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 use packfs::source::Shape;
 use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
+use packfs_sandbox::Sandbox;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,6 +59,9 @@ pub struct Opts {
     json: bool,
 
     #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
     work: Work,
 
     #[command(flatten)]
@@ -95,16 +100,52 @@ fn parse_facts(typed: &str) -> std::result::Result<DigestFacts, String> {
     Ok(facts)
 }
 
+/// A source, and the digest that it should have, if one was given.
+struct Asked {
+    path: PathBuf,
+    source: Source,
+    digest: Option<TreeDigest>,
+}
+
+impl Asked {
+    fn new(path: PathBuf, offset: u64, digest: Option<TreeDigest>) -> Result<Self> {
+        let source = Source::detect_at(&path, offset)?;
+        Ok(Asked { path, source, digest })
+    }
+}
+
 impl Opts {
     /// Hashes, and prints or checks.
     pub fn run(self) -> Outcome {
+        let asked = self.asked()?;
         let bars = self.work.bars(self.json);
-        let outcome = self.run_with(&bars);
+        let outcome = self.run_with(&asked, &bars);
         bars.finish();
         report::or_stopped(outcome, &bars)
     }
 
-    fn run_with(&self, bars: &dyn Progress) -> Outcome {
+    /// What is to be hashed, and what it should come to; with a sandbox, nothing else can be opened from then on.
+    fn asked(&self) -> Result<Vec<Asked>> {
+        let asked: Vec<Asked> = match (&self.check_list, &self.check) {
+            (Some(list), _) => {
+                let listed = digest_list::read(list)?;
+                let asked = |Listed { digest, source }| Asked::new(source, self.offset, Some(digest));
+                listed.into_iter().map(asked).collect::<Result<_>>()?
+            }
+            (None, Some(digest)) => {
+                let digest: TreeDigest = digest.parse()?;
+                self.each_source(Some(digest))?
+            }
+            (None, None) => self.each_source(None)?,
+        };
+        self.sandbox.enter(|sandbox| {
+            let sandbox = asked.iter().fold(sandbox, |sandbox, asked| reading(sandbox, &asked.source));
+            self.device.iter().fold(sandbox, Sandbox::read)
+        })?;
+        Ok(asked)
+    }
+
+    fn each_source(&self, digest: Option<TreeDigest>) -> Result<Vec<Asked>> {
         if self.sources.len() > 1 && (self.offset > 0 || !self.device.is_empty() || !self.nested.is_default())
         {
             return Err(Error::usage(
@@ -114,21 +155,20 @@ impl Opts {
         if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
             return Err(Error::usage("only one SOURCE can come from standard input"));
         }
-        if let Some(list) = &self.check_list {
-            return self.check(&digest_list::read(list)?, bars);
+        self.sources.iter().map(|source| Asked::new(source.clone(), self.offset, digest)).collect()
+    }
+
+    fn run_with(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
+        if self.check.is_some() || self.check_list.is_some() {
+            return self.check(asked, bars);
         }
-        if let Some(digest) = &self.check {
-            let digest: TreeDigest = digest.parse()?;
-            let listed = |source: &PathBuf| Listed { digest, source: source.clone() };
-            return self.check(&self.sources.iter().map(listed).collect::<Vec<_>>(), bars);
-        }
-        if self.json { self.print_json(bars) } else { self.print(bars) }
+        if self.json { self.print_json(asked, bars) } else { self.print(asked, bars) }
     }
 
     /// Calls `with` with the digests of one source.
     fn hash<T>(
         &self,
-        source: &Path,
+        source: &Source,
         facts: DigestFacts,
         bars: &dyn Progress,
         with: impl FnOnce(&TreeDigests<'_>) -> Result<T>,
@@ -137,14 +177,14 @@ impl Opts {
             OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
         let opening = self.nested.apply(opening);
         let opening = self.device.iter().fold(opening, OpenOptions::device);
-        let loaded = Source::detect_at(source, self.offset)?.load_with(&opening, &Shape::default(), bars)?;
+        let loaded = source.load_with(&opening, &Shape::default(), bars)?;
         with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)
     }
 
-    fn print(&self, bars: &dyn Progress) -> Outcome {
+    fn print(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
         let mut out = Out::new();
-        for source in &self.sources {
-            let name = escaped(source.as_os_str().as_bytes()).to_string();
+        for Asked { path, source, .. } in asked {
+            let name = escaped(path.as_os_str().as_bytes()).to_string();
             self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
                 digests.directories(self.depth, &mut |path, digest| match path.is_root() {
                     true => out.line(format_args!("{digest}  {name}")),
@@ -156,11 +196,11 @@ impl Opts {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn print_json(&self, bars: &dyn Progress) -> Outcome {
+    fn print_json(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
         let mut documents = Vec::new();
-        for source in &self.sources {
+        for Asked { path, source, .. } in asked {
             let mut object = Object::new();
-            json::put_bytes(&mut object, "source", source.as_os_str().as_bytes());
+            json::put_bytes(&mut object, "source", path.as_os_str().as_bytes());
             self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
                 object.insert("digest".into(), digests.root().to_string().into());
                 let mut directories = Vec::new();
@@ -182,11 +222,12 @@ impl Opts {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn check(&self, listed: &[Listed], bars: &dyn Progress) -> Outcome {
+    fn check(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
         let mut rows = Vec::new();
-        for Listed { digest, source } in listed {
+        for Asked { path, source, digest } in asked {
+            let Some(digest) = *digest else { continue };
             let found = self.hash(source, digest.facts, bars, |digests| Ok(digests.root()))?;
-            rows.push((source, *digest, found));
+            rows.push((path, digest, found));
         }
         let same = rows.iter().all(|(_, wanted, found)| wanted == found);
         if self.json {

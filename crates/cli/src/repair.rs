@@ -2,6 +2,7 @@
 
 use crate::json::{self, Object, Value};
 use crate::report::{self, Out};
+use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::{Outcome, protect, text};
 use owo_colors::OwoColorize;
@@ -46,6 +47,9 @@ pub struct Opts {
     json: bool,
 
     #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
     work: Work,
 }
 
@@ -58,11 +62,24 @@ Examples:
 
 Exit code 3 if more is lost than can be mended; nothing is written then.";
 
+/// Where mended blocks go. Opened before anything is looked at, since a sandbox closes the way to it; what could not be opened is told once
+/// it is needed.
+enum Target {
+    /// Nowhere: it is only looked.
+    None,
+    /// The image itself.
+    Image(Result<File>),
+    /// A copy, which gets the name of the image or of another file.
+    Copy(Result<Replacement>),
+}
+
 impl Opts {
     /// Mends.
     pub fn run(self) -> Outcome {
+        let target = self.target();
+        self.enter_sandbox(&target)?;
         let bars = self.work.bars(self.json);
-        let outcome = self.repair(&bars).and_then(|(index, state)| {
+        let outcome = self.repair(target, &bars).and_then(|(index, state)| {
             bars.finish();
             self.tell(&index, &state)?;
             let is_damaged = self.dry_run && !state.is_whole();
@@ -72,43 +89,82 @@ impl Opts {
         report::or_stopped(outcome, &bars)
     }
 
-    fn repair(&self, bars: &dyn Progress) -> Result<(RecoveryIndex, RecoveryState)> {
-        let image = FileImage::open(&self.image)?;
-        let file = FileImage::open(&self.recovery.clone().unwrap_or_else(|| protect::beside(&self.image)))?;
-        let index = RecoveryIndex::read(&file)?;
-        let state = integrity::survey(&image, &file, &index, self.work.jobs(), bars)?;
-        let nothing_to_do = state.is_whole() && self.output.is_none();
-        if self.dry_run || nothing_to_do {
-            return Ok((index, state));
+    fn recovery_path(&self) -> PathBuf {
+        self.recovery.clone().unwrap_or_else(|| protect::beside(&self.image))
+    }
+
+    fn target(&self) -> Target {
+        if self.dry_run {
+            return Target::None;
         }
-        let mend = |out: &File| integrity::mend(&image, &file, &index, &state, out, self.work.jobs(), bars);
-        let cannot = || format!("cannot write to {:?}", self.image);
         if self.in_place {
-            let out = File::options().read(true).write(true).open(&self.image).or_io(cannot)?;
-            mend(&out)?;
-            out.sync_all().or_io(cannot)?;
-            return Ok((index, state));
+            let opened = File::options().read(true).write(true).open(&self.image);
+            return Target::Image(opened.or_io(|| format!("cannot write to {:?}", self.image)));
         }
         let target = self.output.as_deref().unwrap_or(&self.image);
         if std::fs::metadata(target).is_ok_and(|found| found.file_type().is_block_device()) {
             let error = Error::usage(format!("{target:?} is a block device, which no copy can replace"));
-            return Err(error.hint("--in-place mends it where it is; -o writes a mended copy"));
+            return Target::Copy(Err(error.hint("--in-place mends it where it is; -o writes a mended copy")));
         }
-        if !state.can_be_mended() {
-            // Says why, before anything is copied.
-            let nowhere = File::open(&self.image).or_io(cannot)?;
-            mend(&nowhere)?;
+        Target::Copy(Replacement::create(target))
+    }
+
+    /// Gives up all but the image, its recovery data, and the target, if that is asked for.
+    fn enter_sandbox(&self, target: &Target) -> Result<()> {
+        self.sandbox.enter(|sandbox| {
+            let sandbox = sandbox.read(&self.image).read(self.recovery_path());
+            match target {
+                Target::Copy(Ok(copy)) => sandbox.name_in(copy.folder()),
+                Target::Copy(Err(_)) | Target::Image(_) | Target::None => sandbox,
+            }
+        })
+    }
+
+    fn repair(&self, target: Target, bars: &dyn Progress) -> Result<(RecoveryIndex, RecoveryState)> {
+        let image = FileImage::open(&self.image)?;
+        let file = FileImage::open(&self.recovery_path())?;
+        let index = RecoveryIndex::read(&file)?;
+        let state = integrity::survey(&image, &file, &index, self.work.jobs(), bars)?;
+        let nothing_to_do = state.is_whole() && self.output.is_none();
+        let mend = |out: &File| integrity::mend(&image, &file, &index, &state, out, self.work.jobs(), bars);
+        match target {
+            Target::None => {}
+            _ if nothing_to_do => {}
+            Target::Image(out) => {
+                let out = out?;
+                mend(&out)?;
+                out.sync_all().or_io(|| format!("cannot write to {:?}", self.image))?;
+            }
+            Target::Copy(copy) => {
+                let out = copy?;
+                if !state.can_be_mended() {
+                    // Says why, before anything is copied.
+                    mend(out.file())?;
+                }
+                self.copy_and_mend(&image, out, index.params.image_len, &mend, bars)?;
+            }
         }
-        let out = Replacement::create(target)?;
-        copy(&image, out.file(), index.params.image_len.max(image.len()), bars)?;
+        Ok((index, state))
+    }
+
+    /// Fills a copy with the image and its mended blocks, and gives it its name.
+    fn copy_and_mend(
+        &self,
+        image: &FileImage,
+        out: Replacement,
+        image_len: u64,
+        mend: &dyn Fn(&File) -> Result<()>,
+        bars: &dyn Progress,
+    ) -> Result<()> {
+        copy(image, out.file(), image_len.max(image.len()), bars)?;
         mend(out.file())?;
+        let target = self.output.as_deref().unwrap_or(&self.image);
         if let Ok(found) = std::fs::metadata(target) {
             out.file()
                 .set_permissions(found.permissions())
                 .or_io(|| format!("cannot write to {target:?}"))?;
         }
-        out.finish()?;
-        Ok((index, state))
+        out.finish()
     }
 
     fn tell(&self, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `--sandbox`: what a verb that reads may still reach once it begins. Applied before anything of the input is looked at, and
 //! before any other thread starts.
 
-use packfs::Result;
+use packfs::{Result, Source};
 use packfs_sandbox::Sandbox;
 
 /// How much is asked for.
@@ -44,5 +44,20 @@ impl SandboxArg {
         };
         anstream::eprintln!("sandbox: {applied}");
         Ok(())
+    }
+}
+
+/// Adds what reading a source needs.
+pub fn reading(sandbox: Sandbox, source: &Source) -> Sandbox {
+    match source {
+        Source::Directory(path) | Source::Image(path) => sandbox.read(path),
+        // Contents of what comes from start to end are kept there.
+        Source::Tar(path) => sandbox.read(path).scratch(packfs::temporary_folder()),
+        Source::TarStdin => sandbox.scratch(packfs::temporary_folder()),
+        // Files that it names lie beside it.
+        Source::Manifest(path) => match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => sandbox.read(folder),
+            _ => sandbox.read("."),
+        },
     }
 }

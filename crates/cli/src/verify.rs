@@ -1,6 +1,7 @@
 //! `packfs verify`: whether an image is what somebody signed.
 
 use crate::report::{self, Out};
+use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::sign::{read_text, with_suffix};
 use crate::{Outcome, json};
@@ -8,6 +9,7 @@ use owo_colors::OwoColorize;
 use packfs::image::FileImage;
 use packfs::integrity::{Replacement, VerifyingKey};
 use packfs::{Error, Progress, Result};
+use packfs_sandbox::Sandbox;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +43,9 @@ pub struct Opts {
     json: bool,
 
     #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
     work: Work,
 }
 
@@ -56,8 +61,10 @@ image can change it after it was verified; --output makes a copy of exactly what
 impl Opts {
     /// Verifies.
     pub fn run(self) -> Outcome {
+        let copy = self.output.as_deref().map(Replacement::create).transpose()?;
+        self.enter_sandbox(copy.as_ref())?;
         let bars = self.work.bars(self.json);
-        let outcome = self.verify(&bars).and_then(|(key, comment)| {
+        let outcome = self.verify(copy, &bars).and_then(|(key, comment)| {
             bars.finish();
             self.tell(&key, &comment)?;
             Ok(ExitCode::SUCCESS)
@@ -66,18 +73,29 @@ impl Opts {
         report::or_stopped(outcome, &bars)
     }
 
+    /// Gives up all but image, signature and key, and the name of the copy, which is open already.
+    fn enter_sandbox(&self, copy: Option<&Replacement>) -> Result<()> {
+        self.sandbox.enter(|sandbox| {
+            let sandbox = sandbox.read(&self.image).read(self.signature_path());
+            let sandbox = self.public_key.iter().fold(sandbox, Sandbox::read);
+            copy.into_iter().fold(sandbox, |sandbox, copy| sandbox.name_in(copy.folder()))
+        })
+    }
+
+    fn signature_path(&self) -> PathBuf {
+        self.signature.clone().unwrap_or_else(|| with_suffix(&self.image, ".minisig"))
+    }
+
     /// Number of the key, and what was signed with the image.
-    fn verify(&self, bars: &dyn Progress) -> Result<(String, String)> {
+    fn verify(&self, copy: Option<Replacement>, bars: &dyn Progress) -> Result<(String, String)> {
         let text = match (&self.key, &self.public_key) {
             (Some(key), _) => key.clone(),
             (None, Some(path)) => read_text(path)?,
             (None, None) => return Err(Error::usage("a public key is needed")),
         };
         let key = VerifyingKey::read(&text)?;
-        let signature = self.signature.clone().unwrap_or_else(|| with_suffix(&self.image, ".minisig"));
-        let signature = read_text(&signature)?;
+        let signature = read_text(&self.signature_path())?;
         let image = FileImage::open(&self.image)?;
-        let copy = self.output.as_deref().map(Replacement::create).transpose()?;
         let comment = key.verify(&image, &signature, copy.as_ref().map(Replacement::file), bars)?;
         if let Some(copy) = copy {
             copy.finish()?;

@@ -2,6 +2,7 @@
 
 use crate::json::{self, Object, Value};
 use crate::report::{self, Out};
+use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::{Outcome, text, verity_verify};
 use packfs::image::FileImage;
@@ -9,6 +10,7 @@ use packfs::integrity::{
     self, FsVerityOptions, HashAlgorithm, Replacement, VerityOptions, VerityParams, from_hex, to_hex,
 };
 use packfs::{Error, Image, Progress, Result, ResultExt, escaped};
+use packfs_sandbox::Sandbox;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -72,6 +74,9 @@ pub struct Opts {
     pub json: bool,
 
     #[command(flatten)]
+    pub sandbox: SandboxArg,
+
+    #[command(flatten)]
     pub work: Work,
 }
 
@@ -117,6 +122,7 @@ struct Made {
 impl Opts {
     /// Does what is asked for.
     pub fn run(self) -> Outcome {
+        self.enter_sandbox()?;
         let bars = self.work.bars(self.json);
         let outcome = match &self.images[..] {
             _ if self.fs => self.measure(&bars),
@@ -130,6 +136,18 @@ impl Opts {
         };
         bars.finish();
         report::or_stopped(outcome, &bars)
+    }
+
+    /// Gives up all but what is hashed and compared, if that is asked for.
+    fn enter_sandbox(&self) -> Result<()> {
+        if self.sandbox.is_wanted() && !self.verify && !self.fs {
+            let error = Error::usage("--sandbox is for what is only read: --verify and --fs");
+            return Err(error.hint("verify the tree that is made in a sandbox of its own"));
+        }
+        self.sandbox.enter(|sandbox| {
+            let read = self.images.iter().chain(&self.hash_file).chain(&self.root_hash_file);
+            read.fold(sandbox, Sandbox::read)
+        })
     }
 
     fn algorithm(&self) -> HashAlgorithm {

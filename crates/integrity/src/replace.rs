@@ -20,10 +20,7 @@ impl Replacement {
         if path.file_name().is_none() || std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(Error::usage(format!("cannot write to {path:?}: not a regular file")));
         }
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(path);
         let mut builder = tempfile::Builder::new();
         // The process's mask applies, as to every file that a program makes.
         builder.prefix(".").suffix(".packfs-tmp").permissions(Permissions::from_mode(0o666));
@@ -36,6 +33,11 @@ impl Replacement {
         self.file.as_file()
     }
 
+    /// Where it gets its name: the folder of `path`.
+    pub fn folder(&self) -> &Path {
+        folder_of(&self.path)
+    }
+
     /// It is complete: syncs it and gives it its name.
     ///
     /// Errors: `Io`; the file is gone then, and what had the name is as it was.
@@ -43,5 +45,12 @@ impl Replacement {
         let Replacement { path, file } = self;
         file.as_file().sync_all().or_io(|| format!("cannot write {path:?} to the disk"))?;
         file.persist(&path).map(|_| ()).or_io(|| format!("cannot create {path:?}"))
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }

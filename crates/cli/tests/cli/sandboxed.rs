@@ -142,6 +142,86 @@ fn somebody_without_privileges_unpacks_within_it() {
     });
 }
 
+/// Digests, signatures, hash trees, recovery data: what is compared with an image is no more to be trusted than the image.
+#[test]
+fn every_verb_that_compares_says_the_same_within_it() {
+    let fixture = with_both_images();
+    if !is_whole(&fixture) {
+        return;
+    }
+    let all = ["digest", "root.sqfs", "root.erofs", "root.tar", "root.tar.gz", "rootfs"];
+    fs::write(fixture.path("list"), &fixture.run(all).done().stdout).unwrap();
+    let manifest = fixture.run(["info", "--manifest", "root.sqfs"]).stdout;
+    fs::create_dir(fixture.path("written")).unwrap();
+    fs::write(fixture.path("written/manifest"), manifest).unwrap();
+    fixture.run(["sign", "--new-key", "key", "--no-password", "-q"]).done();
+    fixture.run(["sign", "root.erofs", "-s", "key", "-q"]).done();
+    fixture.run(["verity", "zstd.sqfs", "--hash-file", "tree", "--root-hash-file", "hash", "-q"]).done();
+    fixture.run(["verity", "root.erofs", "-q"]).done();
+    fixture.run(["protect", "root.sqfs", "-q", "-p", "30"]).done();
+    let verbs: &[&[&str]] = &[
+        &all,
+        &["digest", "--json", "--depth", "2", "root.sqfs", "--jobs", "4"],
+        &["digest", "--check-list", "list"],
+        &["digest", "--facts", "none", "written/manifest"],
+        &["verify", "root.erofs", "-p", "key.pub"],
+        &["verify", "rootfs/etc/os-release", "--signature", "root.erofs.minisig", "-p", "key.pub"],
+        &["verity", "--verify", "root.erofs"],
+        &["verity", "--verify", "root.erofs", "--json", "--jobs", "4"],
+        &["verity", "--verify", "zstd.sqfs", "--hash-file", "tree", "--root-hash-file", "hash"],
+        &["verity", "--fs", "root.erofs", "root.sqfs"],
+        &["check", "--repair-hints", "root.sqfs"],
+        &["check", "--repair-hints", "root.sqfs", "--json"],
+        &["repair", "root.sqfs", "--dry-run", "--jobs", "4"],
+        &["repair", "root.sqfs", "-n", "--recovery", "root.sqfs.rec", "--json"],
+    ];
+    for verb in verbs {
+        let run = |options: &[&str]| fixture.run(verb.iter().chain(options));
+        let (with, without) = (run(&["--sandbox=require"]), run(&[]));
+        assert_eq!((with.code, &with.stdout), (without.code, &without.stdout), "{verb:?}: {}", with.stderr);
+        assert_eq!(with.stderr, format!("sandbox: landlock, seccomp\n{}", without.stderr), "{verb:?}");
+    }
+    let run = fixture.run(["verity", "root.sqfs", "--sandbox"]);
+    run.failed(2, &["only read"]);
+}
+
+#[test]
+fn images_are_mended_and_copied_within_it() {
+    let fixture = Fixture::with_image();
+    if !is_whole(&fixture) {
+        return;
+    }
+    fixture.run(["protect", "root.sqfs", "-q", "-p", "30"]).done();
+    fixture.run(["sign", "--new-key", "key", "--no-password", "-q"]).done();
+    fixture.run(["sign", "root.sqfs", "-s", "key", "-q"]).done();
+    let whole = fixture.bytes("root.sqfs");
+    let mut damaged = whole.clone();
+    damaged[200..300].fill(0x55);
+    fs::create_dir(fixture.path("beside")).unwrap();
+    let names = fixture.names();
+    for (way, mended) in [
+        (&["-o", "beside/mended", "--jobs", "4"][..], "beside/mended"),
+        (&["--in-place"], "root.sqfs"),
+        (&[], "root.sqfs"),
+    ] {
+        fs::write(fixture.path("root.sqfs"), &damaged).unwrap();
+        let run = fixture.run(["repair", "root.sqfs", "--sandbox=require"].iter().chain(way));
+        assert_eq!(run.code, Some(0), "{way:?}: {}", run.stderr);
+        assert!(fixture.bytes(mended) == whole, "{way:?}");
+        assert_eq!(fixture.names(), names, "{way:?}");
+    }
+    let verify = ["verify", "root.sqfs", "-p", "key.pub", "--sandbox=require", "-o", "beside/copy"];
+    fs::write(fixture.path("root.sqfs"), &damaged).unwrap();
+    let run = fixture.run(verify);
+    assert_eq!(run.code, Some(3));
+    assert!(run.stderr.contains("not what was signed"), "{}", run.stderr);
+    assert!(!fixture.path("beside/copy").exists());
+    fs::write(fixture.path("root.sqfs"), &whole).unwrap();
+    assert_eq!(fixture.run(verify).code, Some(0));
+    assert!(fixture.bytes("beside/copy") == whole);
+    assert_eq!(fs::read_dir(fixture.path("beside")).unwrap().count(), 2, "nothing else is left");
+}
+
 #[test]
 fn errors_are_those_of_a_run_without_it() {
     let fixture = Fixture::with_image();
