@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
-use packfs_hostile::properties::{Input, PROPERTIES, Property};
+use packfs_hostile::properties::{PROPERTIES, Property};
 use packfs_hostile::{fields, mutate, mutate_plainly, repair};
 use packfs_testkit::Random;
 use std::sync::LazyLock;
@@ -29,15 +29,15 @@ fuzz_mutator!(|data: &mut [u8], len: usize, len_max: usize, seed: u32| {
     let mut random = Random::new(u64::from(seed));
     if random.below(2) == 0 {
         let len = fuzzer_mutate(data, len, len_max);
-        if PROPERTY.input == Input::Image {
+        if PROPERTY.input.has_figures() {
             repair(&mut data[..len]);
         }
         return len;
     }
     let input = &data[..len];
-    let mutated = match PROPERTY.input {
-        Input::Image => mutate(input, &fields(input, &[]), &[], &mut random),
-        _ => mutate_plainly(input, &[], &mut random),
+    let mutated = match PROPERTY.input.has_figures() {
+        true => mutate(input, &fields(input, &[]), &[], &mut random),
+        false => mutate_plainly(input, &[], &mut random),
     };
     let len = mutated.bytes.len().min(len_max);
     data[..len].copy_from_slice(&mutated.bytes[..len]);

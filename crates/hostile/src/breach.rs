@@ -17,6 +17,8 @@ pub enum Breach {
     RepackDiffers(String),
     /// Packing what had been read without an error failed.
     RepackFailed(String),
+    /// What was called whole or genuine is not, or what vouches for it points at what there is not.
+    Integrity(String),
     /// More was written than there was room for, or other bytes on the way to a prefix.
     Decoder(String),
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Breach {
             Breach::NotTheInput(what) => write!(f, "told as a fault of the machine: {what}"),
             Breach::RepackDiffers(what) => write!(f, "packed again, it is another tree: {what}"),
             Breach::RepackFailed(what) => write!(f, "read, but cannot be packed again: {what}"),
+            Breach::Integrity(what) => write!(f, "integrity: {what}"),
             Breach::Decoder(what) => write!(f, "decoder: {what}"),
         }
     }

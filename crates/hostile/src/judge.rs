@@ -1,5 +1,6 @@
 //! What becomes of an image when everything is done to it that packfs does to images.
 
+use crate::properties::Outcome;
 use crate::{Breach, Sandpit};
 use packfs::image::MemoryImage;
 use packfs::read::{LoadedVolume, Piece, Wanted};
@@ -36,6 +37,19 @@ pub struct Judged {
     pub error: Option<String>,
     /// The first promise that did not hold.
     pub breach: Option<Breach>,
+}
+
+impl Judged {
+    /// Of what is either read or refused.
+    pub(crate) fn of(outcome: Result<Outcome, Breach>, valid: Option<u64>) -> Judged {
+        let (verdict, digest, error, breach) = match outcome {
+            Ok(Outcome::Read(digest)) if Some(digest) == valid => (Verdict::OkSame, Some(digest), None, None),
+            Ok(Outcome::Read(digest)) => (Verdict::OkDiff, Some(digest), None, None),
+            Ok(Outcome::Refused(why)) => (Verdict::Error, None, Some(why), None),
+            Err(breach) => (Verdict::Error, None, None, Some(breach)),
+        };
+        Judged { verdict, digest, error, breach }
+    }
 }
 
 /// Names that a walk follows at most; images of the corpus have some hundreds.

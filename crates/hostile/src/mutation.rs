@@ -1,5 +1,6 @@
 //! What is done to an input. Same input, same seed, same result.
 
+use crate::checksum::reseal;
 use crate::corpus::Base;
 use crate::extremes::extreme;
 use crate::{Field, repair};
@@ -81,8 +82,10 @@ pub fn mutate(image: &[u8], fields: &[Field], others: &[Base], random: &mut Rand
     if class == Class::Truncate && random.below(2) == 0 {
         claim_len(&mut bytes);
     }
-    if random.below(8) > 0 {
-        repair(&mut bytes);
+    match random.below(8) {
+        0 => {}
+        1 | 2 => reseal(&mut bytes),
+        _ => repair(&mut bytes),
     }
     Mutated { class, bytes }
 }

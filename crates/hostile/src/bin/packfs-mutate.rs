@@ -1,10 +1,11 @@
 //! Tries many mutated images, each under guard, and counts how they end.
 //!
-//! `packfs-mutate FORMAT [--images N] [--seed N] [--minutes N] [--state FILE] [--findings DIR]` starts workers and watches them;
-//! `packfs-mutate FORMAT --case N` tries one case again, in this process, and keeps its image.
+//! `packfs-mutate KIND [--images N] [--seed N] [--minutes N] [--state FILE] [--findings DIR]` starts workers and watches them;
+//! `packfs-mutate KIND --case N` tries one case again, in this process, and keeps its image;
+//! `packfs-mutate KIND --write DIR --from N --images M` only writes cases N to M, for other programs to be tried on.
 #![forbid(unsafe_code)]
 
-use packfs_hostile::session::Session;
+use packfs_hostile::session::{KINDS, Session};
 use packfs_hostile::tally::{Ending, Found, Tally};
 use packfs_hostile::{Class, Sandpit, Verdict};
 use serde::{Deserialize, Serialize};
@@ -60,14 +61,16 @@ struct Asked {
     findings: PathBuf,
     case: Option<u64>,
     worker: Option<u64>,
+    write: Option<PathBuf>,
+    from: u64,
 }
 
 impl Asked {
     fn read() -> Result<Asked, Failure> {
         let mut words = std::env::args().skip(1);
-        let format = words.next().ok_or("squashfs or erofs?")?;
-        if !["squashfs", "erofs"].contains(&&*format) {
-            return Err(format!("{format:?}: squashfs or erofs is allowed").into());
+        let format = words.next().ok_or_else(|| format!("which of {}?", KINDS.join(", ")))?;
+        if !KINDS.contains(&&*format) {
+            return Err(format!("{format:?}: {} are allowed", KINDS.join(", ")).into());
         }
         let mut asked = Asked {
             format,
@@ -78,6 +81,8 @@ impl Asked {
             findings: std::env::temp_dir(),
             case: None,
             worker: None,
+            write: None,
+            from: 0,
         };
         while let Some(word) = words.next() {
             let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
@@ -90,6 +95,8 @@ impl Asked {
                 "--findings" => asked.findings = value.into(),
                 "--case" => asked.case = Some(number()?),
                 "--worker" => asked.worker = Some(number()?),
+                "--write" => asked.write = Some(value.into()),
+                "--from" => asked.from = number()?,
                 _ => return Err(format!("no option {word}").into()),
             }
         }
@@ -106,6 +113,13 @@ fn run() -> Result<bool, Failure> {
     }
     if let Some(number) = asked.case {
         return again(&asked, number);
+    }
+    if let Some(folder) = &asked.write {
+        let session = Session::new(&asked.format, asked.seed)?;
+        for number in asked.from..asked.images {
+            write_image(folder, &asked.format, number, &session.case(number).bytes)?;
+        }
+        return Ok(true);
     }
     let known = asked.state.as_ref().and_then(|path| std::fs::read(path).ok());
     let mut tally: Tally = known.map(|text| serde_json::from_slice(&text)).transpose()?.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What other inputs than images begin as: archives, manifests, blocks, requests.
 
-use super::{Base, images};
+use super::{Base, images, integrity};
 use crate::judge::open;
 use crate::properties::Input;
 use packfs::{Result, Silent};
@@ -18,6 +18,10 @@ pub fn inputs(kind: Input) -> Result<Vec<Base>> {
         Input::Manifest => manifests(),
         Input::Block => Ok(blocks()),
         Input::Requests => Ok(requests()),
+        Input::Recovery => integrity::recovery(),
+        Input::Verity => integrity::verity(),
+        Input::Signature => Ok(integrity::signatures()),
+        Input::Measured => Ok(integrity::measured()),
     }
 }
 

@@ -1,8 +1,10 @@
 //! What mutations start from: small images of every codec, layout and index, made by code and the same in every run.
 
 mod inputs;
+mod integrity;
 
 pub use inputs::inputs;
+pub(crate) use integrity::{SIGNED, SIGNED_COMMENT, SIGNERS_KEY, protected};
 
 use packfs::{
     Contents, DeviceNumber, ImagePath, Meta, NodeKind, Owner, PackSettings, Result, Silent, Timestamp, Tree,

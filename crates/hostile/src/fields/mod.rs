@@ -3,7 +3,9 @@
 //! These walks are written apart from the readers they help to try, and take any bytes: what makes no sense is left out.
 
 mod erofs;
+pub(crate) mod recovery;
 mod squashfs;
+mod verity;
 
 /// A little-endian figure of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +39,18 @@ impl Field {
 /// More than any image of the corpus has; what is longer is looked at in part.
 const FIELDS_MAX: usize = 50_000;
 
-/// The figures of an image of either format; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
+/// The figures of an image of either format, of a recovery file or of a hash tree; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
 /// a valid image told them.
 pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
     let mut fields = if image.starts_with(b"hsqs") {
         squashfs::fields(image)
     } else if image.get(1024..1028) == Some(&0xE0F5_E1E2_u32.to_le_bytes()) {
         erofs::fields(image, nodes)
+    } else if (0..image.len()).step_by(recovery::PAGE_LEN).any(|at| image[at..].starts_with(recovery::MAGIC))
+    {
+        recovery::fields(image)
     } else {
-        Vec::new()
+        verity::superblock(image).map(|at| verity::fields(image, at)).unwrap_or_default()
     };
     fields.retain(|field| field.at + field.len <= image.len());
     fields

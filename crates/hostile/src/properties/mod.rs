@@ -2,18 +2,26 @@
 //! promised did not hold; it panics only where packfs does.
 
 mod codec;
+mod fs_verity;
 mod fuse;
 mod image;
 mod manifest;
+pub(crate) mod recovery;
+mod signature;
 mod tar;
+pub(crate) mod verity;
 
 use crate::Breach;
 
 pub use codec::decode;
+pub use fs_verity::fs_verity;
 pub use fuse::fuse;
 pub use image::{check, extract, open, read_all, repack, walk};
 pub use manifest::manifest;
+pub use recovery::recovery;
+pub use signature::signature;
 pub use tar::tar;
+pub use verity::verity;
 
 /// What inputs of a property begin as, for whoever mutates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +36,30 @@ pub enum Input {
     Block,
     /// Bytes that pick an image and what is done to it, then requests.
     Requests,
+    /// A recovery file, then bytes that pick an image and what is done to it.
+    Recovery,
+    /// Data with a dm-verity hash tree behind them.
+    Verity,
+    /// A public key, a zero byte, a signature.
+    Signature,
+    /// How a file is measured, then the file.
+    Measured,
+}
+
+impl Input {
+    /// Whether it is known where figures lie in it, and how checksums are put right.
+    pub fn has_figures(self) -> bool {
+        matches!(self, Input::Image | Input::Recovery | Input::Verity)
+    }
+}
+
+/// What became of an input that is either read or refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It was read as this, told by a hash.
+    Read(u64),
+    /// It was refused, for this reason.
+    Refused(String),
 }
 
 /// A property: its name, what it is tried on, and the function.
@@ -42,7 +74,7 @@ pub struct Property {
 }
 
 /// All of them.
-pub const PROPERTIES: [Property; 10] = [
+pub const PROPERTIES: [Property; 14] = [
     Property { name: "open", input: Input::Image, holds: open },
     Property { name: "walk", input: Input::Image, holds: walk },
     Property { name: "read", input: Input::Image, holds: read_all },
@@ -53,6 +85,10 @@ pub const PROPERTIES: [Property; 10] = [
     Property { name: "tar", input: Input::Tar, holds: tar },
     Property { name: "manifest", input: Input::Manifest, holds: manifest },
     Property { name: "decode", input: Input::Block, holds: decode },
+    Property { name: "recovery", input: Input::Recovery, holds: recovery },
+    Property { name: "verity", input: Input::Verity, holds: verity },
+    Property { name: "signature", input: Input::Signature, holds: signature },
+    Property { name: "fs-verity", input: Input::Measured, holds: fs_verity },
 ];
 
 #[cfg(test)]
@@ -76,7 +112,7 @@ mod tests {
             let mut random = Random::new(5);
             for number in 0..MUTATED {
                 let base = &corpus[random.below(corpus.len() as u64) as usize];
-                let mutated = if property.input == Input::Image {
+                let mutated = if property.input.has_figures() {
                     let fields = crate::fields(&base.bytes, &[]);
                     mutate(&base.bytes, &fields, &corpus, &mut random)
                 } else {

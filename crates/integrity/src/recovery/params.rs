@@ -45,11 +45,13 @@ impl RecoveryParams {
         Ok(RecoveryParams { image_len, block_len: block_len as u32, data_count, recovery_count })
     }
 
-    /// Whether these figures can be those of an image.
+    /// Whether these figures can be those of an image. A block that is much longer than its image would have terabytes of zeros hashed
+    /// for a few bytes.
     pub(super) fn are_possible(&self) -> bool {
         let block_len = u64::from(self.block_len);
         block_len.is_multiple_of(PAGE_LEN)
             && (PAGE_LEN..=BLOCK_LEN_MAX).contains(&block_len)
+            && block_len - PAGE_LEN < self.image_len
             && (1..=DATA_BLOCKS_MAX).contains(&u64::from(self.data_count))
             && (1..=self.data_count).contains(&self.recovery_count)
             && self.image_len.div_ceil(block_len) == u64::from(self.data_count)

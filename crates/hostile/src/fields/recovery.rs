@@ -1,0 +1,24 @@
+//! The figures of a recovery file: those of each page, and what the pages hold.
+
+use super::{Field, Finder};
+
+pub(crate) const MAGIC: &[u8] = b"PFSREC\0\x01";
+pub(crate) const PAGE_LEN: usize = 4096;
+/// Number, length of the image, length of a block, blocks of the image, blocks of recovery data.
+const FIGURES: [usize; 5] = [4, 8, 4, 4, 4];
+/// Where checksums begin, and how many of a page are taken.
+const PAYLOAD_AT: usize = 96;
+const CHECKSUMS: usize = 40;
+
+pub(super) fn fields(file: &[u8]) -> Vec<Field> {
+    let mut finder = Finder::new(file);
+    let pages = (0..file.len()).step_by(PAGE_LEN).filter(|&at| file[at..].starts_with(MAGIC));
+    for at in pages {
+        finder.row("page", at + 8, &FIGURES);
+        finder.row("set", at + 32, &[8; 4]);
+        finder.row("checksum", at + PAYLOAD_AT, &[8; 2 * CHECKSUMS]);
+    }
+    // Which image it is of, and what happened to that.
+    finder.row("image", file.len().saturating_sub(2), &[1, 1]);
+    finder.found
+}
