@@ -3,26 +3,44 @@
 //! The compiler's own sanitizer-coverage pass needs no nightly; what libFuzzer misses without one is the address sanitizer,
 //! which finds little in crates that forbid unsafe code.
 
-use std::path::Path;
-use std::process::Command;
-use std::time::Instant;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::args;
 use crate::failure::{Failure, Result};
+use crate::table::Table;
 use crate::{metadata, mutate, shell, workspace};
 
 pub const HELP: &str = "\
 Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
 
-  PROPERTY            open walk read check extract repack fuse tar manifest decode [all]
+  PROPERTY            open walk read check extract repack fuse tar manifest decode recovery verity signature fs-verity [all]
   --seconds N         for each property [60]
+  --minutes N         for all together: each takes a turn of so many seconds, again and again, whatever is found
+  --timeout N         seconds that one input may take [10]
   --jobs N            processes of each [1]
 
-Needs a C++ compiler, for libFuzzer. Inputs that lead somewhere new are kept in fuzz/corpus, findings in fuzz/findings.";
+Needs a C++ compiler, for libFuzzer. Inputs that lead somewhere new are kept in fuzz/corpus, findings in fuzz/findings. Ends with a table.";
 
 /// All properties, in the order in which they are tried.
-const PROPERTIES: [&str; 10] =
-    ["open", "walk", "read", "check", "extract", "repack", "fuse", "tar", "manifest", "decode"];
+const PROPERTIES: [&str; 14] = [
+    "open",
+    "walk",
+    "read",
+    "check",
+    "extract",
+    "repack",
+    "fuse",
+    "tar",
+    "manifest",
+    "decode",
+    "recovery",
+    "verity",
+    "signature",
+    "fs-verity",
+];
 
 /// Counters at every edge, compares told to libFuzzer; the pass is part of every stable LLVM.
 const FLAGS: [&str; 7] = [
@@ -37,6 +55,11 @@ const FLAGS: [&str; 7] = [
 
 pub fn run(mut args: args::Args) -> Result<()> {
     let seconds = args.number("--seconds", 60)?;
+    let minutes = args.option("--minutes")?;
+    let minutes = minutes
+        .map(|text| text.parse::<u64>().map_err(|_| Failure::usage(format!("--minutes {text}: no number"))));
+    let all_time = minutes.transpose()?.map(|minutes| Duration::from_secs(60 * minutes));
+    let timeout = args.number("--timeout", 10)?;
     let jobs = args.number("--jobs", 1)?;
     let mut chosen: Vec<&str> = PROPERTIES.into_iter().filter(|name| args.first_word(name)).collect();
     args.finish_empty()?;
@@ -45,31 +68,140 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
 
     let folder = workspace::root().join("fuzz");
-    let program = build(&folder)?;
-    let mut found = vec![];
+    let fuzzing = Fuzzing { program: build(&folder)?, folder, seconds, timeout, jobs };
+    let mut totals: Vec<(&str, Total)> = Vec::new();
     for property in chosen {
-        let corpus = folder.join("corpus").join(property);
-        shell::run_quietly(mutate::program("packfs-corpus").arg(property).arg(&corpus))?;
-        let findings = folder.join("findings").join(property);
-        workspace::make_dir(&findings)?;
-        let start = Instant::now();
-        let mut command = Command::new(&program);
-        command.env("PACKFS_PROPERTY", property).current_dir(&folder);
-        command.arg(format!("-max_total_time={seconds}")).args(["-timeout=10", "-rss_limit_mb=1024"]);
-        command.args(["-max_len=300000", "-print_final_stats=1", "-dict=images.dict", "-reload=0"]);
-        command.arg(format!("-artifact_prefix={}/", findings.display()));
-        if jobs > 1 {
-            command.arg(format!("-fork={jobs}"));
-        }
-        command.arg(&corpus);
-        eprintln!("==> {property}");
-        if let Err(failure) = shell::run(&mut command) {
-            found.push(format!("{property}: {failure}; its input is in {}", findings.display()));
-        }
-        eprintln!("{property}: {:.0} s", start.elapsed().as_secs_f64());
+        fuzzing.prepare(property)?;
+        totals.push((property, Total::default()));
     }
+    let start = Instant::now();
+    loop {
+        for (property, total) in &mut totals {
+            if all_time.is_some_and(|all| start.elapsed() >= all) {
+                break;
+            }
+            total.add(fuzzing.turn(property)?);
+        }
+        if all_time.is_none_or(|all| start.elapsed() >= all) {
+            break;
+        }
+    }
+    print!("{}", table(&totals).markdown());
+    let found = totals.iter().filter(|(_, total)| total.findings > 0);
+    let found: Vec<String> = found
+        .map(|(property, _)| {
+            format!("{property}: see {}", fuzzing.folder.join("findings").join(property).display())
+        })
+        .collect();
     if found.is_empty() { Ok(()) } else { Err(Failure::new(found.join("\n"))) }
 }
+
+/// What a property was put through.
+#[derive(Default)]
+struct Total {
+    executions: u64,
+    time: Duration,
+    /// Edges of the program that were reached, and inputs that are kept for it.
+    edges: u64,
+    kept: u64,
+    findings: u64,
+}
+
+impl Total {
+    fn add(&mut self, turn: Total) {
+        self.executions += turn.executions;
+        self.time += turn.time;
+        self.edges = self.edges.max(turn.edges);
+        self.kept = turn.kept.max(self.kept);
+        self.findings += turn.findings;
+    }
+
+    /// Takes what a line of libFuzzer tells.
+    fn hear(&mut self, line: &str) {
+        let number = |key: &str| {
+            let rest = line.split_once(key)?.1.trim_start();
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+        };
+        if line.starts_with('#') {
+            self.edges = number(" cov:").unwrap_or(self.edges);
+            self.kept = number(" corp:").unwrap_or(self.kept);
+        }
+        self.executions = number("stat::number_of_executed_units:").unwrap_or(self.executions);
+    }
+}
+
+fn table(totals: &[(&str, Total)]) -> Table {
+    let mut table = Table::new(&["property", "executions", "seconds", "edges", "inputs kept", "findings"], 1);
+    let mut row = |name: &str, total: &Total| {
+        let seconds = total.time.as_secs();
+        let figures = [total.executions, seconds, total.edges, total.kept, total.findings];
+        table.row(std::iter::once(name.to_owned()).chain(figures.map(|figure| figure.to_string())).collect());
+    };
+    let mut all = Total::default();
+    for (property, total) in totals {
+        row(property, total);
+        all.executions += total.executions;
+        all.time += total.time;
+        all.findings += total.findings;
+    }
+    row("all", &all);
+    table
+}
+
+/// How properties are fuzzed.
+struct Fuzzing {
+    program: PathBuf,
+    folder: PathBuf,
+    seconds: usize,
+    timeout: usize,
+    jobs: usize,
+}
+
+impl Fuzzing {
+    /// Writes the inputs that a property begins with.
+    fn prepare(&self, property: &str) -> Result<()> {
+        let corpus = self.folder.join("corpus").join(property);
+        shell::run_quietly(mutate::program("packfs-corpus").arg(property).arg(&corpus))?;
+        workspace::make_dir(&self.folder.join("findings").join(property))
+    }
+
+    /// Fuzzes one property for its time, or until something is found.
+    fn turn(&self, property: &str) -> Result<Total> {
+        let mut command = Command::new(&self.program);
+        command.env("PACKFS_PROPERTY", property).current_dir(&self.folder).stderr(Stdio::piped());
+        command.arg(format!("-max_total_time={}", self.seconds)).arg(format!("-timeout={}", self.timeout));
+        command.args(["-rss_limit_mb=1024", "-max_len=300000", "-print_final_stats=1"]);
+        command.args(["-dict=images.dict", "-reload=0"]);
+        let findings = self.folder.join("findings").join(property);
+        command.arg(format!("-artifact_prefix={}/", findings.display()));
+        if self.jobs > 1 {
+            command.arg(format!("-fork={}", self.jobs));
+        }
+        command.arg(self.folder.join("corpus").join(property));
+        eprintln!("==> {property}");
+        let start = Instant::now();
+        let mut turn = Total::default();
+        let failed = |error: std::io::Error| Failure::new(format!("{property}: {error}"));
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(said) = child.stderr.take() {
+            // What is no text is part of an input that is shown.
+            for line in BufReader::new(said).split(b'\n').map_while(std::result::Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                turn.hear(&line);
+                eprintln!("{line}");
+            }
+        }
+        let status = child.wait().map_err(failed)?;
+        turn.time = start.elapsed();
+        // libFuzzer ends so when it is told to by a signal, with nothing found.
+        let is_clean = status.success() || status.code() == Some(INTERRUPTED);
+        turn.findings = u64::from(!is_clean);
+        Ok(turn)
+    }
+}
+
+/// Exit code of libFuzzer after SIGINT.
+const INTERRUPTED: i32 = 72;
 
 /// Builds the one program that tries all properties.
 fn build(folder: &Path) -> Result<std::path::PathBuf> {
@@ -85,3 +217,27 @@ fn build(folder: &Path) -> Result<std::path::PathBuf> {
 /// What is built for: the machine that runs it.
 const HOST: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hears_what_libfuzzer_tells() {
+        let mut turn = Total::default();
+        for line in [
+            "INFO: Seed: 1",
+            "#1024\tpulse  cov: 321 ft: 900 corp: 12/34Kb lim: 4096 exec/s: 500 rss: 60Mb",
+            "#2048\tDONE   cov: 400 ft: 901 corp: 13/35Kb lim: 4096 exec/s: 512 rss: 60Mb",
+            "stat::number_of_executed_units: 2048",
+        ] {
+            turn.hear(line);
+        }
+        assert_eq!((turn.executions, turn.edges, turn.kept), (2048, 400, 13));
+        let mut total = Total::default();
+        total.add(Total { findings: 1, ..turn });
+        total.add(Total { executions: 2, edges: 9, ..Total::default() });
+        assert_eq!((total.executions, total.edges, total.kept, total.findings), (2050, 400, 13, 1));
+        assert!(table(&[("open", total)]).text().contains("2050"));
+    }
+}

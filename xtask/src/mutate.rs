@@ -2,6 +2,8 @@
 //!
 //! The work is done by a program of `crates/hostile`, with the checks of debug builds; here is only what is asked of it.
 
+mod rivals;
+
 use std::process::Command;
 
 use crate::args;
@@ -9,32 +11,45 @@ use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
 pub const HELP: &str = "\
-Usage: cargo xtask mutate [FORMAT] [OPTIONS]
+Usage: cargo xtask mutate [KIND] [OPTIONS]
 
-  FORMAT              squashfs or erofs [both]
+  KIND                squashfs erofs recovery verity [all]
   --images N          mutated images of each format [100000]
   --seed N            other images than those of seed 1
   --minutes N         stop after so long for each format; the same command goes on where it stopped
   --afresh            forget what was done before
   --case N            try one case again, and keep its image
+  --rivals            give 3000 of the same images (or --images) of squashfs and erofs to programs of others instead; needs
+                      `cargo xtask peers`
+  --packfs PATH       the program that stands beside them [built anew]
 
 Opens, walks, lists, reads, checks and unpacks each image in a worker process and counts how that ends: panics, signals, more than
 10 s, more than 512 MiB, anything written outside of the target, anything checked clean that cannot be read. What is found is kept in
 target/mutated.";
 
+/// What mutated inputs are made of: images, and what vouches for images.
+const KINDS: [&str; 4] = ["squashfs", "erofs", "recovery", "verity"];
+
 pub fn run(mut args: args::Args) -> Result<()> {
-    let formats: Vec<&str> = match ["squashfs", "erofs"].into_iter().find(|name| args.first_word(name)) {
+    let formats: Vec<&str> = match KINDS.into_iter().find(|name| args.first_word(name)) {
         Some(format) => vec![format],
-        None => vec!["squashfs", "erofs"],
+        None => KINDS.into(),
     };
-    let images = args.number("--images", 100_000)?;
+    let has_rivals = args.switch("--rivals");
+    let packfs = args.option("--packfs")?;
+    let images = args.number("--images", if has_rivals { 3000 } else { 100_000 })?;
     let seed = args.number("--seed", 1)?;
     let minutes = args.option("--minutes")?;
     let case = args.option("--case")?;
     let afresh = args.switch("--afresh");
     args.finish_empty()?;
     if case.is_some() && formats.len() > 1 {
-        return Err(Failure::usage("--case needs a format"));
+        return Err(Failure::usage("--case needs a kind"));
+    }
+    if has_rivals {
+        let formats: Vec<&str> =
+            formats.into_iter().filter(|format| ["squashfs", "erofs"].contains(format)).collect();
+        return rivals::run(&formats, images, seed, packfs.as_deref());
     }
 
     let folder = workspace::target().join("mutated");
