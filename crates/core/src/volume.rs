@@ -197,6 +197,15 @@ pub trait Volume: Send + Sync {
     /// What the image says of an inode.
     fn inode(&self, id: InodeId) -> Result<Inode>;
 
+    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts them; `inode` is what [`Volume::inode`]
+    /// said. Where Linux has no driver, those that a file fills.
+    fn sectors(&self, _id: InodeId, inode: &Inode) -> Result<u64> {
+        match inode.kind {
+            InodeKind::File { len } => Ok(len.div_ceil(512)),
+            _ => Ok(0),
+        }
+    }
+
     /// Finds `name` in a directory; `None` if it is not there.
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>>;
 

@@ -63,6 +63,8 @@ pub(crate) struct RawInode {
     pub(crate) ino: u32,
     /// The layout's own word.
     pub(crate) i_u: u32,
+    /// The layout's own word with its upper bits: the blocks of what is compressed.
+    pub(crate) block_word: u64,
     /// First block of a flat file; `None` for a file that is one hole.
     pub(crate) start_block: Option<u64>,
     /// A directory without a `.` entry.
@@ -241,6 +243,7 @@ impl Reader {
             mtime: fields.mtime,
             ino: fields.ino,
             i_u: fields.i_u,
+            block_word: block,
             start_block: (!is_hole).then_some(block),
             dot_omitted: file_type == FileType::Directory
                 && fields.format >> EROFS_I_DOT_OMITTED_BIT & 1 != 0,
@@ -264,6 +267,14 @@ impl Reader {
         let meta = Meta { mode: raw.mode & 0o7777, owner, mtime: raw.mtime };
         let has_xattrs = raw.xattr_len > 0;
         Inode { kind, meta, links: raw.nlink, number: u64::from(raw.ino), has_xattrs }
+    }
+
+    /// What Linux says of an inode's blocks (`erofs_read_inode`), in units of 512 bytes: as many as its inode names if it is compressed, else
+    /// all that its length fills, holes, inline tails and directories too.
+    pub(crate) fn sectors_of(&self, raw: &RawInode) -> u64 {
+        let block_len = self.geometry.block_len();
+        let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };
+        blocks.saturating_mul(block_len / 512)
     }
 
     /// The target of a symbolic link.

@@ -156,6 +156,14 @@ impl SquashfsVolume {
         })
     }
 
+    /// What Linux says of a file's blocks (`squashfs_read_inode`): its length without what is told to be holes, however well the rest is
+    /// compressed. It says none of anything else.
+    pub(crate) fn sectors_of(&self, id: InodeId, inode: &Inode) -> Result<u64> {
+        let InodeKind::File { len } = inode.kind else { return Ok(0) };
+        let RawKind::File(file) = self.raw_inode(id)?.kind else { return Ok(0) };
+        Ok(len.saturating_sub(file.sparse).div_ceil(512))
+    }
+
     /// The target of a link.
     pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
         let raw = self.raw_inode(id)?;

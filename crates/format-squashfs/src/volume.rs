@@ -50,6 +50,10 @@ impl Volume for SquashfsVolume {
         self.plain_inode(&self.raw_inode(id)?)
     }
 
+    fn sectors(&self, id: InodeId, inode: &Inode) -> Result<u64> {
+        self.sectors_of(id, inode)
+    }
+
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         self.find_entry(dir, name)
     }

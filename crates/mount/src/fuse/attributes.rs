@@ -7,8 +7,6 @@ use rustix::io::Errno;
 
 /// What directories are said to be long; the image does not tell, and nobody relies on it.
 const DIRECTORY_LEN: u64 = 4096;
-/// The unit of `st_blocks`.
-const SECTOR_LEN: u64 = 512;
 
 impl Served {
     pub(crate) fn attr(&self, node: u64, id: InodeId, inode: &Inode) -> Result<Attr, Errno> {
@@ -29,7 +27,7 @@ impl Served {
         Ok(Attr {
             ino: if inode.number == 0 { node } else { inode.number },
             size,
-            blocks: size.div_ceil(SECTOR_LEN),
+            blocks: self.volume().sectors(id, inode).map_err(errno)?,
             atime: seconds,
             mtime: seconds,
             ctime: seconds,
