@@ -163,7 +163,7 @@ pub fn pack(
     clock.passed(Stage::Order);
     let context = &Context { tree, contents, plan: &plan, reuse };
     let twins = twins::find(context, options, progress)?;
-    let runs = runs::find(context, &twins, options, progress)?;
+    let runs = runs::find(context, &twins, options, progress, output)?;
     runs.move_tails(&mut plan);
     let context = &Context { tree, contents, plan: &plan, reuse };
     clock.passed(Stage::Dedupe);

@@ -45,11 +45,7 @@ impl Limits {
         demand: &Demand,
         wanted_len: impl Fn(usize) -> u64,
     ) -> Result<Self> {
-        let allowed = match options.memory {
-            Some(memory) => Some(memory),
-            // Page cache counts there, too, and others may run beside us.
-            None => group_limit().map(|limit| limit / 4 * 3),
-        };
+        let allowed = allowed(options);
         let jobs = options.worker_count();
         let Some(allowed) = allowed else {
             return Ok(Limits { worker_count: jobs, window_len: wanted_len(jobs) });
@@ -83,6 +79,23 @@ impl Limits {
         let left = spare - (worker_count as u64 - 1) * worker_len;
         let window_len = wanted_len(worker_count).min(demand.window_min + left);
         Ok(Limits { worker_count, window_len })
+    }
+}
+
+/// What may be taken, in bytes, if there is a bound.
+fn allowed(options: &PackOptions) -> Option<u64> {
+    // Page cache counts in a group, too, and others may run beside us.
+    options.memory.or_else(|| group_limit().map(|limit| limit / 4 * 3))
+}
+
+/// Least memory for samples of blocks, in bytes.
+const SAMPLES_LEN_MIN: u64 = MIB;
+
+/// Memory for samples of blocks: a quarter of what is left when they are taken, since encoders and input come later.
+pub(crate) fn room_for_samples(options: &PackOptions) -> u64 {
+    match allowed(options) {
+        None => u64::MAX,
+        Some(allowed) => (allowed.saturating_sub(resident()) / 4).max(SAMPLES_LEN_MIN),
     }
 }
 
@@ -124,6 +137,14 @@ mod tests {
         assert_eq!(within(57), Ok((1, 23)));
         assert_eq!(within(58), Ok((2, 8)));
         assert_eq!(within(1000), Ok((4, 96)));
+    }
+
+    #[test]
+    fn samples_get_a_quarter_of_what_is_left() {
+        let room = |memory| room_for_samples(&PackOptions { memory, ..PackOptions::default() });
+        assert_eq!(room(Some(0)), MIB);
+        let (some, more) = (room(Some(8 << 30)), room(Some(16 << 30)));
+        assert!(some < 2 << 30 && more > some, "{some} {more}");
     }
 
     #[test]

@@ -36,8 +36,8 @@ impl Runs {
     /// Errors: those of reading that file, unless it may be left out; it is like no other then.
     pub(crate) fn home_of(&self, context: &Context<'_>, job: u32, tail: &[u8]) -> Result<Option<Home>> {
         let Some(hash) = tail.get(..SAMPLE_LEN as usize).and_then(samples::hash) else { return Ok(None) };
-        let hosts = self.homes.samples.with_hash(hash).iter().take(LOOKED_MAX);
-        let likely = hosts.filter(|host| {
+        let hosts = self.homes.samples.with_hash(hash, LOOKED_MAX)?;
+        let likely = hosts.iter().filter(|host| {
             let file = &self.homes.files[host.file as usize];
             let rest = file.len - u64::from(host.block) * self.block_len;
             // What is used first must not lie among the rest.

@@ -8,6 +8,7 @@
 
 mod homes;
 mod samples;
+mod spilled;
 
 pub(crate) use homes::{Home, Lodgers};
 
@@ -25,6 +26,7 @@ use packfs_core::{
 use samples::{Long, SAMPLE_LEN, Sample, Samples};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 /// Places that are compared with a file: what many files begin with tells nothing.
 const TRIED_MAX: usize = 8;
@@ -129,19 +131,21 @@ impl Runs {
     }
 }
 
-/// Compares files that have blocks of their own. A file that cannot be read and may be left out is like no other here.
+/// Compares files that have blocks of their own; what memory has no room for lies beside `output` meanwhile. A file that cannot be read and may be left out is like no other here.
 pub(crate) fn find(
     context: &Context<'_>,
     twins: &Twins,
     options: &PackOptions,
     progress: &dyn Progress,
+    output: &Path,
 ) -> Result<Runs> {
     if context.plan.sharing == BlockSharing::Files {
         return Ok(Runs::default());
     }
     let files = long_files(context, twins);
     progress.begin(Stage::Dedupe, files.len() as u64, 0);
-    let samples = Samples::take(context, &files, options, progress)?;
+    let room = crate::limits::room_for_samples(options);
+    let samples = Samples::take(context, &files, options, progress, (output, room))?;
     let finder = Finder { context, files: &files, samples: &samples };
     let indexes: Vec<u32> = (0..files.len() as u32).collect();
     let found = learn_in_parallel(options, progress, &indexes, |&index| finder.find(index))?;
@@ -205,8 +209,9 @@ impl Finder<'_> {
     fn find(&self, index: u32) -> Result<Option<(Run, ContentHash)>> {
         let Some(first) = self.samples.first_of(index) else { return Ok(None) };
         let file = &self.files[index as usize];
-        let hosts = self.samples.with_hash(first.hash).iter().take_while(|host| host.file < index);
-        let runs = hosts.take(LOOKED_MAX).filter_map(|host| self.likely(file, first, host));
+        let hosts = self.samples.with_hash(first.hash, LOOKED_MAX)?;
+        let longer = hosts.iter().take_while(|host| host.file < index);
+        let runs = longer.filter_map(|host| self.likely(file, first, host));
         for run in runs.take(TRIED_MAX) {
             if let Some(hash) = self.same(file, &run)? {
                 return Ok(Some((run, hash)));

@@ -2,17 +2,22 @@
 //!
 //! Nothing is proven by a sample; who finds one compares bytes.
 
+use super::spilled::Spilled;
 use crate::PackOptions;
 use crate::context::{Context, is_zero};
 use crate::parallel::learn_in_parallel;
 use packfs_core::{ContentReader, NodeId, Progress, Result};
+use std::borrow::Cow;
 use std::ops::Range;
+use std::path::Path;
 
 /// How much of a block is looked at. Blocks that begin with as many zeros are not told apart by it, and have no sample.
 pub(super) const SAMPLE_LEN: u64 = 512;
-/// Samples of all files together. Where there are more blocks only every second, fourth... of a file has one, so that memory
-/// stays below 64 MiB whatever the tree is, and the image does not depend on how much there is.
+/// Samples of all files together. Where there are more blocks only every second, fourth... of a file has one, so that they stay below
+/// 64 MiB whatever the tree is. How many of them are in memory at a time is for `--memory` to say; the image does not depend on it.
 const SAMPLES_MAX: u64 = 4 << 20;
+/// Blocks that are looked at before what was found is put away.
+const BATCH_BLOCKS: u64 = 64 << 10;
 /// Blocks that one worker takes.
 const UNIT_BLOCKS: u64 = 4096;
 
@@ -39,28 +44,49 @@ pub(super) struct Sample {
 /// All samples, by hash; those with the same hash in the order of files.
 #[derive(Default)]
 pub(super) struct Samples {
+    /// Those that memory has no room for, the ones that were taken first.
+    pub(super) spilled: Vec<Spilled>,
     rows: Vec<Sample>,
     /// The first sample of each file, if it has one.
     first: Vec<Option<Sample>>,
 }
 
 impl Samples {
-    /// Looks at every file. One that cannot be read and may be left out has no samples.
+    /// Looks at every file, and keeps `room` bytes of samples in memory, more than that beside `output`. A file that cannot be read and may
+    /// be left out has no samples.
     pub(super) fn take(
         context: &Context<'_>,
         files: &[Long],
         options: &PackOptions,
         progress: &dyn Progress,
+        (output, room): (&Path, u64),
     ) -> Result<Self> {
         let stride = stride(files.iter().map(|file| file.blocks).sum());
+        let rows_max = usize::try_from(room).unwrap_or(usize::MAX) / size_of::<Sample>();
+        let mut samples = Samples { first: vec![None; files.len()], ..Samples::default() };
         let units = units(files);
-        let found = learn_in_parallel(options, progress, &units, |(file, blocks)| {
-            sample_blocks(context, &files[*file as usize], *file, blocks.clone(), stride)
-        })?;
-        let mut samples = Samples { rows: Vec::new(), first: vec![None; files.len()] };
-        for sample in found.into_iter().flat_map(Option::unwrap_or_default) {
-            samples.first[sample.file as usize].get_or_insert(sample);
-            samples.rows.push(sample);
+        let mut rest = &units[..];
+        while !rest.is_empty() {
+            let mut blocks = 0;
+            let more = |unit: &&(u32, Range<u64>)| {
+                blocks += (unit.1.end - unit.1.start) / stride;
+                blocks < BATCH_BLOCKS.min(rows_max as u64)
+            };
+            let count = rest.iter().take_while(more).count().max(1);
+            let (batch, left) = rest.split_at(count);
+            rest = left;
+            let found = learn_in_parallel(options, progress, batch, |(file, blocks)| {
+                sample_blocks(context, &files[*file as usize], *file, blocks.clone(), stride)
+            })?;
+            for sample in found.into_iter().flat_map(Option::unwrap_or_default) {
+                samples.first[sample.file as usize].get_or_insert(sample);
+                samples.rows.push(sample);
+            }
+            if !rest.is_empty() && samples.rows.len() >= rows_max {
+                samples.rows.sort_unstable();
+                samples.spilled.push(Spilled::write(&samples.rows, output)?);
+                samples.rows.clear();
+            }
         }
         samples.rows.sort_unstable();
         samples.rows.shrink_to_fit();
@@ -72,11 +98,22 @@ impl Samples {
         self.first.get(file as usize).copied().flatten()
     }
 
-    /// The blocks with this hash, in the order of files.
-    pub(super) fn with_hash(&self, hash: u64) -> &[Sample] {
+    /// The first blocks with this hash, in the order of files, `most` of them.
+    ///
+    /// Errors: `Io`.
+    pub(super) fn with_hash(&self, hash: u64, most: usize) -> Result<Cow<'_, [Sample]>> {
         let start = self.rows.partition_point(|row| row.hash < hash);
         let end = self.rows.partition_point(|row| row.hash <= hash);
-        &self.rows[start..end]
+        let rows = &self.rows[start..end];
+        if self.spilled.is_empty() {
+            return Ok(Cow::Borrowed(&rows[..rows.len().min(most)]));
+        }
+        let mut found = Vec::new();
+        for spilled in &self.spilled {
+            spilled.find(hash, most, &mut found)?;
+        }
+        found.extend(rows.iter().take(most - found.len()));
+        Ok(Cow::Owned(found))
     }
 }
 

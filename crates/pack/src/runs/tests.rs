@@ -57,7 +57,7 @@ impl Fixture {
     fn find(&self, jobs: usize) -> Runs {
         let context = Context { tree: &self.tree, contents: &self.contents, plan: &self.plan, reuse: None };
         let options = PackOptions { jobs, ..PackOptions::default() };
-        find(&context, &Twins::default(), &options, &Silent).unwrap()
+        find(&context, &Twins::default(), &options, &Silent, Path::new("image")).unwrap()
     }
 
     /// Where a file's blocks are: which file, which block, how many, and whether the tail is elsewhere.
@@ -251,4 +251,31 @@ fn tails_that_a_block_begins_with_have_a_home() {
         Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
     assert!(runs.home_of(&context, 0, &part(&host, 0, 1000)).unwrap().is_none());
     assert!(runs.home_of(&context, 1, &part(&host, 0, 1000)).unwrap().is_some());
+}
+
+#[test]
+fn what_is_put_aside_is_found_as_what_is_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = host();
+    let files: Vec<Vec<u8>> =
+        (0..60).map(|index| part(&host, index % 9 * BLOCK, (1 + index % 2) * BLOCK)).collect();
+    let fixture = fixture(&files, BlockSharing::Runs);
+    let context =
+        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    let options = PackOptions { jobs: 2, ..PackOptions::default() };
+    let long = long_files(&context, &Twins::default());
+    let output = folder.path().join("image");
+    let taken = |room| Samples::take(&context, &long, &options, &Silent, (&output, room)).unwrap();
+    let (all, few) = (taken(u64::MAX), taken(0));
+    assert!(all.spilled.is_empty() && few.spilled.len() > 10);
+    let mut compared = 0;
+    for index in 0..long.len() as u32 {
+        assert_eq!(all.first_of(index), few.first_of(index));
+        let Some(first) = all.first_of(index) else { continue };
+        for most in [1, 3, LOOKED_MAX] {
+            assert_eq!(all.with_hash(first.hash, most).unwrap(), few.with_hash(first.hash, most).unwrap());
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
 }
