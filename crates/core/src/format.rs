@@ -1,7 +1,8 @@
 //! What a format is to the rest of packfs.
 
 use crate::{
-    Coding, Error, Goal, Image, InlineTails, NodeId, Placed, Plan, Result, Section, Timestamp, Tree, Volume,
+    Coding, DeviceNumber, Error, FileType, Goal, Image, InlineTails, NodeId, Owner, Placed, Plan, Result,
+    Section, Timestamp, Tree, Volume,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -139,6 +140,27 @@ pub trait PackFormat: Send + Sync {
     /// What an image says of a node with this time; `None` if it says another time of its own choice.
     fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
         Some(time)
+    }
+
+    /// Whether an image holds a time of its own for each node of a type; elsewhere it says one of its own choice.
+    fn holds_time_of(&self, file_type: FileType) -> bool {
+        let _ = file_type;
+        true
+    }
+
+    /// What an image says of a node with this owner.
+    fn held_owner(&self, owner: Owner) -> Owner {
+        owner
+    }
+
+    /// What an image says of a device with this number.
+    fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
+        number
+    }
+
+    /// Whether an image can say that several names are one file; where it cannot, each is a file of its own.
+    fn holds_links(&self) -> bool {
+        true
     }
 
     /// Whether an image can hold an extended attribute; others are left out.
