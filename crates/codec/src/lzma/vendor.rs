@@ -102,13 +102,18 @@ impl Unvendor {
             Fault::Overlong if block.len.is_none() => DecodeError::TooLong,
             fault => stream_error(fault),
         })?;
+        let mut end = rc;
         match stop {
             None => return Ok(window.len),
             Some(Stop::Limit) if cut => return Ok(limit),
             Some(Stop::Marker) if block.len.is_some() => return Err(DAMAGED),
             Some(Stop::Marker) => {}
-            Some(Stop::Limit) => match { rc }.finish() {
+            Some(Stop::Limit) => match end.finish() {
                 Ok(Finish::AtEnd) => return Ok(limit),
+                // 7-Zip's encoder of that time ended with any number of its last range, and a byte or two that nobody reads.
+                Ok(Finish::No) if self.framing == Framing::LenProps && (1..=4).contains(&end.left()) => {
+                    return Ok(limit);
+                }
                 Ok(Finish::Before) => return Err(TRAILING),
                 Ok(Finish::No) if self.state.decode_marker(&mut rc, &window).map_err(stream_error)? => {}
                 _ if block.len.is_some() => return Err(DAMAGED),

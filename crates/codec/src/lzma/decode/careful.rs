@@ -83,6 +83,11 @@ impl<'a> RangeDecoder<'a> {
         self.at == self.src.len()
     }
 
+    /// How many bytes of the input were not read.
+    pub(crate) fn left(&self) -> usize {
+        self.src.len() - self.at
+    }
+
     fn normalise(&mut self) -> Result<(), Fault> {
         if self.range < 1 << 24 {
             let &byte = self.src.get(self.at).ok_or(Fault::Exhausted)?;
