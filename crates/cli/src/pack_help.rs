@@ -44,12 +44,11 @@ pub fn after_long_help() -> String {
     }
     let _ = writeln!(help, "  {:8} stores everything as it is", "none");
     for format in formats::all() {
-        let _ = writeln!(
-            help,
-            "\nFormat {} (also meant by the extensions {}); its options (-O NAME=VALUE):",
-            format.name(),
-            format.extensions().join(", ")
-        );
+        let extensions = match format.extensions() {
+            [] => String::new(),
+            some => format!(" (also meant by the extensions {})", some.join(", ")),
+        };
+        let _ = writeln!(help, "\nFormat {}{extensions}; its options (-O NAME=VALUE):", format.name());
         for row in format.options() {
             let _ = writeln!(help, "  {} = {}  [default: {}]", row.name, row.values, row.default);
             let _ = writeln!(help, "      {}", row.help);

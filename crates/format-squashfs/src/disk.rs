@@ -14,8 +14,15 @@ pub(crate) const SQUASHFS_MAGIC_SWAP: u32 = 0x6873_7173;
 /// `HSQS`: an image that was written to a pipe. All else of its first superblock is zero; the true one, with
 /// [`SQUASHFS_MAGIC`], is the last 96 bytes of the file (squashfs-tools 4.7.3 and later).
 pub(crate) const SQUASHFS_MAGIC_STREAMED: u32 = 0x5351_5348;
+/// `shsq`: what sqlzma and makers of devices wrote in place of [`SQUASHFS_MAGIC`].
+pub(crate) const SQUASHFS_MAGIC_VENDOR: u32 = 0x7173_6873;
 /// What an image of any byte order and version may start with.
-pub(crate) const MAGICS: [u32; 3] = [SQUASHFS_MAGIC, SQUASHFS_MAGIC_SWAP, SQUASHFS_MAGIC_STREAMED];
+pub(crate) const MAGICS: [u32; 4] =
+    [SQUASHFS_MAGIC, SQUASHFS_MAGIC_SWAP, SQUASHFS_MAGIC_STREAMED, SQUASHFS_MAGIC_VENDOR];
+/// Where the number of the version is, in every version.
+pub(crate) const MAJOR_AT: u64 = 28;
+/// Versions that are other formats behind the same magic.
+pub(crate) const OLD_MAJORS: std::ops::RangeInclusive<u16> = 1..=3;
 
 pub(crate) const SQUASHFS_MAJOR: u16 = 4;
 pub(crate) const SQUASHFS_MINOR: u16 = 0;

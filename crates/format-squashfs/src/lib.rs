@@ -23,6 +23,7 @@ mod space;
 mod table;
 #[cfg(test)]
 mod tests;
+mod vendor;
 mod volume;
 mod walk;
 mod xattr;
@@ -30,7 +31,7 @@ mod xattr;
 use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
 
-static MAGICS: [Magic; 1] = [Magic { bytes: b"hsqs", at: 0 }];
+static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
 
 /// The SquashFS 4.0 format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,9 +51,17 @@ impl Format for Squashfs {
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut magic = [0; 4];
-        let len = image.read_at(0, &mut magic)?;
-        Ok(len == magic.len() && disk::MAGICS.contains(&u32::from_le_bytes(magic)))
+        let (mut magic, mut major) = ([0; 4], [0; 2]);
+        if image.read_at(0, &mut magic)? < magic.len() {
+            return Ok(false);
+        }
+        let magic = u32::from_le_bytes(magic);
+        let major = match image.read_at(disk::MAJOR_AT, &mut major)? {
+            2 if magic == disk::SQUASHFS_MAGIC_SWAP => u16::from_be_bytes(major),
+            2 => u16::from_le_bytes(major),
+            _ => disk::SQUASHFS_MAJOR,
+        };
+        Ok(disk::MAGICS.contains(&magic) && !disk::OLD_MAJORS.contains(&major))
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

@@ -7,6 +7,7 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::metadata::Region;
 use crate::table::{EXPORT, FRAGMENTS, IDS, Table, XATTR_IDS};
+use crate::vendor;
 use packfs_core::codec::Algorithm;
 use packfs_core::{Error, Image, Result};
 use std::mem::size_of;
@@ -81,6 +82,7 @@ impl Geometry {
         let (tables, directories_end) = Tables::read(image, &super_block, bytes_used)?;
         let (inodes, directories) = inodes_and_directories(&super_block, directories_end)?;
         let options = options(image, &super_block, inodes.start)?;
+        let algorithm = vendor::framing(image, algorithm, &inodes)?;
         let data_start = options.map_or(size_of::<SuperBlock>() as u64, |options| options.end());
         Ok(Geometry {
             super_block,
@@ -120,13 +122,13 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
         }
     }
     match super_block.s_magic.get() {
-        SQUASHFS_MAGIC => {}
+        SQUASHFS_MAGIC | SQUASHFS_MAGIC_VENDOR => {}
         SQUASHFS_MAGIC_SWAP => {
             return Err(Error::unsupported(
                 "squashfs image",
                 "big-endian, which only versions before 4.0 are",
             )
-            .hint("unsquashfs unpacks it; pack the result again"));
+            .hint("format squashfs-legacy reads versions 1.0 to 3.1"));
         }
         found => return Err(Corruption::Magic { found }.into()),
     }
@@ -137,7 +139,7 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
             "squashfs image",
             format!("version {major}.{minor}, 4.0 is supported"),
         )
-        .hint("unsquashfs unpacks versions 1 to 3; pack the result again"));
+        .hint("format squashfs-legacy reads versions 1.0 to 3.1"));
     }
     Ok((super_block, at))
 }

@@ -7,8 +7,9 @@
 use packfs_core::{Format, Image, Result};
 use packfs_format_erofs::Erofs;
 use packfs_format_squashfs::Squashfs;
+use packfs_format_squashfs_legacy::SquashfsLegacy;
 
-static FORMATS: [&dyn Format; 2] = [&Squashfs, &Erofs];
+static FORMATS: [&dyn Format; 3] = [&Squashfs, &Erofs, &SquashfsLegacy];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {
@@ -63,6 +64,21 @@ mod tests {
     fn images_are_known_by_their_first_bytes() {
         for magic in [b"hsqs", b"HSQS", b"sqsh"] {
             assert_eq!(probe(&BytesImage(magic.to_vec())).unwrap().unwrap().name(), "squashfs");
+        }
+        for (magic, major, name) in [
+            (b"hsqs", [4, 0], "squashfs"),
+            (b"shsq", [4, 0], "squashfs"),
+            (b"hsqs", [5, 0], "squashfs"),
+            (b"sqsh", [0, 4], "squashfs"),
+            (b"hsqs", [1, 0], "squashfs-legacy"),
+            (b"sqsh", [0, 3], "squashfs-legacy"),
+            (b"shsq", [3, 0], "squashfs-legacy"),
+            (b"qshs", [0, 3], "squashfs-legacy"),
+            (b"hsqt", [3, 0], "squashfs-legacy"),
+            (b"tqsh", [0, 3], "squashfs-legacy"),
+        ] {
+            let image = BytesImage([&magic[..], &[0; 24], &major, &[0; 2]].concat());
+            assert_eq!(probe(&image).unwrap().unwrap().name(), name, "{magic:?} {major:?}");
         }
         for other in [&b""[..], b"hsq", b"hsqx", b"\x7fELF"] {
             assert!(probe(&BytesImage(other.to_vec())).unwrap().is_none());

@@ -61,7 +61,7 @@ impl SquashfsVolume {
             Algorithm::Lz4 if self.geometry.options.is_none() => {
                 report.warn("codec options", "missing, and kernels do not mount an lz4 image without them");
             }
-            Algorithm::LzmaAlone => {
+            Algorithm::LzmaAlone | Algorithm::LzmaProps => {
                 report.warn("superblock", "codec lzma, which no mainline kernel reads");
             }
             _ => {}

@@ -1,0 +1,194 @@
+//! The pack side: which file goes where ([`LegacyPacker`]), and everything around the data ([`layout`]).
+
+mod dirs;
+mod inodes;
+mod layout;
+mod losses;
+mod metadata_writer;
+mod numbering;
+mod owners;
+
+use crate::disk::Version;
+use crate::options::{Duplicates, Fragments, Options};
+use packfs_core::{
+    BlockSharing, Coding, Cut, DeviceNumber, Error, FileJob, FileType, Goal, Incompressible, InlineTails,
+    NodeId, NodeKind, PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
+};
+
+/// Prepares to pack images of Squashfs 2.0 to 3.1.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(LegacyPacker { options: Options::new(settings)? }))
+}
+
+/// Small files are moved within so many fragment blocks: Linux keeps three of them decoded.
+const REORDER_BLOCKS: u64 = 64;
+
+struct LegacyPacker {
+    options: Options,
+}
+
+impl PackFormat for LegacyPacker {
+    fn format_name(&self) -> &'static str {
+        "squashfs-legacy"
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        Some(crate::coding::of_options(&self.options))
+    }
+
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        let options = &self.options;
+        refuse_endless_files(tree, options)?;
+        owners::Owners::new(tree)?;
+        let tail = |len: u64| match options.fragments {
+            Fragments::Off => Tail::Own,
+            Fragments::SmallFiles if len >= u64::from(options.block_len) => Tail::Own,
+            Fragments::SmallFiles | Fragments::Always => Tail::Shared,
+        };
+        let files = tree.nodes().filter_map(|(id, node)| match node.kind {
+            NodeKind::File { len, .. } if len > 0 => {
+                Some(FileJob { node: id, tail: tail(len), recipe: 0, data_file: 0 })
+            }
+            _ => None,
+        });
+        let codec = |stored: bool| (!stored).then(|| options.codec.clone());
+        Ok(Plan {
+            data_start: options.version.super_block_len() as u64,
+            cut: Cut::FixedInput { block_len: options.block_len },
+            block_codec: codec(options.uncompressed.data),
+            shared_codec: codec(options.uncompressed.fragments),
+            incompressible: Incompressible::default(),
+            file_align: 1,
+            lead: None,
+            files: files.collect(),
+            first_used: first_used.to_vec(),
+            first_used_files: 0,
+            reorder_len: match options.goal {
+                Goal::Size => u64::MAX,
+                _ => REORDER_BLOCKS * u64::from(options.block_len),
+            },
+            dedupe: options.duplicates != Duplicates::Keep,
+            sharing: match (options.duplicates, options.fragments) {
+                (Duplicates::Keep | Duplicates::Files, _) => BlockSharing::Files,
+                (Duplicates::Share, Fragments::Off) => BlockSharing::Runs,
+                (Duplicates::Share, Fragments::SmallFiles | Fragments::Always) => BlockSharing::RunsAndTails,
+            },
+            holes: options.holes,
+            losses: losses::find(tree, options.version),
+        })
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        _tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    }
+
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        Some(Timestamp::from_seconds(losses::stored_time(time).into()))
+    }
+
+    fn holds_time_of(&self, file_type: FileType) -> bool {
+        losses::has_time(self.options.version, file_type)
+    }
+
+    fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
+        DeviceNumber { major: number.major & 0xff, minor: number.minor & 0xff }
+    }
+
+    fn holds_links(&self) -> bool {
+        self.options.version.has_numbers()
+    }
+
+    fn holds_xattr(&self, _name: &[u8], _value: &[u8]) -> bool {
+        false
+    }
+
+    fn padding(&self) -> u64 {
+        self.options.padding
+    }
+}
+
+/// Most blocks of one file: each takes a word in its inode even where it is a hole.
+const BLOCKS_MAX: u64 = 1 << 25;
+/// Longest file of version 2; kernels refuse longer ones.
+const SHORT_FILE_LEN_MAX: u64 = (1 << 31) - 1;
+/// Longest target of a symbolic link: its length has 16 bits.
+const TARGET_LEN_MAX: usize = u16::MAX as usize;
+
+/// Errors: `Failed` for what no inode of the version can describe: files that are too long, as sparse ones in hostile archives
+/// are, and endless targets.
+fn refuse_endless_files(tree: &Tree, options: &Options) -> Result<()> {
+    let (version, block_len) = (options.version, options.block_len);
+    let blocks_len = BLOCKS_MAX * u64::from(block_len);
+    let len_max = if version < Version::V3_0 { blocks_len.min(SHORT_FILE_LEN_MAX) } else { blocks_len };
+    for (id, node) in tree.nodes() {
+        match &node.kind {
+            NodeKind::File { len, .. } if *len > len_max => {
+                let path = tree.path(id);
+                let message = format!(
+                    "{path:?} is {len} bytes long, squashfs {version} holds at most {len_max} with blocks of {block_len}"
+                );
+                return Err(Error::failed(message));
+            }
+            NodeKind::Symlink(target) if target.len() > TARGET_LEN_MAX => {
+                let (path, len) = (tree.path(id), target.len());
+                let message = format!(
+                    "{path:?} has a target of {len} bytes, squashfs {version} holds at most {TARGET_LEN_MAX}"
+                );
+                return Err(Error::failed(message));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
+
+    fn plan(version: &str, kind: NodeKind) -> Result<Plan> {
+        let mut builder = TreeBuilder::new(Meta::default());
+        builder.add(&ImagePath::parse(b"one").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
+        let options = vec![("version".to_owned(), version.to_owned())];
+        let settings = PackSettings { block_len: Some(4096), options, ..PackSettings::default() };
+        packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[])
+    }
+
+    #[test]
+    fn refuses_files_that_no_inode_can_describe() {
+        let file = |len| NodeKind::File { len, content: ContentId(0) };
+        for (version, len_max) in [("2.0", (1 << 31) - 1), ("2.1", (1 << 31) - 1), ("3.0", BLOCKS_MAX * 4096)]
+        {
+            assert!(plan(version, file(len_max)).is_ok(), "{version}");
+            assert!(plan(version, file(len_max + 1)).is_err(), "{version}");
+            assert!(plan(version, file(u64::MAX)).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn what_a_version_lacks_is_named() {
+        let of = |version, kind| {
+            let losses = plan(version, kind).unwrap().losses;
+            losses.into_iter().map(|loss| (loss.what, loss.refused)).collect::<Vec<_>>()
+        };
+        let link = NodeKind::Symlink(b"x".as_slice().into());
+        assert!(of("3.1", link.clone()).is_empty());
+        let [(what, refused)] = &of("2.1", link)[..] else { panic!() };
+        assert!(what.contains("times of links") && !refused);
+        let device = NodeKind::CharDevice(packfs_core::DeviceNumber { major: 8, minor: 256 });
+        let [(what, refused)] = &of("3.1", device)[..] else { panic!() };
+        assert!(what.contains("device numbers") && *refused);
+    }
+}

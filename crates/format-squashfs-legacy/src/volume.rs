@@ -1,0 +1,109 @@
+//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+
+use crate::block_index::BlockIndex;
+use crate::metadata::Metadata;
+use crate::open::Geometry;
+use packfs_core::{
+    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
+    Xattrs,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// What images are filled up to a multiple of, in bytes.
+const PADDING: u64 = 4096;
+
+/// An opened image of Squashfs 1.0 to 3.1.
+pub(crate) struct LegacyVolume {
+    pub(crate) geometry: Geometry,
+    pub(crate) metadata: Metadata,
+    pub(crate) block_index: BlockIndex,
+    /// The tables of users and groups, whole: 256 rows at most.
+    pub(crate) uids: Vec<u32>,
+    pub(crate) gids: Vec<u32>,
+}
+
+impl LegacyVolume {
+    /// Opens an image.
+    pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
+        let geometry = Geometry::read(&*image)?;
+        let uids = geometry.uids.read(&*image, geometry.endian())?;
+        let gids = geometry.gids.read(&*image, geometry.endian())?;
+        let metadata = Metadata::new(image, geometry.header_form(), geometry.algorithm);
+        Ok(LegacyVolume { geometry, metadata, block_index: BlockIndex::default(), uids, gids })
+    }
+}
+
+impl Volume for LegacyVolume {
+    fn format_name(&self) -> &'static str {
+        "squashfs-legacy"
+    }
+
+    fn root(&self) -> InodeId {
+        InodeId(self.geometry.super_block.root_inode)
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        self.plain_inode(id, &self.raw_inode(id)?)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.find_entry(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.each_entry(dir, from, visit)
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.link_target(id)
+    }
+
+    fn xattrs(&self, _id: InodeId) -> Result<Xattrs> {
+        Ok(Xattrs::new())
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.file_extents(id, range, visit)
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        // Writers fill up to what block devices used to ask for; some do not.
+        let padded = self.geometry.bytes_used.next_multiple_of(PADDING);
+        Some(if padded <= self.geometry.image_len { padded } else { self.geometry.bytes_used })
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        self.image_coding()
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        u64::from(self.geometry.super_block.inodes)
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        Some(i64::from(self.geometry.super_block.mkfs_time))
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        Ok(self.image_facts())
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.space_owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}
