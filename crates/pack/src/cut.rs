@@ -5,7 +5,7 @@ use crate::base::OldBlocks;
 use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
-use crate::noise::is_noise;
+use crate::probe::Probe;
 use crate::runs::{Home, Runs};
 use crate::seen::TailBytes;
 use crate::witness::Witness;
@@ -99,6 +99,7 @@ pub(crate) struct Cutter<'a> {
     shared: Option<Option<Box<dyn Encoder>>>,
     raw: Vec<u8>,
     gain: Gain,
+    probe: Probe,
     incompressible: Incompressible,
     worth: &'a Worth,
     old: Option<OldBlocks<'a>>,
@@ -118,9 +119,10 @@ impl<'a> Cutter<'a> {
         let raw = vec![0; context.block_len() as usize];
         let old = OldBlocks::new(context);
         let block = encoder(&plan.block_codec)?;
+        let probe = Probe::new(plan.block_codec.as_ref(), options.effort, options.gain)?;
         let (gain, incompressible) = (options.gain, plan.incompressible);
         let is_verified = options.verify.is_some();
-        Ok(Cutter { context, runs, block, shared, raw, gain, incompressible, worth, old, is_verified })
+        Ok(Cutter { context, runs, block, shared, raw, gain, probe, incompressible, worth, old, is_verified })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -215,8 +217,14 @@ impl<'a> Cutter<'a> {
                     }
                 }
                 let old = self.old.as_mut().and_then(|old| old.copy_same(offset, raw, stored));
-                let store =
-                    || store(self.block.as_deref_mut(), (self.gain, self.incompressible), raw, stored);
+                let store = || {
+                    store(
+                        self.block.as_deref_mut(),
+                        (self.gain, self.incompressible, &mut self.probe),
+                        raw,
+                        stored,
+                    )
+                };
                 cut.push(old.map_or_else(store, Ok)?, len);
             }
             offset += len;
@@ -256,7 +264,7 @@ impl<'a> Cutter<'a> {
             encoder.expect_code(branches);
         }
         let mut stored = Vec::new();
-        let block = store(encoder, (self.gain, self.incompressible), raw, &mut stored)?;
+        let block = store(encoder, (self.gain, self.incompressible, &mut self.probe), raw, &mut stored)?;
         Ok((block, stored))
     }
 }
@@ -264,7 +272,7 @@ impl<'a> Cutter<'a> {
 /// Appends `raw` to `out`, compressed if that saves enough, or if nothing else is allowed.
 fn store(
     encoder: Option<&mut (dyn Encoder + '_)>,
-    (gain, incompressible): (Gain, Incompressible),
+    (gain, incompressible, probe): (Gain, Incompressible, &mut Probe),
     raw: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<StoredBlock> {
@@ -277,7 +285,7 @@ fn store(
         (encoder, _) => encoder,
     };
     if let Some(encoder) = encoder
-        && (gain == Gain::ANY || !is_noise(raw))
+        && probe.is_worth_trying(raw)?
     {
         out.resize(start + gain.room(raw.len()), 0);
         if let Some(len) = encoder.compress(raw, &mut out[start..]).map_err(Error::failed)? {

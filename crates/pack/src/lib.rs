@@ -24,6 +24,7 @@ mod noise;
 mod order;
 mod output;
 mod parallel;
+mod probe;
 mod queue;
 mod report;
 mod runs;

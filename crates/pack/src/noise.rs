@@ -17,6 +17,9 @@ const NEARLY_EVEN: u64 = 110;
 /// What JPEG, Vorbis and their like have, in percent: of 340 blocks below it, XZ took 3 % or more off two.
 const EVEN_ENOUGH: u64 = 115;
 
+/// What hardly compresses has less, in percent: beyond it an encoder that counts values takes a few percent off.
+const UNEVEN: u64 = 160;
+
 /// Length of the runs that are looked for twice.
 const RUN_LEN: usize = 6;
 /// One run in so many counts.
@@ -30,10 +33,27 @@ pub(crate) fn values_are_even(bytes: &[u8]) -> bool {
     bytes.len() >= LEN_MIN && Counts::of(bytes).is_even(NEARLY_EVEN)
 }
 
+/// What the values of a block tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// No encoder would take a few percent off it.
+    Noise,
+    /// Not so even that it must be noise, nor so uneven that something must come off it.
+    Open,
+    /// An encoder that counts values takes something off it.
+    Uneven,
+}
+
 /// Whether a block is so much like noise that no encoder would take a few percent off it.
 pub(crate) fn is_noise(bytes: &[u8]) -> bool {
+    look(bytes) == Look::Noise
+}
+
+/// Looks at a block.
+pub(crate) fn look(bytes: &[u8]) -> Look {
     if bytes.len() < SAMPLED_LEN_MIN {
-        return values_are_even(bytes) && !repeats(bytes);
+        let is_noise = values_are_even(bytes) && !repeats(bytes);
+        return if is_noise { Look::Noise } else { Look::Uneven };
     }
     let mut sampled = Counts::new();
     for sample in 0..SAMPLES {
@@ -41,7 +61,10 @@ pub(crate) fn is_noise(bytes: &[u8]) -> bool {
         sampled.add(&bytes[at..at + SAMPLE_LEN]);
     }
     // A few kilobytes scatter more than all of them.
-    sampled.is_even(EVEN_ENOUGH + 5) && Counts::of(bytes).is_even(EVEN_ENOUGH) && !repeats(bytes)
+    if sampled.is_even(EVEN_ENOUGH + 5) && Counts::of(bytes).is_even(EVEN_ENOUGH) && !repeats(bytes) {
+        return Look::Noise;
+    }
+    if sampled.is_even(UNEVEN) { Look::Open } else { Look::Uneven }
 }
 
 /// How often each value occurs. Two tables: equal neighbours would otherwise wait for each other.
