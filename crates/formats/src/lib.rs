@@ -6,10 +6,11 @@
 
 use packfs_core::{Format, Image, Result};
 use packfs_format_erofs::Erofs;
+use packfs_format_iso9660::Iso9660;
 use packfs_format_squashfs::Squashfs;
 use packfs_format_squashfs_legacy::SquashfsLegacy;
 
-static FORMATS: [&dyn Format; 3] = [&Squashfs, &Erofs, &SquashfsLegacy];
+static FORMATS: [&dyn Format; 4] = [&Squashfs, &Erofs, &SquashfsLegacy, &Iso9660];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

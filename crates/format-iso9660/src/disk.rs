@@ -1,0 +1,265 @@
+//! Raw structures of ISO 9660, byte for byte as they lie on disk.
+//!
+//! Owns layout, numbers and bits; every struct is unaligned, and its size is asserted. Says nothing about which values are
+//! allowed: that is for the reader to check. Sources: ECMA-119 (4th edition) for descriptors, records and path tables; the
+//! El Torito specification 1.0 for boot records; `zisofs_format.txt` and `zisofs2_format.txt` of libisofs.
+
+use std::mem::size_of;
+use zerocopy::big_endian;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Length of a logical sector: descriptors fill one, directory records do not cross its end (ECMA-119 6.1.2).
+pub(crate) const SECTOR_LEN: u64 = 2048;
+/// Where volume descriptors begin, behind the system area (ECMA-119 6.2.1).
+pub(crate) const DESCRIPTORS_AT: u64 = 16 * SECTOR_LEN;
+/// What every volume descriptor has at its second byte.
+pub(crate) const STANDARD_ID: [u8; 5] = *b"CD001";
+
+// Types of volume descriptors (ECMA-119 8.1.1).
+pub(crate) const BOOT_RECORD: u8 = 0;
+pub(crate) const PRIMARY: u8 = 1;
+pub(crate) const SUPPLEMENTARY: u8 = 2;
+pub(crate) const TERMINATOR: u8 = 255;
+
+/// Escape sequences that mean UCS-2, by their level (Joliet specification).
+pub(crate) const JOLIET_ESCAPES: [[u8; 3]; 3] = [*b"%/@", *b"%/C", *b"%/E"];
+/// What an El Torito boot record has for its system.
+pub(crate) const EL_TORITO_ID: &[u8] = b"EL TORITO SPECIFICATION";
+
+// Flags of a directory record (ECMA-119 9.1.6).
+pub(crate) const FLAG_HIDDEN: u8 = 1;
+pub(crate) const FLAG_DIRECTORY: u8 = 1 << 1;
+pub(crate) const FLAG_ASSOCIATED: u8 = 1 << 2;
+pub(crate) const FLAG_MULTI_EXTENT: u8 = 1 << 7;
+
+/// Names of the first two records of a directory: itself and its parent.
+pub(crate) const NAME_SELF: [u8; 1] = [0];
+pub(crate) const NAME_PARENT: [u8; 1] = [1];
+
+/// What an SP entry has for its check bytes (SUSP 5.3).
+pub(crate) const SP_CHECK: [u8; 2] = [0xbe, 0xef];
+/// Bytes that CD-ROM XA puts in front of the system use area.
+pub(crate) const XA_LEN: usize = 14;
+
+// Bits of the flags of NM, SL and their component records (RRIP 4.1.3, 4.1.4).
+pub(crate) const CONTINUES: u8 = 1;
+pub(crate) const CURRENT: u8 = 1 << 1;
+pub(crate) const PARENT: u8 = 1 << 2;
+pub(crate) const ROOT: u8 = 1 << 3;
+
+// Bits of the flags of TF (RRIP 4.1.6).
+pub(crate) const TF_MODIFY: u8 = 1 << 1;
+pub(crate) const TF_LONG: u8 = 1 << 7;
+
+/// The first bytes of a file that zisofs compressed, version 1 and 2.
+pub(crate) const ZISOFS_MAGIC_1: [u8; 8] = [0x37, 0xe4, 0x53, 0x96, 0xc9, 0xdb, 0xd6, 0x07];
+pub(crate) const ZISOFS_MAGIC_2: [u8; 8] = [0xef, 0x22, 0x55, 0xa1, 0xbc, 0x1b, 0x95, 0xa0];
+/// Number of zlib in a header of version 2.
+pub(crate) const ZISOFS_ZLIB: u8 = 1;
+
+/// First bytes of the entries of a boot catalog.
+pub(crate) const CATALOG_VALIDATION: u8 = 1;
+pub(crate) const CATALOG_BOOTABLE: u8 = 0x88;
+pub(crate) const CATALOG_SECTION: u8 = 0x90;
+pub(crate) const CATALOG_SECTION_LAST: u8 = 0x91;
+pub(crate) const CATALOG_EXTENSION: u8 = 0x44;
+
+/// Declares on-disk structs: layout traits and an asserted size.
+macro_rules! on_disk {
+    ($($(#[$doc:meta])* struct $name:ident ($len:literal) { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+        #[repr(C)]
+        pub(crate) struct $name {
+            $($(#[$field_doc])* pub(crate) $field: $type,)*
+        }
+        const _: () = assert!(size_of::<$name>() == $len);
+    )*};
+}
+
+on_disk! {
+    /// A number in both byte orders (ECMA-119 7.2.3).
+    struct Both16 (4) {
+        le: U16,
+        be: big_endian::U16,
+    }
+
+    /// A number in both byte orders (ECMA-119 7.3.3).
+    struct Both32 (8) {
+        le: U32,
+        be: big_endian::U32,
+    }
+
+    /// The time in a directory record (ECMA-119 9.1.5).
+    struct RecordTime (7) {
+        /// Since 1900.
+        year: u8,
+        month: u8,
+        day: u8,
+        hour: u8,
+        minute: u8,
+        second: u8,
+        /// From Greenwich, in quarters of an hour.
+        offset: i8,
+    }
+
+    /// What a directory record begins with; its name follows (ECMA-119 9.1).
+    struct RecordHead (33) {
+        len: u8,
+        /// Blocks in front of the data.
+        attributes_len: u8,
+        /// First block.
+        extent: Both32,
+        /// In bytes.
+        data_len: Both32,
+        time: RecordTime,
+        flags: u8,
+        unit_len: u8,
+        gap_len: u8,
+        volume_number: Both16,
+        name_len: u8,
+    }
+
+    /// A primary or supplementary volume descriptor (ECMA-119 8.4, 8.5).
+    struct VolumeDescriptor (2048) {
+        kind: u8,
+        standard_id: [u8; 5],
+        version: u8,
+        flags: u8,
+        system_id: [u8; 32],
+        volume_id: [u8; 32],
+        unused: [u8; 8],
+        /// Blocks of the volume.
+        space_len: Both32,
+        /// Character sets, of a supplementary one.
+        escapes: [u8; 32],
+        set_len: Both16,
+        number: Both16,
+        block_len: Both16,
+        path_table_len: Both32,
+        path_table_le: U32,
+        path_table_le_again: U32,
+        path_table_be: big_endian::U32,
+        path_table_be_again: big_endian::U32,
+        root: RecordHead,
+        root_name: u8,
+        volume_set_id: [u8; 128],
+        publisher_id: [u8; 128],
+        preparer_id: [u8; 128],
+        application_id: [u8; 128],
+        copyright_file: [u8; 37],
+        abstract_file: [u8; 37],
+        bibliographic_file: [u8; 37],
+        created: [u8; 17],
+        modified: [u8; 17],
+        expires: [u8; 17],
+        effective: [u8; 17],
+        structure_version: u8,
+        reserved: u8,
+        application_use: [u8; 512],
+        reserved_end: [u8; 653],
+    }
+
+    /// What a row of a path table begins with, little-endian; its name follows (ECMA-119 9.4).
+    struct PathRow (8) {
+        name_len: u8,
+        attributes_len: u8,
+        extent: U32,
+        /// Number of the row of the directory it lies in, from 1.
+        parent: U16,
+    }
+
+    /// The file header of zisofs version 1.
+    struct ZisofsHeader1 (16) {
+        magic: [u8; 8],
+        len: U32,
+        /// Length of the header in words of four bytes.
+        header_words: u8,
+        block_log: u8,
+        reserved: [u8; 2],
+    }
+
+    /// The file header of zisofs version 2.
+    struct ZisofsHeader2 (24) {
+        magic: [u8; 8],
+        version: u8,
+        header_words: u8,
+        algorithm: u8,
+        block_log: u8,
+        len: U64,
+        reserved: [u8; 4],
+    }
+
+    /// The first entry of a boot catalog (El Torito 2.1).
+    struct BootValidation (32) {
+        header_id: u8,
+        platform: u8,
+        reserved: [u8; 2],
+        id: [u8; 24],
+        checksum: U16,
+        key: [u8; 2],
+    }
+
+    /// An image to boot (El Torito 2.2).
+    struct BootEntry (32) {
+        indicator: u8,
+        media: u8,
+        load_segment: U16,
+        system_type: u8,
+        unused: u8,
+        /// Sectors of 512 bytes that firmware loads.
+        sector_count: U16,
+        /// First sector of 2048 bytes.
+        at: U32,
+        criteria: [u8; 20],
+    }
+
+    /// What stands in front of the entries of a section (El Torito 2.3).
+    struct BootSection (32) {
+        header_id: u8,
+        platform: u8,
+        count: U16,
+        id: [u8; 28],
+    }
+}
+
+impl Both16 {
+    /// The number, twice.
+    pub(crate) fn new(value: u16) -> Self {
+        Both16 { le: value.into(), be: value.into() }
+    }
+
+    /// The little-endian one, which is the one that readers take.
+    pub(crate) fn get(self) -> u16 {
+        self.le.get()
+    }
+
+    /// Whether both are the same.
+    pub(crate) fn agrees(self) -> bool {
+        self.le.get() == self.be.get()
+    }
+}
+
+impl Both32 {
+    /// The number, twice.
+    pub(crate) fn new(value: u32) -> Self {
+        Both32 { le: value.into(), be: value.into() }
+    }
+
+    /// The little-endian one, which is the one that readers take.
+    pub(crate) fn get(self) -> u32 {
+        self.le.get()
+    }
+
+    /// Whether both are the same.
+    pub(crate) fn agrees(self) -> bool {
+        self.le.get() == self.be.get()
+    }
+}
+
+/// The number in both byte orders that starts at `at`; `None` if the bytes end before it does.
+pub(crate) fn both32(bytes: &[u8], at: usize) -> Option<u32> {
+    let number = Both32::read_from_bytes(bytes.get(at..at + size_of::<Both32>())?).ok()?;
+    Some(number.get())
+}

@@ -1,0 +1,256 @@
+//! From the volume descriptors to a checked [`Geometry`]: where everything of an image is, and which of its trees is shown.
+//!
+//! Owns every rule that holds for the image as a whole, and the choice between Rock Ridge, Joliet and plain names, which is the
+//! one that Linux makes.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::record::Record;
+use crate::sectors::Sectors;
+use crate::susp;
+use packfs_core::{Error, Result};
+use zerocopy::{FromZeros, IntoBytes};
+
+/// Most volume descriptors that are looked at.
+const DESCRIPTORS_MAX: u64 = 128;
+/// What messages call a volume descriptor.
+pub(crate) const DESCRIPTOR: &str = "volume descriptor";
+/// Names of Rock Ridge in entries that announce extensions (ER).
+const ROCK_RIDGE_IDS: [&[u8]; 3] = [b"RRIP_1991A", b"IEEE_P1282", b"IEEE_1282"];
+
+/// Which tree of an image is shown, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// That of the primary descriptor, with what Rock Ridge says.
+    RockRidge,
+    /// That of the supplementary descriptor with names in UCS-2.
+    Joliet,
+    /// That of the primary descriptor as it is.
+    Plain,
+}
+
+impl View {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            View::RockRidge => "Rock Ridge",
+            View::Joliet => "Joliet",
+            View::Plain => "plain",
+        }
+    }
+}
+
+/// A descriptor of a tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    /// Where the descriptor is.
+    pub(crate) at: u64,
+    pub(crate) descriptor: Box<VolumeDescriptor>,
+}
+
+impl Described {
+    /// Where the record of the root that is in the root lies.
+    pub(crate) fn root_at(&self) -> u64 {
+        let root = &self.descriptor.root;
+        let block = u64::from(root.extent.get()) + u64::from(root.attributes_len);
+        block * u64::from(self.descriptor.block_len.get())
+    }
+}
+
+/// Where everything of an image is; every figure is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) primary: Described,
+    /// The Joliet descriptor and its level, 1 to 3.
+    pub(crate) joliet: Option<(Described, u8)>,
+    /// Where the El Torito boot record is, and the first sector of its catalog.
+    pub(crate) catalog: Option<(u64, u32)>,
+    /// Where the descriptors end.
+    pub(crate) descriptors_end: u64,
+    pub(crate) image_len: u64,
+    /// 512, 1024 or 2048.
+    pub(crate) block_len: u32,
+    pub(crate) view: View,
+    /// Where the root's record of itself is.
+    pub(crate) root_at: u64,
+    /// Bytes in front of the entries in each system use area, and in that of the root.
+    pub(crate) skip: usize,
+    pub(crate) root_skip: usize,
+    /// Extensions that the root announces.
+    pub(crate) extensions: Vec<String>,
+}
+
+impl Geometry {
+    /// Reads and checks.
+    pub(crate) fn read(sectors: &Sectors) -> Result<Geometry> {
+        let found = Descriptors::read(sectors)?;
+        let primary = found.primary.ok_or(Corruption::NoVolume)?;
+        let place = Place::at(DESCRIPTOR, primary.at);
+        let block_len = primary.descriptor.block_len.get();
+        if ![512, 1024, 2048].contains(&block_len) {
+            return Err(Corruption::BlockLen { place, found: block_len }.into());
+        }
+        let joliet = found.joliet.filter(|(joliet, _)| joliet.descriptor.block_len.get() == block_len);
+        let root_at = primary.root_at();
+        let root = root(sectors, root_at)?;
+        let announced = Announced::read(sectors, &root, block_len.into())?;
+        let mut geometry = Geometry {
+            primary,
+            joliet,
+            catalog: found.catalog,
+            descriptors_end: found.end,
+            image_len: sectors.len(),
+            block_len: block_len.into(),
+            view: View::Plain,
+            root_at,
+            skip: announced.skip,
+            root_skip: announced.root_skip,
+            extensions: announced.extensions,
+        };
+        geometry.choose_view(sectors, &root, announced.is_rock_ridge)?;
+        Ok(geometry)
+    }
+
+    /// Rock Ridge before Joliet before plain names; but what is there before an empty tree.
+    fn choose_view(&mut self, sectors: &Sectors, root: &Record, is_rock_ridge: bool) -> Result<()> {
+        let joliet_root = self.joliet.as_ref().map(|(joliet, _)| joliet.root_at());
+        let prefers_joliet = !is_rock_ridge || is_empty(sectors, root, self.block_len)?;
+        match joliet_root {
+            Some(joliet_root) if prefers_joliet => {
+                let record = crate::open::root(sectors, joliet_root)?;
+                if !is_rock_ridge || !is_empty(sectors, &record, self.block_len)? {
+                    (self.view, self.root_at) = (View::Joliet, joliet_root);
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        if is_rock_ridge {
+            self.view = View::RockRidge;
+        }
+        Ok(())
+    }
+
+    /// Where the volume ends, as its descriptor says.
+    pub(crate) fn volume_end(&self) -> u64 {
+        u64::from(self.primary.descriptor.space_len.get()) * u64::from(self.block_len)
+    }
+}
+
+/// The descriptors of an image.
+#[derive(Default)]
+struct Descriptors {
+    primary: Option<Described>,
+    joliet: Option<(Described, u8)>,
+    catalog: Option<(u64, u32)>,
+    end: u64,
+}
+
+impl Descriptors {
+    fn read(sectors: &Sectors) -> Result<Self> {
+        let mut found = Descriptors::default();
+        for number in 0..DESCRIPTORS_MAX {
+            let at = DESCRIPTORS_AT + number * SECTOR_LEN;
+            let mut descriptor = VolumeDescriptor::new_box_zeroed()
+                .map_err(|_| Error::failed("no memory for a volume descriptor"))?;
+            let read = sectors.read(Place::at(DESCRIPTOR, at), descriptor.as_mut_bytes());
+            match read {
+                Ok(()) if descriptor.standard_id == STANDARD_ID => {}
+                // The list of some writers has no end, but for that of the image.
+                Err(error) if found.primary.is_none() => return Err(error),
+                _ => break,
+            }
+            found.end = at + SECTOR_LEN;
+            match descriptor.kind {
+                PRIMARY if found.primary.is_none() => found.primary = Some(Described { at, descriptor }),
+                SUPPLEMENTARY => found.take_supplementary(at, descriptor),
+                BOOT_RECORD => found.take_boot_record(at, &descriptor),
+                TERMINATOR => break,
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn take_supplementary(&mut self, at: u64, descriptor: Box<VolumeDescriptor>) {
+        let level =
+            JOLIET_ESCAPES.iter().zip(1..).find(|(escape, _)| descriptor.escapes.starts_with(*escape));
+        // Bit 0 says that the escapes are of no registered set.
+        let Some((_, level)) = level.filter(|_| descriptor.flags & 1 == 0) else { return };
+        if self.joliet.as_ref().is_none_or(|&(_, before)| before < level) {
+            self.joliet = Some((Described { at, descriptor }, level));
+        }
+    }
+
+    fn take_boot_record(&mut self, at: u64, descriptor: &VolumeDescriptor) {
+        let bytes = descriptor.as_bytes();
+        // Its fields are others: the system at byte 7, the catalog at byte 71.
+        let is_el_torito = bytes.get(7..).is_some_and(|system| system.starts_with(EL_TORITO_ID));
+        let catalog = bytes.get(71..).and_then(<[u8]>::first_chunk);
+        if let (true, None, Some(&catalog)) = (is_el_torito, self.catalog, catalog) {
+            self.catalog = Some((at, u32::from_le_bytes(catalog)));
+        }
+    }
+}
+
+/// The root's record of itself.
+fn root(sectors: &Sectors, at: u64) -> Result<Record> {
+    let place = Place::at("root directory", at);
+    let record = Record::read(sectors, at, sectors.len())?;
+    let record = record.filter(|record| record.has(FLAG_DIRECTORY) && record.name() == NAME_SELF);
+    record.ok_or_else(|| Corruption::NotADirectory { place }.into())
+}
+
+/// Whether a directory has no records but those of itself and its parent.
+fn is_empty(sectors: &Sectors, directory: &Record, block_len: u32) -> Result<bool> {
+    let start = directory.data_at(block_len);
+    let end = start.saturating_add(directory.data_len()).min(sectors.len());
+    let mut at = start;
+    // Both stand at the beginning, so that the first sector tells.
+    while at < end.min(start + SECTOR_LEN) {
+        match Record::read(sectors, at, end)? {
+            Some(record) if record.is_self_or_parent() => at += u64::from(record.head.len),
+            Some(_) => return Ok(false),
+            None => break,
+        }
+    }
+    Ok(end <= start + SECTOR_LEN)
+}
+
+/// What the root announces of the entries in system use areas.
+struct Announced {
+    skip: usize,
+    root_skip: usize,
+    is_rock_ridge: bool,
+    extensions: Vec<String>,
+}
+
+impl Announced {
+    fn read(sectors: &Sectors, root: &Record, block_len: u32) -> Result<Self> {
+        let area = root.system_use();
+        let skip_at = |from: usize| match *area.get(from..)? {
+            [b'S', b'P', len, _, first, second, skip, ..] if len >= 7 && [first, second] == SP_CHECK => {
+                Some((usize::from(skip), from))
+            }
+            _ => None,
+        };
+        let shared = skip_at(0).or_else(|| skip_at(XA_LEN));
+        let (skip, root_skip) = shared.unwrap_or((0, 0));
+        let mut announced = Announced { skip, root_skip, is_rock_ridge: false, extensions: Vec::new() };
+        let mut has_posix = false;
+        susp::each_entry(sectors, root, root_skip, block_len, |entry| {
+            match &entry.signature {
+                b"PX" => has_posix = true,
+                b"ER" => {
+                    let len = entry.fields.first().copied().map_or(0, usize::from);
+                    let id = entry.fields.get(4..4 + len).unwrap_or_default();
+                    announced.is_rock_ridge |= ROCK_RIDGE_IDS.contains(&id);
+                    announced.extensions.push(String::from_utf8_lossy(id).into_owned());
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        announced.is_rock_ridge |= has_posix;
+        Ok(announced)
+    }
+}

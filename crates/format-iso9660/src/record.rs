@@ -1,0 +1,92 @@
+//! Directory records: parsed and bounded, nothing of their meaning.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::sectors::Sectors;
+use packfs_core::Result;
+use std::mem::size_of;
+use zerocopy::FromBytes;
+
+/// What messages call a directory record.
+pub(crate) const RECORD: &str = "directory record";
+const HEAD_LEN: usize = size_of::<RecordHead>();
+
+/// A directory record: `name` and `system_use` lie within it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// Its offset in the image.
+    pub(crate) at: u64,
+    pub(crate) head: RecordHead,
+    /// The record after its head.
+    rest: Vec<u8>,
+}
+
+impl Record {
+    /// Reads the record at an offset, which must end before `end` and before its sector does. `None` if there is none: its
+    /// length is zero.
+    pub(crate) fn read(sectors: &Sectors, at: u64, end: u64) -> Result<Option<Record>> {
+        let place = Place::at(RECORD, at);
+        let sector_left = SECTOR_LEN - at % SECTOR_LEN;
+        let max = end.saturating_sub(at).min(sector_left).min(u64::from(u8::MAX));
+        let mut bytes = [0; u8::MAX as usize];
+        let there = max.min(sectors.len().saturating_sub(at));
+        let Some(bytes) = bytes.get_mut(..there.max(1) as usize) else { return Ok(None) };
+        sectors.read(place, bytes)?;
+        let found = bytes.first().copied().unwrap_or(0);
+        if found == 0 {
+            return Ok(None);
+        }
+        let bytes = bytes.get(..usize::from(found)).filter(|bytes| bytes.len() > HEAD_LEN);
+        let Some((head, rest)) = bytes.and_then(|bytes| RecordHead::read_from_prefix(bytes).ok()) else {
+            return Err(Corruption::RecordLen { place, found, max }.into());
+        };
+        if head.name_len == 0 || usize::from(head.name_len) > rest.len() {
+            return Err(Corruption::RecordName { place, found: head.name_len, len: found }.into());
+        }
+        Ok(Some(Record { at, head, rest: rest.to_vec() }))
+    }
+
+    /// Where it is, for messages.
+    pub(crate) fn place(&self) -> Place {
+        Place::at(RECORD, self.at)
+    }
+
+    /// The name as it is stored.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.rest.get(..usize::from(self.head.name_len)).unwrap_or_default()
+    }
+
+    /// What follows the name and the byte that fills it up to an even length.
+    pub(crate) fn system_use(&self) -> &[u8] {
+        let name_len = usize::from(self.head.name_len);
+        let padding = usize::from(name_len.is_multiple_of(2));
+        self.rest.get(name_len + padding..).unwrap_or_default()
+    }
+
+    /// Offset in the image of what [`Record::system_use`] returns.
+    pub(crate) fn system_use_at(&self) -> u64 {
+        let len = (HEAD_LEN + self.rest.len()) as u64;
+        self.at + len - self.system_use().len() as u64
+    }
+
+    /// Whether a flag is set.
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.head.flags & flag != 0
+    }
+
+    /// Whether it is the directory's record of itself, or of its parent.
+    pub(crate) fn is_self_or_parent(&self) -> bool {
+        self.name() == NAME_SELF || self.name() == NAME_PARENT
+    }
+
+    /// Where its data starts, in bytes from the start of the image.
+    pub(crate) fn data_at(&self, block_len: u32) -> u64 {
+        let block = u64::from(self.head.extent.get()) + u64::from(self.head.attributes_len);
+        block * u64::from(block_len)
+    }
+
+    /// Length of its data in bytes.
+    pub(crate) fn data_len(&self) -> u64 {
+        u64::from(self.head.data_len.get())
+    }
+}

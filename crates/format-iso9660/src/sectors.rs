@@ -1,0 +1,95 @@
+//! Reading of metadata: bytes at an offset, with a small memory of what was read last.
+//!
+//! Directory records, and the areas in which they go on, lie beside each other, and are read one by one.
+
+use crate::corruption::{Corruption, Place};
+use packfs_core::{Image, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is read at once, in bytes.
+const CHUNK_LEN: u64 = 16 << 10;
+/// How many of these are remembered.
+const CHUNKS: u64 = 64;
+
+/// An image's metadata.
+pub(crate) struct Sectors {
+    image: Arc<dyn Image>,
+    /// A chunk is remembered in the slot of its number, modulo how many there are.
+    slots: Vec<Mutex<Chunk>>,
+}
+
+struct Chunk {
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+impl Sectors {
+    pub(crate) fn new(image: Arc<dyn Image>) -> Self {
+        let empty = || Mutex::new(Chunk { number: u64::MAX, bytes: Vec::new() });
+        Sectors { image, slots: (0..CHUNKS).map(|_| empty()).collect() }
+    }
+
+    /// Length of the image in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.image.len()
+    }
+
+    /// Checks that `len` bytes of a structure, or of data, lie within the image.
+    pub(crate) fn check_range(&self, place: Place, len: u64) -> Result<()> {
+        let end = self.image.len();
+        match place.at.checked_add(len) {
+            Some(found) if found <= end => Ok(()),
+            _ => Err(Corruption::Range { place, len, end }.into()),
+        }
+    }
+
+    /// Fills `buf` with the structure at `place`.
+    pub(crate) fn read(&self, place: Place, buf: &mut [u8]) -> Result<()> {
+        self.check_range(place, buf.len() as u64)?;
+        let mut done = 0;
+        while done < buf.len() {
+            let at = place.at + done as u64;
+            done += self.copy(at, buf.get_mut(done..).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Copies from the chunk that holds `at`, which lies within the image. Returns how many bytes, at least one.
+    fn copy(&self, at: u64, buf: &mut [u8]) -> Result<usize> {
+        let (number, within) = (at / CHUNK_LEN, (at % CHUNK_LEN) as usize);
+        let Some(slot) = self.slots.get((number % CHUNKS) as usize) else { return Ok(0) };
+        let mut chunk = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if chunk.number != number {
+            chunk.number = u64::MAX;
+            let start = number * CHUNK_LEN;
+            chunk.bytes.resize(CHUNK_LEN.min(self.image.len() - start) as usize, 0);
+            self.image.read_exact_at(start, &mut chunk.bytes)?;
+            chunk.number = number;
+        }
+        let from = chunk.bytes.get(within..).unwrap_or_default();
+        let len = from.len().min(buf.len());
+        let (Some(to), Some(from)) = (buf.get_mut(..len), from.get(..len)) else { return Ok(0) };
+        to.copy_from_slice(from);
+        Ok(len.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_testkit::BytesImage;
+
+    #[test]
+    fn reads_over_chunks_and_to_the_end_and_no_further() {
+        let bytes: Vec<u8> = (0..3 * CHUNK_LEN + 100).map(|at| (at / 64) as u8).collect();
+        let sectors = Sectors::new(Arc::new(BytesImage(bytes.clone())));
+        for (at, len) in [(0, 10), (CHUNK_LEN - 3, 2 * CHUNK_LEN + 7), (3 * CHUNK_LEN + 90, 10), (5, 0)] {
+            let mut buf = vec![0; len as usize];
+            sectors.read(Place::at("test", at), &mut buf).unwrap();
+            assert_eq!(buf, bytes[at as usize..(at + len) as usize]);
+        }
+        let error = sectors.read(Place::at("test", 3 * CHUNK_LEN + 91), &mut [0; 10]).unwrap_err();
+        assert!(error.to_string().contains("image ends at"), "{error}");
+        assert!(sectors.read(Place::at("test", u64::MAX), &mut [0; 10]).is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! System use areas: the entries behind a record's name, and behind them those of its continuation areas (SUSP 1.12).
+//!
+//! Owns the walk over entries. Invariant: a record's areas are so many and so long at the most, whatever they say of where they
+//! go on.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::both32;
+use crate::record::Record;
+use crate::sectors::Sectors;
+use packfs_core::{ErrorKind, Result};
+
+/// Most continuation areas of one record. Linux follows 32; long attributes of libisofs need more.
+const AREAS_MAX: usize = 128;
+/// Longest continuation area, in bytes. Linux reads one block of it, libisofs wrote longer ones.
+const AREA_LEN_MAX: u64 = 64 << 10;
+/// Most bytes of all continuation areas of one record.
+const AREAS_LEN_MAX: u64 = 256 << 10;
+
+/// An entry of a system use area.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) signature: [u8; 2],
+    pub(crate) version: u8,
+    /// What follows its first four bytes.
+    pub(crate) fields: &'a [u8],
+    pub(crate) place: Place,
+}
+
+/// What a walk over a record's entries came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Walked {
+    /// Where its continuation areas lie: offset and length.
+    pub(crate) areas: Vec<(u64, u64)>,
+    /// Why it ended early; what was met before that holds.
+    pub(crate) fault: Option<Corruption>,
+}
+
+/// Calls `visit` for each entry of a record, `skip` bytes behind the start of its system use area.
+///
+/// Errors: only those that are not the image's fault; others end the walk and are in its result.
+pub(crate) fn each_entry(
+    sectors: &Sectors,
+    record: &Record,
+    skip: usize,
+    block_len: u32,
+    mut visit: impl FnMut(Entry<'_>) -> Result<(), Corruption>,
+) -> Result<Walked> {
+    let mut walked = Walked::default();
+    let first = record.system_use().get(skip..).unwrap_or_default();
+    let mut goes_on = match area(first, record.system_use_at() + skip as u64, &mut visit) {
+        Ok(goes_on) => goes_on,
+        Err(fault) => {
+            walked.fault = Some(fault);
+            return Ok(walked);
+        }
+    };
+    let mut len_left = AREAS_LEN_MAX;
+    let mut bytes = Vec::new();
+    while let Some(Continuation { place, block, offset, len }) = goes_on {
+        let at = u64::from(block) * u64::from(block_len) + u64::from(offset);
+        if walked.areas.len() == AREAS_MAX {
+            walked.fault = Some(Corruption::Areas { place: record.place(), max: AREAS_MAX });
+            break;
+        }
+        if u64::from(len) > AREA_LEN_MAX.min(len_left) {
+            walked.fault = Some(Corruption::Area { place, found: len, max: AREA_LEN_MAX.min(len_left) });
+            break;
+        }
+        len_left -= u64::from(len);
+        bytes.resize(len as usize, 0);
+        let place = Place::at("continuation area", at);
+        match sectors.read(place, &mut bytes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                walked.fault = Some(Corruption::Range { place, len: u64::from(len), end: sectors.len() });
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+        walked.areas.push((at, u64::from(len)));
+        match area(&bytes, at, &mut visit) {
+            Ok(next) => goes_on = next,
+            Err(fault) => {
+                walked.fault = Some(fault);
+                break;
+            }
+        }
+    }
+    Ok(walked)
+}
+
+/// Where an area goes on.
+struct Continuation {
+    place: Place,
+    block: u32,
+    offset: u32,
+    len: u32,
+}
+
+/// Walks over one area. Returns where the record goes on.
+fn area(
+    bytes: &[u8],
+    at: u64,
+    visit: &mut impl FnMut(Entry<'_>) -> Result<(), Corruption>,
+) -> Result<Option<Continuation>, Corruption> {
+    let mut goes_on = None;
+    let mut rest = bytes;
+    while let [first, second, len, version, ..] = *rest {
+        let place = Place::at("system use entry", at + (bytes.len() - rest.len()) as u64);
+        let signature = [first, second];
+        // What fills an area up to its end.
+        if signature == [0, 0] {
+            break;
+        }
+        let wrong = Corruption::Entry { place, signature, found: len, left: rest.len() };
+        let fields = rest.get(4..usize::from(len)).ok_or(wrong)?;
+        rest = rest.get(usize::from(len)..).unwrap_or_default();
+        match &signature {
+            b"ST" => break,
+            b"PD" => {}
+            b"CE" => {
+                let number = |at| both32(fields, at).ok_or(Corruption::Fields { place, signature });
+                goes_on =
+                    Some(Continuation { place, block: number(0)?, offset: number(8)?, len: number(16)? });
+            }
+            _ => visit(Entry { signature, version, fields, place })?,
+        }
+    }
+    Ok(goes_on)
+}
