@@ -28,7 +28,6 @@ pub(crate) const JOLIET_ESCAPES: [[u8; 3]; 3] = [*b"%/@", *b"%/C", *b"%/E"];
 pub(crate) const EL_TORITO_ID: &[u8] = b"EL TORITO SPECIFICATION";
 
 // Flags of a directory record (ECMA-119 9.1.6).
-pub(crate) const FLAG_HIDDEN: u8 = 1;
 pub(crate) const FLAG_DIRECTORY: u8 = 1 << 1;
 pub(crate) const FLAG_ASSOCIATED: u8 = 1 << 2;
 pub(crate) const FLAG_MULTI_EXTENT: u8 = 1 << 7;
@@ -55,8 +54,6 @@ pub(crate) const TF_LONG: u8 = 1 << 7;
 /// The first bytes of a file that zisofs compressed, version 1 and 2.
 pub(crate) const ZISOFS_MAGIC_1: [u8; 8] = [0x37, 0xe4, 0x53, 0x96, 0xc9, 0xdb, 0xd6, 0x07];
 pub(crate) const ZISOFS_MAGIC_2: [u8; 8] = [0xef, 0x22, 0x55, 0xa1, 0xbc, 0x1b, 0x95, 0xa0];
-/// Number of zlib in a header of version 2.
-pub(crate) const ZISOFS_ZLIB: u8 = 1;
 
 /// First bytes of the entries of a boot catalog.
 pub(crate) const CATALOG_VALIDATION: u8 = 1;
@@ -226,6 +223,7 @@ on_disk! {
 
 impl Both16 {
     /// The number, twice.
+    #[cfg(test)]
     pub(crate) fn new(value: u16) -> Self {
         Both16 { le: value.into(), be: value.into() }
     }
@@ -243,6 +241,7 @@ impl Both16 {
 
 impl Both32 {
     /// The number, twice.
+    #[cfg(test)]
     pub(crate) fn new(value: u32) -> Self {
         Both32 { le: value.into(), be: value.into() }
     }

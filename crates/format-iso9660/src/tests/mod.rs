@@ -214,8 +214,8 @@ fn made() -> Made {
     let area = [entry(b"NM", b"\0ain"), entry(b"AL", b"\0\0\x02\x03x\0\x05value")].concat();
     made.put("area", AREA, &area);
     let goes_on = |len: usize| entry(b"CE", &both(&[AREA, 0, len as u32]));
-    let plain = [posix(0o100_644, 2, 7), time, entry(b"NM", b"\x01pl"), goes_on(area.len())].concat();
-    let again = [posix(0o100_644, 2, 7), name(b"again")].concat();
+    let plain = [posix(0o100_644, 2, 7), time.clone(), entry(b"NM", b"\x01pl"), goes_on(area.len())].concat();
+    let again = [posix(0o100_644, 2, 7), name(b"again"), time].concat();
     let mark = [&b"pz\x04\x0f"[..], &both(&[40_000])].concat();
     let packed = [posix(0o100_600, 1, 8), name(b"packed"), entry(b"ZF", &mark)].concat();
     let device = [posix(0o020_600, 1, 9), name(b"device"), entry(b"PN", &both(&[0, 0x11_032c]))].concat();

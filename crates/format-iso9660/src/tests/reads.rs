@@ -169,7 +169,7 @@ fn reads_attributes_from_a_continuation_area() {
 
 #[test]
 fn without_rock_ridge_joliet_is_shown_and_without_that_plain_names() {
-    let no_rock_ridge = made().patch("self susp", 0, &[0; 80]);
+    let no_rock_ridge = made().patch("self susp", 0, &[0; 69]);
     let volume = no_rock_ridge.open().unwrap();
     let names = |volume: &Iso9660Volume| {
         let all = listed(volume, volume.root(), DirCursor::default());

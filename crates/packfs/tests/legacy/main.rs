@@ -8,7 +8,7 @@ use manifest::{Manifest, folder, manifests};
 use packfs_core::{ErrorKind, Severity, Silent};
 
 /// Beginnings of the names of images that no format here reads yet.
-const NOT_READ_YET: &[&str] = &["cramfs-", "iso9660-", "zisofs-", "cloop-"];
+const NOT_READ_YET: &[&str] = &["cramfs-", "cloop-"];
 
 fn is_read(manifest: &Manifest) -> bool {
     !NOT_READ_YET.iter().any(|prefix| manifest.name.starts_with(prefix))
