@@ -178,7 +178,9 @@ fn seven_zip(name: &str) -> Option<Tried> {
     let said = Command::new(&program).output().ok()?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let line = said.lines().find(|line| line.starts_with("7-Zip"))?;
-    let version = line.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    // `7-Zip (z) 26.02 (x64) ...`
+    let mut words = line.split_whitespace().skip(1);
+    let version = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let words = move |image: &Path, dir: &Path| {
         let mut output = OsString::from("-o");
         output.push(dir);
