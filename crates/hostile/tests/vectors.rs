@@ -1,8 +1,10 @@
 //! What the mutation run and fuzzing found, in the smallest form, each with what has to become of it.
 
 use packfs::codec::Algorithm;
-use packfs_hostile::corpus::images;
-use packfs_hostile::properties::decode;
+use packfs::image::MemoryImage;
+use packfs::integrity::RecoveryIndex;
+use packfs_hostile::corpus::{images, inputs};
+use packfs_hostile::properties::{Input, decode};
 use packfs_hostile::{Sandpit, Verdict, fields, judge, repair};
 
 /// The byte that picks a decoder.
@@ -52,4 +54,21 @@ fn a_code_that_deflate_leaves_unused_stays_within_its_room() {
 fn a_match_at_distance_zero_is_refused() {
     let rest = b"\x00\x19\x00\x00\x00\xcb\xcb\x2f\x51\x48\x54\x3d\x28\x4a\x4d\xe6\xca\x4e";
     assert_eq!(decode(&[&[number_of(Algorithm::Lz4)], &rest[..]].concat()), Ok(()));
+}
+
+/// Found while `recovery` was written: a recovery file with blocks of 1 GiB for an image of a few bytes, which had that many zeros hashed
+/// for each of them. Refused: no block is longer than its image needs.
+#[test]
+fn blocks_that_are_much_longer_than_their_image_are_refused() {
+    let base = inputs(Input::Recovery).unwrap().swap_remove(0).bytes;
+    for (block_len, is_read) in [(4096_u32 * 2, true), (4096 * 3, false), (1 << 30, false)] {
+        let mut file = base[..base.len() - 2].to_vec();
+        // One block of the image, one of recovery data.
+        for (at, figure) in [(20, block_len), (24, 1), (28, 1)] {
+            file[at..at + 4].copy_from_slice(&figure.to_le_bytes());
+        }
+        repair(&mut file);
+        let read = RecoveryIndex::read(&MemoryImage::new("recovery file", file));
+        assert_eq!(read.is_ok(), is_read, "{block_len}: {read:?}");
+    }
 }

@@ -136,7 +136,12 @@ pub fn repack(input: &[u8]) -> Result<(), Breach> {
     let Ok(before) = digest(&opened, &loaded) else { return Ok(()) };
     with_pit(|pit| {
         let settings = packfs::PackSettings { codec: Some("zstd:1".into()), ..Default::default() };
-        let format = opened.format();
+        // Old formats cannot hold what an image claims, or cannot be packed; EROFS can hold all of it.
+        let own = opened.format();
+        let format = match own.name() {
+            "squashfs" | "erofs" => own,
+            _ => packfs::formats::by_name("erofs").unwrap_or(own),
+        };
         let packer =
             format.packer(&settings).map_err(|error| Breach::RepackFailed(format!("settings: {error}")))?;
         let options = packfs_pack::PackOptions { jobs: 1, sync: false, ..Default::default() };
