@@ -89,6 +89,18 @@ pub trait Format: Send + Sync {
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>>;
 }
 
+/// What a format that holds one image, and no tree, makes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrapping {
+    /// The name of the one file that the tree to pack has, with the metadata of [`crate::ContainedFiles`].
+    pub file_name: &'static str,
+    /// Its length has to be a multiple of this, in bytes; what is shorter is filled up with zeros.
+    pub multiple_of: u64,
+    /// The format of the image that is to be made of a source that is none; `None` if it was not named. `none` has every file
+    /// taken for an image.
+    pub inner: Option<String>,
+}
+
 /// A file for data, beside the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
@@ -108,6 +120,12 @@ pub trait PackFormat: Send + Sync {
 
     /// How blocks of the new image are encoded; [`Coding::serves`] tells whether those of another image can be copied into it.
     fn coding(&self) -> Option<Coding> {
+        None
+    }
+
+    /// Says that the format holds one image instead of a tree, and how that is to be given. A source that is an image is
+    /// wrapped as it is then, and of any other an image is made first.
+    fn wraps(&self) -> Option<Wrapping> {
         None
     }
 

@@ -8,6 +8,7 @@
 pub mod check;
 pub mod codec;
 mod coding;
+mod contained;
 mod content;
 mod content_hash;
 mod error;
@@ -27,12 +28,13 @@ mod tree_builder;
 mod volume;
 
 pub use coding::Coding;
+pub use contained::ContainedFiles;
 pub use content::{ContentId, ContentReader, Contents, Held};
 pub use content_hash::{ContentHash, ContentHasher, Witnessed};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
-pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings};
+pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings, Wrapping};
 pub use goal::Goal;
 pub use image::Image;
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};

@@ -5,12 +5,16 @@
 #![forbid(unsafe_code)]
 
 use packfs_core::{Format, Image, Result};
+use packfs_format_cloop::Cloop;
 use packfs_format_erofs::Erofs;
 use packfs_format_iso9660::Iso9660;
+use packfs_format_partitions::Partitions;
 use packfs_format_squashfs::Squashfs;
 use packfs_format_squashfs_legacy::SquashfsLegacy;
 
-static FORMATS: [&dyn Format; 4] = [&Squashfs, &Erofs, &SquashfsLegacy, &Iso9660];
+/// In the order in which images are probed. Partition tables come last: a file system or a CD that can be booted from begins with
+/// one, too.
+static FORMATS: [&dyn Format; 6] = [&Squashfs, &Erofs, &SquashfsLegacy, &Iso9660, &Cloop, &Partitions];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

@@ -1,0 +1,212 @@
+//! GPT: a header and its rows, twice, with checksums.
+//!
+//! Owns the choice of the copy that is used. Invariant: rows lie within the disk, and no more of them are read than
+//! [`ENTRIES_MAX`].
+
+use crate::checksum::crc32;
+use crate::corruption::Corruption;
+use crate::disk::*;
+use crate::mbr;
+use crate::open::{Kind, Partition, Table, TableKind};
+use packfs_core::{Image, Result};
+use std::mem::{offset_of, size_of};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+const HEADER_LEN: usize = size_of::<GptHeader>();
+const ENTRY_LEN: u32 = size_of::<GptEntry>() as u32;
+const ENTRY_LEN_MAX: u32 = 4096;
+/// Thirty times what tools make.
+const ENTRIES_MAX: u32 = 4096;
+/// Lengths of sectors that disks have. The table counts in them without saying which.
+const SECTOR_LENS: [u64; 2] = [512, 4096];
+
+/// A header that is sound, and its rows.
+pub(crate) struct Copy {
+    pub(crate) header: GptHeader,
+    pub(crate) sector_len: u64,
+    entries: Vec<u8>,
+}
+
+impl Copy {
+    fn entries_at(&self) -> u64 {
+        self.header.entries_lba.get() * self.sector_len
+    }
+
+    fn at(&self) -> u64 {
+        self.header.my_lba.get() * self.sector_len
+    }
+}
+
+/// Whether there is a GPT: a sound header, or what is left of one where a boot record keeps others off.
+pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
+    for sector_len in SECTOR_LENS {
+        match copy(image, 1, sector_len)? {
+            Ok(_) => return Ok(true),
+            Err(fault) if fault != (Corruption::GptSignature { at: sector_len }) => {
+                return keeps_others_off(image);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(keeps_others_off(image)? && backup(image, None)?.is_some())
+}
+
+fn keeps_others_off(image: &dyn Image) -> Result<bool> {
+    let record = mbr::record(image, 0)?;
+    Ok(record.is_some_and(|record| record.entries.iter().any(|entry| entry.kind == PROTECTIVE)))
+}
+
+/// Reads the first copy, or the second where the first is damaged; `None` if there is no GPT.
+///
+/// Errors: `Corrupt` if there are two and both are damaged, `Io`.
+pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
+    if !is_there(image)? {
+        return Ok(None);
+    }
+    let mut fault = None;
+    for sector_len in SECTOR_LENS {
+        match copy(image, 1, sector_len)? {
+            Ok(copy) => return Ok(Some(table(&copy, false, Vec::new()))),
+            Err(Corruption::GptSignature { .. }) if fault.is_some() => {}
+            Err(found) => fault = Some((found, sector_len)),
+        }
+    }
+    let (fault, sector_len) = fault.unwrap_or((Corruption::Signature, SECTOR_LEN));
+    let alternate = alternate(image, sector_len)?;
+    match backup(image, alternate)? {
+        Some(copy) => Ok(Some(table(&copy, true, vec![fault]))),
+        None => Err(fault.into()),
+    }
+}
+
+/// Where a header that is damaged somewhere else says that the other copy is.
+fn alternate(image: &dyn Image, sector_len: u64) -> Result<Option<(u64, u64)>> {
+    let Some(header) = header_at(image, sector_len)? else { return Ok(None) };
+    Ok(Some((header.alternate_lba.get(), sector_len)))
+}
+
+/// The second copy: where the first says, or in the last sector.
+fn backup(image: &dyn Image, told: Option<(u64, u64)>) -> Result<Option<Copy>> {
+    let last = |sector_len: u64| ((image.len() / sector_len).checked_sub(1).unwrap_or(1), sector_len);
+    for (lba, sector_len) in told.into_iter().chain(SECTOR_LENS.map(last)) {
+        if lba > 1
+            && let Ok(copy) = copy(image, lba, sector_len)?
+        {
+            return Ok(Some(copy));
+        }
+    }
+    Ok(None)
+}
+
+fn header_at(image: &dyn Image, at: u64) -> Result<Option<GptHeader>> {
+    let mut header = GptHeader::new_zeroed();
+    if at.checked_add(HEADER_LEN as u64).is_none_or(|end| end > image.len()) {
+        return Ok(None);
+    }
+    image.read_exact_at(at, header.as_mut_bytes())?;
+    Ok(Some(header).filter(|header| header.signature == GPT_SIGNATURE))
+}
+
+/// Reads the header in a sector, and its rows, or says what is wrong with them.
+pub(crate) fn copy(image: &dyn Image, lba: u64, sector_len: u64) -> Result<Result<Copy, Corruption>> {
+    let at = lba.saturating_mul(sector_len);
+    let Some(header) = header_at(image, at)? else { return Ok(Err(Corruption::GptSignature { at })) };
+    let header_len = header.header_size.get();
+    if u64::from(header_len) > sector_len || (header_len as usize) < HEADER_LEN {
+        return Ok(Err(Corruption::HeaderSize { at, found: header_len, max: sector_len }));
+    }
+    let mut raw = vec![0; header_len as usize];
+    if image.read_at(at, &mut raw)? != raw.len() {
+        return Ok(Err(Corruption::GptSignature { at }));
+    }
+    raw[HEADER_CRC_AT..HEADER_CRC_AT + 4].fill(0);
+    let (found, computed) = (header.header_crc.get(), crc32(&raw));
+    if found != computed {
+        return Ok(Err(Corruption::HeaderChecksum { at, found, computed }));
+    }
+    if header.my_lba.get() != lba {
+        return Ok(Err(Corruption::HeaderPlace { at, found: header.my_lba.get(), wanted: lba }));
+    }
+    Ok(entries(image, at, &header, sector_len)?.map(|entries| Copy { header, sector_len, entries }))
+}
+
+/// The rows of a header.
+fn entries(
+    image: &dyn Image,
+    at: u64,
+    header: &GptHeader,
+    sector_len: u64,
+) -> Result<Result<Vec<u8>, Corruption>> {
+    let (size, count) = (header.entry_size.get(), header.entry_count.get());
+    if !(ENTRY_LEN..=ENTRY_LEN_MAX).contains(&size) || !size.is_multiple_of(8) {
+        return Ok(Err(Corruption::EntrySize { at, found: size }));
+    }
+    if count > ENTRIES_MAX {
+        return Ok(Err(Corruption::EntryCount { at, found: count }));
+    }
+    let len = u64::from(size) * u64::from(count);
+    let found = header.entries_lba.get();
+    let start = found.checked_mul(sector_len);
+    let start = start.filter(|start| start.checked_add(len).is_some_and(|end| end <= image.len()));
+    let Some(start) = start else {
+        return Ok(Err(Corruption::EntriesPlace { at, found, len, limit: image.len() }));
+    };
+    let mut raw = vec![0; len as usize];
+    image.read_exact_at(start, &mut raw)?;
+    let (found, computed) = (header.entries_crc.get(), crc32(&raw));
+    if found != computed {
+        return Ok(Err(Corruption::EntriesChecksum { at: start, found, computed }));
+    }
+    Ok(Ok(raw))
+}
+
+fn table(copy: &Copy, is_backup: bool, mut faults: Vec<Corruption>) -> Table {
+    let header = &copy.header;
+    let mut partitions = Vec::new();
+    let size = header.entry_size.get() as usize;
+    for (number, raw) in (1..).zip(copy.entries.chunks_exact(size)) {
+        let Ok((entry, _)) = GptEntry::read_from_prefix(raw) else { continue };
+        if entry.kind == [0; 16] {
+            continue;
+        }
+        match partition(number, &entry, copy.sector_len) {
+            Ok(partition) => partitions.push(partition),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    let alternate = header.alternate_lba.get().saturating_mul(copy.sector_len);
+    let entries_at = copy.entries_at();
+    let mut structures = vec![
+        (0..SECTOR_LEN, "boot record"),
+        (copy.at()..copy.at() + copy.sector_len, "GPT header"),
+        (entries_at..entries_at + copy.entries.len() as u64, "GPT entries"),
+    ];
+    if !is_backup {
+        // The second copy has its rows in front of its header.
+        let rows_len = (copy.entries.len() as u64).next_multiple_of(copy.sector_len);
+        let end = alternate.saturating_add(copy.sector_len);
+        structures.push((alternate.saturating_sub(rows_len)..alternate, "GPT entries"));
+        structures.push((alternate..end, "GPT header"));
+    }
+    let backup_at = if is_backup { copy.at() } else { alternate };
+    let kind = TableKind::Gpt { disk_guid: header.disk_guid, backup_at, is_backup };
+    Table { kind, sector_len: copy.sector_len, partitions, structures, faults }
+}
+
+fn partition(number: u32, entry: &GptEntry, sector_len: u64) -> Result<Partition, Corruption> {
+    let (first, last) = (entry.first.get(), entry.last.get());
+    let backwards = Corruption::Backwards { number, first, last };
+    let sectors = last.checked_sub(first).and_then(|len| len.checked_add(1)).ok_or(backwards)?;
+    let place = first.checked_mul(sector_len).zip(sectors.checked_mul(sector_len));
+    let end = place.and_then(|(start, len)| start.checked_add(len)).filter(|end| *end <= i64::MAX as u64);
+    let (Some((start, len)), Some(_)) = (place, end) else {
+        return Err(Corruption::Beyond { number, end: u64::MAX, limit: i64::MAX as u64 });
+    };
+    let name = entry.name.iter().map(|unit| unit.get()).take_while(|unit| *unit != 0);
+    let label = char::decode_utf16(name).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    let kind = Kind::Gpt { kind: entry.kind, guid: entry.guid };
+    // Bit 2: what old firmware boots from.
+    Ok(Partition { number, start, len, kind, label, boots: entry.attributes.get() & 4 != 0 })
+}
+
+const _: () = assert!(offset_of!(GptHeader, header_crc) == HEADER_CRC_AT);

@@ -1,0 +1,137 @@
+//! Boot records: four partitions, of which one may hold a chain of logical ones.
+//!
+//! Invariant: ends for every chain. No link is followed twice, and no more than [`LINKS_MAX`].
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use crate::open::{Kind, Partition, Table, TableKind};
+use packfs_core::{Image, Result};
+use std::collections::HashSet;
+use std::mem::size_of;
+use zerocopy::{FromZeros, IntoBytes};
+
+/// More logical partitions than any tool makes.
+const LINKS_MAX: usize = 256;
+const RECORD_LEN: u64 = size_of::<BootRecord>() as u64;
+
+/// The boot record at `at`; `None` if none is there.
+pub(crate) fn record(image: &dyn Image, at: u64) -> Result<Option<BootRecord>> {
+    let mut record = BootRecord::new_zeroed();
+    if at.checked_add(RECORD_LEN).is_none_or(|end| end > image.len()) {
+        return Ok(None);
+    }
+    image.read_exact_at(at, record.as_mut_bytes())?;
+    Ok(Some(record).filter(|record| record.signature.get() == MBR_SIGNATURE))
+}
+
+/// Whether the disk starts with a boot record that is one by all that can be told.
+pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
+    Ok(record(image, 0)?.is_some_and(|record| is_table(&record, image.len())))
+}
+
+fn is_used(entry: &MbrEntry) -> bool {
+    entry.kind != 0 && entry.count.get() != 0
+}
+
+fn is_extended(entry: &MbrEntry) -> bool {
+    EXTENDED.contains(&entry.kind)
+}
+
+/// Two bytes at the end make no table: each row has to make sense, and one has to be used. A partition that starts where the
+/// disk does is how images that can be written to CDs and to sticks get started; that disk is the CD.
+fn is_table(record: &BootRecord, disk_len: u64) -> bool {
+    let makes_sense = |entry: &MbrEntry| {
+        let start = u64::from(entry.first.get()) * SECTOR_LEN;
+        let is_empty = entry.kind == 0 && entry.count.get() == 0;
+        entry.status & 0x7f == 0 && (is_empty || is_used(entry) && start > 0 && start < disk_len)
+    };
+    let keeps_off = |entry: &MbrEntry| entry.kind == PROTECTIVE;
+    record.entries.iter().all(makes_sense)
+        && record.entries.iter().any(|entry| is_used(entry) && !keeps_off(entry))
+        && !is_boot_sector(&record.code)
+}
+
+/// Whether the first sector is that of a FAT, an NTFS or an exFAT.
+fn is_boot_sector(code: &[u8; 440]) -> bool {
+    let jumps = code[0] == 0xe9 || code[0] == 0xeb && code[2] == 0x90;
+    let name = &code[3..11];
+    let bytes_per_sector = u16::from_le_bytes([code[11], code[12]]);
+    let is_fat = matches!(bytes_per_sector, 512 | 1024 | 2048 | 4096)
+        && code[13].is_power_of_two()
+        && (1..=2).contains(&code[16])
+        && code[21] >= 0xf0;
+    jumps && (is_fat || name == b"NTFS    " || name == b"EXFAT   ")
+}
+
+/// Reads the table and the chains in it; `None` if there is none.
+pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
+    let record = record(image, 0)?.filter(|record| is_table(record, image.len()));
+    let Some(record) = record else { return Ok(None) };
+    let mut table = Table {
+        kind: TableKind::Mbr { disk_id: record.disk_id.get() },
+        sector_len: SECTOR_LEN,
+        partitions: Vec::new(),
+        structures: vec![(0..RECORD_LEN, "boot record")],
+        faults: Vec::new(),
+    };
+    for (number, entry) in (1..).zip(&record.entries) {
+        if is_used(entry) && !is_extended(entry) {
+            table.partitions.push(partition(number, 0, entry));
+        }
+    }
+    let mut seen = HashSet::new();
+    for entry in record.entries.iter().filter(|entry| is_used(entry) && is_extended(entry)) {
+        if let Err(fault) = chain(image, entry, &mut seen, &mut table)? {
+            table.faults.push(fault);
+        }
+    }
+    Ok(Some(table))
+}
+
+/// A partition whose row counts from sector `base`.
+fn partition(number: u32, base: u64, entry: &MbrEntry) -> Partition {
+    Partition {
+        number,
+        start: (base + u64::from(entry.first.get())) * SECTOR_LEN,
+        len: u64::from(entry.count.get()) * SECTOR_LEN,
+        kind: Kind::Mbr(entry.kind),
+        label: String::new(),
+        boots: entry.status & 0x80 != 0,
+    }
+}
+
+/// Follows the chain of an extended partition. Each link has the partition behind it, and leads to the next.
+fn chain(
+    image: &dyn Image,
+    extended: &MbrEntry,
+    seen: &mut HashSet<u64>,
+    table: &mut Table,
+) -> Result<Result<(), Corruption>> {
+    let base = u64::from(extended.first.get());
+    let end = base + u64::from(extended.count.get());
+    let mut link = base;
+    loop {
+        let at = link * SECTOR_LEN;
+        if !(base..end).contains(&link) {
+            return Ok(Err(Corruption::LinkPlace { at, start: base * SECTOR_LEN, end: end * SECTOR_LEN }));
+        }
+        if !seen.insert(link) {
+            return Ok(Err(Corruption::LinkAgain { at }));
+        }
+        if seen.len() > LINKS_MAX {
+            return Ok(Err(Corruption::LinkCount { max: LINKS_MAX }));
+        }
+        let Some(record) = record(image, at)? else { return Ok(Err(Corruption::LinkSignature { at })) };
+        table.structures.push((at..at + RECORD_LEN, "extended boot record"));
+        // Two rows are used; some tools had partitions in the others, but those cannot be told from rubbish.
+        let rows = &record.entries[..2];
+        for entry in rows.iter().filter(|entry| is_used(entry) && !is_extended(entry)) {
+            let logical = table.partitions.iter().filter(|it| it.number > 4).count() as u32;
+            table.partitions.push(partition(5 + logical, link, entry));
+        }
+        match rows.iter().find(|entry| is_used(entry) && is_extended(entry)) {
+            Some(next) => link = base + u64::from(next.first.get()),
+            None => return Ok(Ok(())),
+        }
+    }
+}
