@@ -3,7 +3,7 @@
 use crate::json::{self, Object, Value, json};
 use crate::report::Out;
 use crate::shared::ImageInput;
-use crate::{Outcome, report, text};
+use crate::{Outcome, report, scan, text};
 use owo_colors::OwoColorize;
 use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable, source};
 use std::io::BufWriter;
@@ -24,6 +24,14 @@ pub struct Opts {
     #[arg(long, conflicts_with_all = ["space", "json"])]
     manifest: bool,
 
+    /// List every image in the file, wherever it begins, as in firmware: offset, size, format
+    #[arg(long, conflicts_with_all = ["space", "manifest", "part", "outer", "device", "stats"])]
+    scan: bool,
+
+    /// With --scan: also list images that lie within the bytes of others
+    #[arg(long, requires = "scan")]
+    nested: bool,
+
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -34,11 +42,15 @@ Examples:
   packfs info root.sqfs
   packfs info --space root.sqfs            how large the inode table is, and all else
   packfs info --json root.sqfs | jq -r .facts.codec
+  packfs info --scan firmware.bin          every image in it, and where
   packfs info --manifest root.sqfs > root.manifest";
 
 impl Opts {
     /// Shows.
     pub fn run(self) -> Outcome {
+        if self.scan {
+            return scan::run(&self.input, self.nested, self.json);
+        }
         let opened = self.input.open(0)?;
         if self.manifest {
             print_manifest(&opened)?;

@@ -32,6 +32,7 @@ mod repack;
 mod repair;
 mod report;
 mod sandbox;
+mod scan;
 mod shaping;
 mod shared;
 mod sign;

@@ -54,13 +54,16 @@ mod nested;
 mod opened;
 mod packing;
 mod resolve;
+mod scan;
 mod verifying;
 mod walk;
+mod wrapping;
 
 pub use detect::Source;
 pub use nested::Layer;
 pub use opened::{OpenOptions, Opened, open};
 pub use packing::{MadeAt, Pack, pack, repack};
+pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 
 pub use packfs_core::{

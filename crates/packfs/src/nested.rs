@@ -72,7 +72,8 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
     }
 }
 
-fn inner_image(opened: &Opened, inner: &InnerImage) -> Result<Arc<dyn Image>> {
+/// A file of a container as an image. Errors: `Failed` if it is none.
+pub(crate) fn inner_image(opened: &Opened, inner: &InnerImage) -> Result<Arc<dyn Image>> {
     let name = format!("{} in {}", inner.name, opened.image().name());
     Ok(Arc::new(FileAsImage::new(opened.open_id(inner.id)?, name)))
 }

@@ -83,6 +83,16 @@ impl OpenOptions {
         self
     }
 
+    /// Where the image begins in its file.
+    pub(crate) fn begins_at(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether one of several images is chosen.
+    pub(crate) fn chooses_part(&self) -> bool {
+        matches!(self.which, Which::Chosen(_))
+    }
+
     /// Whether any was given.
     pub(crate) fn has_devices(&self) -> bool {
         !self.devices.is_empty()

@@ -2,9 +2,11 @@
 
 use crate::earlier::{self, Earlier};
 use crate::verifying::{UNASKED_LEN, Verifier};
+use crate::wrapping::{self, Subject};
 use crate::{OpenOptions, Opened, Source};
 use packfs_core::{
-    DataFile, Error, Format, Goal, ImagePath, Limits, PackSettings, Progress, Result, Silent, Tree,
+    DataFile, Error, Format, Goal, ImagePath, Limits, PackFormat, PackSettings, Progress, Result, ResultExt,
+    Silent, Tree, Wrapping,
 };
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
 use packfs_source::{OrderFile, Shape, Trace};
@@ -308,6 +310,9 @@ impl Pack {
         let settings = self.earlier.settings(&self.settings, format, again.as_ref());
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&settings)?;
+        if let Some(wrapping) = packer.wraps() {
+            return self.wrap(&*packer, &wrapping, progress);
+        }
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
         let base = self.earlier.open_base(&*packer, &self.output, &self.plainly_opening(), progress)?;
@@ -349,6 +354,76 @@ impl Pack {
             packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
+    }
+
+    /// Packs in a format that holds one image instead of a tree.
+    fn wrap(
+        &self,
+        packer: &dyn PackFormat,
+        wrapping: &Wrapping,
+        progress: &dyn Progress,
+    ) -> Result<PackReport> {
+        let name = packer.format_name();
+        let orders = self.order_file.is_some() || self.trace.is_some();
+        if orders || matches!(self.earlier, Earlier::Image { .. }) {
+            let what = "files to place in an order, and no blocks of an earlier one to copy";
+            return Err(Error::usage(format!("a {name} holds one image: there are no {what}")));
+        }
+        let (path, known) = match &self.source {
+            Given::Path(path) => (path.as_path(), None),
+            Given::Known(source) => (Path::new(""), Some(source)),
+        };
+        let subject = wrapping::subject(path, known, wrapping, packer, &self.opening())?;
+        let (bytes, left_out) = match subject {
+            Subject::Image(bytes) => {
+                if self.shape.moves_names() {
+                    let message = format!("the image is wrapped as it is: a {name} has nothing to shape");
+                    return Err(Error::usage(message)
+                        .hint("pack an image of its own first, shaped as it is to be, and wrap that"));
+                }
+                (bytes, Vec::new())
+            }
+            Subject::Tree { source, format } => {
+                let folder = self.folder_for_inner()?;
+                let inner = Pack {
+                    source: Given::Known(source),
+                    output: folder.path().join("image"),
+                    format: Some(format),
+                    // What is inside is compressed by what is around it.
+                    settings: PackSettings {
+                        codec: Some("none".into()),
+                        goal: self.settings.goal,
+                        ..PackSettings::default()
+                    },
+                    earlier: Earlier::None,
+                    options: PackOptions { image_offset: 0, sync: false, ..self.options.clone() },
+                    ..self.clone()
+                };
+                let report = inner.run_with(progress)?;
+                // The file is open, so that it lasts as long as it is needed and no longer.
+                (wrapping::of_file(&inner.output, 0)?.without_name(), report.skipped)
+            }
+        };
+        let (tree, contents) = wrapping::tree(bytes, wrapping)?;
+        let verifies = self.verify.unwrap_or_else(|| tree.bytes_total() < UNASKED_LEN);
+        let verify = verifies.then(|| Arc::new(Verifier { jobs: self.options.jobs }) as Arc<dyn Verify>);
+        let options = PackOptions { keep_going: false, verify, ..self.options.clone() };
+        let mut report = packfs_pack::pack(&tree, &*contents, packer, &self.output, &options, progress)?;
+        report.skipped.splice(0..0, left_out);
+        Ok(report)
+    }
+
+    /// A folder for an image that is made to be wrapped, gone with what is returned: beside the output, where there is room.
+    fn folder_for_inner(&self) -> Result<tempfile::TempDir> {
+        let beside = self.output.parent().filter(|_| !self.output.exists() || self.output.is_file());
+        let beside = match beside {
+            _ if self.output.as_os_str() == "-" => packfs_pack::temporary_folder(),
+            Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+            Some(folder) => folder.to_owned(),
+            None => packfs_pack::temporary_folder(),
+        };
+        let made = tempfile::Builder::new().prefix(".packfs-").tempdir_in(&beside);
+        made.or_io(|| format!("cannot make a folder in {beside:?}"))
     }
 
     /// The image that another one is made of by [`repack`].

@@ -61,6 +61,15 @@ pub struct Shape {
     pub skip: Vec<(u64, u64)>,
 }
 
+impl Shape {
+    /// Whether names are left out, cut or moved: what makes no sense for a source without names.
+    pub fn moves_names(&self) -> bool {
+        let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
+        let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());
+        globs || paths || self.strip_components > 0
+    }
+}
+
 /// A range of ids that becomes another: `FROM:TO` or `FROM-LAST:TO`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdMap {

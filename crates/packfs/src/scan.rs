@@ -1,0 +1,230 @@
+//! Images within bytes of any kind, such as firmware: wherever one begins, in one pass.
+//!
+//! Owns the search. What looks like the beginning of an image counts only if the image can be opened there, its root directory read
+//! and what is in it told; so bytes that happen to be a magic are no image. Bounded: a hit costs no more than opening an image and
+//! looking at a few of its files.
+
+use aho_corasick::AhoCorasick;
+use packfs_core::{
+    DirCursor, Error, ErrorKind, FactValue, Format, Image, InodeKind, Magic, Progress, Result, Stage, Volume,
+};
+use packfs_image::SliceImage;
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// How much is read at once.
+const CHUNK_LEN: usize = 1 << 20;
+/// How many entries of a root directory are looked at.
+const ENTRIES_MAX: usize = 64;
+
+/// An image that was found.
+#[derive(Clone)]
+pub struct Found {
+    /// Where it begins, in bytes from the start of what was searched.
+    pub offset: u64,
+    /// How many bytes belong to it; `None` if it does not tell.
+    pub len: Option<u64>,
+    /// Its format.
+    pub format: &'static dyn Format,
+    /// Which version of the format, where it has several.
+    pub version: Option<String>,
+}
+
+impl Found {
+    /// Where it ends, as far as it tells; it has its first byte at least.
+    fn end(&self) -> u64 {
+        self.offset.saturating_add(self.len.unwrap_or(1).max(1))
+    }
+}
+
+/// How bytes are searched for images.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScanOptions {
+    nested: bool,
+}
+
+impl ScanOptions {
+    /// What lies within an image that was found is not told.
+    pub fn new() -> Self {
+        ScanOptions::default()
+    }
+
+    /// Whether what lies within the bytes of an image that was found is told, too: such as a SquashFS that an ISO 9660 holds.
+    #[must_use]
+    pub fn nested(mut self, yes: bool) -> Self {
+        self.nested = yes;
+        self
+    }
+}
+
+/// Finds every image in some bytes, by where they begin.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// let firmware = packfs::image::FileImage::open("firmware.bin".as_ref())?;
+/// for found in packfs::scan(Arc::new(firmware), packfs::ScanOptions::new(), &packfs::Silent)? {
+///     println!("{:#x} {}", found.offset, found.format.name());
+/// }
+/// # Ok::<(), packfs::Error>(())
+/// ```
+///
+/// Errors: `Io`, `Cancelled`.
+pub fn scan(image: Arc<dyn Image>, options: ScanOptions, progress: &dyn Progress) -> Result<Vec<Found>> {
+    let mut scan = Scan::new(image, options)?;
+    scan.run(progress)?;
+    Ok(scan.finish())
+}
+
+/// What to look for: a magic, and whose it is.
+#[derive(Clone, Copy)]
+struct Pattern {
+    format: &'static dyn Format,
+    magic: &'static Magic,
+}
+
+struct Scan {
+    image: Arc<dyn Image>,
+    options: ScanOptions,
+    patterns: Vec<Pattern>,
+    search: AhoCorasick,
+    found: Vec<Found>,
+    /// Where each image that was found ends, by where it begins.
+    taken: BTreeMap<u64, u64>,
+}
+
+impl Scan {
+    fn new(image: Arc<dyn Image>, options: ScanOptions) -> Result<Scan> {
+        let formats = packfs_formats::all().iter().copied();
+        let patterns: Vec<Pattern> = formats
+            .flat_map(|format| format.magics().iter().map(move |magic| Pattern { format, magic }))
+            .collect();
+        let search = AhoCorasick::new(patterns.iter().map(|pattern| pattern.magic.bytes));
+        let search = search.map_err(|error| Error::failed(format!("internal: {error}")))?;
+        Ok(Scan { image, options, patterns, search, found: Vec::new(), taken: BTreeMap::new() })
+    }
+
+    fn run(&mut self, progress: &dyn Progress) -> Result<()> {
+        let len = self.image.len();
+        progress.begin(Stage::Scan, 0, len);
+        // What may be the beginning of a magic is looked at again with what follows.
+        let kept_max = self.search.max_pattern_len().saturating_sub(1);
+        let mut buf = vec![0; kept_max + CHUNK_LEN];
+        let mut kept = 0;
+        let mut at = 0;
+        while at < len {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let wanted = (len - at).min(CHUNK_LEN as u64) as usize;
+            let read = self.image.read_at(at, &mut buf[kept..kept + wanted])?;
+            if read == 0 {
+                break;
+            }
+            let filled = kept + read;
+            let start = at - kept as u64;
+            let hits: Vec<(usize, u64)> = self
+                .search
+                .find_overlapping_iter(&buf[..filled])
+                .filter(|hit| hit.end() > kept)
+                .map(|hit| (hit.pattern().as_usize(), start + hit.start() as u64))
+                .collect();
+            for (pattern, position) in hits {
+                self.hit(pattern, position)?;
+            }
+            progress.advance(0, read as u64, 0);
+            at += read as u64;
+            let keep = filled.min(kept_max);
+            buf.copy_within(filled - keep..filled, 0);
+            kept = keep;
+        }
+        Ok(())
+    }
+
+    /// Looks at an image that may begin where this magic is its.
+    fn hit(&mut self, pattern: usize, position: u64) -> Result<()> {
+        let Pattern { format, magic } = self.patterns[pattern];
+        let Some(offset) = position.checked_sub(magic.at) else { return Ok(()) };
+        let is_known = |found: &&Found| found.offset == offset && found.format.name() == format.name();
+        if self.is_taken(offset) || self.found.iter().rev().take(16).any(|found| is_known(&found)) {
+            return Ok(());
+        }
+        if let Some(found) = look(&self.image, offset, format)? {
+            if !self.options.nested {
+                self.taken.insert(offset, found.end());
+            }
+            self.found.push(found);
+        }
+        Ok(())
+    }
+
+    /// Whether an image that was found holds this byte, and more before it.
+    fn is_taken(&self, offset: u64) -> bool {
+        self.taken.range(..offset).next_back().is_some_and(|(_, end)| *end > offset)
+    }
+
+    /// In order, without what lies within another: some begin before what they were found by.
+    fn finish(mut self) -> Vec<Found> {
+        self.found.sort_by(|a, b| a.offset.cmp(&b.offset).then(b.end().cmp(&a.end())));
+        self.found.dedup_by(|b, a| a.offset == b.offset && a.format.name() == b.format.name());
+        if !self.options.nested {
+            let mut end = 0;
+            self.found.retain(|found| {
+                let is_outer = found.offset >= end;
+                end = end.max(found.end());
+                is_outer
+            });
+        }
+        self.found
+    }
+}
+
+/// Opens an image, and looks at its root directory. `None` if none is there.
+fn look(image: &Arc<dyn Image>, offset: u64, format: &'static dyn Format) -> Result<Option<Found>> {
+    match look_closely(image, offset, format) {
+        Ok(found) => Ok(found),
+        // An image that cannot be read is as little one as no image.
+        Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+fn look_closely(image: &Arc<dyn Image>, offset: u64, format: &'static dyn Format) -> Result<Option<Found>> {
+    let slice = SliceImage::new(Arc::clone(image), offset, None)?;
+    if !format.probe(&slice)? {
+        return Ok(None);
+    }
+    let rest = slice.len();
+    let volume = format.open(Arc::new(slice))?;
+    if !reads_root(&*volume)? {
+        return Ok(None);
+    }
+    let facts = volume.facts().unwrap_or_default();
+    let version = match facts.get("version") {
+        Some(FactValue::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let len = volume.image_len().map(|len| len.min(rest));
+    Ok(Some(Found { offset, len, format, version }))
+}
+
+/// Whether the root is a directory whose first entries are what they say.
+fn reads_root(volume: &dyn Volume) -> Result<bool> {
+    let root = volume.root();
+    if volume.inode(root)?.kind != InodeKind::Directory {
+        return Ok(false);
+    }
+    let mut entries = Vec::new();
+    volume.read_dir(root, DirCursor::default(), &mut |entry, _| {
+        entries.push(entry.id);
+        if entries.len() < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    for id in entries {
+        if let InodeKind::File { len } = volume.inode(id)?.kind {
+            let beginning: Range<u64> = 0..len.min(1);
+            volume.extents(id, beginning, &mut |_| ControlFlow::Break(()))?;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,168 @@
+//! Formats that hold one image instead of a tree: what of a source is wrapped, and the image that is made first of what is none.
+//!
+//! Whether a source is wrapped is the target format's property ([`PackFormat::wraps`]): for any other, an image is a tree.
+
+use crate::nested;
+use crate::{OpenOptions, Source};
+use packfs_core::{
+    ContainedFiles, ContentId, ContentReader, Contents, Error, ErrorKind, Image, Name, NodeKind, PackFormat,
+    Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
+};
+use packfs_image::{FileImage, SliceImage};
+use std::fs::Metadata;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The formats of images that are made of a tree, if none is named: the first of these that can be packed.
+const INNER_DEFAULTS: [&str; 2] = ["iso9660", "squashfs"];
+/// What the option says if nothing is to be made.
+const AS_IT_IS: &str = "none";
+
+/// What is to be wrapped.
+pub(crate) enum Subject {
+    /// Bytes that are there.
+    Image(Bytes),
+    /// A tree, of which an image of this format is to be made first.
+    Tree { source: Source, format: String },
+}
+
+/// An image, and how the file it is in looked when it was opened.
+pub(crate) struct Bytes {
+    image: Arc<dyn Image>,
+    file: Option<(PathBuf, Metadata)>,
+}
+
+impl Bytes {
+    /// For a file that nobody else knows of, and that is to lose its name.
+    pub(crate) fn without_name(self) -> Bytes {
+        Bytes { file: None, ..self }
+    }
+}
+
+/// Looks at what a path holds: files that are no archive and no manifest are wrapped, whether their format is known or not. Of an image
+/// that is a container of the target's own format, what is in it is wrapped.
+///
+/// Errors: `Io` if it cannot be read, those of opening an image of which a part was chosen.
+pub(crate) fn subject(
+    path: &Path,
+    known: Option<&Source>,
+    wrapping: &Wrapping,
+    packer: &dyn PackFormat,
+    opening: &OpenOptions,
+) -> Result<Subject> {
+    let as_it_is = wrapping.inner.as_deref() == Some(AS_IT_IS);
+    let source = match known {
+        Some(source) => Ok(source.clone()),
+        None if as_it_is => Ok(Source::Image(path.into())),
+        None => Source::detect_at(path, opening.begins_at()),
+    };
+    let source = match source {
+        Ok(source) => source,
+        // No format that is read here, such as ext4: a disk is a disk.
+        Err(error) if error.kind() == ErrorKind::Unsupported => Source::Image(path.into()),
+        Err(error) => return Err(error),
+    };
+    match source {
+        Source::Image(path) => Ok(Subject::Image(bytes(&path, packer, opening)?)),
+        source => {
+            let format = wrapping.inner.clone().unwrap_or_else(inner_default);
+            Ok(Subject::Tree { source, format })
+        }
+    }
+}
+
+/// The format of an image that is made of a tree to be wrapped.
+fn inner_default() -> String {
+    let packs = |name: &&str| {
+        packfs_formats::by_name(name).is_some_and(|format| format.packer(&Default::default()).is_ok())
+    };
+    INNER_DEFAULTS.iter().find(|name| packs(name)).unwrap_or(&INNER_DEFAULTS[1]).to_string()
+}
+
+/// The bytes that are wrapped of a file.
+fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<Bytes> {
+    if opening.chooses_part() {
+        let image = Arc::clone(opening.open(path)?.image());
+        return Ok(Bytes { image, file: None });
+    }
+    let bytes = of_file(path, opening.begins_at())?;
+    let format = packfs_formats::probe(&*bytes.image)?;
+    if format.is_some_and(|format| format.name() == packer.format_name()) {
+        let opened = opening.clone().outermost().open(path)?;
+        if let [inner] = &opened.volume().inner_images()?[..] {
+            return Ok(Bytes { image: nested::inner_image(&opened, inner)?, file: bytes.file });
+        }
+    }
+    Ok(bytes)
+}
+
+/// The bytes of a file from `offset` on.
+///
+/// Errors: `Io`, `Usage` for what is neither a file nor a block device.
+pub(crate) fn of_file(path: &Path, offset: u64) -> Result<Bytes> {
+    let metadata = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
+    let image: Arc<dyn Image> = Arc::new(FileImage::open(path)?);
+    let image = match offset {
+        0 => image,
+        _ => Arc::new(SliceImage::new(image, offset, None)?),
+    };
+    let file = metadata.is_file().then(|| (path.to_owned(), metadata));
+    Ok(Bytes { image, file })
+}
+
+/// The tree that a format packs which wraps an image: one file, filled up with zeros to a length that the format can hold.
+pub(crate) fn tree(bytes: Bytes, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn Contents>)> {
+    let unit = wrapping.multiple_of.max(1);
+    let len = bytes.image.len().checked_next_multiple_of(unit);
+    let len = len.ok_or_else(|| Error::failed(format!("{} is too long", bytes.image.name())))?;
+    let mut builder = TreeBuilder::new(ContainedFiles::ROOT_META);
+    let name = Name::new(wrapping.file_name.as_bytes()).map_err(Error::failed)?;
+    let mut path = packfs_core::ImagePath::root();
+    path.push(name);
+    let kind = NodeKind::File { len, content: ContentId(0) };
+    builder.add(&path, kind, ContainedFiles::FILE_META, Xattrs::new())?;
+    Ok((builder.finish()?, Arc::new(Disk { bytes, len })))
+}
+
+/// An image with zeros behind it.
+struct Disk {
+    bytes: Bytes,
+    len: u64,
+}
+
+impl Contents for Disk {
+    fn open(&self, _id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        Ok(Box::new(DiskReader(self)))
+    }
+}
+
+struct DiskReader<'a>(&'a Disk);
+
+impl ContentReader for DiskReader<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let image = &self.0.bytes.image;
+        let there = image.len().saturating_sub(offset).min(buf.len() as u64) as usize;
+        let (there, behind) = buf.split_at_mut(there);
+        behind.fill(0);
+        if there.is_empty() { Ok(()) } else { image.read_exact_at(offset, there) }
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        Ok((offset < self.0.len).then_some(offset..self.0.len))
+    }
+
+    fn check_unchanged(&mut self) -> Result<()> {
+        let Some((path, before)) = &self.0.bytes.file else { return Ok(()) };
+        let now = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
+        let facts = |it: &Metadata| {
+            (it.dev(), it.ino(), it.len(), (it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()))
+        };
+        if facts(&now) == facts(before) {
+            return Ok(());
+        }
+        Err(Error::failed(format!("{path:?} changed while it was being packed"))
+            .hint("pack a snapshot, or stop what writes to it"))
+    }
+}
