@@ -61,7 +61,10 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let all_time = minutes.transpose()?.map(|minutes| Duration::from_secs(60 * minutes));
     let timeout = args.number("--timeout", 10)?;
     let jobs = args.number("--jobs", 1)?;
-    let mut chosen: Vec<&str> = PROPERTIES.into_iter().filter(|name| args.first_word(name)).collect();
+    let mut chosen: Vec<&str> = vec![];
+    while let Some(name) = PROPERTIES.into_iter().find(|name| args.first_word(name)) {
+        chosen.push(name);
+    }
     args.finish_empty()?;
     if chosen.is_empty() {
         chosen = PROPERTIES.to_vec();
@@ -132,19 +135,21 @@ impl Total {
 
 fn table(totals: &[(&str, Total)]) -> Table {
     let mut table = Table::new(&["property", "executions", "seconds", "edges", "inputs kept", "findings"], 1);
-    let mut row = |name: &str, total: &Total| {
-        let seconds = total.time.as_secs();
-        let figures = [total.executions, seconds, total.edges, total.kept, total.findings];
-        table.row(std::iter::once(name.to_owned()).chain(figures.map(|figure| figure.to_string())).collect());
+    let mut row = |name: &str, total: &Total, of_one: [u64; 2]| {
+        // Edges and inputs of different properties are not of one kind.
+        let [edges, kept] = of_one.map(|figure| if figure == 0 { String::new() } else { figure.to_string() });
+        let [executions, seconds, findings] =
+            [total.executions, total.time.as_secs(), total.findings].map(|figure| figure.to_string());
+        table.row(vec![name.to_owned(), executions, seconds, edges, kept, findings]);
     };
     let mut all = Total::default();
     for (property, total) in totals {
-        row(property, total);
+        row(property, total, [total.edges, total.kept]);
         all.executions += total.executions;
         all.time += total.time;
         all.findings += total.findings;
     }
-    row("all", &all);
+    row("all", &all, [0, 0]);
     table
 }
 
