@@ -280,10 +280,7 @@ impl<'a> Placer<'a> {
                 Ok(cut) => {
                     let range = at..at + cut.stored_len;
                     at = range.end;
-                    self.take_piece(node, piece, cut)?;
-                    if !range.is_empty() {
-                        self.waiting.push_back(Waiting::Bytes { node, stored: stored.clone(), range });
-                    }
+                    self.take_piece(node, piece, cut, (&stored, range))?;
                 }
                 Err(error) if self.options.keep_going => self.failures.add(node, &error, self.progress),
                 Err(error) => return Err(error),
@@ -295,7 +292,14 @@ impl<'a> Placer<'a> {
         Ok(())
     }
 
-    fn take_piece(&mut self, node: NodeId, piece: &Piece, cut: CutPiece) -> Result<()> {
+    /// Takes a piece, whose bytes are a range of those stored of its span.
+    fn take_piece(
+        &mut self,
+        node: NodeId,
+        piece: &Piece,
+        cut: CutPiece,
+        (stored, range): (&Rc<Vec<u8>>, Range<usize>),
+    ) -> Result<()> {
         if !self.is_behind_first_used && piece.job >= self.context.plan.first_used_files {
             self.is_behind_first_used = true;
             self.close_open_shared();
@@ -319,6 +323,10 @@ impl<'a> Placer<'a> {
         place.blocks_count += cut.blocks.len() as u32;
         place.hole_len += cut.hole_len;
         self.placed.blocks.extend_from_slice(&cut.blocks);
+        // Before the tail, which may fill a shared block: that must not get between the pieces of a file.
+        if !range.is_empty() {
+            self.waiting.push_back(Waiting::Bytes { node, stored: Rc::clone(stored), range });
+        }
         if let Some(tail) = cut.tail {
             self.tail_of[node.index()] = self.take_tail(node, piece, (tail, cut.home), cut.class)?;
         }

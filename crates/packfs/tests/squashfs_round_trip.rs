@@ -6,7 +6,7 @@ use common::{Wish, open_image, squash};
 use packfs_core::Silent;
 use packfs_sink::{TarOptions, write_tar};
 use packfs_source::{Shape, TarInput, load_dir, load_tar};
-use packfs_testkit::{Compare, is_root, odd_tree, snapshot_dir, snapshot_tree, write_dir};
+use packfs_testkit::{Compare, is_root, odd_tree, plain_tree, snapshot_dir, snapshot_tree, write_dir};
 
 const WISH: Wish<'_> = Wish { codec: "zstd:3", block_len: 16 << 10, options: &[], jobs: 2 };
 
@@ -63,4 +63,19 @@ fn image_to_image_gives_the_same_bytes() {
     let volume = engine.load_tree(&Silent).unwrap();
     let back = squash(&volume.tree, &*engine, WISH, folder.path(), "back");
     assert!(std::fs::read(&first).unwrap() == std::fs::read(&back).unwrap(), "images differ");
+}
+
+#[test]
+fn no_shared_block_gets_between_the_pieces_of_a_long_file_with_a_shared_tail() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = plain_tree();
+    let expected = snapshot_tree(&tree, &contents);
+    for duplicates in ["share", "keep"] {
+        let options = &[("fragments", "always"), ("duplicates", duplicates)];
+        let image = squash(&tree, &contents, Wish { options, ..WISH }, folder.path(), "always");
+        let engine = open_image(&image);
+        let loaded = engine.load_tree(&Silent).unwrap();
+        let held = snapshot_tree(&loaded.tree, &*engine);
+        expected.assert_same(&held, Compare { xattrs: false, ..Compare::default() }, duplicates);
+    }
 }
