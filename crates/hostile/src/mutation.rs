@@ -219,6 +219,9 @@ fn change(bytes: &mut [u8], fields: &[Field], random: &mut Random) {
 /// Has the superblock say that the image is as long as it is.
 fn claim_len(bytes: &mut [u8]) {
     let len = bytes.len() as u64;
+    if crate::fields::squashfs_legacy::claim_len(bytes) {
+        return;
+    }
     if bytes.starts_with(b"hsqs") {
         Field { at: 40, len: 8, of: "superblock" }.set(bytes, len);
     } else if len > 1200 {
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn a_seed_says_all_that_happens() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "erofs"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs"] {
             let bases = crate::corpus::images(format, folder.path()).unwrap();
             let fields = crate::fields(&bases[0].bytes, &[]);
             let mut changed = 0;

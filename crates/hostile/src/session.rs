@@ -8,7 +8,7 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// What cases are made of: images of a format, or what vouches for images.
-pub const KINDS: [&str; 4] = ["squashfs", "erofs", "recovery", "verity"];
+pub const KINDS: [&str; 5] = ["squashfs", "squashfs-legacy", "erofs", "recovery", "verity"];
 
 /// What becomes of an input that is no image.
 type Tried = fn(&[u8]) -> Result<Outcome, Breach>;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn mutated_images_keep_every_promise() {
-        for format in ["squashfs", "erofs"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs"] {
             let session = Session::new(format, 1).unwrap();
             let pit = Sandpit::new().unwrap();
             let mut told = 0;
@@ -159,6 +159,10 @@ mod tests {
             (
                 "squashfs",
                 &["superblock", "inode", "block list", "directory index", "directory entry", "xattr"][..],
+            ),
+            (
+                "squashfs-legacy",
+                &["superblock", "inode", "block list", "directory index", "directory entry", "owners"],
             ),
             (
                 "erofs",

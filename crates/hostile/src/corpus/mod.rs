@@ -53,6 +53,18 @@ const SQUASHFS: [Row; 16] = [
     ("gzip", 1 << 20, &[PLAIN]),
 ];
 
+/// Every version and byte order, with compressed and with plain metadata.
+const SQUASHFS_LEGACY: [Row; 8] = [
+    ("gzip", K4, &[("version", "2.0")]),
+    ("gzip", K4, &[("version", "2.1"), ("endian", "big"), ("uncompressed", "inodes")]),
+    ("gzip", K4, &[("version", "2.0"), ("endian", "big"), ("uncompressed", "inodes")]),
+    ("gzip", K16, &[("version", "2.1"), ("uncompressed", "inodes"), ("fragments", "always")]),
+    ("gzip", K4, &[("version", "3.0"), ("endian", "big"), ("uncompressed", "inodes,fragments")]),
+    ("gzip", K4, &[("version", "3.1"), ("uncompressed", "inodes"), ("duplicates", "keep")]),
+    ("gzip", K64, &[("version", "3.1"), ("endian", "big"), ("fragments", "off"), ("exports", "off")]),
+    ("gzip", 1 << 20, &[("version", "3.1"), ("uncompressed", "all")]),
+];
+
 /// Every layout, index, codec and feature that packfs writes into one file.
 const EROFS: [Row; 22] = [
     ("none", K4, &[]),
@@ -79,12 +91,16 @@ const EROFS: [Row; 22] = [
     ("lz4", K16, &[("checksum", "off"), ("times", "epoch"), ("fragments", "off"), ("dedupe", "ranges")]),
 ];
 
-/// The images of a format, `squashfs` or `erofs`, packed in `folder`.
+/// The images of a format, `squashfs`, `squashfs-legacy` or `erofs`, packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
 pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
-    let rows: &[Row] = if format == "erofs" { &EROFS } else { &SQUASHFS };
+    let rows: &[Row] = match format {
+        "erofs" => &EROFS,
+        "squashfs-legacy" => &SQUASHFS_LEGACY,
+        _ => &SQUASHFS,
+    };
     let mixed = mixed_tree()?;
     let many = many_tree()?;
     let last = rows.len() - 1;
@@ -234,7 +250,7 @@ mod tests {
     #[test]
     fn every_base_is_clean_and_the_same_in_every_run() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "erofs"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs"] {
             let (first, second) =
                 (images(format, folder.path()).unwrap(), images(format, folder.path()).unwrap());
             for (base, again) in first.iter().zip(&second) {

@@ -5,6 +5,7 @@
 mod erofs;
 pub(crate) mod recovery;
 mod squashfs;
+pub(crate) mod squashfs_legacy;
 mod verity;
 
 /// A little-endian figure of an image.
@@ -42,7 +43,9 @@ const FIELDS_MAX: usize = 50_000;
 /// The figures of an image of either format, of a recovery file or of a hash tree; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
 /// a valid image told them.
 pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
-    let mut fields = if image.starts_with(b"hsqs") {
+    let mut fields = if squashfs_legacy::is_known(image) {
+        squashfs_legacy::fields(image)
+    } else if image.starts_with(b"hsqs") {
         squashfs::fields(image)
     } else if image.get(1024..1028) == Some(&0xE0F5_E1E2_u32.to_le_bytes()) {
         erofs::fields(image, nodes)
