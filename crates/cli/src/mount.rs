@@ -188,7 +188,8 @@ impl Request {
         let opened = self.open()?;
         let format = opened.format().name();
         let settings = &self.settings;
-        let is_whole = opened.layers().is_empty() && opened.volume().inner_images()?.is_empty();
+        let is_inner = !opened.layers().is_empty() || !opened.volume().inner_images()?.is_empty();
+        let is_whole = !is_inner && !self.nested.is_changed();
         if !is_whole && !settings.is_kernel {
             return Ok(false);
         }

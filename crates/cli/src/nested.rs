@@ -12,16 +12,38 @@ pub struct NestedArgs {
     /// Look at the container itself (a cloop, a table of partitions), not at the image in it
     #[arg(long, conflicts_with = "part")]
     outer: bool,
+
+    /// Read the image as if it began with these four characters, where its maker changed them: hsqs or shsq for little-endian
+    /// SquashFS of any version, sqsh or qshs for big-endian
+    #[arg(long, value_name = "MAGIC", value_parser = parse_magic)]
+    magic: Option<Magic>,
+}
+
+/// What an image is to begin with.
+#[derive(Clone, Copy, Debug)]
+struct Magic([u8; 4]);
+
+fn parse_magic(text: &str) -> Result<Magic, String> {
+    text.as_bytes().try_into().map(Magic).map_err(|_| "four characters are allowed".into())
 }
 
 impl NestedArgs {
     /// Whether nothing was asked for.
     pub fn is_default(&self) -> bool {
-        self.part.is_none() && !self.outer
+        self.part.is_none() && !self.outer && self.magic.is_none()
+    }
+
+    /// Whether the image is read as something else than it is in its file, which no kernel can do.
+    pub fn is_changed(&self) -> bool {
+        self.magic.is_some()
     }
 
     /// Opens what was asked for.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
+        let options = match self.magic {
+            Some(Magic(bytes)) => options.magic(bytes),
+            None => options,
+        };
         match &self.part {
             Some(name) => options.part(name),
             None if self.outer => options.outermost(),

@@ -4,10 +4,12 @@
 //! caches decoded blocks.
 #![forbid(unsafe_code)]
 
+mod beginning;
 mod file;
 mod memory;
 mod slice;
 
+pub use beginning::BeginningImage;
 pub use file::FileImage;
 pub use memory::MemoryImage;
 pub use slice::SliceImage;

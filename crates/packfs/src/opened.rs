@@ -7,7 +7,7 @@ use packfs_core::{
     Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, Limit, Limits, Progress, Result,
     ResultExt, Silent, Volume,
 };
-use packfs_image::{FileImage, SliceImage};
+use packfs_image::{BeginningImage, FileImage, SliceImage};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::fs::File;
@@ -37,6 +37,7 @@ pub struct OpenOptions {
     len: Option<u64>,
     devices: Vec<PathBuf>,
     which: Which,
+    magic: Option<Vec<u8>>,
     read: ReadOptions,
 }
 
@@ -65,6 +66,14 @@ impl OpenOptions {
     #[must_use]
     pub fn device(mut self, path: impl Into<PathBuf>) -> Self {
         self.devices.push(path.into());
+        self
+    }
+
+    /// Reads the image as if it began with these bytes: those of a format whose magic somebody has changed, such as `hsqs` for
+    /// a SquashFS image of a router.
+    #[must_use]
+    pub fn magic(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.magic = Some(bytes.into());
         self
     }
 
@@ -167,6 +176,10 @@ impl OpenOptions {
         let image: Arc<dyn Image> = match (self.offset, self.len) {
             (0, None) => image,
             (offset, len) => Arc::new(SliceImage::new(image, offset, len)?),
+        };
+        let image: Arc<dyn Image> = match &self.magic {
+            None => image,
+            Some(magic) => Arc::new(BeginningImage::new(image, magic.clone())),
         };
         nested::descend(self.open_layer(image, Vec::new())?, &self.which, self)
     }

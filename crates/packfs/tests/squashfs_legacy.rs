@@ -4,13 +4,16 @@
 mod common;
 
 use common::damage::survives;
-use common::{Wish, read_image};
-use packfs_core::{Contents, DeviceNumber, FileType, PackSettings, Silent, Timestamp, Tree};
+use common::{Wish, read_image, squash};
+use packfs_core::{Contents, DeviceNumber, FileType, Image, PackSettings, Result, Silent, Timestamp, Tree};
+use packfs_image::FileImage;
 use packfs_pack::{PackOptions, PackReport, pack};
 use packfs_testkit::{
     Compare, Snapshot, is_root, odd_tree, peer, plain_tree, skip, snapshot_dir, snapshot_tree,
 };
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const VERSIONS: [&str; 4] = ["2.0", "2.1", "3.0", "3.1"];
 const ENDIANS: [&str; 2] = ["little", "big"];
@@ -58,6 +61,24 @@ fn compare(version: &str) -> Compare {
     Compare { hard_links: numbered, dir_links: numbered, ..Compare::default() }
 }
 
+/// What packfs and unsquashfs make of a packed tree.
+fn readers_agree(tree: &Tree, contents: &dyn Contents, options: &[(&str, &str)], folder: &Path) {
+    let version = options[0].1;
+    let expected = held(&snapshot_tree(tree, contents), version);
+    let what = format!("{options:?}");
+    let (image, _) = packed(tree, contents, Wish { block_len: 16 << 10, options, ..Wish::default() }, folder);
+    let (snapshot, findings) = read_image(&image);
+    expected.assert_same(&snapshot, compare(version), &format!("{what}: packfs"));
+    assert_eq!(findings, [], "{what}");
+    let Some(unsquashfs) = peer("unsquashfs") else { return };
+    let to = folder.join("unsquashfs");
+    unsquashfs.run(&[&"-d", &to, &"-no-progress", &"-quiet", &image]);
+    // File systems count links of their own.
+    let dirs = Compare { dir_links: true, ..compare(version) };
+    expected.assert_same(&snapshot_dir(&to), dirs, &format!("{what}: unsquashfs"));
+    std::fs::remove_dir_all(&to).unwrap();
+}
+
 #[test]
 fn readers_agree_on_the_odd_tree() {
     if !is_root() {
@@ -65,29 +86,27 @@ fn readers_agree_on_the_odd_tree() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (tree, contents) = odd_tree(16 << 10, true);
-    let whole = snapshot_tree(&tree, &contents);
+    for (version, endian) in [("2.0", "big"), ("2.1", "little"), ("3.0", "little"), ("3.1", "big")] {
+        readers_agree(&tree, &contents, &[("version", version), ("endian", endian)], folder.path());
+    }
+}
+
+#[test]
+fn readers_agree_on_every_way_to_pack() {
+    if !is_root() {
+        return skip("owners need root");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = plain_tree();
     for version in VERSIONS {
-        let expected = held(&whole, version);
-        for (endian, more) in [
-            ("little", &[][..]),
-            ("big", &[]),
-            ("little", &[("fragments", "always"), ("duplicates", "keep"), ("exports", "off")]),
-            ("big", &[("fragments", "off"), ("uncompressed", "all"), ("padding", "none")]),
-        ] {
-            let options = [&[("version", version), ("endian", endian)], more].concat();
-            let what = format!("{options:?}");
-            let wish = Wish { block_len: 16 << 10, options: &options, ..Wish::default() };
-            let (image, _) = packed(&tree, &contents, wish, folder.path());
-            let (snapshot, findings) = read_image(&image);
-            expected.assert_same(&snapshot, compare(version), &format!("{what}: packfs"));
-            assert_eq!(findings, [], "{what}");
-            let Some(unsquashfs) = peer("unsquashfs") else { continue };
-            let to = folder.path().join("unsquashfs");
-            unsquashfs.run(&[&"-d", &to, &"-no-progress", &"-quiet", &image]);
-            // File systems count links of their own.
-            let dirs = Compare { dir_links: true, ..compare(version) };
-            expected.assert_same(&snapshot_dir(&to), dirs, &format!("{what}: unsquashfs"));
-            std::fs::remove_dir_all(&to).unwrap();
+        for endian in ENDIANS {
+            for more in [
+                &[("fragments", "always"), ("duplicates", "keep"), ("exports", "off")][..],
+                &[("fragments", "off"), ("uncompressed", "all"), ("padding", "none")],
+            ] {
+                let options = [&[("version", version), ("endian", endian)], more].concat();
+                readers_agree(&tree, &contents, &options, folder.path());
+            }
         }
     }
 }
@@ -152,7 +171,7 @@ fn damage_to_any_structure_is_survived() {
         let options = [&[("version", version), ("endian", endian)], more].concat();
         let wish = Wish { block_len: 64 << 10, options: &options, ..Wish::default() };
         let (image, _) = packed(&tree, &contents, wish, folder.path());
-        survives(&std::fs::read(image).unwrap(), 4, true, version);
+        survives(&std::fs::read(image).unwrap(), 3, true, version);
     }
 }
 
@@ -186,4 +205,79 @@ fn both_byte_orders_hold_the_same() {
         little.1.assert_same(&big.1, Compare::default(), version);
         assert!(little.0.abs_diff(big.0) <= 8192, "{version}: {} and {}", little.0, big.0);
     }
+}
+
+#[test]
+fn a_magic_that_nobody_knows_can_be_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = plain_tree();
+    let wish = Wish { options: &[("version", "3.0"), ("endian", "big")], ..Wish::default() };
+    let (image, _) = packed(&tree, &contents, wish, folder.path());
+    let mut bytes = std::fs::read(&image).unwrap();
+    bytes[..4].copy_from_slice(b"sqlz");
+    std::fs::write(&image, bytes).unwrap();
+    assert!(packfs::open(&image).is_err());
+    let opened = packfs::OpenOptions::new().magic(*b"sqsh").open(&image).unwrap();
+    let loaded = opened.load(&Silent).unwrap();
+    let snapshot = snapshot_tree(&loaded.tree, &**opened.engine());
+    snapshot_tree(&tree, &contents).assert_same(&snapshot, Compare::default(), "sqlz");
+}
+
+#[test]
+fn what_was_given_up_is_no_fault_of_the_verified_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = odd_tree(4096, true);
+    let source = squash(&tree, &contents, Wish::default(), folder.path(), "source");
+    let old = folder.path().join("old.sqfs");
+    for version in VERSIONS {
+        let pack = packfs::pack(&source, &old).format("squashfs-legacy").option("version", version);
+        let refused = pack.clone().run().unwrap_err();
+        assert!(refused.hints().iter().any(|hint| hint.contains("--lossy")), "{refused}");
+        pack.lossy(true).verify(true).run().unwrap_or_else(|error| panic!("{version}: {error}"));
+        // And back, where nothing is lost that was there.
+        let again = folder.path().join("again.sqfs");
+        packfs::pack(&old, &again).format("squashfs").verify(true).run().unwrap();
+        read_image(&old).0.assert_same(
+            &read_image(&again).0,
+            Compare { dir_links: false, ..compare(version) },
+            version,
+        );
+    }
+}
+
+/// Counts how often an image is read.
+struct Counting(FileImage, AtomicU64);
+
+impl Image for Counting {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read_at(offset, buf)
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+}
+
+#[test]
+fn the_index_of_2_1_finds_a_name_without_the_names_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = odd_tree(4096, false);
+    let reads = |version| {
+        let options = &[("version", version)];
+        let (path, _) = packed(&tree, &contents, Wish { options, ..Wish::default() }, folder.path());
+        let image = Arc::new(Counting(FileImage::open(&path).unwrap(), AtomicU64::new(0)));
+        let format = packfs_formats::by_name("squashfs-legacy").unwrap();
+        let volume = format.open(Arc::clone(&image) as Arc<dyn Image>).unwrap();
+        let many = volume.lookup(volume.root(), b"many").unwrap().unwrap();
+        let before = image.1.load(Ordering::Relaxed);
+        volume.lookup(many, b"a-rather-long-name-to-fill-blocks-02999").unwrap().unwrap();
+        image.1.load(Ordering::Relaxed) - before
+    };
+    let (without, with) = (reads("2.0"), reads("2.1"));
+    assert!(without > 12 && with <= 3, "{without} blocks without an index, {with} with it");
 }

@@ -238,3 +238,25 @@ fn every_verb_tells_on_request_what_reading_cost() {
     }
     fixture.run(cat[..3].iter().copied()).done();
 }
+
+#[test]
+fn an_old_image_says_what_it_cannot_hold_and_is_read_whatever_its_magic_is() {
+    let fixture = Fixture::with_tree();
+    let pack = |name: &str, version: &str, more: &[&str]| {
+        let version = format!("version={version}");
+        let args =
+            ["pack", "rootfs", name, "-q", "-f", "squashfs-legacy", "-O", "endian=big", "-O", &version];
+        fixture.run(args.iter().chain(more))
+    };
+    pack("old.img", "2.1", &[]).failed(1, &["hard links", "--lossy"]);
+    assert!(!fixture.path("old.img").exists());
+    pack("old.img", "3.1", &[]).done();
+    assert_eq!(fixture.run(["info", "old.img", "--json"]).json()["format"], "squashfs-legacy");
+    let mut bytes = fixture.bytes("old.img");
+    bytes[..4].copy_from_slice(b"sqlz");
+    std::fs::write(fixture.path("old.img"), bytes).unwrap();
+    fixture.run(["ls", "old.img"]).failed(4, &["no format"]);
+    fixture.run(["ls", "old.img", "--magic", "squashfs"]).failed(2, &["four characters"]);
+    fixture.run(["unpack", "old.img", "out", "--magic", "sqsh", "-q"]).done();
+    assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
+}

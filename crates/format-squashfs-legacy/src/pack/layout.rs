@@ -180,7 +180,8 @@ impl<'a> InodeWriter<'a> {
 
     fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
         // Directories wait for the inodes of all that is in them; before 3.0 each name has an inode of its own.
-        let early = |id: &&NodeId| !self.tree.node(**id).is_dir() && self.tree.node(**id).links == 1;
+        let is_one = |id: NodeId| self.options.version.has_numbers() || self.tree.node(id).links == 1;
+        let early = |id: &&NodeId| !self.tree.node(**id).is_dir() && is_one(**id);
         for &id in first_used.iter().filter(early).collect::<Vec<_>>() {
             self.write_inode(id)?;
         }
