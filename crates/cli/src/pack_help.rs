@@ -1,7 +1,7 @@
 //! The end of `packfs pack --help`: examples, and what the library's tables say of formats, codecs and options.
 
 use packfs::codec::CODECS;
-use packfs::formats;
+use packfs::{ErrorKind, PackSettings, formats};
 use std::fmt::Write;
 
 const EXAMPLES: &str = "\
@@ -11,6 +11,7 @@ Examples:
   packfs pack rootfs.tar.xz root.sqfs                   a tar, compressed or not
   docker export box | packfs pack - box.sqfs            a tar from a pipe
   packfs pack old.sqfs new.sqfs --codec xz              another image
+  packfs pack disk.img disk.cloop                       an image of any kind, wrapped as it is
   packfs pack rootfs new.sqfs --base old.sqfs           what changed since an earlier image
   packfs pack root.manifest root.sqfs                   a list of files, owners, devices
   packfs pack rootfs - -f erofs | ssh box 'cat > root'  the image into a pipe
@@ -43,7 +44,11 @@ pub fn after_long_help() -> String {
         let _ = writeln!(help, "  {:8} {levels}{}", "", options_text(row.options));
     }
     let _ = writeln!(help, "  {:8} stores everything as it is", "none");
-    for format in formats::all() {
+    let packs = |format: &&dyn packfs::Format| match format.packer(&PackSettings::default()) {
+        Ok(_) => true,
+        Err(error) => error.kind() != ErrorKind::Unsupported,
+    };
+    for format in formats::all().iter().copied().filter(packs) {
         let extensions = match format.extensions() {
             [] => String::new(),
             some => format!(" (also meant by the extensions {})", some.join(", ")),

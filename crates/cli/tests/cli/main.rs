@@ -1,5 +1,6 @@
 //! The program as scripts meet it: what it prints where, and with which exit code it ends.
 
+mod containers;
 mod digests;
 mod faults;
 mod fixture;

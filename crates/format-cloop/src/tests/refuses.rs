@@ -127,3 +127,24 @@ fn asking_the_disk_for_entries_is_no_corruption() {
     let visit = &mut |_| ControlFlow::Continue(());
     assert_eq!(volume.extents(InodeId(7), 0..1, visit).unwrap_err().kind(), ErrorKind::Failed);
 }
+
+#[test]
+fn any_byte_may_be_anything() {
+    for version in VERSIONS {
+        let whole = made(version);
+        for at in 0..whole.bytes.len() {
+            for change in [0x01, 0x10, 0x7f, 0x80, 0xff] {
+                let mut image = whole.clone();
+                image.bytes[at] ^= change;
+                let Ok(volume) = image.open() else { continue };
+                let _ = read_all(&volume, 10);
+                let _ = (volume.facts(), volume.image_len());
+                volume.check(&mut |_| {}).unwrap();
+                if let Ok(owners) = volume.space() {
+                    let owned = owners.iter().map(|owner| owner.len).sum::<u64>();
+                    assert_eq!(owned, image.bytes.len() as u64, "{version:?} at {at}");
+                }
+            }
+        }
+    }
+}

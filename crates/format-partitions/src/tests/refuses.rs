@@ -160,3 +160,24 @@ fn nothing_packs_partition_tables() {
     let volume = mbr().open().unwrap();
     assert!(volume.inode(InodeId(99)).is_err() && volume.image.len() == 51_200);
 }
+
+#[test]
+fn any_byte_of_a_table_may_be_anything() {
+    let sectors = |disk: Disk, sectors: &[usize]| {
+        let bytes: Vec<usize> = sectors.iter().flat_map(|sector| sector * 512..sector * 512 + 512).collect();
+        (disk, bytes)
+    };
+    for (whole, places) in [sectors(mbr(), &[0, 20, 60]), sectors(gpt(), &[0, 1, 2, 61, 63])] {
+        for at in places {
+            for change in [0x01, 0x80, 0xff] {
+                let byte = whole.bytes[at] ^ change;
+                let disk = whole.clone().patch(at, &[byte]);
+                let Ok(volume) = disk.open() else { continue };
+                let _ = (read_all(&volume, 10), volume.facts(), volume.image_len());
+                volume.check(&mut |_| {}).unwrap();
+                let owned = volume.space().unwrap().iter().map(|owner| owner.len).sum::<u64>();
+                assert_eq!(owned, disk.bytes.len() as u64, "at {at}");
+            }
+        }
+    }
+}
