@@ -1,8 +1,8 @@
 //! What a format is to the rest of packfs.
 
 use crate::{
-    Coding, DeviceNumber, Error, FileType, Goal, Image, InlineTails, NodeId, Owner, Placed, Plan, Result,
-    Section, Timestamp, Tree, Volume,
+    Coding, DeviceNumber, Error, FileType, Goal, Image, InlineTails, Node, NodeId, Owner, Placed, Plan,
+    Result, Section, Timestamp, Tree, Volume,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -148,6 +148,15 @@ pub trait PackFormat: Send + Sync {
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()>;
 
+    /// What is known only once all else of the image is written, such as its checksum: sections that replace bytes of those that
+    /// [`PackFormat::layout`] gave. `image` is all of it, with its padding.
+    ///
+    /// Errors: whatever reading the image returns.
+    fn seal(&self, image: &dyn Image) -> Result<Vec<Section>> {
+        let _ = image;
+        Ok(Vec::new())
+    }
+
     /// The files that data are written to, if not to the image: [`Plan::data_start`] is 0 then, all places of data are in the
     /// row that these files make, one behind the other, and the sections alone fill the image. What is stored of one file of
     /// the tree lies in one of them, but for what it shares with others.
@@ -179,6 +188,13 @@ pub trait PackFormat: Send + Sync {
     /// Whether an image can say that several names are one file; where it cannot, each is a file of its own.
     fn holds_links(&self) -> bool {
         true
+    }
+
+    /// Files share their data only if they have the same contents and the same number here: some readers take files that share
+    /// data for one file, whatever else is said of them.
+    fn sharing_key(&self, node: &Node) -> u64 {
+        let _ = node;
+        0
     }
 
     /// Whether an image can hold an extended attribute; others are left out.

@@ -48,6 +48,8 @@ impl Coverage {
             start = lead_end;
         }
         ranges.push((start..data.end, "file data"));
+        // A file of holes has a lead and nothing behind it.
+        ranges.retain(|(range, _)| range.start != range.end);
         ranges.sort_unstable_by_key(|(range, _)| (range.start, range.end));
         let mut end = 0;
         for (range, owner) in ranges {
@@ -96,6 +98,9 @@ mod tests {
         let leads = [30..38, 10..14, 30..38];
         assert!(filled.check(10..50, leads.clone().into_iter()).is_ok());
         assert!(filled.check(10..50, leads[..1].iter().cloned()).is_err());
+        let adjacent =
+            coverage(&[("superblock", 0, 10), ("block pointers", 10, 4), ("block pointers", 14, 8)]);
+        assert!(adjacent.check(10..50, [10..14, 14..22].into_iter()).is_ok());
         let forgotten = coverage(&[("superblock", 0, 10), ("block pointers", 10, 4)]);
         assert!(forgotten.check(10..50, leads.into_iter()).is_err());
     }

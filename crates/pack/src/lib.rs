@@ -163,7 +163,7 @@ pub fn pack(
     (plan.files, plan.first_used_files) = (order.files, order.first_used_count);
     clock.passed(Stage::Order);
     let context = &Context { tree, contents, plan: &plan, reuse };
-    let twins = twins::find(context, options, progress)?;
+    let twins = twins::find(context, format, options, progress)?;
     let runs = runs::find(context, &twins, options, progress, output)?;
     runs.move_tails(&mut plan);
     let context = &Context { tree, contents, plan: &plan, reuse };
@@ -208,6 +208,9 @@ pub fn pack(
         file.end(format.padding())?;
     }
     let image_len = out.end(format.padding())?;
+    for section in format.seal(&out.written())? {
+        out.overwrite(&section)?;
+    }
     if let Some(verify) = &options.verify {
         clock.passed(Stage::Metadata);
         runs.testify(&mut testimony);

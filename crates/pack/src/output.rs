@@ -107,6 +107,11 @@ impl Output {
         Ok(len)
     }
 
+    /// Writes over a part of what has ended.
+    pub(crate) fn overwrite(&mut self, section: &Section) -> Result<()> {
+        self.write_at(section.offset, &section.bytes)
+    }
+
     /// What was written, once it has ended.
     pub(crate) fn written(&self) -> WrittenFile<'_> {
         WrittenFile { file: &self.file, name: self.name(), start: self.base, len: self.end }
@@ -126,6 +131,7 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packfs_core::Image;
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -144,6 +150,22 @@ mod tests {
         out.finish(true).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"headdata\0\0\0\0\0\0\0\0");
         assert_eq!(names(folder.path()), ["a.img"]);
+    }
+
+    #[test]
+    fn what_was_written_can_be_read_and_replaced_once_it_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.img");
+        let mut out = Output::create(&path, 3, 0).unwrap();
+        out.append(b"image").unwrap();
+        assert_eq!(out.end(8).unwrap(), 8);
+        let mut bytes = [1; 9];
+        assert_eq!(out.written().read_at(1, &mut bytes).unwrap(), 7);
+        assert_eq!(&bytes, b"mage\0\0\0\x01\x01");
+        assert_eq!(out.written().read_at(9, &mut bytes).unwrap(), 0);
+        out.overwrite(&Section { owner: "superblock", offset: 1, bytes: b"MA".to_vec() }).unwrap();
+        out.finish(false).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"\0\0\0iMAge\0\0\0");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::failures::Failures;
 use crate::parallel::learn_in_parallel;
 use crate::witness::Testimony;
 use packfs_core::{
-    ContentHash, ContentHasher, Error, FilePlace, NodeId, Placed, Progress, Result, Stage, Witnessed,
+    ContentHash, ContentHasher, Error, FilePlace, NodeId, PackFormat, Placed, Progress, Result, Stage,
+    Witnessed,
 };
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -85,23 +86,29 @@ impl Twins {
 }
 
 /// Compares files of the same length. A file that cannot be read and may be left out counts as different here.
-pub(crate) fn find(context: &Context<'_>, options: &PackOptions, progress: &dyn Progress) -> Result<Twins> {
+pub(crate) fn find(
+    context: &Context<'_>,
+    format: &dyn PackFormat,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Twins> {
     if !context.plan.dedupe {
         return Ok(Twins::default());
     }
     let alone = context.plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
-    let by_len = groups(alone.map(|job| (context.len(job.node), job.node)));
+    let kind = |node: NodeId| (context.len(node), format.sharing_key(context.tree.node(node)));
+    let by_len = groups(alone.map(|job| (kind(job.node), job.node)));
     let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
 
     let beginnings =
         learn_in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
-    let by_beginning = regroup(context, &same_len, beginnings);
+    let by_beginning = regroup(kind, &same_len, beginnings);
     let whole = learn_in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
     let hashes: HashMap<NodeId, ContentHash> =
         by_beginning.iter().zip(whole).filter_map(|(&node, hash)| Some((node, hash?))).collect();
     let hashed = by_beginning.iter().filter_map(|node| Some((*node, hashes.get(node)?)));
-    let by_hash = groups(hashed.map(|(node, hash)| ((context.len(node), *hash), node)));
+    let by_hash = groups(hashed.map(|(node, hash)| ((kind(node), *hash), node)));
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
     let same = learn_in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
@@ -126,8 +133,12 @@ fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<Node
     groups
 }
 
-fn regroup(context: &Context<'_>, nodes: &[NodeId], hashes: Vec<Option<ContentHash>>) -> Vec<NodeId> {
-    let rows = nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((context.len(node), hash?), node)));
+fn regroup(
+    kind: impl Fn(NodeId) -> (u64, u64),
+    nodes: &[NodeId],
+    hashes: Vec<Option<ContentHash>>,
+) -> Vec<NodeId> {
+    let rows = nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((kind(node), hash?), node)));
     groups(rows).into_iter().flatten().collect()
 }
 

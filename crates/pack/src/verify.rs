@@ -1,8 +1,10 @@
 //! What is handed to whoever verifies an image before it gets its name.
 
-use packfs_core::{NodeId, PackFormat, Progress, Result, Tree, Witnessed};
+use packfs_core::{Image, NodeId, PackFormat, Progress, Result, ResultExt, Tree, Witnessed};
 use std::fmt::Debug;
 use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 
 /// A file of the image, complete but for its name.
 pub struct WrittenFile<'a> {
@@ -14,6 +16,30 @@ pub struct WrittenFile<'a> {
     pub start: u64,
     /// How long it is.
     pub len: u64,
+}
+
+impl Image for WrittenFile<'_> {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let wanted = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let mut done = 0;
+        while done < wanted {
+            match self.file.read_at(&mut buf[done..wanted], self.start + offset + done as u64) {
+                Ok(0) => break,
+                Ok(len) => done += len,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                error => return error.or_io(|| format!("cannot read {}", self.name)),
+            }
+        }
+        Ok(done)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
 }
 
 /// An image that was written, and what it was made of.
