@@ -6,6 +6,7 @@
 
 use packfs_core::{Format, Image, Result};
 use packfs_format_cloop::Cloop;
+use packfs_format_cramfs::Cramfs;
 use packfs_format_erofs::Erofs;
 use packfs_format_iso9660::Iso9660;
 use packfs_format_partitions::Partitions;
@@ -14,7 +15,8 @@ use packfs_format_squashfs_legacy::SquashfsLegacy;
 
 /// In the order in which images are probed. Partition tables come last: a file system or a CD that can be booted from begins with
 /// one, too.
-static FORMATS: [&dyn Format; 6] = [&Squashfs, &Erofs, &SquashfsLegacy, &Iso9660, &Cloop, &Partitions];
+static FORMATS: [&dyn Format; 7] =
+    [&Squashfs, &Erofs, &SquashfsLegacy, &Cramfs, &Iso9660, &Cloop, &Partitions];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

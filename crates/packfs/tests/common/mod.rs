@@ -54,6 +54,14 @@ pub fn erofs(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path
     path
 }
 
+/// Packs a tree into `folder/name.cramfs`.
+#[track_caller]
+pub fn cramfs(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(format!("{name}.cramfs"));
+    packed("cramfs", tree, contents, wish, &path);
+    path
+}
+
 #[track_caller]
 fn packed(format: &str, tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, path: &Path) -> PackReport {
     let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
