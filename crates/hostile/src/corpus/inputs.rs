@@ -1,6 +1,6 @@
 //! What other inputs than images begin as: archives, manifests, blocks, requests.
 
-use super::{Base, images, integrity};
+use super::{Base, containers, images, integrity};
 use crate::judge::open;
 use crate::properties::Input;
 use packfs::{Result, Silent};
@@ -13,7 +13,7 @@ use packfs_testkit::Random;
 /// As of packing and reading images.
 pub fn inputs(kind: Input) -> Result<Vec<Base>> {
     match kind {
-        Input::Image => both_formats(),
+        Input::Image => all_images(),
         Input::Tar => archives(),
         Input::Manifest => manifests(),
         Input::Block => Ok(blocks()),
@@ -23,6 +23,13 @@ pub fn inputs(kind: Input) -> Result<Vec<Base>> {
         Input::Signature => Ok(integrity::signatures()),
         Input::Measured => Ok(integrity::measured()),
     }
+}
+
+fn all_images() -> Result<Vec<Base>> {
+    let folder = tempfile::tempdir().map_err(|error| packfs::Error::io("no temporary folder", error))?;
+    let mut all = both_formats()?;
+    all.extend(containers(folder.path())?);
+    Ok(all)
 }
 
 fn both_formats() -> Result<Vec<Base>> {

@@ -1,8 +1,10 @@
 //! What mutations start from: small images of every codec, layout and index, made by code and the same in every run.
 
+mod containers;
 mod inputs;
 mod integrity;
 
+pub use containers::containers;
 pub use inputs::inputs;
 pub(crate) use integrity::{SIGNED, SIGNED_COMMENT, SIGNERS_KEY, protected};
 
@@ -230,6 +232,16 @@ fn mixed_tree() -> Result<(Tree, Held)> {
     grower.finish()
 }
 
+/// A few files, for what lies within something else.
+fn plain_tree() -> Result<(Tree, Held)> {
+    let mut grower = Grower::new();
+    for (name, len) in [("a", 10_000), ("dir/b", 300), ("dir/c", 0)] {
+        let bytes = grower.random.text(len);
+        grower.file(name, bytes, Xattrs::new())?;
+    }
+    grower.finish()
+}
+
 /// A directory that needs an index, and more inodes than one metadata block holds.
 fn many_tree() -> Result<(Tree, Held)> {
     let mut grower = Grower::new();
@@ -250,9 +262,12 @@ mod tests {
     #[test]
     fn every_base_is_clean_and_the_same_in_every_run() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "squashfs-legacy", "erofs"] {
-            let (first, second) =
-                (images(format, folder.path()).unwrap(), images(format, folder.path()).unwrap());
+        for format in ["squashfs", "squashfs-legacy", "erofs", "containers"] {
+            let made = || match format {
+                "containers" => containers(folder.path()).unwrap(),
+                _ => images(format, folder.path()).unwrap(),
+            };
+            let (first, second) = (made(), made());
             for (base, again) in first.iter().zip(&second) {
                 assert!(base.bytes == again.bytes, "{}", base.name);
                 assert!(base.bytes.len() <= 256 << 10, "{}: {} bytes", base.name, base.bytes.len());

@@ -2,6 +2,7 @@
 //!
 //! These walks are written apart from the readers they help to try, and take any bytes: what makes no sense is left out.
 
+mod containers;
 mod erofs;
 pub(crate) mod recovery;
 mod squashfs;
@@ -40,7 +41,7 @@ impl Field {
 /// More than any image of the corpus has; what is longer is looked at in part.
 const FIELDS_MAX: usize = 50_000;
 
-/// The figures of an image of either format, of a recovery file or of a hash tree; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
+/// The figures of an image of either format, of a container, of a recovery file or of a hash tree; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
 /// a valid image told them.
 pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
     let mut fields = if squashfs_legacy::is_known(image) {
@@ -49,6 +50,10 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         squashfs::fields(image)
     } else if image.get(1024..1028) == Some(&0xE0F5_E1E2_u32.to_le_bytes()) {
         erofs::fields(image, nodes)
+    } else if image.starts_with(b"#!/bin/sh\n#V") {
+        containers::cloop(image)
+    } else if containers::is_boot_record(image) {
+        containers::boot_records(image)
     } else if (0..image.len()).step_by(recovery::PAGE_LEN).any(|at| image[at..].starts_with(recovery::MAGIC))
     {
         recovery::fields(image)

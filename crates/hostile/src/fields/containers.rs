@@ -1,0 +1,37 @@
+//! The figures of cloops and of partition tables. Those of cloops are big-endian, so each of their bytes is a figure of its own.
+
+use super::{Field, Finder};
+
+/// Rows of an index that are taken.
+const ROWS_MAX: usize = 64;
+const BYTES: [usize; 8] = [1; 8];
+
+/// Of a cloop with its head in front.
+pub(super) fn cloop(image: &[u8]) -> Vec<Field> {
+    let mut finder = Finder::new(image);
+    finder.row("version", 12, &[1, 1, 1]);
+    finder.row("head", 128, &BYTES);
+    let row_len = image.len().saturating_sub(136) / 8;
+    for row in 0..row_len.min(ROWS_MAX) {
+        finder.row("index", 136 + 8 * row, &BYTES);
+    }
+    finder.found
+}
+
+/// Of a boot record, and of those that its chain leads to.
+pub(super) fn boot_records(image: &[u8]) -> Vec<Field> {
+    let mut finder = Finder::new(image);
+    for at in (0..image.len().saturating_sub(511)).step_by(512).take(ROWS_MAX) {
+        if is_boot_record(&image[at..]) {
+            for row in 0..4 {
+                finder.row("partition", at + 446 + 16 * row, &[1, 1, 1, 1, 1, 1, 1, 1, 4, 4]);
+            }
+        }
+    }
+    finder.found
+}
+
+/// Whether bytes start with a boot record, as far as two bytes tell.
+pub(super) fn is_boot_record(bytes: &[u8]) -> bool {
+    bytes.get(510..512) == Some(&[0x55, 0xaa])
+}
