@@ -29,7 +29,7 @@ const PACKAGES: [&str; 2] = ["linux-image-cloud-amd64", "busybox-static"];
 
 /// Modules between the kernel and an image on a virtual disk, as far as a kernel has them. The first process loads them
 /// round by round until no more can be loaded, so their order does not matter.
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 19] = [
     "virtio",
     "virtio_ring",
     "virtio_pci",
@@ -47,6 +47,8 @@ const MODULES: [&str; 17] = [
     "xxhash",
     "squashfs",
     "erofs",
+    "cdrom",
+    "isofs",
 ];
 
 /// The first process: loads what it has, mounts the first disk and writes a tar of it to the second.
@@ -58,7 +60,7 @@ mount -t devtmpfs dev /dev
 for round in 1 2 3 4 5; do
     for module in /modules/*.ko; do insmod $module 2>/dev/null; done
 done
-type=$(sed -n 's/.*packfs.type=\\([a-z]*\\).*/\\1/p' /proc/cmdline)
+type=$(sed -n 's/.*packfs.type=\\([a-z0-9]*\\).*/\\1/p' /proc/cmdline)
 for wait in 1 2 3 4 5 6 7 8 9 10; do [ -b /dev/vdb ] && break; sleep 1; done
 if mount -t $type -o ro /dev/vda /mnt && tar -c -f /dev/vdb -C /mnt .; then
     sync
@@ -76,12 +78,19 @@ pub fn run(mut args: args::Args) -> Result<()> {
     for (version, suite) in KERNELS {
         let dir = workspace::kernels().join(version);
         // Moved here when it is complete.
-        if refresh || !dir.is_dir() {
+        if refresh || !is_current(&dir) {
             fetch(suite, &dir)?;
         }
         println!("{version}  {}", dir.display());
     }
     Ok(())
+}
+
+/// Whether a kernel was fetched, with the module that was added last to the list.
+fn is_current(dir: &Path) -> bool {
+    let last = format!("modules/{}.ko", MODULES[MODULES.len() - 1]);
+    let initramfs = std::fs::read(dir.join("initramfs")).unwrap_or_default();
+    initramfs.windows(last.len()).any(|name| name == last.as_bytes())
 }
 
 fn fetch(suite: &str, dir: &Path) -> Result<()> {

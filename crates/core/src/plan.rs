@@ -141,10 +141,17 @@ pub struct FileJob {
     pub node: NodeId,
     /// What becomes of its tail.
     pub tail: Tail,
-    /// How it is stored: an index into [`ClusterCut::recipes`], 0 where a format knows one way only.
+    /// How it is stored: an index into [`ClusterCut::recipes`]; with [`Cut::FixedInput`] 0, or [`FileJob::FLAT`] where there is
+    /// [`Incompressible::StoreFile`].
     pub recipe: u16,
     /// The first of the files for data ([`crate::PackFormat::data_files`]) that it may lie in; 0 where there is at most one.
     pub data_file: u16,
+}
+
+impl FileJob {
+    /// The recipe of a file that is stored as it is whatever a codec would save ([`FileForm::Flat`]), such as one that firmware
+    /// loads.
+    pub const FLAT: u16 = 1;
 }
 
 /// Something of the source that the format cannot hold.

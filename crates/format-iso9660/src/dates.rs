@@ -21,7 +21,6 @@ pub(crate) struct Civil {
 
 impl Civil {
     /// In Greenwich, from seconds since 1970.
-    #[cfg(test)]
     pub(crate) fn of_seconds(seconds: i64) -> Self {
         let (days, rest) = (seconds.div_euclid(SECONDS_A_DAY), seconds.rem_euclid(SECONDS_A_DAY));
         // Years that begin in March end with their leap day; 400 of them have 146,097 days.

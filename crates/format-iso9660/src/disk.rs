@@ -55,6 +55,9 @@ pub(crate) const TF_LONG: u8 = 1 << 7;
 pub(crate) const ZISOFS_MAGIC_1: [u8; 8] = [0x37, 0xe4, 0x53, 0x96, 0xc9, 0xdb, 0xd6, 0x07];
 pub(crate) const ZISOFS_MAGIC_2: [u8; 8] = [0xef, 0x22, 0x55, 0xa1, 0xbc, 0x1b, 0x95, 0xa0];
 
+/// Number of zlib in a header of version 2.
+pub(crate) const ZISOFS_ZLIB: u8 = 1;
+
 /// First bytes of the entries of a boot catalog.
 pub(crate) const CATALOG_VALIDATION: u8 = 1;
 pub(crate) const CATALOG_BOOTABLE: u8 = 0x88;
@@ -223,7 +226,6 @@ on_disk! {
 
 impl Both16 {
     /// The number, twice.
-    #[cfg(test)]
     pub(crate) fn new(value: u16) -> Self {
         Both16 { le: value.into(), be: value.into() }
     }
@@ -241,7 +243,6 @@ impl Both16 {
 
 impl Both32 {
     /// The number, twice.
-    #[cfg(test)]
     pub(crate) fn new(value: u32) -> Self {
         Both32 { le: value.into(), be: value.into() }
     }

@@ -1,7 +1,8 @@
 //! ISO 9660: raw structures of the disk on one side, packfs's plain facts on the other; with Rock Ridge, Joliet, El Torito and
 //! zisofs, and the extended attributes of AAIP.
 //!
-//! Owns everything that knows how an ISO 9660 image is built. Decodes metadata, never file data; starts no thread and touches
+//! Owns everything that knows how an ISO 9660 image is built. The read side opens an image, walks and checks it; the pack side
+//! plans an image and lays out what surrounds the data. Decodes metadata, never file data; starts no thread and touches
 //! no directory of the host.
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,8 @@ mod hard_links;
 mod inode;
 mod names;
 mod open;
+mod options;
+mod pack;
 mod record;
 mod rock_ridge;
 mod sectors;
@@ -29,7 +32,7 @@ mod walk;
 mod xattr;
 mod zisofs;
 
-use packfs_core::{Error, Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;
 
 /// The ISO 9660 format.
@@ -64,10 +67,10 @@ impl Format for Iso9660 {
     }
 
     fn options(&self) -> &'static [OptionRow] {
-        &[]
+        options::ROWS
     }
 
-    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-        Err(Error::unsupported("format iso9660", "it is only read"))
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
     }
 }

@@ -12,7 +12,7 @@ use crate::witness::Witness;
 use crate::worth::{self, Worth};
 use packfs_codec::Encoder;
 use packfs_core::codec::BranchSet;
-use packfs_core::{ContentReader, Error, Incompressible, NodeId, Result, StoredBlock, Witnessed};
+use packfs_core::{ContentReader, Error, FileJob, Incompressible, NodeId, Result, StoredBlock, Witnessed};
 use std::ops::Range;
 
 /// What became of one [`Piece`].
@@ -143,7 +143,9 @@ impl<'a> Cutter<'a> {
         if self.incompressible != Incompressible::StoreFile {
             return self.cut_into_blocks(piece, stored);
         }
-        let Some(encoder) = &mut self.block else { return self.cut_flat(piece, stored) };
+        let is_flat = self.context.plan.files[piece.job as usize].recipe == FileJob::FLAT;
+        let encoder = self.block.as_mut().filter(|_| !is_flat);
+        let Some(encoder) = encoder else { return self.cut_flat(piece, stored) };
         if piece.range.start > 0 || !piece.last {
             let is_worth_it = self.worth.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?;
             let cut = if is_worth_it { Self::cut_into_blocks } else { Self::cut_flat };

@@ -31,6 +31,18 @@ impl OldKernel {
         Some(OldKernel { dir })
     }
 
+    /// The same, of a kernel whose module `module` was fetched with it.
+    pub fn find_with_module(version: &str, module: &str) -> Option<Self> {
+        let kernel = OldKernel::find(version)?;
+        let name = format!("modules/{module}.ko");
+        let initramfs = std::fs::read(kernel.dir.join("initramfs")).unwrap_or_default();
+        if initramfs.windows(name.len()).any(|window| window == name.as_bytes()) {
+            return Some(kernel);
+        }
+        skip(&format!("kernel {version} is without {module}; `cargo xtask kernels` fetches it"));
+        None
+    }
+
     /// Has the kernel mount `image` and writes what is in it to `tar`, as busybox does: no extended attributes, whole
     /// seconds, no sockets.
     ///

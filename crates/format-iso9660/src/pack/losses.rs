@@ -1,0 +1,66 @@
+//! What ISO 9660 with Rock Ridge and AAIP cannot hold of a tree, named before anything is written.
+
+use super::components;
+use crate::options::Options;
+use packfs_core::{ImagePath, Loss, NodeId, NodeKind, Timestamp, Tree, Xattrs};
+
+/// The first second of 1900 and the last of 2155: years are a byte.
+const SECONDS: std::ops::RangeInclusive<i64> = -2_208_988_800..=5_869_583_999;
+
+/// Most bytes of names and values of one file: readers follow so many continuation areas, and Linux refuses files with more.
+const XATTRS_LEN_MAX: usize = 48 << 10;
+
+/// The nearest time the format can hold: whole seconds from 1900 to 2155.
+pub(super) fn stored_seconds(time: Timestamp) -> i64 {
+    time.seconds.clamp(*SECONDS.start(), *SECONDS.end())
+}
+
+/// Whether AAIP has room for an attribute. Names in `isofs.` are the writers' own.
+pub(super) fn holds_xattr(name: &[u8], value: &[u8]) -> bool {
+    !name.starts_with(b"isofs.") && name.len() + value.len() <= XATTRS_LEN_MAX / 4
+}
+
+/// The attributes of a set that are written.
+pub(super) fn held_xattrs(xattrs: &Xattrs) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
+    xattrs.iter().filter(|(name, value)| holds_xattr(name, value))
+}
+
+/// Whether all that is written of a set has room.
+pub(super) fn have_room(xattrs: &Xattrs) -> bool {
+    held_xattrs(xattrs).map(|(name, value)| name.len() + value.len() + 16).sum::<usize>() <= XATTRS_LEN_MAX
+}
+
+/// Every kind of loss, with how many nodes it concerns.
+pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    let mut add = |what: &str, refused: bool, concerns: &dyn Fn(NodeId) -> bool| {
+        let mut found = tree.nodes().map(|(id, _)| id).filter(|&id| concerns(id));
+        if let Some(first) = found.next() {
+            let (count, example) = (1 + found.count() as u64, tree.path(first));
+            losses.push(Loss { what: what.into(), count, example, refused });
+        }
+    };
+    let mtime = |id: NodeId| tree.node(id).meta.mtime;
+    add("times before 1900 become 1900", true, &|id| mtime(id).seconds < *SECONDS.start());
+    add("times after 2155 become 2155-12-31", true, &|id| mtime(id).seconds > *SECONDS.end());
+    add("times lose their fractions of a second", false, &|id| mtime(id).nanos != 0);
+    add(
+        "link targets lose slashes that are doubled, or at their end",
+        true,
+        &|id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if !components::holds_target(target)),
+    );
+    let unheld: Vec<bool> = tree
+        .xattr_sets()
+        .iter()
+        .map(|set| set.iter().any(|(name, value)| !holds_xattr(name, value)))
+        .collect();
+    add("extended attributes of more than 12 KiB, or in isofs., are left out", true, &|id| {
+        unheld[tree.node(id).xattrs.0 as usize]
+    });
+    if options.joliet.is_some() && options.codec.is_some() {
+        let what = "Windows and others that show the Joliet tree do not decode compressed files";
+        let example = ImagePath::root();
+        losses.push(Loss { what: what.into(), count: 1, example, refused: false });
+    }
+    losses
+}

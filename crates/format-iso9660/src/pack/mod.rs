@@ -1,0 +1,158 @@
+//! The pack side: which file goes where ([`IsoPacker`]), and everything around the data ([`layout`]).
+//!
+//! Descriptors stand in front of the data; tables, directories and what belongs to files stand behind it.
+
+mod areas;
+mod boot;
+mod components;
+mod descriptors;
+mod entries;
+mod layout;
+mod losses;
+mod names;
+mod path_table;
+mod records;
+mod stored;
+mod trees;
+
+use crate::disk::{DESCRIPTORS_AT, SECTOR_LEN};
+use crate::options::{Options, Zisofs};
+use packfs_core::{
+    BlockSharing, Cut, Error, FileJob, ImagePath, Incompressible, InlineTails, Lead, NodeId, NodeKind,
+    PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
+};
+
+/// Prepares to pack ISO 9660 images.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(IsoPacker { options: Options::new(settings)? }))
+}
+
+/// Files from here on are too long for version 1 of zisofs.
+const LONG: u64 = 1 << 32;
+/// Longest file: so many extents as readers follow.
+const FILE_LEN_MAX: u64 = 16_384 * stored::EXTENT_LEN_MAX;
+
+struct IsoPacker {
+    options: Options,
+}
+
+impl IsoPacker {
+    /// The version of zisofs that a tree is stored in; `None`: files are stored as they are.
+    fn version(&self, tree: &Tree) -> Option<u8> {
+        self.options.codec.as_ref()?;
+        let has_long = || tree.nodes().any(|(_, node)| file_len(&node.kind) >= LONG);
+        Some(match self.options.zisofs {
+            Zisofs::Version1 => 1,
+            Zisofs::Version2 => 2,
+            Zisofs::AsNeeded if has_long() => 2,
+            Zisofs::AsNeeded => 1,
+        })
+    }
+
+    /// The files that firmware loads.
+    fn boot_images(&self, tree: &Tree) -> Result<Vec<boot::Wanted>> {
+        let options = &self.options;
+        let mut wanted = Vec::new();
+        let paths = [(&options.boot, false), (&options.efi_boot, true)];
+        for (path, is_efi) in paths.into_iter().filter_map(|(path, is_efi)| Some((path.as_ref()?, is_efi))) {
+            wanted.push(boot::Wanted { node: boot_file(tree, path)?, is_efi });
+        }
+        Ok(wanted)
+    }
+
+    fn data_start(&self) -> u64 {
+        let options = &self.options;
+        let has_boot = options.boot.is_some() || options.efi_boot.is_some();
+        // Those of the volume, and the last.
+        let count = 2 + u64::from(has_boot) + u64::from(options.joliet.is_some());
+        DESCRIPTORS_AT + count * SECTOR_LEN
+    }
+}
+
+fn file_len(kind: &NodeKind) -> u64 {
+    if let NodeKind::File { len, .. } = *kind { len } else { 0 }
+}
+
+fn boot_file(tree: &Tree, path: &ImagePath) -> Result<NodeId> {
+    let found = tree.find(path).filter(|&id| file_len(&tree.node(id).kind) > 0);
+    found.ok_or_else(|| {
+        Error::failed(format!("boot image {path:?}: no such file with contents in the source"))
+    })
+}
+
+impl PackFormat for IsoPacker {
+    fn format_name(&self) -> &'static str {
+        "iso9660"
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        let version = self.version(tree);
+        let boot_images = self.boot_images(tree)?;
+        refuse_endless_files(tree)?;
+        let files = tree.nodes().filter(|(_, node)| file_len(&node.kind) > 0).map(|(id, node)| {
+            let is_long = version == Some(1) && file_len(&node.kind) >= LONG;
+            let is_boot_image = boot_images.iter().any(|image| image.node == id);
+            let recipe = if is_long || is_boot_image { FileJob::FLAT } else { 0 };
+            FileJob { node: id, tail: Tail::Own, recipe, data_file: 0 }
+        });
+        Ok(Plan {
+            data_start: self.data_start(),
+            cut: Cut::FixedInput { block_len: self.options.block_len },
+            block_codec: self.options.codec.clone(),
+            shared_codec: None,
+            incompressible: Incompressible::StoreFile,
+            file_align: SECTOR_LEN as u32,
+            lead: version.map(stored::lead),
+            files: files.collect(),
+            first_used: first_used.to_vec(),
+            first_used_files: 0,
+            reorder_len: 0,
+            dedupe: true,
+            sharing: BlockSharing::Files,
+            holes: true,
+            losses: losses::find(tree, &self.options),
+        })
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        _tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        let lead: Option<Lead> = plan.lead;
+        let store = stored::Store { tree, placed, lead, version: self.version(tree), options: &self.options };
+        layout::sections(&self.options, &store, &self.boot_images(tree)?, put)
+    }
+
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        Some(Timestamp::from_seconds(losses::stored_seconds(time)))
+    }
+
+    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
+        losses::holds_xattr(name, value)
+    }
+
+    fn padding(&self) -> u64 {
+        SECTOR_LEN
+    }
+}
+
+/// Errors: `Failed` for a file of more extents than readers follow.
+fn refuse_endless_files(tree: &Tree) -> Result<()> {
+    for (id, node) in tree.nodes() {
+        let len = file_len(&node.kind);
+        if len > FILE_LEN_MAX {
+            let path = tree.path(id);
+            let message = format!("{path:?} is {len} bytes long, iso9660 holds at most {FILE_LEN_MAX}");
+            return Err(Error::failed(message));
+        }
+    }
+    Ok(())
+}
