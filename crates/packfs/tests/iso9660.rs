@@ -186,7 +186,7 @@ fn a_kernel_reads_what_is_packed() {
     let Some(kernel) = OldKernel::find_with_module("6.1", "isofs") else { return };
     let (tree, contents) = plain_tree();
     // It does not know version 2 of zisofs.
-    for &row in &ROWS[..3] {
+    for &row in &ROWS[1..3] {
         let folder = tempfile::tempdir().unwrap();
         let image = packed(&tree, &contents, row, folder.path());
         let tar = folder.path().join("copy.tar");
