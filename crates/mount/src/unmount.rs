@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long a server gets to end after its mount is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// File systems that packfs mounts.
-const OURS: [&str; 3] = ["fuse.packfs", "erofs", "squashfs"];
+const OURS: [&str; 4] = ["fuse.packfs", "erofs", "squashfs", "cramfs"];
 
 /// Unmounts what packfs mounted on a directory; also if its server is gone. `lazy`: at once for those who come, later for
 /// those who are in it.
