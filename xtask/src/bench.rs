@@ -8,6 +8,7 @@ mod content;
 pub mod goals;
 mod judge;
 pub mod kernel;
+pub mod legacy;
 mod machine;
 mod measure;
 pub mod read;
@@ -32,6 +33,7 @@ Usage: cargo xtask bench [pack|unpack|tar|all] [OPTIONS]
        cargo xtask bench kernel [OPTIONS]             cold kernel mounts of EROFS: see `bench kernel --help`
        cargo xtask bench goals [OPTIONS]              what --optimize makes: see `bench goals --help`
        cargo xtask bench scale [OPTIONS]              a million files: see `bench scale --help`
+       cargo xtask bench legacy [OPTIONS]             old formats: see `bench legacy --help`
        cargo xtask bench sizes [OPTIONS]              the founding size tables: see `bench sizes --help`
 
   --runs N            measured runs of each, after one that warms up [5]
@@ -70,6 +72,9 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     if args.first_word("goals") {
         return goals::run(args);
+    }
+    if args.first_word("legacy") {
+        return legacy::run(args);
     }
     if args.first_word("scale") {
         return scale::run(args);

@@ -149,6 +149,7 @@ fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
             ("read", bench::read::HELP),
             ("kernel", bench::kernel::HELP),
             ("goals", bench::goals::HELP),
+            ("legacy", bench::legacy::HELP),
             ("scale", bench::scale::HELP),
             ("sizes", bench::sizes::HELP),
             ("base", bench::base::HELP),

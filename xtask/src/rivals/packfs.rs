@@ -24,6 +24,11 @@ impl Packfs {
         Self::at(metadata::Workspace::read()?.target_directory.join("release/packfs"))
     }
 
+    /// Where it is.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The words that pack as rivals do, before any option.
     pub fn start_packing(&self) -> Vec<OsString> {
         let words = ["pack", self.not_verified].into_iter().filter(|word| !word.is_empty());
