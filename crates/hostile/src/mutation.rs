@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_seed_says_all_that_happens() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "squashfs-legacy", "erofs"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs", "iso9660"] {
             let bases = crate::corpus::images(format, folder.path()).unwrap();
             let fields = crate::fields(&bases[0].bytes, &[]);
             let mut changed = 0;

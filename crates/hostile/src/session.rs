@@ -8,7 +8,7 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// What cases are made of: images of a format, or what vouches for images.
-pub const KINDS: [&str; 5] = ["squashfs", "squashfs-legacy", "erofs", "recovery", "verity"];
+pub const KINDS: [&str; 6] = ["squashfs", "squashfs-legacy", "erofs", "iso9660", "recovery", "verity"];
 
 /// What becomes of an input that is no image.
 type Tried = fn(&[u8]) -> Result<Outcome, Breach>;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn mutated_images_keep_every_promise() {
-        for format in ["squashfs", "squashfs-legacy", "erofs"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs", "iso9660"] {
             let session = Session::new(format, 1).unwrap();
             let pit = Sandpit::new().unwrap();
             let mut told = 0;

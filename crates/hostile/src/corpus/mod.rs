@@ -93,7 +93,11 @@ const EROFS: [Row; 22] = [
     ("lz4", K16, &[("checksum", "off"), ("times", "epoch"), ("fragments", "off"), ("dedupe", "ranges")]),
 ];
 
-/// The images of a format, `squashfs`, `squashfs-legacy` or `erofs`, packed in `folder`.
+/// Both versions of zisofs, and both trees. Small files take a sector each, so there are few.
+const ISO9660: [Row; 2] =
+    [("gzip", 32 << 10, &[("zisofs", "1")]), ("gzip", 32 << 10, &[("zisofs", "2"), ("joliet", "on")])];
+
+/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs` or `iso9660`, packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
@@ -101,13 +105,15 @@ pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
     let rows: &[Row] = match format {
         "erofs" => &EROFS,
         "squashfs-legacy" => &SQUASHFS_LEGACY,
+        "iso9660" => &ISO9660,
         _ => &SQUASHFS,
     };
     let mixed = mixed_tree()?;
     let many = many_tree()?;
     let last = rows.len() - 1;
     let bases = rows.iter().enumerate().map(|(index, row)| {
-        let (tree, contents) = if index == last || index == 1 { &many } else { &mixed };
+        let is_many = format != "iso9660" && (index == last || index == 1);
+        let (tree, contents) = if is_many { &many } else { &mixed };
         Ok(Base { name: name(row), bytes: packed(format, row, tree, contents, folder)? })
     });
     bases.collect()
@@ -262,7 +268,7 @@ mod tests {
     #[test]
     fn every_base_is_clean_and_the_same_in_every_run() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "squashfs-legacy", "erofs", "containers"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs", "iso9660", "containers"] {
             let made = || match format {
                 "containers" => containers(folder.path()).unwrap(),
                 _ => images(format, folder.path()).unwrap(),

@@ -4,6 +4,7 @@
 
 mod containers;
 mod erofs;
+mod iso9660;
 pub(crate) mod recovery;
 mod squashfs;
 pub(crate) mod squashfs_legacy;
@@ -50,6 +51,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         squashfs::fields(image)
     } else if image.get(1024..1028) == Some(&0xE0F5_E1E2_u32.to_le_bytes()) {
         erofs::fields(image, nodes)
+    } else if iso9660::is_one(image) {
+        iso9660::fields(image)
     } else if image.starts_with(b"#!/bin/sh\n#V") {
         containers::cloop(image)
     } else if containers::is_boot_record(image) {
