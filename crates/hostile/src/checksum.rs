@@ -1,5 +1,6 @@
 //! Puts right what would otherwise refuse a mutated image before anything else of it is looked at.
 
+use crate::fields::cramfs::{SUM_AT, Summed, summed};
 use crate::fields::recovery::{MAGIC, PAGE_LEN};
 use sha2::{Digest, Sha256};
 
@@ -7,8 +8,8 @@ use sha2::{Digest, Sha256};
 const EROFS_AT: usize = 1024;
 const EROFS_MAGIC: [u8; 4] = 0xE0F5_E1E2_u32.to_le_bytes();
 
-/// Puts the checksum of an EROFS superblock right; SquashFS has none. The pages of a recovery file get the figures of the first one, and hashes
-/// that fit. Whatever is neither stays as it is.
+/// Puts the checksums of an EROFS superblock, of a cramfs image and of a boot catalog of ISO 9660 right; SquashFS has none. The pages of a
+/// recovery file get the figures of the first one, and hashes that fit. Whatever is none of these stays as it is.
 pub fn repair(image: &mut [u8]) {
     unite_pages(image);
     reseal(image);
@@ -21,6 +22,8 @@ pub(crate) fn reseal(image: &mut [u8]) {
         hash.copy_from_slice(&Sha256::digest(body));
     }
     repair_erofs(image);
+    repair_cramfs(image);
+    repair_boot_catalog(image);
 }
 
 /// Where whole pages of a recovery file stand.
@@ -64,6 +67,59 @@ fn repair_erofs(image: &mut [u8]) {
     image[EROFS_AT + 4..EROFS_AT + 8].copy_from_slice(&sum.to_le_bytes());
 }
 
+/// The sum covers the image from its superblock on, the word that it stands in being 0.
+fn repair_cramfs(image: &mut [u8]) {
+    let Some(Summed { start, end, big }) = summed(image) else { return };
+    let word = start + SUM_AT..start + SUM_AT + 4;
+    image[word.clone()].fill(0);
+    let sum = crc32(&image[start..end]);
+    image[word].copy_from_slice(&if big { sum.to_be_bytes() } else { sum.to_le_bytes() });
+}
+
+/// Length of a sector of ISO 9660.
+const SECTOR_LEN: usize = 2048;
+/// Where a boot record stands, if there is one.
+const BOOT_RECORD_AT: usize = 17 * SECTOR_LEN;
+
+/// All words of the first row add up to 0.
+fn repair_boot_catalog(image: &mut [u8]) {
+    let Some(record) = image.get(BOOT_RECORD_AT..BOOT_RECORD_AT + 75) else { return };
+    if &record[..6] != b"\0CD001" {
+        return;
+    }
+    let at = u32::from_le_bytes(std::array::from_fn(|index| record[71 + index])) as usize * SECTOR_LEN;
+    let Some(row) = image.get_mut(at..at + 32) else { return };
+    if row[0] != 1 || row[30..] != [0x55, 0xaa] {
+        return;
+    }
+    row[28..30].fill(0);
+    let words = row.chunks_exact(2).map(|word| u16::from_le_bytes([word[0], word[1]]));
+    let sum = words.fold(0, u16::wrapping_sub);
+    row[28..30].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// What a byte does to a CRC-32: images are summed up as a whole.
+const CRC32_BYTES: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
+
+/// CRC-32 as zlib has it.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &byte| crc >> 8 ^ CRC32_BYTES[usize::from(crc as u8 ^ byte)])
+}
+
 /// CRC-32C without the final inversion.
 fn crc32c(bytes: &[u8]) -> u32 {
     bytes.iter().fold(u32::MAX, |crc, &byte| {
@@ -95,9 +151,44 @@ mod tests {
     }
 
     #[test]
+    fn sums_of_cramfs_are_right_already() {
+        let folder = tempfile::tempdir().unwrap();
+        let bases = crate::corpus::images("cramfs", folder.path()).unwrap();
+        let mut count = 0;
+        for base in &bases {
+            let mut again = base.bytes.clone();
+            let Some(found) = summed(&again) else { continue };
+            again[found.start + SUM_AT] ^= 1;
+            repair(&mut again);
+            assert!(again == base.bytes, "{}", base.name);
+            count += 1;
+        }
+        assert!(count >= 8, "{count}");
+    }
+
+    #[test]
+    fn sums_of_boot_catalogs_are_right_already() {
+        let folder = tempfile::tempdir().unwrap();
+        let bases = crate::corpus::images("iso9660", folder.path()).unwrap();
+        let base = bases.iter().find(|base| base.name.contains(" boot=")).unwrap();
+        let record = base.bytes[BOOT_RECORD_AT + 71..].first_chunk().unwrap();
+        let mut again = base.bytes.clone();
+        again[u32::from_le_bytes(*record) as usize * SECTOR_LEN + 28] ^= 1;
+        assert!(again != base.bytes);
+        repair(&mut again);
+        assert!(again == base.bytes);
+    }
+
+    #[test]
     fn what_is_too_short_stays_as_it_is() {
         for len in [0, 3, 1024, 1039, 1040] {
             repair(&mut vec![0xe2; len]);
+        }
+        let magic = 0x28cd_3d45_u32.to_le_bytes();
+        for len in [4, 36, 75, 76, 100] {
+            let mut image = magic.repeat(25);
+            image.truncate(len);
+            repair(&mut image);
         }
     }
 }

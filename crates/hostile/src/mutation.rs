@@ -199,8 +199,9 @@ fn weighted(fields: &[Field], random: &mut Random) -> Field {
 
 fn rarity(of: &str) -> u8 {
     match of {
-        "name" | "directory entry" => 3,
-        "block list" | "index" | "id table" | "export table" => 2,
+        "name" | "directory entry" | "entry" => 3,
+        "block list" | "block pointer" | "block length" | "index" | "id table" | "export table"
+        | "record" => 2,
         "inode" => 1,
         _ => 0,
     }
@@ -219,7 +220,10 @@ fn change(bytes: &mut [u8], fields: &[Field], random: &mut Random) {
 /// Has the superblock say that the image is as long as it is.
 fn claim_len(bytes: &mut [u8]) {
     let len = bytes.len() as u64;
-    if crate::fields::squashfs_legacy::claim_len(bytes) {
+    if crate::fields::squashfs_legacy::claim_len(bytes)
+        || crate::fields::cramfs::claim_len(bytes)
+        || crate::fields::iso9660::claim_len(bytes)
+    {
         return;
     }
     if bytes.starts_with(b"hsqs") {
@@ -237,7 +241,7 @@ mod tests {
     #[test]
     fn a_seed_says_all_that_happens() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "squashfs-legacy", "erofs", "iso9660"] {
+        for format in ["squashfs", "squashfs-legacy", "erofs", "cramfs", "iso9660", "containers"] {
             let bases = crate::corpus::images(format, folder.path()).unwrap();
             let fields = crate::fields(&bases[0].bytes, &[]);
             let mut changed = 0;

@@ -1,6 +1,6 @@
 //! What other inputs than images begin as: archives, manifests, blocks, requests.
 
-use super::{Base, containers, images, integrity};
+use super::{Base, images, integrity};
 use crate::judge::open;
 use crate::properties::Input;
 use packfs::{Result, Silent};
@@ -28,7 +28,9 @@ pub fn inputs(kind: Input) -> Result<Vec<Base>> {
 fn all_images() -> Result<Vec<Base>> {
     let folder = tempfile::tempdir().map_err(|error| packfs::Error::io("no temporary folder", error))?;
     let mut all = both_formats()?;
-    all.extend(containers(folder.path())?);
+    for kind in ["squashfs-legacy", "cramfs", "iso9660", "containers"] {
+        all.extend(images(kind, folder.path())?);
+    }
     Ok(all)
 }
 
@@ -237,7 +239,7 @@ fn reframed(what: &str, len: usize, alone: &[u8]) -> Vec<Base> {
 
 fn requests() -> Vec<Base> {
     let mut random = Random::new(4);
-    let mut all: Vec<Base> = (0..40_u8)
+    let mut all: Vec<Base> = (0..80_u8)
         .map(|which| {
             let mut bytes = vec![which, which % 4];
             bytes.extend(random.noise(400));

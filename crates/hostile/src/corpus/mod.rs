@@ -93,30 +93,69 @@ const EROFS: [Row; 22] = [
     ("lz4", K16, &[("checksum", "off"), ("times", "epoch"), ("fragments", "off"), ("dedupe", "ranges")]),
 ];
 
-/// Both versions of zisofs, and both trees. Small files take a sector each, so there are few.
-const ISO9660: [Row; 2] =
-    [("gzip", 32 << 10, &[("zisofs", "1")]), ("gzip", 32 << 10, &[("zisofs", "2"), ("joliet", "on")])];
+/// Both byte orders and both kinds of pointers, with holes and without, blocks stored, and room for boot code.
+const CRAMFS: [Row; 8] = [
+    ("gzip", K4, &[]),
+    ("gzip", K4, &[("endian", "big")]),
+    ("gzip", K4, &[("holes", "on"), ("pad", "512")]),
+    ("gzip", K4, &[("endian", "big"), ("holes", "on"), ("duplicates", "keep")]),
+    ("gzip:12", K4, &[("pointers", "extended"), ("holes", "on")]),
+    ("gzip", K4, &[("pointers", "extended"), ("endian", "big"), ("pad", "512")]),
+    ("none", K4, &[("pointers", "extended")]),
+    ("none", K4, &[("pointers", "extended"), ("endian", "big"), ("holes", "on")]),
+];
 
-/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs` or `iso9660`, packed in `folder`.
+/// Images that packfs reads and does not write, from the same folder as the tests of that.
+type Found = (&'static str, &'static [u8]);
+
+/// Both byte orders, with check data and without.
+const SQUASHFS_LEGACY_READ: [Found; 2] = [
+    (
+        "version 1.0, check data",
+        include_bytes!("../../../../testdata/legacy/squashfs-1.0-le-checkdata-b4096.sqfs"),
+    ),
+    ("version 1.0, big-endian", include_bytes!("../../../../testdata/legacy/squashfs-1.0-be.sqfs")),
+];
+
+/// Version 1, blocks that are pointed to directly, and the blocks of a device maker.
+const CRAMFS_READ: [Found; 4] = [
+    ("version 1", include_bytes!("../../../../testdata/legacy/cramfs-v1-le.cramfs")),
+    ("direct pointers", include_bytes!("../../../../testdata/legacy/cramfs-v2-le-extptr-direct.cramfs")),
+    ("big-endian, in place", include_bytes!("../../../../testdata/legacy/cramfs-v2-be-xip.cramfs")),
+    ("OpenRG", include_bytes!("../../../../testdata/legacy/cramfs-v2-le-openrg-lzma-b64k.cramfs")),
+];
+
+/// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there are few.
+const ISO9660: [Row; 3] = [
+    ("gzip", 32 << 10, &[("zisofs", "1")]),
+    ("gzip", 32 << 10, &[("zisofs", "2"), ("joliet", "on")]),
+    ("gzip", 32 << 10, &[("joliet", "long"), ("boot", "noise"), ("efi-boot", "shifted")]),
+];
+
+/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs` or `iso9660`, or the [`containers`], packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
 pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
-    let rows: &[Row] = match format {
-        "erofs" => &EROFS,
-        "squashfs-legacy" => &SQUASHFS_LEGACY,
-        "iso9660" => &ISO9660,
-        _ => &SQUASHFS,
+    let (rows, found): (&[Row], &[Found]) = match format {
+        "erofs" => (&EROFS, &[]),
+        "squashfs-legacy" => (&SQUASHFS_LEGACY, &SQUASHFS_LEGACY_READ),
+        "cramfs" => (&CRAMFS, &CRAMFS_READ),
+        "iso9660" => (&ISO9660, &[]),
+        "containers" => return containers(folder),
+        _ => (&SQUASHFS, &[]),
     };
     let mixed = mixed_tree()?;
     let many = many_tree()?;
     let last = rows.len() - 1;
-    let bases = rows.iter().enumerate().map(|(index, row)| {
+    let mut bases = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
         let is_many = format != "iso9660" && (index == last || index == 1);
         let (tree, contents) = if is_many { &many } else { &mixed };
-        Ok(Base { name: name(row), bytes: packed(format, row, tree, contents, folder)? })
-    });
-    bases.collect()
+        bases.push(Base { name: name(row), bytes: packed(format, row, tree, contents, folder)? });
+    }
+    bases.extend(found.iter().map(|&(name, bytes)| Base { name: name.into(), bytes: bytes.into() }));
+    Ok(bases)
 }
 
 fn name((codec, block_len, options): &Row) -> String {
@@ -268,11 +307,8 @@ mod tests {
     #[test]
     fn every_base_is_clean_and_the_same_in_every_run() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "squashfs-legacy", "erofs", "iso9660", "containers"] {
-            let made = || match format {
-                "containers" => containers(folder.path()).unwrap(),
-                _ => images(format, folder.path()).unwrap(),
-            };
+        for format in ["squashfs", "squashfs-legacy", "erofs", "cramfs", "iso9660", "containers"] {
+            let made = || images(format, folder.path()).unwrap();
             let (first, second) = (made(), made());
             for (base, again) in first.iter().zip(&second) {
                 assert!(base.bytes == again.bytes, "{}", base.name);

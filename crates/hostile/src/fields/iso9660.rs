@@ -14,6 +14,22 @@ pub(super) fn is_one(image: &[u8]) -> bool {
     image.get(32_769..32_774) == Some(b"CD001")
 }
 
+/// Has the descriptors say that the image is as long as it is; whether it is one of these.
+pub(crate) fn claim_len(image: &mut [u8]) -> bool {
+    if !is_one(image) {
+        return false;
+    }
+    let count = (image.len() / SECTOR) as u32;
+    for at in DESCRIPTORS.map(|sector| sector * SECTOR) {
+        let Some(descriptor) = image.get_mut(at..at + SECTOR) else { break };
+        if descriptor[1..6] == *b"CD001" && matches!(descriptor[0], 1 | 2) {
+            descriptor[80..84].copy_from_slice(&count.to_le_bytes());
+            descriptor[84..88].copy_from_slice(&count.to_be_bytes());
+        }
+    }
+    true
+}
+
 pub(super) fn fields(image: &[u8]) -> Vec<Field> {
     let mut finder = Finder::new(image);
     for at in DESCRIPTORS.map(|sector| sector * SECTOR) {

@@ -3,19 +3,20 @@
 //! These walks are written apart from the readers they help to try, and take any bytes: what makes no sense is left out.
 
 mod containers;
+pub(crate) mod cramfs;
 mod erofs;
-mod iso9660;
+pub(crate) mod iso9660;
 pub(crate) mod recovery;
 mod squashfs;
 pub(crate) mod squashfs_legacy;
 mod verity;
 
-/// A little-endian figure of an image.
+/// A figure of an image, taken as little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Where it starts.
     pub at: usize,
-    /// Its length in bytes: 1, 2, 4 or 8.
+    /// Its length in bytes, at most 8.
     pub len: usize,
     /// The structure it is part of.
     pub of: &'static str,
@@ -42,8 +43,8 @@ impl Field {
 /// More than any image of the corpus has; what is longer is looked at in part.
 const FIELDS_MAX: usize = 50_000;
 
-/// The figures of an image of either format, of a container, of a recovery file or of a hash tree; none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if
-/// a valid image told them.
+/// The figures of an image of any format, of a container, of a recovery file or of a hash tree; none for anything else. `nodes` are the
+/// places that inodes of EROFS are numbered by, if a valid image told them.
 pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
     let mut fields = if squashfs_legacy::is_known(image) {
         squashfs_legacy::fields(image)
@@ -51,6 +52,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         squashfs::fields(image)
     } else if image.get(1024..1028) == Some(&0xE0F5_E1E2_u32.to_le_bytes()) {
         erofs::fields(image, nodes)
+    } else if cramfs::is_one(image) {
+        cramfs::fields(image)
     } else if iso9660::is_one(image) {
         iso9660::fields(image)
     } else if image.starts_with(b"#!/bin/sh\n#V") {
