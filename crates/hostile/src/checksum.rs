@@ -84,7 +84,7 @@ const BOOT_RECORD_AT: usize = 17 * SECTOR_LEN;
 /// All words of the first row add up to 0.
 fn repair_boot_catalog(image: &mut [u8]) {
     let Some(record) = image.get(BOOT_RECORD_AT..BOOT_RECORD_AT + 75) else { return };
-    if &record[..6] != b"\0CD001" {
+    if record[..6] != *b"\0CD001" {
         return;
     }
     let at = u32::from_le_bytes(std::array::from_fn(|index| record[71 + index])) as usize * SECTOR_LEN;

@@ -132,7 +132,7 @@ const ISO9660: [Row; 3] = [
     ("gzip", 32 << 10, &[("joliet", "long"), ("boot", "noise"), ("efi-boot", "shifted")]),
 ];
 
-/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs` or `iso9660`, or the [`containers`], packed in `folder`.
+/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs` or `iso9660`, or the [`containers()`], packed in `folder`.
 ///
 /// # Errors
 /// As of packing.

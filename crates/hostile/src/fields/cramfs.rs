@@ -135,7 +135,7 @@ pub(super) fn fields(image: &[u8]) -> Vec<Field> {
             match inode.kind {
                 0o4 => open.push((inode.offset, inode.size as usize)),
                 0o10 | 0o12 if inode.offset > 0 => {
-                    let count = (inode.size.div_ceil(1 << page_bits)).min(POINTERS_MAX);
+                    let count = inode.size.div_ceil(1 << page_bits).min(POINTERS_MAX);
                     pointers(&mut finder, shape, inode.offset, count, has_flags);
                 }
                 _ => {}
