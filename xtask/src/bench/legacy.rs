@@ -59,12 +59,12 @@ const ROWS: [Row; 8] = [
     unpacking(
         "unpack iso9660 with zisofs",
         &["packfs pack --quiet --lossy {tree} {image} -f iso9660 --codec gzip"],
-        "xorriso -report_about FATAL -osirrox on -indev {image} -extract / {out}",
+        "xorriso -report_about FATAL -osirrox on -indev stdio:{image} -extract / {out}",
     ),
     unpacking(
         "unpack iso9660",
         &["packfs pack --quiet --lossy {tree} {image} -f iso9660 --codec none"],
-        "xorriso -report_about FATAL -osirrox on -indev {image} -extract / {out}",
+        "xorriso -report_about FATAL -osirrox on -indev stdio:{image} -extract / {out}",
     ),
     unpacking(
         "unpack cramfs",
