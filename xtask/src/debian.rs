@@ -66,28 +66,35 @@ impl Mmdebstrap {
 
 /// Finds a program that fetches packages, and what it needs; as root on a machine with apt, installs what is missing.
 fn ready(program: &'static str) -> Result<PathBuf> {
-    let missing = missing_packages(program);
-    if !missing.is_empty() {
-        install(&missing)?;
+    let mut missing = missing_packages(&[program, "dpkg-deb", "wget", "gpgv"]);
+    if !Path::new(KEYRING).exists() {
+        missing.push("debian-archive-keyring");
     }
+    install(&missing)?;
     shell::find_program(program)
         .ok_or_else(|| Failure::new(format!("{program} is missing even after its installation")))
 }
 
-fn missing_packages(program: &'static str) -> Vec<&'static str> {
-    let mut missing = vec![];
-    for program in [program, "dpkg-deb", "wget", "gpgv"] {
-        if shell::find_program(program).is_none() {
-            missing.push(if program == "dpkg-deb" { "dpkg" } else { program });
-        }
-    }
-    if !Path::new(KEYRING).exists() {
-        missing.push("debian-archive-keyring");
-    }
-    missing
+/// Makes sure of programs; as root on a machine with apt, installs what is missing.
+pub fn need(programs: &[&'static str]) -> Result<()> {
+    install(&missing_packages(programs))
+}
+
+/// The packages of the programs that are not there.
+fn missing_packages(programs: &[&'static str]) -> Vec<&'static str> {
+    let missing = programs.iter().filter(|program| shell::find_program(program).is_none());
+    let package = |program: &&'static str| match *program {
+        "dpkg-deb" => "dpkg",
+        "xz" => "xz-utils",
+        same => same,
+    };
+    missing.map(package).collect()
 }
 
 fn install(packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
     let words = packages.join(" ");
     if !shell::is_root() || shell::find_program("apt-get").is_none() {
         let hint = "install it with your package manager, or run this as root on a machine with apt-get";
@@ -127,6 +134,13 @@ fn mirror_in(sources: &str) -> Option<String> {
 pub struct Archive {
     pub path: PathBuf,
     pub version: String,
+}
+
+impl Archive {
+    /// Unpacks it into `dir`.
+    pub fn extract(&self, dir: &Path) -> Result<()> {
+        shell::run_quietly(Command::new("dpkg-deb").arg("--extract").arg(&self.path).arg(dir))
+    }
 }
 
 /// The packages that `debootstrap --download-only` left in `dir`, by name.

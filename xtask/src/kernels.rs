@@ -1,16 +1,16 @@
 //! `cargo xtask kernels`: kernels of older Debian releases, below `target/kernels`, each with an initramfs of ours.
 //!
 //! A test boots one in a virtual machine, where it mounts an image and copies what it sees, as a tar, to a second disk:
-//! so an old kernel can be asked what it makes of an image. Nothing is installed.
+//! so an old kernel can be asked what it makes of an image. Nothing of theirs is installed.
 
 mod cpio;
+mod extra;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::debian::{self, Debootstrap};
 use crate::failure::{Failure, Result};
-use crate::{args, shell, workspace};
+use crate::{args, workspace};
 use cpio::Cpio;
 
 pub const HELP: &str = "\
@@ -18,11 +18,27 @@ Usage: cargo xtask kernels [--refresh]
 
   --refresh   fetch again what Debian has today
 
-Makes target/kernels/{5.10,6.1}/{vmlinuz,initramfs} from Debian's bullseye and bookworm, for qemu-system-x86_64.
-Needs debootstrap, and installs it by apt-get if it is missing and this runs as root.";
+Makes target/kernels/{5.10,6.1}/{vmlinuz,initramfs} from Debian's bullseye and bookworm, for qemu-system-x86_64, and builds
+for 6.1 the module cramfs, which Debian leaves out.
+Needs debootstrap, make, gcc and xz, and installs them by apt-get if they are missing and this runs as root.";
 
-/// The kernels, and the releases that have them.
-const KERNELS: [(&str, &str); 2] = [("5.10", "bullseye"), ("6.1", "bookworm")];
+/// A kernel of Debian.
+struct Kernel {
+    /// What it is called here, and what Debian calls its source.
+    version: &'static str,
+    /// The release that has it.
+    suite: &'static str,
+    /// Modules that Debian leaves out of it, to be built.
+    extra: &'static [extra::Module],
+}
+
+const KERNELS: [Kernel; 2] = [
+    Kernel { version: "5.10", suite: "bullseye", extra: &[] },
+    Kernel { version: "6.1", suite: "bookworm", extra: &[extra::CRAMFS] },
+];
+
+/// The note beside a kernel of what its initramfs was made by.
+const STAMP: &str = "recipe";
 
 /// Debian's smallest kernel for virtual machines, and programs for its first process.
 const PACKAGES: [&str; 2] = ["linux-image-cloud-amd64", "busybox-static"];
@@ -75,70 +91,98 @@ poweroff -f
 pub fn run(mut args: args::Args) -> Result<()> {
     let refresh = args.switch("--refresh");
     args.finish_empty()?;
-    for (version, suite) in KERNELS {
-        let dir = workspace::kernels().join(version);
+    for kernel in &KERNELS {
+        let dir = workspace::kernels().join(kernel.version);
         // Moved here when it is complete.
-        if refresh || !is_current(&dir) {
-            fetch(suite, &dir)?;
+        if refresh || !kernel.is_current(&dir) {
+            kernel.fetch(&dir)?;
         }
-        println!("{version}  {}", dir.display());
+        println!("{}  {}", kernel.version, dir.display());
     }
     Ok(())
 }
 
-/// Whether a kernel was fetched, with the module that was added last to the list.
-fn is_current(dir: &Path) -> bool {
-    let last = format!("modules/{}.ko", MODULES[MODULES.len() - 1]);
-    let initramfs = std::fs::read(dir.join("initramfs")).unwrap_or_default();
-    initramfs.windows(last.len()).any(|name| name == last.as_bytes())
+impl Kernel {
+    /// What an initramfs is made by, in words that change with it.
+    fn recipe(&self) -> String {
+        let built: Vec<String> = self.extra.iter().map(extra::Module::recipe).collect();
+        format!("{}\n{}\n{}", MODULES.join(" "), built.join("\n"), INIT)
+    }
+
+    /// Whether it was made by this recipe.
+    fn is_current(&self, dir: &Path) -> bool {
+        std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|text| text == self.recipe())
+    }
+
+    fn fetch(&self, dir: &Path) -> Result<()> {
+        let debootstrap = Debootstrap::find()?;
+        let download = workspace::kernels().join("download");
+        workspace::remove_dir(&download)?;
+        workspace::make_dir(&download)?;
+        eprintln!("fetching the kernel of Debian {} from {}", self.suite, debootstrap.mirror);
+        let source = extra::source_package(self.version);
+        let mut packages = PACKAGES.to_vec();
+        if !self.extra.is_empty() {
+            extra::need_tools()?;
+            packages.extend([extra::HEADERS, &source]);
+        }
+        debootstrap.run(&["--download-only"], &packages, self.suite, &download)?;
+
+        let root = download.join("root");
+        let archives = debian::downloaded(&download)?;
+        for (name, archive) in &archives {
+            if name.starts_with("linux-image-") || name == "busybox-static" {
+                archive.extract(&root)?;
+            }
+        }
+        let mut modules = found_modules(&root)?;
+        if !self.extra.is_empty() {
+            let build = extra::Build::prepare(&archives, &source, &download.join("build"))?;
+            for module in self.extra {
+                eprintln!("building the module {} for {}", module.name, self.version);
+                modules.push((module.name.to_owned(), build.module(module)?));
+            }
+        }
+        let made = download.join("made");
+        workspace::make_dir(&made)?;
+        copy(&one_of(&root.join("boot"), "vmlinuz-")?, &made.join("vmlinuz"))?;
+        let busybox = read(&root.join("bin/busybox"))?;
+        write(&made.join("initramfs"), &initramfs(&busybox, &modules))?;
+        write(&made.join(STAMP), self.recipe().as_bytes())?;
+        workspace::remove_dir(dir)?;
+        std::fs::rename(&made, dir).map_err(|error| Failure::io("move", &made, error))?;
+        workspace::remove_dir(&download)
+    }
 }
 
-fn fetch(suite: &str, dir: &Path) -> Result<()> {
-    let debootstrap = Debootstrap::find()?;
-    let download = workspace::kernels().join("download");
-    workspace::remove_dir(&download)?;
-    workspace::make_dir(&download)?;
-    eprintln!("fetching the kernel of Debian {suite} from {}", debootstrap.mirror);
-    debootstrap.run(&["--download-only"], &PACKAGES, suite, &download)?;
-
-    let root = download.join("root");
-    for (name, archive) in debian::downloaded(&download)? {
-        if name.starts_with("linux-image-") || name == "busybox-static" {
-            shell::run_quietly(Command::new("dpkg-deb").arg("--extract").arg(&archive.path).arg(&root))?;
+/// Those of [`MODULES`] that a kernel has: name and contents.
+fn found_modules(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = vec![];
+    for path in files_below(&root.join("lib/modules"))? {
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".ko"));
+        if let Some(name) = name.filter(|name| MODULES.contains(name)) {
+            found.push((name.to_owned(), read(&path)?));
         }
     }
-    let made = download.join("made");
-    workspace::make_dir(&made)?;
-    let kernel = one_of(&root.join("boot"), "vmlinuz-")?;
-    copy(&kernel, &made.join("vmlinuz"))?;
-    let path = made.join("initramfs");
-    std::fs::write(&path, initramfs(&root)?).map_err(|error| Failure::io("write", &path, error))?;
-    workspace::remove_dir(dir)?;
-    std::fs::rename(&made, dir).map_err(|error| Failure::io("move", &made, error))?;
-    workspace::remove_dir(&download)
+    if !found.iter().any(|(name, _)| name == "erofs") {
+        return Err(Failure::new(
+            "this kernel has no module erofs.ko: has Debian begun to compress modules?",
+        ));
+    }
+    Ok(found)
 }
 
-fn initramfs(root: &Path) -> Result<Vec<u8>> {
+fn initramfs(busybox: &[u8], modules: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut cpio = Cpio::default();
     for dir in ["bin", "dev", "mnt", "modules", "proc"] {
         cpio.dir(dir);
     }
     cpio.file("init", INIT.as_bytes());
-    cpio.file("bin/busybox", &read(&root.join("bin/busybox"))?);
-    let mut erofs = false;
-    for path in files_below(&root.join("lib/modules"))? {
-        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".ko"));
-        if let Some(name) = name.filter(|name| MODULES.contains(name)) {
-            erofs |= name == "erofs";
-            cpio.file(&format!("modules/{name}.ko"), &read(&path)?);
-        }
+    cpio.file("bin/busybox", busybox);
+    for (name, bytes) in modules {
+        cpio.file(&format!("modules/{name}.ko"), bytes);
     }
-    if !erofs {
-        return Err(Failure::new(
-            "this kernel has no module erofs.ko: has Debian begun to compress modules?",
-        ));
-    }
-    Ok(cpio.finish())
+    cpio.finish()
 }
 
 /// The only file in `dir` whose name starts so.
@@ -166,6 +210,10 @@ fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|error| Failure::io("read", path, error))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|error| Failure::io("write", path, error))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

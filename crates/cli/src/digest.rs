@@ -108,8 +108,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(path: PathBuf, offset: u64, digest: Option<TreeDigest>) -> Result<Self> {
-        let source = Source::detect_at(&path, offset)?;
+    fn new(path: PathBuf, opening: &OpenOptions, digest: Option<TreeDigest>) -> Result<Self> {
+        let source = Source::detect_for(&path, opening)?;
         Ok(Asked { path, source, digest })
     }
 }
@@ -129,7 +129,8 @@ impl Opts {
         let asked: Vec<Asked> = match (&self.check_list, &self.check) {
             (Some(list), _) => {
                 let listed = digest_list::read(list)?;
-                let asked = |Listed { digest, source }| Asked::new(source, self.offset, Some(digest));
+                let opening = self.opening();
+                let asked = |Listed { digest, source }| Asked::new(source, &opening, Some(digest));
                 listed.into_iter().map(asked).collect::<Result<_>>()?
             }
             (None, Some(digest)) => {
@@ -149,13 +150,14 @@ impl Opts {
         if self.sources.len() > 1 && (self.offset > 0 || !self.device.is_empty() || !self.nested.is_default())
         {
             return Err(Error::usage(
-                "--offset, --device, --part and --outer are about one SOURCE, but several are given",
+                "--offset, --device, --part, --outer and --magic are about one SOURCE, but several are given",
             ));
         }
         if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
             return Err(Error::usage("only one SOURCE can come from standard input"));
         }
-        self.sources.iter().map(|source| Asked::new(source.clone(), self.offset, digest)).collect()
+        let opening = self.opening();
+        self.sources.iter().map(|source| Asked::new(source.clone(), &opening, digest)).collect()
     }
 
     fn run_with(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
@@ -163,6 +165,13 @@ impl Opts {
             return self.check(asked, bars);
         }
         if self.json { self.print_json(asked, bars) } else { self.print(asked, bars) }
+    }
+
+    /// How sources are opened that are images.
+    fn opening(&self) -> OpenOptions {
+        let opening =
+            OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
+        self.device.iter().fold(self.nested.apply(opening), OpenOptions::device)
     }
 
     /// Calls `with` with the digests of one source.
@@ -173,11 +182,7 @@ impl Opts {
         bars: &dyn Progress,
         with: impl FnOnce(&TreeDigests<'_>) -> Result<T>,
     ) -> Result<T> {
-        let opening =
-            OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
-        let opening = self.nested.apply(opening);
-        let opening = self.device.iter().fold(opening, OpenOptions::device);
-        let loaded = source.load_with(&opening, &Shape::default(), bars)?;
+        let loaded = source.load_with(&self.opening(), &Shape::default(), bars)?;
         with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)
     }
 

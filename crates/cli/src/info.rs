@@ -1,12 +1,16 @@
 //! `packfs info`: what an image is, who owns its bytes, and the manifest that would make it again.
 
 use crate::json::{self, Object, Value, json};
+use crate::output::Output;
 use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, scan, text};
 use owo_colors::OwoColorize;
-use packfs::{FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable, source};
-use std::io::BufWriter;
+use packfs::{
+    Error, FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable, source,
+};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Show what an image is: format, codec, options, counts, features, oldest kernel
@@ -32,6 +36,10 @@ pub struct Opts {
     #[arg(long, requires = "scan")]
     nested: bool,
 
+    /// Write a page with a map of where the bytes go: each file and folder by what it takes of the image; - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["space", "manifest", "scan", "json"])]
+    html: Option<PathBuf>,
+
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -41,6 +49,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs info root.sqfs
   packfs info --space root.sqfs            how large the inode table is, and all else
+  packfs info --html root.html root.sqfs   a map of them, for a browser
   packfs info --json root.sqfs | jq -r .facts.codec
   packfs info --scan firmware.bin          every image in it, and where
   packfs info --manifest root.sqfs > root.manifest";
@@ -50,6 +59,10 @@ impl Opts {
     pub fn run(self) -> Outcome {
         if self.scan {
             return scan::run(&self.input, self.nested, self.json);
+        }
+        if let Some(page) = &self.html {
+            self.write_map(page)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let opened = self.input.open(0)?;
         if self.manifest {
@@ -71,6 +84,23 @@ impl Opts {
         }
         out.finish()?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes a map of where the bytes go.
+    fn write_map(&self, page: &Path) -> Result<()> {
+        let image = &self.input.image;
+        if page.canonicalize().is_ok_and(|page| image.canonicalize().is_ok_and(|image| image == page)) {
+            return Err(Error::usage(format!("{page:?} is the image itself"))
+                .hint("--html FILE names the page that is to be written"));
+        }
+        let output = Output::open(Some(page).filter(|page| *page != Path::new("-")))?;
+        let opened = self.input.open_reaching(0, |sandbox| output.reach(sandbox))?;
+        let facts = opened.volume().facts()?;
+        let mut words = vec![("image".to_owned(), image.to_string_lossy().into_owned())];
+        words.extend(facts.0.iter().map(|fact| (fact.label.to_owned(), value_text(&fact.value))));
+        let title = image.file_name().unwrap_or(image.as_os_str()).to_string_lossy();
+        let html = packfs_lab::treemap::html(&opened, &title, &words)?;
+        output.write(|out| out.write_all(html.as_bytes()).or_io(report::cannot_write))
     }
 
     fn document(&self, opened: &Opened, facts: &Facts, space: &[SpaceOwner]) -> Value {
@@ -98,7 +128,7 @@ fn print_manifest(opened: &Opened) -> Result<()> {
     let loaded = opened.load(&Silent)?;
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     source::write_manifest(&loaded.tree, &mut out)?;
-    std::io::Write::flush(&mut out).or_io(report::cannot_write)
+    out.flush().or_io(report::cannot_write)
 }
 
 /// What the image lies in, the outermost first.

@@ -5,6 +5,7 @@
 //! 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n stopped by signal n. It knows no format by name.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod cat;
 mod check;
 mod check_hints;
@@ -14,6 +15,15 @@ mod digest;
 mod digest_list;
 mod info;
 mod json;
+mod lab;
+mod lab_devices;
+mod lab_list;
+mod lab_pread;
+mod lab_report;
+mod lab_run;
+mod lab_seed;
+mod lab_tree;
+mod lab_watch;
 mod limits;
 mod ls;
 mod man;
@@ -22,6 +32,7 @@ mod mount_daemon;
 mod mount_helper;
 mod mount_options;
 mod nested;
+mod output;
 mod pack;
 mod pack_details;
 mod pack_help;
@@ -81,6 +92,8 @@ enum Verb {
     Repair(repair::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
+    Advise(Box<advise::Opts>),
+    Lab(Box<lab::Opts>),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -111,6 +124,8 @@ fn main() -> ExitCode {
         Verb::Repair(opts) => opts.run(),
         Verb::Mount(opts) => opts.run(),
         Verb::Umount(opts) => opts.run(),
+        Verb::Advise(opts) => opts.run(),
+        Verb::Lab(opts) => opts.run(),
         Verb::Completions(opts) => opts.run(),
         Verb::Man(opts) => opts.run(),
     };

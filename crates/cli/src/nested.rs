@@ -21,10 +21,17 @@ pub struct NestedArgs {
 
 /// What an image is to begin with.
 #[derive(Clone, Copy, Debug)]
-struct Magic([u8; 4]);
+pub struct Magic([u8; 4]);
 
-fn parse_magic(text: &str) -> Result<Magic, String> {
+/// Reads what stands behind `--magic`.
+pub fn parse_magic(text: &str) -> Result<Magic, String> {
     text.as_bytes().try_into().map(Magic).map_err(|_| "four characters are allowed".into())
+}
+
+impl From<Magic> for Vec<u8> {
+    fn from(Magic(bytes): Magic) -> Self {
+        bytes.into()
+    }
 }
 
 impl NestedArgs {
@@ -41,7 +48,7 @@ impl NestedArgs {
     /// Opens what was asked for.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
         let options = match self.magic {
-            Some(Magic(bytes)) => options.magic(bytes),
+            Some(magic) => options.magic(magic),
             None => options,
         };
         match &self.part {

@@ -1,6 +1,7 @@
 //! `packfs pack`: makes an image. What holds for every making of an image is here, too ([`Making`]).
 
 use crate::limits::LimitArgs;
+use crate::nested::{Magic, parse_magic};
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
@@ -89,6 +90,11 @@ pub struct Making {
     /// The image to pack where a SOURCE holds several, such as the partitions of a disk: p2, or 2
     #[arg(long, value_name = "NAME")]
     source_part: Option<String>,
+
+    /// Take SOURCE for an image that begins with these four characters, where its maker changed them: hsqs or shsq for
+    /// little-endian SquashFS of any version, sqsh or qshs for big-endian
+    #[arg(long, visible_alias = "magic", value_name = "MAGIC", value_parser = parse_magic)]
+    source_magic: Option<Magic>,
 
     /// A file or block device that holds further data of a SOURCE that is an image; once for each, in the order in which
     /// it lists them
@@ -240,6 +246,9 @@ impl Making {
         packing = self.device.iter().fold(packing, Pack::source_device);
         if let Some(name) = &self.source_part {
             packing = packing.source_part(name);
+        }
+        if let Some(magic) = self.source_magic {
+            packing = packing.source_magic(magic);
         }
         if self.verify || self.no_verify {
             packing = packing.verify(self.verify);

@@ -1,13 +1,13 @@
 //! `packfs tar`: an image as a tar archive.
 
+use crate::output::Output;
 use crate::report;
 use crate::shared::{ImageInput, Work, patterns};
 use crate::{Outcome, text};
+use packfs::Error;
 use packfs::sink::{TarOptions, TarReport};
-use packfs::{Error, Result, ResultExt};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -51,10 +51,7 @@ impl Opts {
         }
         let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
         let output = Output::open(output)?;
-        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| match &output {
-            Output::Named { beside, .. } => sandbox.name_in(*beside),
-            Output::Open(_) => sandbox,
-        })?;
+        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| output.reach(sandbox))?;
         let bars = self.work.bars(false);
         let outcome = output.write(|out| opened.write_tar_file(out, &options, &bars));
         bars.finish();
@@ -70,47 +67,5 @@ fn warn_of_sockets(report: &TarReport) {
     if let Some(example) = &report.socket_example {
         let sockets = text::counted(report.sockets, "socket");
         report::warning(&format!("left out {sockets}, such as {example:?}: a tar archive cannot hold them"));
-    }
-}
-
-/// Where the archive goes; open before the image is looked at.
-enum Output<'a> {
-    /// Standard output, or what is no regular file (a fifo, a device), which is written in place.
-    Open(File),
-    /// Written beside its name, which it gets once it is complete: there is never half an archive under it.
-    Named { path: &'a Path, beside: &'a Path, temporary: tempfile::NamedTempFile },
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write to {path:?}")
-}
-
-impl<'a> Output<'a> {
-    /// `None` is standard output.
-    fn open(path: Option<&'a Path>) -> Result<Self> {
-        let Some(path) = path else { return report::stdout_bytes().map(Output::Open) };
-        let cannot = || cannot_write(path);
-        if std::fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
-            return File::options().write(true).open(path).or_io(cannot).map(Output::Open);
-        }
-        let beside = match path.parent() {
-            Some(dir) if !dir.as_os_str().is_empty() => dir,
-            _ => Path::new("."),
-        };
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        let temporary = tempfile::Builder::new().permissions(mode).tempfile_in(beside).or_io(cannot)?;
-        Ok(Output::Named { path, beside, temporary })
-    }
-
-    fn write(self, write: impl FnOnce(&mut File) -> Result<TarReport>) -> Result<TarReport> {
-        match self {
-            Output::Open(mut file) => write(&mut file),
-            Output::Named { path, mut temporary, .. } => {
-                let report = write(temporary.as_file_mut())?;
-                temporary.as_file_mut().flush().or_io(|| cannot_write(path))?;
-                temporary.persist(path).map_err(|error| error.error).or_io(|| cannot_write(path))?;
-                Ok(report)
-            }
-        }
     }
 }

@@ -113,6 +113,13 @@ pub(crate) struct EntryRow {
     pub name_len: u8,
 }
 
+impl EntryRow {
+    /// Its name, given those of the tree.
+    pub(crate) fn name(self, names: &[u8]) -> &[u8] {
+        &names[self.name_start as usize..][..usize::from(self.name_len)]
+    }
+}
+
 /// Where a directory's entries stand in the table of entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirRow {
@@ -167,8 +174,7 @@ impl Tree {
     }
 
     fn name(&self, row: &EntryRow) -> &[u8] {
-        let start = row.name_start as usize;
-        &self.names[start..start + usize::from(row.name_len)]
+        row.name(&self.names)
     }
 
     /// Finds a name in a directory.

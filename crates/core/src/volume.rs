@@ -47,6 +47,14 @@ impl InodeKind {
             InodeKind::Socket => FileType::Socket,
         }
     }
+
+    /// The units of 512 bytes that a file fills, holes included; 0 for anything else.
+    pub fn sectors_filled(self) -> u64 {
+        match self {
+            InodeKind::File { len } => len.div_ceil(512),
+            _ => 0,
+        }
+    }
 }
 
 /// What an image says of one inode.
@@ -62,6 +70,9 @@ pub struct Inode {
     pub number: u64,
     /// Whether [`Volume::xattrs`] would return anything.
     pub has_xattrs: bool,
+    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts them; where Linux has no driver, and
+    /// where it goes by the length, [`InodeKind::sectors_filled`].
+    pub sectors: u64,
 }
 
 /// One entry of a directory. The name has passed [`crate::Name::new`].
@@ -196,15 +207,6 @@ pub trait Volume: Send + Sync {
 
     /// What the image says of an inode.
     fn inode(&self, id: InodeId) -> Result<Inode>;
-
-    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts them; `inode` is what [`Volume::inode`]
-    /// said. Where Linux has no driver, those that a file fills.
-    fn sectors(&self, _id: InodeId, inode: &Inode) -> Result<u64> {
-        match inode.kind {
-            InodeKind::File { len } => Ok(len.div_ceil(512)),
-            _ => Ok(0),
-        }
-    }
 
     /// Finds `name` in a directory; `None` if it is not there.
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>>;

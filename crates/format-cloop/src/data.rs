@@ -4,55 +4,32 @@
 
 use crate::index::StoredBlock;
 use crate::volume::CloopVolume;
-use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, Result};
+use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, Extents, Result};
 use std::ops::{ControlFlow, Range};
 
 impl CloopVolume {
-    /// The extents of the disk that cover `range`; see [`packfs_core::Volume::extents`].
+    /// The extents of the disk that cover `range`, which is not empty; see [`packfs_core::Volume::extents`].
     pub(crate) fn disk_extents(
         &self,
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let range = range.start..range.end.min(self.geometry.disk_len);
-        if range.is_empty() {
-            return Ok(());
-        }
         let block_len = u64::from(self.geometry.block_len);
         let blocks = range.start / block_len..range.end.div_ceil(block_len);
-        let mut pending: Option<Extent> = None;
-        let mut goes_on = true;
+        let mut extents = Extents::new(range, visit);
         self.index.each(&*self.image, &self.geometry, blocks, &mut |_, row| {
-            let extent = self.extent(&row?, &range);
-            match (&mut pending, extent.from) {
-                // Neighbours that are stored as they are, are one run.
-                (Some(Extent { from: ExtentFrom::Stored(at), len, .. }), ExtentFrom::Stored(next))
-                    if *at + *len == next =>
-                {
-                    *len += extent.len;
-                }
-                _ => {
-                    if let Some(done) = pending.replace(extent) {
-                        goes_on = visit(done).is_continue();
-                    }
-                }
-            }
-            Ok(goes_on)
+            Ok(extents.push(self.extent(&row?)).is_continue())
         })?;
-        if let Some(last) = pending.filter(|_| goes_on) {
-            let _ = visit(last);
-        }
+        extents.finish();
         Ok(())
     }
 
-    /// The part of a block that lies in a range of the disk, which it does.
-    fn extent(&self, stored: &StoredBlock, range: &Range<u64>) -> Extent {
+    /// All that a block holds of the disk.
+    fn extent(&self, stored: &StoredBlock) -> Extent {
         let offset = stored.block * u64::from(self.geometry.block_len);
         let holds = self.geometry.block_holds(stored.block);
-        let (start, end) = (offset.max(range.start), (offset + holds).min(range.end));
-        let cut = start - offset;
         let from = match stored.algorithm {
-            None => ExtentFrom::Stored(stored.start + cut),
+            None => ExtentFrom::Stored(stored.start),
             Some(algorithm) => {
                 // Blocks are filled up with zeros, so the last one may hold more than the disk is long.
                 let is_whole = holds == u64::from(self.geometry.block_len);
@@ -64,9 +41,9 @@ impl CloopVolume {
                     zero_padded: false,
                     algorithm: Some(algorithm),
                 };
-                ExtentFrom::Block { block, start: cut as u32 }
+                ExtentFrom::Block { block, start: 0 }
             }
         };
-        Extent { offset: start, len: end - start, from }
+        Extent { offset, len: holds, from }
     }
 }

@@ -1,12 +1,9 @@
-//! The opened file: holds what all read modules share and hands their answers out as a [`Volume`].
+//! The opened file: holds what all read modules share and hands their answers out as a [`Container`].
 
 use crate::DISK_NAME;
 use crate::index::Index;
 use crate::open::Geometry;
-use packfs_core::{
-    ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, Image, InnerImage, Inode, InodeId, Result,
-    SpaceOwner, Volume, Xattrs,
-};
+use packfs_core::{ContainedFiles, Container, Extent, Facts, Finding, Image, Result, SpaceOwner};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -29,65 +26,26 @@ impl CloopVolume {
     }
 }
 
-impl Volume for CloopVolume {
+impl Container for CloopVolume {
     fn format_name(&self) -> &'static str {
         "cloop"
     }
 
-    fn root(&self) -> InodeId {
-        self.files.root()
+    fn files(&self) -> &ContainedFiles {
+        &self.files
     }
 
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        self.files.inode(id)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.files.lookup(dir, name)
-    }
-
-    fn read_dir(
+    fn file_extents(
         &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.files.read_dir(dir, from, visit)
-    }
-
-    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        self.files.read_link(id)
-    }
-
-    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
-        self.files.inode(id)?;
-        Ok(Xattrs::new())
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
+        _index: usize,
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.files.file(id)?;
         self.disk_extents(range, visit)
-    }
-
-    fn inner_images(&self) -> Result<Vec<InnerImage>> {
-        Ok(self.files.inner_images())
     }
 
     fn image_len(&self) -> Option<u64> {
         self.used_len().ok()
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        self.files.inode_count()
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
     }
 
     fn facts(&self) -> Result<Facts> {

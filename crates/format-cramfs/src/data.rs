@@ -5,12 +5,11 @@
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
-use crate::extents::Extents;
 use crate::inode::{RawInode, not_a};
 use crate::open::Pointers;
 use crate::volume::CramfsVolume;
 use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, FileType, InodeId, Result};
+use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, Extents, FileType, InodeId, Result};
 use std::ops::{ControlFlow, Range};
 
 /// Pointers that are read at once.
@@ -61,10 +60,8 @@ impl CramfsVolume {
         let block_len = u64::from(self.geometry.block_len);
         let blocks = (range.start / block_len) as u32..range.end.div_ceil(block_len) as u32;
         let mut extents = Extents::new(range, visit);
-        let walked = self.each_block(&inode, blocks, &mut |block| push(&mut extents, &block, block_len))?;
-        if walked.is_continue() {
-            extents.finish();
-        }
+        let _ = self.each_block(&inode, blocks, &mut |block| push(&mut extents, &block, block_len))?;
+        extents.finish();
         Ok(())
     }
 

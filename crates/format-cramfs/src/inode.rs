@@ -85,6 +85,7 @@ impl RawInode {
             links: 1,
             number: self.place.at,
             has_xattrs: false,
+            sectors: kind.sectors_filled(),
         }
     }
 }

@@ -7,11 +7,9 @@
 
 mod check;
 mod corruption;
-mod crc32;
 mod data;
 mod dir;
 mod disk;
-mod extents;
 mod facts;
 mod inode;
 mod open;

@@ -266,12 +266,19 @@ impl Reader {
         let owner = Owner { uid: raw.uid, gid: raw.gid };
         let meta = Meta { mode: raw.mode & 0o7777, owner, mtime: raw.mtime };
         let has_xattrs = raw.xattr_len > 0;
-        Inode { kind, meta, links: raw.nlink, number: u64::from(raw.ino), has_xattrs }
+        Inode {
+            kind,
+            meta,
+            links: raw.nlink,
+            number: u64::from(raw.ino),
+            has_xattrs,
+            sectors: self.sectors_of(raw),
+        }
     }
 
     /// What Linux says of an inode's blocks (`erofs_read_inode`), in units of 512 bytes: as many as its inode names if it is compressed, else
     /// all that its length fills, holes, inline tails and directories too.
-    pub(crate) fn sectors_of(&self, raw: &RawInode) -> u64 {
+    fn sectors_of(&self, raw: &RawInode) -> u64 {
         let block_len = self.geometry.block_len();
         let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };
         blocks.saturating_mul(block_len / 512)

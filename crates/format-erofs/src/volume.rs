@@ -31,10 +31,6 @@ impl Volume for ErofsVolume {
         Ok(self.0.plain_inode(&self.0.raw_inode(id.0)?))
     }
 
-    fn sectors(&self, id: InodeId, _inode: &Inode) -> Result<u64> {
-        Ok(self.0.sectors_of(&self.0.raw_inode(id.0)?))
-    }
-
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         self.0.find_entry(dir, name)
     }

@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::sectors::Sectors;
 use crate::volume::Iso9660Volume;
 use crate::zisofs::Compressed;
-use packfs_core::{Error, Extent, ExtentFrom, InodeId, Result};
+use packfs_core::{Error, Extent, ExtentFrom, Extents, InodeId, Result};
 use std::ops::{ControlFlow, Range};
 
 /// Most records of one file: 64 TiB of them.
@@ -24,54 +24,6 @@ pub(crate) struct Section {
     pub(crate) at: u64,
     /// In bytes.
     pub(crate) len: u64,
-}
-
-/// Cuts extents to a range, joins those that go on, and hands them out.
-pub(crate) struct Cut<'a> {
-    pub(crate) range: Range<u64>,
-    pending: Option<Extent>,
-    visit: &'a mut dyn FnMut(Extent) -> ControlFlow<()>,
-    is_over: bool,
-}
-
-impl Cut<'_> {
-    pub(crate) fn push(&mut self, extent: Extent) -> ControlFlow<()> {
-        let start = extent.offset.max(self.range.start);
-        let end = (extent.offset + extent.len).min(self.range.end);
-        if start >= end {
-            return ControlFlow::Continue(());
-        }
-        let cut = start - extent.offset;
-        let from = match extent.from {
-            ExtentFrom::Hole => ExtentFrom::Hole,
-            ExtentFrom::Stored(at) => ExtentFrom::Stored(at + cut),
-            ExtentFrom::Block { block, start } => ExtentFrom::Block { block, start: start + cut as u32 },
-        };
-        let extent = Extent { offset: start, len: end - start, from };
-        if let Some(pending) = &mut self.pending {
-            let goes_on = match (pending.from, from) {
-                (ExtentFrom::Hole, ExtentFrom::Hole) => true,
-                (ExtentFrom::Stored(at), ExtentFrom::Stored(next)) => at + pending.len == next,
-                _ => false,
-            };
-            if goes_on {
-                pending.len += extent.len;
-                return ControlFlow::Continue(());
-            }
-        }
-        let flow = match self.pending.replace(extent) {
-            Some(done) => (self.visit)(done),
-            None => ControlFlow::Continue(()),
-        };
-        self.is_over |= flow.is_break();
-        flow
-    }
-
-    fn finish(&mut self) {
-        if let Some(last) = self.pending.take().filter(|_| !self.is_over) {
-            let _ = (self.visit)(last);
-        }
-    }
 }
 
 /// Where the byte at `position` of what is stored lies in the image, and how many bytes lie there in a row.
@@ -170,24 +122,24 @@ impl Iso9660Volume {
         }
         self.check_file(&raw)?;
         self.check_sections(sections)?;
-        let mut cut = Cut { range, pending: None, visit, is_over: false };
+        let mut extents = Extents::new(range, visit);
         match raw.rock_ridge.zisofs {
             Some(marked) => {
                 let place = raw.record.place();
-                Compressed::open(&self.sectors, sections, marked, place)?.extents(&mut cut)?;
+                Compressed::open(&self.sectors, sections, marked, place)?.extents(&mut extents)?;
             }
             None => {
                 let mut offset = 0;
                 for section in sections {
                     let from = ExtentFrom::Stored(section.at);
-                    if section.len > 0 && cut.push(Extent { offset, len: section.len, from }).is_break() {
+                    if section.len > 0 && extents.push(Extent { offset, len: section.len, from }).is_break() {
                         break;
                     }
                     offset += section.len;
                 }
             }
         }
-        cut.finish();
+        extents.finish();
         Ok(())
     }
 

@@ -113,6 +113,7 @@ impl Iso9660Volume {
             links: posix.map_or(1, |posix| posix.links),
             number: number.map_or(record.at >> NUMBER_SHIFT, u64::from),
             has_xattrs: self.has_attributes(raw),
+            sectors: kind.sectors_filled(),
         })
     }
 

@@ -5,11 +5,11 @@
 //! revoked.
 
 use crate::corruption::{Corruption, Place};
-use crate::data::{Cut, Section, at_position, check_position, read_stored};
+use crate::data::{Section, at_position, check_position, read_stored};
 use crate::disk::*;
 use crate::sectors::Sectors;
 use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, DecodedLen, Error, Extent, ExtentFrom, Result};
+use packfs_core::{BlockRef, DecodedLen, Error, Extent, ExtentFrom, Extents, Result};
 use std::mem::size_of;
 use std::ops::ControlFlow;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -199,10 +199,10 @@ impl<'a> Compressed<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands out the extents of the range that `cut` wants.
-    pub(crate) fn extents(&self, cut: &mut Cut<'_>) -> Result<()> {
+    /// Hands out the extents of the range that is wanted.
+    pub(crate) fn extents(&self, extents: &mut Extents<'_>) -> Result<()> {
         let block_len = u64::from(self.block_len);
-        let (first, end) = (cut.range.start / block_len, cut.range.end);
+        let (first, end) = (extents.range().start / block_len, extents.range().end);
         let _ = self.each_block(first, |index, stored| {
             let offset = index * block_len;
             if offset >= end {
@@ -210,7 +210,7 @@ impl<'a> Compressed<'a> {
             }
             let len = block_len.min(self.marked.len - offset);
             let from = self.block_source(index, &stored, len as u32)?;
-            Ok(cut.push(Extent { offset, len, from }))
+            Ok(extents.push(Extent { offset, len, from }))
         })?;
         Ok(())
     }

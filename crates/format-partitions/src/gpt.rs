@@ -3,7 +3,6 @@
 //! Owns the choice of the copy that is used. Invariant: rows lie within the disk, and no more of them are read than
 //! [`ENTRIES_MAX`].
 
-use crate::checksum::crc32;
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::mbr;
@@ -120,7 +119,7 @@ pub(crate) fn copy(image: &dyn Image, lba: u64, sector_len: u64) -> Result<Resul
         return Ok(Err(Corruption::GptSignature { at }));
     }
     raw[HEADER_CRC_AT..HEADER_CRC_AT + 4].fill(0);
-    let (found, computed) = (header.header_crc.get(), crc32(&raw));
+    let (found, computed) = (header.header_crc.get(), crc32fast::hash(&raw));
     if found != computed {
         return Ok(Err(Corruption::HeaderChecksum { at, found, computed }));
     }
@@ -153,7 +152,7 @@ fn entries(
     };
     let mut raw = vec![0; len as usize];
     image.read_exact_at(start, &mut raw)?;
-    let (found, computed) = (header.entries_crc.get(), crc32(&raw));
+    let (found, computed) = (header.entries_crc.get(), crc32fast::hash(&raw));
     if found != computed {
         return Ok(Err(Corruption::EntriesChecksum { at: start, found, computed }));
     }

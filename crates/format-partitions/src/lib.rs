@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod check;
-mod checksum;
 mod corruption;
 mod disk;
 mod facts;

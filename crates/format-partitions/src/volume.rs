@@ -1,11 +1,8 @@
-//! The opened table: hands the answers of the read modules out as a [`Volume`].
+//! The opened table: hands the answers of the read modules out as a [`Container`].
 
 use crate::corruption::Corruption;
 use crate::open::Table;
-use packfs_core::{
-    ContainedFiles, DirCursor, DirEntry, Extent, ExtentFrom, Facts, Finding, Image, InnerImage, Inode,
-    InodeId, Result, SpaceOwner, Volume, Xattrs,
-};
+use packfs_core::{ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, Image, Result, SpaceOwner};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -28,53 +25,22 @@ impl PartitionsVolume {
     }
 }
 
-impl Volume for PartitionsVolume {
+impl Container for PartitionsVolume {
     fn format_name(&self) -> &'static str {
         "partitions"
     }
 
-    fn root(&self) -> InodeId {
-        self.files.root()
+    fn files(&self) -> &ContainedFiles {
+        &self.files
     }
 
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        self.files.inode(id)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.files.lookup(dir, name)
-    }
-
-    fn read_dir(
+    fn file_extents(
         &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.files.read_dir(dir, from, visit)
-    }
-
-    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        self.files.read_link(id)
-    }
-
-    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
-        self.files.inode(id)?;
-        Ok(Xattrs::new())
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
-        range: Range<u64>,
+        index: usize,
+        Range { start, end }: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let (index, len) = self.files.file(id)?;
         let partition = &self.table.partitions[index];
-        let (start, end) = (range.start, range.end.min(len));
-        if start >= end {
-            return Ok(());
-        }
         let limit = self.image.len();
         if partition.start.saturating_add(end) > limit {
             let number = partition.number;
@@ -85,20 +51,8 @@ impl Volume for PartitionsVolume {
         Ok(())
     }
 
-    fn inner_images(&self) -> Result<Vec<InnerImage>> {
-        Ok(self.files.inner_images())
-    }
-
     fn image_len(&self) -> Option<u64> {
         Some(self.used_len())
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        self.files.inode_count()
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
     }
 
     fn facts(&self) -> Result<Facts> {

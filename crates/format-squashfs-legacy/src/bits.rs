@@ -4,72 +4,8 @@
 //! fill a word from its low bits, big-endian ones from the high bits of the first byte. Counted from a record's start, a field
 //! has the same position in both; only how bits are numbered differs. So one reader with a position and a width serves both.
 
-/// The byte order of an image: that of the machine, or of the option, it was made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endian {
-    Little,
-    Big,
-}
-
-impl Endian {
-    /// `little` or `big`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Endian::Little => "little",
-            Endian::Big => "big",
-        }
-    }
-
-    pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
-        match self {
-            Endian::Little => u16::from_le_bytes(bytes),
-            Endian::Big => u16::from_be_bytes(bytes),
-        }
-    }
-
-    pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
-        match self {
-            Endian::Little => u32::from_le_bytes(bytes),
-            Endian::Big => u32::from_be_bytes(bytes),
-        }
-    }
-
-    pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
-        match self {
-            Endian::Little => u64::from_le_bytes(bytes),
-            Endian::Big => u64::from_be_bytes(bytes),
-        }
-    }
-
-    /// The `width` bits, 1 to 64, from bit `at` of a record that holds them.
-    fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
-        let bytes = &record[at as usize / 8..(at + width).div_ceil(8) as usize];
-        let join = |value: u128, byte: &u8| value << 8 | u128::from(*byte);
-        let value = match self {
-            Endian::Little => bytes.iter().rev().fold(0, join) >> (at % 8),
-            Endian::Big => bytes.iter().fold(0, join) >> (bytes.len() as u32 * 8 - at % 8 - width),
-        };
-        (value & ((1 << width) - 1)) as u64
-    }
-
-    /// Sets the `width` bits from bit `at` of a record in which they are zero.
-    fn put(self, record: &mut [u8], at: u32, width: u32, value: u64) {
-        let bytes = &mut record[at as usize / 8..(at + width).div_ceil(8) as usize];
-        let len = bytes.len();
-        let shift = match self {
-            Endian::Little => at % 8,
-            Endian::Big => len as u32 * 8 - at % 8 - width,
-        };
-        let placed = (u128::from(value) & ((1 << width) - 1)) << shift;
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            let rank = match self {
-                Endian::Little => index,
-                Endian::Big => len - 1 - index,
-            };
-            *byte |= (placed >> (8 * rank)) as u8;
-        }
-    }
-}
+use packfs_core::Result;
+use packfs_squashfs_metadata::{Cursor, Endian};
 
 /// A record of `N` bytes being taken apart, field by field.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +36,18 @@ impl<const N: usize> Fields<N> {
     /// The next `width` bits, at most 16.
     pub(crate) fn half(&mut self, width: u32) -> u16 {
         self.take(width) as u16
+    }
+}
+
+/// Reads records field by field.
+pub(crate) trait ReadFields {
+    /// The record of `N` bytes at the cursor.
+    fn fields<const N: usize>(&mut self) -> Result<Fields<N>>;
+}
+
+impl ReadFields for Cursor<'_> {
+    fn fields<const N: usize>(&mut self) -> Result<Fields<N>> {
+        Ok(Fields::new(self.read()?, self.endian()))
     }
 }
 

@@ -4,14 +4,11 @@
 //! Owns the decision, made once for an image, on its first compressed block of metadata. Blocks are never guessed one by one: that would
 //! make wrong data of damage.
 
-use crate::disk::{SQUASHFS_METADATA_SIZE, Writer};
-use crate::metadata::{HeaderForm, Region, StoredBlock};
+use crate::disk::Writer;
 use packfs_codec::Decoders;
 use packfs_core::codec::Algorithm;
-use packfs_core::{Error, ErrorKind, Image, Result};
-
-/// Blocks that are looked at for a compressed one; in images with raw inodes there is none.
-const BLOCKS_MAX: u32 = 32;
+use packfs_core::{Error, Image, Result};
+use packfs_squashfs_metadata::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, first_compressed};
 
 /// What may be behind a magic, the likely ones first.
 fn candidates(writer: Writer) -> [Algorithm; 6] {
@@ -38,36 +35,21 @@ pub(crate) fn recognise(
         let Some(block) = first_compressed(image, form, &table)? else { continue };
         let mut decoders = Decoders::new();
         let mut room = vec![0; SQUASHFS_METADATA_SIZE];
-        let mut decodes = |algorithm: Algorithm| {
-            decoders.decompress(algorithm, block.bytes(), &mut room).is_ok_and(|len| len > 0)
-        };
+        let mut decodes =
+            |algorithm: Algorithm| decoders.decompress(algorithm, &block, &mut room).is_ok_and(|len| len > 0);
         if let Some(found) = candidates.into_iter().find(|&algorithm| decodes(algorithm)) {
             return Ok(found);
         }
         // The block may be one of these and damaged: then it, and what else is, are told where they are read.
-        let looks_like = |algorithm: &Algorithm| begins_like(*algorithm, block.bytes());
+        let looks_like = |algorithm: &Algorithm| begins_like(*algorithm, &block);
         return candidates.into_iter().find(looks_like).ok_or_else(|| {
             Error::unsupported(
-                "squashfs-legacy image",
+                "squashfs image",
                 "its first block is neither zlib nor LZMA in a known framing",
             )
         });
     }
     Ok(candidates[0])
-}
-
-/// The first compressed block of a table, if it has one and that can be reached.
-fn first_compressed(image: &dyn Image, form: HeaderForm, table: &Region) -> Result<Option<StoredBlock>> {
-    let mut at = table.start;
-    for _ in 0..BLOCKS_MAX {
-        match StoredBlock::read(image, form, table, at) {
-            Ok(block) if block.compressed => return Ok(Some(block)),
-            Ok(block) => at = block.next,
-            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(None)
 }
 
 /// Whether a block that does not decode begins like one that would.

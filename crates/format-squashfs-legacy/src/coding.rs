@@ -11,8 +11,8 @@ use packfs_core::codec::Algorithm;
 impl LegacyVolume {
     /// See [`packfs_core::Volume::coding`]. Nothing encodes to a maker's LZMA.
     pub(crate) fn image_coding(&self) -> Option<Coding> {
-        let block_len = self.geometry.block_len;
-        match self.geometry.algorithm {
+        let block_len = self.geometry.layout.block_len;
+        match self.geometry.layout.algorithm {
             // What was not tried says nothing of what can be compressed.
             _ if self.geometry.flag(SQUASHFS_NOD) => Some(coding(block_len, "none".into(), &[])),
             Algorithm::Zlib => Some(coding(block_len, "gzip".into(), &[Algorithm::Zlib])),

@@ -3,7 +3,8 @@
 //! Owns layout, numbers and bits; says nothing about which values are allowed: that is for the reader to check. Fields are listed
 //! where they are taken apart, in the order of the C structs; [`crate::bits`] tells how bits are counted.
 
-use crate::bits::{Endian, Fields, Record};
+use crate::bits::{Fields, Record};
+use packfs_squashfs_metadata::Endian;
 use std::fmt;
 
 /// A version that is known here.
@@ -76,6 +77,11 @@ impl Version {
         if self.has_numbers() { 5 } else { 3 }
     }
 
+    /// Bytes of an entry of a directory's index without its name, from 2.1 on.
+    pub(crate) fn dir_index_len(self) -> u32 {
+        if self.has_numbers() { 9 } else { 8 }
+    }
+
     /// A directory's size is its listing's length plus this, standing in for `.` and `..`.
     pub(crate) fn dir_size_extra(self) -> u32 {
         if self.has_numbers() { 3 } else { 0 }
@@ -131,25 +137,10 @@ pub(crate) const MAGICS: [Magic; 6] = [
     Magic { bytes: *b"tqsh", endian: Endian::Big, writer: Writer::DdWrt },
 ];
 
-/// Most bytes that one metadata block decodes to; all but the last block of a table decode to exactly this.
-pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
-/// Bit of a metadata block's header: stored as it is. Also of a block's size word in version 1.
-pub(crate) const SQUASHFS_COMPRESSED_BIT: u16 = 1 << 15;
-/// Bit of a size word from version 2 on: stored as it is. The 24 bits below are the stored length.
-pub(crate) const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
-/// Behind the header of each metadata block of an image with [`SQUASHFS_CHECK`].
-pub(crate) const SQUASHFS_MARKER_BYTE: u8 = 0xff;
-
 /// Largest block of any version.
 pub(crate) const SQUASHFS_FILE_MAX_SIZE: u32 = 1 << 20;
 /// A table that is not there.
 pub(crate) const SQUASHFS_INVALID_BLK: u64 = u64::MAX;
-/// A file whose tail is in no fragment.
-pub(crate) const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
-/// Longest name, in bytes, that the format can hold; Linux takes 255.
-pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
-/// Most entries below one directory header.
-pub(crate) const SQUASHFS_DIR_COUNT: usize = 256;
 /// Types with a user of the second bank of 16 follow those of the first, and so on, in version 1.
 pub(crate) const SQUASHFS_TYPES: u16 = 5;
 
@@ -163,14 +154,7 @@ pub(crate) const SQUASHFS_ALWAYS_FRAG: u8 = 5;
 pub(crate) const SQUASHFS_DUPLICATE: u8 = 6;
 pub(crate) const SQUASHFS_EXPORT: u8 = 7;
 
-// Inode types. Directory entries only use the first seven.
-pub(crate) const SQUASHFS_DIR_TYPE: u16 = 1;
-pub(crate) const SQUASHFS_REG_TYPE: u16 = 2;
-pub(crate) const SQUASHFS_SYMLINK_TYPE: u16 = 3;
-pub(crate) const SQUASHFS_BLKDEV_TYPE: u16 = 4;
-pub(crate) const SQUASHFS_CHRDEV_TYPE: u16 = 5;
-pub(crate) const SQUASHFS_FIFO_TYPE: u16 = 6;
-pub(crate) const SQUASHFS_SOCKET_TYPE: u16 = 7;
+// Extended inode types. Directory entries only use the basic ones.
 pub(crate) const SQUASHFS_LDIR_TYPE: u16 = 8;
 pub(crate) const SQUASHFS_LREG_TYPE: u16 = 9;
 
@@ -197,7 +181,7 @@ pub(crate) struct SuperBlock {
     pub(crate) no_uids: u8,
     pub(crate) no_gids: u8,
     pub(crate) mkfs_time: u32,
-    /// An [`InodeRef`].
+    /// An [`packfs_squashfs_metadata::InodeRef`].
     pub(crate) root_inode: u64,
     pub(crate) fragments: u32,
     pub(crate) fragment_table_start: u64,
@@ -293,32 +277,6 @@ impl SuperBlock {
     }
 }
 
-/// A position in metadata: the block's offset from the start of its table, and an offset within the decoded block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct InodeRef {
-    /// Start of the metadata block, in bytes from the start of its table; at most 48 bits.
-    pub(crate) block: u64,
-    /// Offset within the decoded block.
-    pub(crate) offset: u16,
-}
-
-impl InodeRef {
-    /// Takes a reference apart.
-    pub(crate) fn from_raw(raw: u64) -> Self {
-        InodeRef { block: raw >> 16, offset: raw as u16 }
-    }
-
-    /// Puts it together: `block << 16 | offset`.
-    pub(crate) fn to_raw(self) -> u64 {
-        (self.block << 16) | u64::from(self.offset)
-    }
-}
-
-/// The size word of a data block or fragment from version 2 on; a hole is 0.
-pub(crate) fn block_word(stored_len: u32, compressed: bool) -> u32 {
-    if stored_len == 0 || compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT_BLOCK }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,13 +318,6 @@ mod tests {
                 assert_eq!(SuperBlock::parse(room, magic, version), super_block);
             }
         }
-    }
-
-    #[test]
-    fn a_hole_is_the_word_zero_even_though_nothing_is_compressed() {
-        assert_eq!(block_word(0, false), 0);
-        assert_eq!(block_word(5, false), 0x100_0005);
-        assert_eq!(block_word(5, true), 5);
     }
 
     #[test]

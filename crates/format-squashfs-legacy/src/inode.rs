@@ -1,71 +1,20 @@
-//! Inodes: found by reference, parsed, checked.
+//! Inodes: the on-disk types of three generations, and their unification into one [`RawInode`].
 //!
-//! Owns the on-disk types of three generations and their unification into one [`RawInode`]. An inode's identity is its position in
-//! the inode table: before 3.0 it carries no number at all, and hostile images repeat numbers. Before 3.0 names that were links
-//! to one file have inodes of their own, so that nothing tells them from copies.
+//! Before 3.0 names that were links to one file have inodes of their own, so that nothing tells them from copies.
 
-use crate::corruption::{Corruption, Place};
+use crate::bits::ReadFields;
+use crate::corruption::Corruption;
 use crate::disk::*;
-use crate::metadata::{Cursor, Position, Region};
 use crate::volume::LegacyVolume;
-use packfs_core::{DeviceNumber, Error, FileType, Inode, InodeId, InodeKind, Meta, Owner, Result, Timestamp};
+use packfs_core::{DeviceNumber, FileType, Inode, InodeId, Meta, Owner, Result, Timestamp};
+use packfs_squashfs_metadata::{
+    Cursor, MetadataFault, Place, RawDir, RawFile, RawInode, RawKind, SQUASHFS_BLKDEV_TYPE,
+    SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_FIFO_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE,
+    SQUASHFS_SOCKET_TYPE, SQUASHFS_SYMLINK_TYPE, type_of_number,
+};
 
-/// A directory's own figures.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawDir {
-    /// Where its listing starts.
-    pub(crate) start_block: u32,
-    pub(crate) offset: u16,
-    /// As stored: [`Version::dir_size_extra`] and the length of its listing.
-    pub(crate) file_size: u32,
-    /// Inode number of its parent, from 3.0 on.
-    pub(crate) parent_inode: u32,
-    /// Entries of its index, which follow the inode.
-    pub(crate) i_count: u16,
-}
-
-/// A file's own figures.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawFile {
-    /// Where its first block starts.
-    pub(crate) start_block: u64,
-    pub(crate) file_size: u64,
-    pub(crate) fragment: u32,
-    /// Start of its tail within the fragment.
-    pub(crate) offset: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RawKind {
-    Dir(RawDir),
-    File(RawFile),
-    /// Length of the target, which follows the inode.
-    Symlink(u16),
-    Device(u16),
-    Ipc,
-}
-
-/// An inode of any type, as stored.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawInode {
-    pub(crate) mode: u16,
-    /// Index into the table of users.
-    pub(crate) uid: u16,
-    /// Index into the table of groups, or [`Version::gid_of_uid`].
-    pub(crate) gid: u16,
-    /// Only of files and directories before 3.0.
-    pub(crate) mtime: Option<u32>,
-    /// From 3.0 on.
-    pub(crate) number: u32,
-    /// From 3.0 on; 1 elsewhere.
-    pub(crate) nlink: u32,
-    pub(crate) file_type: FileType,
-    pub(crate) kind: RawKind,
-    /// Where it is, for messages.
-    pub(crate) place: Place,
-    /// What follows its fixed part: size words, index, target.
-    pub(crate) tail: Position,
-}
+/// An inode without extended attributes, which came with 4.0.
+const NO_XATTRS: u32 = u32::MAX;
 
 /// What every inode begins with.
 struct Base {
@@ -112,20 +61,13 @@ impl Base {
 }
 
 impl LegacyVolume {
-    /// Reads an inode.
-    pub(crate) fn raw_inode(&self, id: InodeId) -> Result<RawInode> {
-        let InodeRef { block, offset } = InodeRef::from_raw(id.0);
-        let mut cursor = self.metadata.cursor(self.geometry.inodes, "inode", block, u32::from(offset))?;
-        self.parse_inode(&mut cursor)
-    }
-
-    /// Reads the inode at the cursor, which then stands behind its fixed part.
-    fn parse_inode(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
+    /// See [`packfs_squashfs_metadata::Records::parse_inode`]. The cursor then stands behind the inode's fixed part.
+    pub(crate) fn inode_at(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
         let version = self.geometry.version();
         let place = cursor.place();
         let mut base = Base::read(cursor, version)?;
         if version.has_numbers() && base.number == 0 {
-            return Err(Corruption::InodeNumberZero { place }.into());
+            return Err(MetadataFault::InodeNumberZero { place }.into());
         }
         let found = base.inode_type;
         let is_ipc_byte = version.major() == 1 && found == 0;
@@ -138,49 +80,19 @@ impl LegacyVolume {
             return Err(Corruption::InodeType { place, found: base.inode_type }.into());
         };
         let body = Body::read(cursor, version, base.inode_type, place)?;
-        let inode = RawInode {
+        Ok(RawInode {
             mode: base.mode,
             uid: base.uid,
             gid: base.gid,
             mtime: base.mtime.or(body.mtime),
             number: base.number,
             nlink: body.nlink,
+            xattr: NO_XATTRS,
             file_type,
             kind: body.kind,
             place,
             tail: cursor.position(),
-        };
-        self.check_inode(&inode)?;
-        Ok(inode)
-    }
-
-    fn check_inode(&self, inode: &RawInode) -> Result<()> {
-        let RawKind::File(file) = inode.kind else { return Ok(()) };
-        let place = inode.place;
-        if i64::try_from(file.file_size).is_err() {
-            return Err(Corruption::FileLength { place, found: file.file_size }.into());
-        }
-        let words = self.word_count(&file);
-        let left = Region { start: inode.tail.at, ..self.geometry.inodes };
-        let max = left.decoded_len_max() / self.geometry.version().block_word_len();
-        if words > max {
-            return Err(Corruption::FileWords { place, words, max }.into());
-        }
-        let count = self.geometry.fragments.as_ref().map_or(0, |table| table.kind.count);
-        if file.fragment != SQUASHFS_INVALID_FRAG && file.fragment >= count {
-            return Err(Corruption::FragmentIndex { place, found: file.fragment, count }.into());
-        }
-        Ok(())
-    }
-
-    /// How many size words a file has: its whole blocks, and a short last one unless that is in a fragment.
-    pub(crate) fn word_count(&self, file: &RawFile) -> u64 {
-        let block_len = u64::from(self.geometry.block_len);
-        if file.fragment == SQUASHFS_INVALID_FRAG {
-            file.file_size.div_ceil(block_len)
-        } else {
-            file.file_size / block_len
-        }
+        })
     }
 
     /// The owners that an inode's indexes mean.
@@ -196,60 +108,30 @@ impl LegacyVolume {
     }
 
     /// What the rest of packfs is told of an inode.
-    pub(crate) fn plain_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
+    pub(crate) fn told(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
         let owner = self.owner(raw)?;
         // What has no time of its own has that of the image for all readers.
         let mtime = raw.mtime.unwrap_or(self.geometry.super_block.mkfs_time);
-        let number = |rdev: u16| DeviceNumber { major: u32::from(rdev >> 8), minor: u32::from(rdev & 0xff) };
-        let kind = match (raw.kind, raw.file_type) {
-            (RawKind::Dir(_), _) => InodeKind::Directory,
-            (RawKind::File(file), _) => InodeKind::File { len: file.file_size },
-            (RawKind::Symlink(_), _) => InodeKind::Symlink,
-            (RawKind::Device(rdev), FileType::BlockDevice) => InodeKind::BlockDevice(number(rdev)),
-            (RawKind::Device(rdev), _) => InodeKind::CharDevice(number(rdev)),
-            (RawKind::Ipc, FileType::Socket) => InodeKind::Socket,
-            (RawKind::Ipc, _) => InodeKind::Fifo,
-        };
         let has_numbers = self.geometry.version().has_numbers();
+        let kind = raw.inode_kind();
         Ok(Inode {
             kind,
             meta: Meta { mode: raw.mode, owner, mtime: Timestamp::from_seconds(i64::from(mtime)) },
             links: raw.nlink,
             number: if has_numbers { u64::from(raw.number) } else { id.0 },
             has_xattrs: false,
+            sectors: kind.sectors_filled(),
         })
     }
-
-    /// The target of a link.
-    pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
-        let raw = self.raw_inode(id)?;
-        let RawKind::Symlink(len) = raw.kind else { return Err(not_a("symbolic link", &raw)) };
-        let target = Cursor::resume(&self.metadata, self.geometry.inodes, "link target", raw.tail)?
-            .read_vec(u32::from(len))?;
-        if target.contains(&0) {
-            return Err(Corruption::LinkNul { place: raw.place }.into());
-        }
-        Ok(target)
-    }
-}
-
-/// A request that does not fit the inode's type.
-pub(crate) fn not_a(wanted: &str, inode: &RawInode) -> Error {
-    Error::failed(format!("the {} is a {}, not a {wanted}", inode.place, inode.file_type.word()))
 }
 
 /// The type that an inode type number means; 8 and 9 are the extended forms of 1 and 2.
-pub(crate) fn file_type(inode_type: u16) -> Option<FileType> {
-    Some(match inode_type {
-        SQUASHFS_DIR_TYPE | SQUASHFS_LDIR_TYPE => FileType::Directory,
-        SQUASHFS_REG_TYPE | SQUASHFS_LREG_TYPE => FileType::File,
-        SQUASHFS_SYMLINK_TYPE => FileType::Symlink,
-        SQUASHFS_BLKDEV_TYPE => FileType::BlockDevice,
-        SQUASHFS_CHRDEV_TYPE => FileType::CharDevice,
-        SQUASHFS_FIFO_TYPE => FileType::Fifo,
-        SQUASHFS_SOCKET_TYPE => FileType::Socket,
-        _ => return None,
-    })
+fn file_type(inode_type: u16) -> Option<FileType> {
+    match inode_type {
+        SQUASHFS_LDIR_TYPE => Some(FileType::Directory),
+        SQUASHFS_LREG_TYPE => Some(FileType::File),
+        basic => type_of_number(basic),
+    }
 }
 
 /// What follows an inode's base.
@@ -281,10 +163,11 @@ impl Body {
                 if len == 0 {
                     return Err(Corruption::LinkLength { place }.into());
                 }
-                (RawKind::Symlink(len), None)
+                (RawKind::Symlink(u32::from(len)), None)
             }
             (SQUASHFS_BLKDEV_TYPE | SQUASHFS_CHRDEV_TYPE, _) => {
-                (RawKind::Device(cursor.fields::<2>()?.half(16)), None)
+                let rdev = u32::from(cursor.fields::<2>()?.half(16));
+                (RawKind::Device(DeviceNumber { major: rdev >> 8, minor: rdev & 0xff }), None)
             }
             (SQUASHFS_FIFO_TYPE | SQUASHFS_SOCKET_TYPE, _) => (RawKind::Ipc, None),
             (found, _) => return Err(Corruption::InodeType { place, found }.into()),
@@ -329,6 +212,7 @@ impl Body {
         let file = RawFile {
             start_block: u64::from(start_block),
             file_size: u64::from(file_size),
+            sparse: 0,
             fragment: SQUASHFS_INVALID_FRAG,
             offset: 0,
         };
@@ -340,7 +224,7 @@ impl Body {
         let mut fields = cursor.fields::<20>()?;
         let [mtime, start_block, fragment, offset, file_size] = [(); 5].map(|()| fields.word(32));
         let (start_block, file_size) = (u64::from(start_block), u64::from(file_size));
-        Ok((RawKind::File(RawFile { start_block, file_size, fragment, offset }), Some(mtime)))
+        Ok((RawKind::File(RawFile { start_block, file_size, sparse: 0, fragment, offset }), Some(mtime)))
     }
 
     /// A file of version 3.
@@ -348,13 +232,19 @@ impl Body {
         let mut fields = cursor.fields::<20>()?;
         let start_block = fields.take(64);
         let [fragment, offset, file_size] = [(); 3].map(|()| fields.word(32));
-        Ok(RawKind::File(RawFile { start_block, file_size: u64::from(file_size), fragment, offset }))
+        Ok(RawKind::File(RawFile {
+            start_block,
+            file_size: u64::from(file_size),
+            sparse: 0,
+            fragment,
+            offset,
+        }))
     }
 
     /// A file of version 3 with several names or 4 GiB and more, behind its link count.
     fn long_file(cursor: &mut Cursor<'_>) -> Result<RawKind> {
         let mut fields = cursor.fields::<24>()?;
         let (start_block, fragment, offset) = (fields.take(64), fields.word(32), fields.word(32));
-        Ok(RawKind::File(RawFile { start_block, file_size: fields.take(64), fragment, offset }))
+        Ok(RawKind::File(RawFile { start_block, file_size: fields.take(64), sparse: 0, fragment, offset }))
     }
 }

@@ -6,26 +6,21 @@
 #![forbid(unsafe_code)]
 
 mod bits;
-mod block_index;
 mod check;
 mod codec;
 mod coding;
 mod corruption;
-mod data;
-mod dir;
 mod disk;
 mod facts;
 mod inode;
-mod metadata;
 mod open;
 mod options;
 mod pack;
+mod records;
 mod space;
-mod table;
 #[cfg(test)]
 mod tests;
 mod volume;
-mod walk;
 
 use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
 use std::sync::Arc;

@@ -2,14 +2,11 @@
 //!
 //! Owns every rule that holds for the image as a whole, of the five versions alike.
 
-use crate::bits::Endian;
 use crate::codec;
 use crate::corruption::Corruption;
 use crate::disk::*;
-use crate::metadata::{HeaderForm, Region};
-use crate::table::{Table, TableKind};
-use packfs_core::codec::Algorithm;
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, InodeId, Result};
+use packfs_squashfs_metadata::{Endian, HeaderForm, Layout, MetadataFault, Region, Table, TableKind};
 
 /// Where everything of an image is; every figure is checked.
 #[derive(Clone, Debug)]
@@ -18,16 +15,8 @@ pub(crate) struct Geometry {
     /// Length of the file, at least `bytes_used`.
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
-    pub(crate) algorithm: Algorithm,
-    /// A power of two, 512 bytes to 1 MiB.
-    pub(crate) block_len: u32,
-    /// Where blocks of files and fragments may lie.
-    pub(crate) data_start: u64,
-    pub(crate) data_end: u64,
-    pub(crate) inodes: Region,
-    pub(crate) directories: Region,
-    pub(crate) fragments: Option<Table>,
-    pub(crate) export: Option<Table>,
+    /// Where what every image has is.
+    pub(crate) layout: Layout,
     /// Where the tables of users and groups are.
     pub(crate) uids: IdTable,
     pub(crate) gids: IdTable,
@@ -49,7 +38,7 @@ impl IdTable {
     fn new(name: &'static str, start: u64, count: u32, min: u64, limit: u64) -> Result<IdTable> {
         let list_len = u64::from(count) * 4;
         if start < min || start.checked_add(list_len).is_none_or(|end| end > limit) {
-            return Err(Corruption::TableEnd { table: name, start, list_len, limit }.into());
+            return Err(MetadataFault::TableEnd { table: name, start, list_len, limit }.into());
         }
         Ok(IdTable { start, count })
     }
@@ -98,21 +87,18 @@ impl Geometry {
         let (inodes, directories) = inodes_and_directories(&super_block, directories_end)?;
         let form = header_form(&super_block);
         let algorithm = codec::recognise(image, form, super_block.magic.writer, [inodes, directories])?;
-        Ok(Geometry {
-            super_block,
-            image_len,
-            bytes_used,
+        let layout = Layout {
             algorithm,
             block_len,
-            data_start: super_block_len,
-            data_end: inodes.start,
+            data: super_block_len..inodes.start,
             inodes,
             directories,
             fragments,
             export,
-            uids,
-            gids,
-        })
+            root: InodeId(super_block.root_inode),
+            inode_count: super_block.inodes,
+        };
+        Ok(Geometry { super_block, image_len, bytes_used, layout, uids, gids })
     }
 }
 
@@ -147,7 +133,7 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
     };
     let Some(version) = Version::of(major, minor) else {
         let what = format!("version {major}.{minor}, 1.0, 2.0, 2.1, 3.0 and 3.1 are supported");
-        return Err(Error::unsupported("squashfs-legacy image", what));
+        return Err(Error::unsupported("squashfs image", what));
     };
     let wanted = version.super_block_len();
     if len < wanted as u64 {
@@ -182,10 +168,9 @@ fn bytes_used(super_block: &SuperBlock, len: u64) -> Result<u64> {
 /// Also returns where the first of them starts.
 fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>, Option<Table>, u64)> {
     let version = super_block.version;
-    let kind = |name, block_name, count, row_len| TableKind {
+    let kind = |name, block_name, row_len| TableKind {
         name,
         block_name,
-        count,
         row_len,
         position_len: version.position_len(),
         endian: super_block.magic.endian,
@@ -194,16 +179,16 @@ fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>,
     let mut limit = super_block.uid_start;
     let mut export = None;
     if super_block.lookup_table_start != SQUASHFS_INVALID_BLK && super_block.inodes > 0 {
-        let kind = kind("export table", "export table block", super_block.inodes, 8);
-        let table = Table::open(image, kind, super_block.lookup_table_start, min, limit)?;
+        let (kind, count) = (kind("export table", "export table block", 8), super_block.inodes);
+        let table = Table::open(image, kind, count, super_block.lookup_table_start, min, limit)?;
         limit = table.start();
         export = Some(table);
     }
     let mut fragments = None;
     if super_block.fragments > 0 {
-        let row_len = version.fragment_len();
-        let kind = kind("fragment table", "fragment table block", super_block.fragments, row_len);
-        let table = Table::open(image, kind, super_block.fragment_table_start, min, limit)?;
+        let kind = kind("fragment table", "fragment table block", version.fragment_len());
+        let (count, list_start) = (super_block.fragments, super_block.fragment_table_start);
+        let table = Table::open(image, kind, count, list_start, min, limit)?;
         limit = table.start();
         fragments = Some(table);
     }
@@ -216,13 +201,15 @@ fn inodes_and_directories(super_block: &SuperBlock, directories_end: u64) -> Res
     // A tree without any name has no listing.
     if directories > directories_end {
         let limit = directories_end;
-        return Err(Corruption::TableOrder { table: "directory table", start: directories, limit }.into());
+        return Err(MetadataFault::TableOrder { table: "directory table", start: directories, limit }.into());
     }
     if inodes >= directories {
-        return Err(Corruption::TableOrder { table: "inode table", start: inodes, limit: directories }.into());
+        return Err(
+            MetadataFault::TableOrder { table: "inode table", start: inodes, limit: directories }.into()
+        );
     }
     if inodes < min {
-        return Err(Corruption::TableStart { table: "inode table", start: inodes, min }.into());
+        return Err(MetadataFault::TableStart { table: "inode table", start: inodes, min }.into());
     }
     Ok((
         Region { block_name: "inode table block", start: inodes, end: directories },

@@ -1,10 +1,10 @@
 //! The options of old Squashfs images: what may be asked for, and what holds otherwise.
 
-use crate::bits::Endian;
 use crate::disk::Version;
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::codec::{Algorithm, CodecSettings};
 use packfs_core::{Error, Goal, OptionRow, PackSettings, Result};
+use packfs_squashfs_metadata::Endian;
 
 /// What `--help` prints.
 pub(crate) const ROWS: &[OptionRow] = &[

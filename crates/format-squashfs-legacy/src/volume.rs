@@ -1,12 +1,11 @@
 //! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
 
-use crate::block_index::BlockIndex;
-use crate::metadata::Metadata;
 use crate::open::Geometry;
 use packfs_core::{
     Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
     Xattrs,
 };
+use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ impl LegacyVolume {
         let geometry = Geometry::read(&*image)?;
         let uids = geometry.uids.read(&*image, geometry.endian())?;
         let gids = geometry.gids.read(&*image, geometry.endian())?;
-        let metadata = Metadata::new(image, geometry.header_form(), geometry.algorithm);
+        let metadata = Metadata::new(image, geometry.header_form(), geometry.layout.algorithm);
         Ok(LegacyVolume { geometry, metadata, block_index: BlockIndex::default(), uids, gids })
     }
 }
@@ -40,15 +39,15 @@ impl Volume for LegacyVolume {
     }
 
     fn root(&self) -> InodeId {
-        InodeId(self.geometry.super_block.root_inode)
+        self.geometry.layout.root
     }
 
     fn inode(&self, id: InodeId) -> Result<Inode> {
-        self.plain_inode(id, &self.raw_inode(id)?)
+        self.plain_inode(id, &inode::raw_inode(self, id)?)
     }
 
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
+        dir::find_entry(self, dir, name)
     }
 
     fn read_dir(
@@ -57,11 +56,11 @@ impl Volume for LegacyVolume {
         from: DirCursor,
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.each_entry(dir, from, visit)
+        dir::each_entry(self, dir, from, visit)
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        self.link_target(id)
+        inode::link_target(self, id)
     }
 
     fn xattrs(&self, _id: InodeId) -> Result<Xattrs> {
@@ -74,7 +73,7 @@ impl Volume for LegacyVolume {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.file_extents(id, range, visit)
+        data::file_extents(self, id, range, visit)
     }
 
     fn image_len(&self) -> Option<u64> {
@@ -88,7 +87,7 @@ impl Volume for LegacyVolume {
     }
 
     fn inode_count_hint(&self) -> u64 {
-        u64::from(self.geometry.super_block.inodes)
+        u64::from(self.geometry.layout.inode_count)
     }
 
     fn made_at(&self) -> Option<i64> {

@@ -7,6 +7,7 @@ use crate::disk::*;
 use crate::volume::SquashfsVolume;
 use packfs_core::Result;
 use packfs_core::codec::{Algorithm, BranchFilter};
+use packfs_squashfs_metadata::SQUASHFS_METADATA_SIZE;
 use zerocopy::FromBytes;
 
 /// What the options block says.
@@ -37,7 +38,7 @@ impl SquashfsVolume {
                 ..CodecWords::default()
             });
         }
-        Ok(decode(self.geometry.algorithm, &bytes))
+        Ok(decode(self.geometry.layout.algorithm, &bytes))
     }
 }
 

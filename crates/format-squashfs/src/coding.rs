@@ -26,7 +26,7 @@ impl SquashfsVolume {
             settings.resize(usize::from(options.len), 0);
             self.metadata.image().read_exact_at(options.at, &mut settings).ok()?;
         }
-        if Algorithm::VENDOR_LZMA.contains(&geometry.algorithm) {
+        if Algorithm::VENDOR_LZMA.contains(&geometry.layout.algorithm) {
             return None;
         }
         let words = self.codec_words().ok()?;
@@ -34,11 +34,11 @@ impl SquashfsVolume {
         let (codecs, spec) = match geometry.flag(SQUASHFS_NOD) {
             true => (Vec::new(), "none".to_owned()),
             false => {
-                let spec = spec(geometry.algorithm, geometry.block_len, &words);
-                (vec![(geometry.algorithm, settings)], spec)
+                let spec = spec(geometry.layout.algorithm, geometry.layout.block_len, &words);
+                (vec![(geometry.layout.algorithm, settings)], spec)
             }
         };
-        let block_len = geometry.block_len;
+        let block_len = geometry.layout.block_len;
         Some(Coding { format: "squashfs", block_len, codecs, spec, typed_len: Some(block_len) })
     }
 }

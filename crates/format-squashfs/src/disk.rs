@@ -3,6 +3,7 @@
 //! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is asserted. Says nothing about
 //! which values are allowed: that is for the reader to check. Source: the kernel's `fs/squashfs/squashfs_fs.h`.
 
+use packfs_squashfs_metadata::{Endian, HeaderForm, SQUASHFS_SOCKET_TYPE, size_word};
 use std::mem::size_of;
 use zerocopy::little_endian::{I16, I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -27,29 +28,19 @@ pub(crate) const OLD_MAJORS: std::ops::RangeInclusive<u16> = 1..=3;
 pub(crate) const SQUASHFS_MAJOR: u16 = 4;
 pub(crate) const SQUASHFS_MINOR: u16 = 0;
 
-/// Most bytes that one metadata block decodes to; all but the last block of a table decode to exactly this.
-pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
+/// How the header of every metadata block looks.
+pub(crate) const HEADER_FORM: HeaderForm = HeaderForm { endian: Endian::Little, marked: false };
 /// Length of the word in front of every metadata block.
-pub(crate) const METADATA_HEADER_LEN: usize = 2;
-/// Bit of a metadata block's header: stored as it is. The other 15 bits are its stored length.
-pub(crate) const SQUASHFS_COMPRESSED_BIT: u16 = 1 << 15;
-/// Bit of a data block's or fragment's size word: stored as it is. The 24 bits below are its stored length.
-pub(crate) const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
+pub(crate) const METADATA_HEADER_LEN: usize = HEADER_FORM.header_len();
 
 pub(crate) const SQUASHFS_FILE_MIN_SIZE: u32 = 4096;
 pub(crate) const SQUASHFS_FILE_MAX_SIZE: u32 = 1 << 20;
 
 /// A table that is not there.
 pub(crate) const SQUASHFS_INVALID_BLK: u64 = u64::MAX;
-/// A file whose tail is in no fragment.
-pub(crate) const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
 /// An inode without extended attributes.
 pub(crate) const SQUASHFS_INVALID_XATTR: u32 = u32::MAX;
 
-/// Longest name, in bytes, that the format can hold; Linux takes 255.
-pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
-/// Most entries below one directory header.
-pub(crate) const SQUASHFS_DIR_COUNT: u32 = 256;
 /// A directory's `file_size` is its listing's length plus this, standing in for `.` and `..`.
 pub(crate) const DIR_SIZE_EXTRA: u32 = 3;
 
@@ -75,21 +66,8 @@ pub(crate) const XZ_COMPRESSION: u16 = 4;
 pub(crate) const LZ4_COMPRESSION: u16 = 5;
 pub(crate) const ZSTD_COMPRESSION: u16 = 6;
 
-// Inode types. Directory entries only use the seven basic ones.
-pub(crate) const SQUASHFS_DIR_TYPE: u16 = 1;
-pub(crate) const SQUASHFS_REG_TYPE: u16 = 2;
-pub(crate) const SQUASHFS_SYMLINK_TYPE: u16 = 3;
-pub(crate) const SQUASHFS_BLKDEV_TYPE: u16 = 4;
-pub(crate) const SQUASHFS_CHRDEV_TYPE: u16 = 5;
-pub(crate) const SQUASHFS_FIFO_TYPE: u16 = 6;
-pub(crate) const SQUASHFS_SOCKET_TYPE: u16 = 7;
-pub(crate) const SQUASHFS_LDIR_TYPE: u16 = 8;
-pub(crate) const SQUASHFS_LREG_TYPE: u16 = 9;
-pub(crate) const SQUASHFS_LSYMLINK_TYPE: u16 = 10;
-pub(crate) const SQUASHFS_LBLKDEV_TYPE: u16 = 11;
-pub(crate) const SQUASHFS_LCHRDEV_TYPE: u16 = 12;
-pub(crate) const SQUASHFS_LFIFO_TYPE: u16 = 13;
-pub(crate) const SQUASHFS_LSOCKET_TYPE: u16 = 14;
+/// Extended inode types are numbered behind the seven basic ones; directory entries only use the latter.
+pub(crate) const EXTENDED_TYPES: u16 = SQUASHFS_SOCKET_TYPE;
 
 // Prefixes of extended attributes' names, and the bit that says that the value lies elsewhere.
 pub(crate) const SQUASHFS_XATTR_USER: u16 = 0;
@@ -131,7 +109,7 @@ on_disk! {
         no_ids: U16,
         s_major: U16,
         s_minor: U16,
-        /// An [`InodeRef`].
+        /// An [`packfs_squashfs_metadata::InodeRef`].
         root_inode: U64,
         bytes_used: U64,
         id_table_start: U64,
@@ -271,8 +249,8 @@ on_disk! {
         size: U16,
     }
 
-    /// Head of a value; `vsize` bytes follow. With [`SQUASHFS_XATTR_VALUE_OOL`] those are 8, an [`InodeRef`]-like
-    /// reference into the attributes' metadata, where another `XattrVal` and the value lie.
+    /// Head of a value; `vsize` bytes follow. With [`SQUASHFS_XATTR_VALUE_OOL`] those are 8, a reference into the attributes'
+    /// metadata like [`packfs_squashfs_metadata::InodeRef`], where another `XattrVal` and the value lie.
     struct XattrVal (4) {
         vsize: U32,
     }
@@ -327,69 +305,12 @@ on_disk! {
     }
 }
 
-/// A position in metadata: the block's offset from the start of its table, and an offset within the decoded block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct InodeRef {
-    /// Start of the metadata block, in bytes from the start of its table; at most 48 bits.
-    pub(crate) block: u64,
-    /// Offset within the decoded block.
-    pub(crate) offset: u16,
-}
-
-impl InodeRef {
-    /// Takes a reference apart.
-    pub(crate) fn from_raw(raw: u64) -> Self {
-        InodeRef { block: raw >> 16, offset: raw as u16 }
-    }
-
-    /// Puts it together: `block << 16 | offset`.
-    pub(crate) fn to_raw(self) -> u64 {
-        (self.block << 16) | u64::from(self.offset)
-    }
-}
-
 /// The word in front of a metadata block.
 pub(crate) fn metadata_header(stored_len: u16, compressed: bool) -> U16 {
-    U16::new(if compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT })
-}
-
-/// Takes the word in front of a metadata block apart: stored length, and whether it is compressed.
-pub(crate) fn metadata_header_parts(word: u16) -> (u16, bool) {
-    (word & !SQUASHFS_COMPRESSED_BIT, word & SQUASHFS_COMPRESSED_BIT == 0)
+    U16::from_bytes(HEADER_FORM.word(stored_len, compressed))
 }
 
 /// The size word of a data block or fragment; a hole is 0.
 pub(crate) fn block_word(stored_len: u32, compressed: bool) -> U32 {
-    if stored_len == 0 || compressed {
-        return U32::new(stored_len);
-    }
-    U32::new(stored_len | SQUASHFS_COMPRESSED_BIT_BLOCK)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn references_survive_taking_apart_and_putting_together() {
-        for raw in [0, 0x1f40, 0x0001_0000, 0xffff_ffff_ffff, u64::MAX] {
-            assert_eq!(InodeRef::from_raw(raw).to_raw(), raw);
-        }
-        assert_eq!(InodeRef { block: 0x1234, offset: 0x56 }.to_raw(), 0x1234_0056);
-    }
-
-    #[test]
-    fn the_stored_bit_of_metadata_is_set_for_uncompressed_blocks() {
-        assert_eq!(metadata_header(8192, false).get(), 0xa000);
-        assert_eq!(metadata_header(100, true).get(), 100);
-        assert_eq!(metadata_header_parts(0xa000), (8192, false));
-        assert_eq!(metadata_header_parts(100), (100, true));
-    }
-
-    #[test]
-    fn a_hole_is_the_word_zero_even_though_nothing_is_compressed() {
-        assert_eq!(block_word(0, false).get(), 0);
-        assert_eq!(block_word(5, false).get(), 0x100_0005);
-        assert_eq!(block_word(5, true).get(), 5);
-    }
+    U32::new(size_word(stored_len, compressed))
 }

@@ -39,25 +39,29 @@ impl SquashfsVolume {
             "Version",
             FactValue::Text(format!("{}.{}", super_block.s_major, super_block.s_minor)),
         );
-        facts.push("codec", "Codec", text(geometry.algorithm.name()));
+        facts.push("codec", "Codec", text(geometry.layout.algorithm.name()));
         facts.push(
             "codec_options",
             "Codec options",
             FactValue::List(codec.words.iter().chain(&codec.fault).cloned().collect()),
         );
-        facts.push("block_len", "Block size", FactValue::Bytes(u64::from(geometry.block_len)));
+        facts.push("block_len", "Block size", FactValue::Bytes(u64::from(geometry.layout.block_len)));
         facts.push("made_at", "Made at", FactValue::Time(i64::from(super_block.mkfs_time.get())));
         facts.push("image_len", "Image length", FactValue::Bytes(geometry.image_len));
         facts.push("bytes_used", "Bytes used", FactValue::Bytes(geometry.bytes_used));
         facts.push("inodes", "Inodes", FactValue::Count(u64::from(super_block.inodes.get())));
-        facts.push("fragments", "Fragments", rows(geometry.fragments.as_ref().map(|table| table.count)));
+        facts.push(
+            "fragments",
+            "Fragments",
+            rows(geometry.layout.fragments.as_ref().map(|table| table.count)),
+        );
         facts.push("ids", "Ids", FactValue::Count(self.ids.len() as u64));
         facts.push(
             "xattr_sets",
             "Xattr sets",
             rows(geometry.xattrs.as_ref().map(|tables| tables.sets.count)),
         );
-        facts.push("exportable", "Exportable over NFS", FactValue::Flag(geometry.export.is_some()));
+        facts.push("exportable", "Exportable over NFS", FactValue::Flag(geometry.layout.export.is_some()));
         facts.push(
             "duplicates_shared",
             "Duplicates shared",
@@ -75,7 +79,7 @@ impl SquashfsVolume {
         if self.geometry.super_block_at != 0 {
             return "none (streamed, `mksquashfs -fix` makes it mountable)".into();
         }
-        let codec: Need = match self.geometry.algorithm {
+        let codec: Need = match self.geometry.layout.algorithm {
             Algorithm::Zlib => ((2, 6, 29), "gzip"),
             Algorithm::LzmaAlone => return "none (no mainline kernel reads lzma)".into(),
             Algorithm::Lzo => ((2, 6, 36), "lzo"),

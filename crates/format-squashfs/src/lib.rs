@@ -5,27 +5,22 @@
 //! thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 
-mod block_index;
 mod check;
 mod codec_words;
 mod coding;
 mod corruption;
-mod data;
-mod dir;
 mod disk;
 mod facts;
 mod inode;
-mod metadata;
 mod open;
 mod options;
 mod pack;
+mod records;
 mod space;
-mod table;
 #[cfg(test)]
 mod tests;
 mod vendor;
 mod volume;
-mod walk;
 mod xattr;
 
 use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};

@@ -3,16 +3,28 @@
 //! Owns every rule that holds for the image as a whole. Refuses what current kernels refuse to mount, save what only
 //! matters to them: page sizes, and that tables touch each other (that is for the check to say).
 
-use crate::corruption::{Corruption, Place};
+use crate::corruption::Corruption;
 use crate::disk::*;
-use crate::metadata::Region;
-use crate::table::{EXPORT, FRAGMENTS, IDS, Table, XATTR_IDS};
 use crate::vendor;
 use packfs_core::codec::Algorithm;
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, InodeId, Result};
+use packfs_squashfs_metadata::{
+    Endian, Layout, MetadataFault, Place, Region, SQUASHFS_METADATA_SIZE, Table, TableKind,
+};
 use std::mem::size_of;
 use zerocopy::FromZeros;
 use zerocopy::IntoBytes;
+
+const FRAGMENTS: TableKind = kind("fragment table", "fragment table block", 16);
+const EXPORT: TableKind = kind("export table", "export table block", 8);
+const IDS: TableKind = kind("id table", "id table block", 4);
+const XATTR_IDS: TableKind = kind("xattr id table", "xattr id table block", 16);
+/// Where the first structure behind the superblock can start.
+const TABLES_START_MIN: u64 = size_of::<SuperBlock>() as u64;
+
+const fn kind(name: &'static str, block_name: &'static str, row_len: usize) -> TableKind {
+    TableKind { name, block_name, row_len, position_len: 8, endian: Endian::Little }
+}
 
 /// The tables of extended attributes.
 #[derive(Clone, Debug)]
@@ -51,17 +63,9 @@ pub(crate) struct Geometry {
     /// Length of the file, at least `bytes_used`.
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
-    pub(crate) algorithm: Algorithm,
-    /// A power of two, 4 KiB to 1 MiB.
-    pub(crate) block_len: u32,
+    /// Where what every image has is.
+    pub(crate) layout: Layout,
     pub(crate) options: Option<OptionsBlock>,
-    /// Where blocks of files and fragments may lie.
-    pub(crate) data_start: u64,
-    pub(crate) data_end: u64,
-    pub(crate) inodes: Region,
-    pub(crate) directories: Region,
-    pub(crate) fragments: Option<Table>,
-    pub(crate) export: Option<Table>,
     pub(crate) ids: Table,
     pub(crate) xattrs: Option<XattrTables>,
 }
@@ -83,21 +87,25 @@ impl Geometry {
         let (inodes, directories) = inodes_and_directories(&super_block, directories_end)?;
         let options = options(image, &super_block, inodes.start)?;
         let algorithm = vendor::framing(image, algorithm, &inodes)?;
-        let data_start = options.map_or(size_of::<SuperBlock>() as u64, |options| options.end());
+        let data_start = options.map_or(TABLES_START_MIN, |options| options.end());
+        let layout = Layout {
+            algorithm,
+            block_len,
+            data: data_start..inodes.start,
+            inodes,
+            directories,
+            fragments: tables.fragments,
+            export: tables.export,
+            root: InodeId(super_block.root_inode.get()),
+            inode_count: super_block.inodes.get(),
+        };
         Ok(Geometry {
             super_block,
             super_block_at,
             image_len,
             bytes_used,
-            algorithm,
-            block_len,
+            layout,
             options,
-            data_start,
-            data_end: inodes.start,
-            inodes,
-            directories,
-            fragments: tables.fragments,
-            export: tables.export,
             ids: tables.ids,
             xattrs: tables.xattrs,
         })
@@ -199,14 +207,16 @@ impl Tables {
         let limit = xattrs.as_ref().map_or(bytes_used, |xattrs| xattrs.pairs.start);
         let ids = match u32::from(super_block.no_ids.get()) {
             0 => return Err(Corruption::NoIds.into()),
-            count => Table::open(image, IDS, count, super_block.id_table_start.get(), limit)?,
+            count => {
+                Table::open(image, IDS, count, super_block.id_table_start.get(), TABLES_START_MIN, limit)?
+            }
         };
         let limit = ids.start();
         let inodes = super_block.inodes.get();
         let export = match super_block.lookup_table_start.get() {
             SQUASHFS_INVALID_BLK => None,
             _ if inodes == 0 => None,
-            start => Some(Table::open(image, EXPORT, inodes, start, limit)?),
+            start => Some(Table::open(image, EXPORT, inodes, start, TABLES_START_MIN, limit)?),
         };
         let limit = export.as_ref().map_or(limit, Table::start);
         let fragments = match (super_block.fragments.get(), super_block.fragment_table_start.get()) {
@@ -214,7 +224,7 @@ impl Tables {
             (rows, SQUASHFS_INVALID_BLK) => {
                 return Err(Corruption::TableAbsent { table: FRAGMENTS.name, rows: u64::from(rows) }.into());
             }
-            (rows, start) => Some(Table::open(image, FRAGMENTS, rows, start, limit)?),
+            (rows, start) => Some(Table::open(image, FRAGMENTS, rows, start, TABLES_START_MIN, limit)?),
         };
         let limit = fragments.as_ref().map_or(limit, Table::start);
         Ok((Tables { fragments, export, ids, xattrs }, limit))
@@ -228,7 +238,7 @@ fn xattrs(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Resul
     }
     let head_len = size_of::<XattrIdTable>() as u64;
     let list_start =
-        head.checked_add(head_len).filter(|end| *end <= bytes_used).ok_or(Corruption::TableEnd {
+        head.checked_add(head_len).filter(|end| *end <= bytes_used).ok_or(MetadataFault::TableEnd {
             table: XATTR_IDS.name,
             start: head,
             list_len: head_len,
@@ -240,15 +250,20 @@ fn xattrs(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Resul
     if count == 0 {
         return Err(Corruption::NoXattrIds { at: head }.into());
     }
-    let mut sets = Table::open(image, XATTR_IDS, count, list_start, bytes_used)?;
+    let mut sets = Table::open(image, XATTR_IDS, count, list_start, TABLES_START_MIN, bytes_used)?;
     sets.region.end = sets.region.end.min(head);
     let pairs_start = raw.xattr_table_start.get();
-    if pairs_start < size_of::<SuperBlock>() as u64 {
-        return Err(Corruption::TableStart { table: "xattr table", start: pairs_start }.into());
+    if pairs_start < TABLES_START_MIN {
+        return Err(MetadataFault::TableStart {
+            table: "xattr table",
+            start: pairs_start,
+            min: TABLES_START_MIN,
+        }
+        .into());
     }
     if pairs_start >= sets.start() {
         let limit = sets.start();
-        return Err(Corruption::TableOrder { table: "xattr table", start: pairs_start, limit }.into());
+        return Err(MetadataFault::TableOrder { table: "xattr table", start: pairs_start, limit }.into());
     }
     let pairs = Region { block_name: "xattr block", start: pairs_start, end: sets.start() };
     Ok(Some(XattrTables { sets, pairs, head }))
@@ -259,13 +274,17 @@ fn inodes_and_directories(super_block: &SuperBlock, directories_end: u64) -> Res
         (super_block.inode_table_start.get(), super_block.directory_table_start.get());
     if directories >= directories_end {
         let limit = directories_end;
-        return Err(Corruption::TableOrder { table: "directory table", start: directories, limit }.into());
+        return Err(MetadataFault::TableOrder { table: "directory table", start: directories, limit }.into());
     }
     if inodes >= directories {
-        return Err(Corruption::TableOrder { table: "inode table", start: inodes, limit: directories }.into());
+        return Err(
+            MetadataFault::TableOrder { table: "inode table", start: inodes, limit: directories }.into()
+        );
     }
-    if inodes < size_of::<SuperBlock>() as u64 {
-        return Err(Corruption::TableStart { table: "inode table", start: inodes }.into());
+    if inodes < TABLES_START_MIN {
+        return Err(
+            MetadataFault::TableStart { table: "inode table", start: inodes, min: TABLES_START_MIN }.into()
+        );
     }
     Ok((
         Region { block_name: "inode table block", start: inodes, end: directories },
@@ -281,7 +300,7 @@ fn options(image: &dyn Image, super_block: &SuperBlock, limit: u64) -> Result<Op
     let at = size_of::<SuperBlock>() as u64;
     let mut header = [0; METADATA_HEADER_LEN];
     image.read_exact_at(at, &mut header)?;
-    let (found, compressed) = metadata_header_parts(u16::from_le_bytes(header));
+    let (found, compressed) = HEADER_FORM.word_parts(header);
     let start = at + METADATA_HEADER_LEN as u64;
     if usize::from(found) > SQUASHFS_METADATA_SIZE || start + u64::from(found) > limit {
         let place = Place::at("codec options", at);

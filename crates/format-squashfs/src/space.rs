@@ -3,11 +3,9 @@
 //! Owns the map from structures to ranges, for every image that can be walked.
 
 use crate::disk::*;
-use crate::inode::RawKind;
-use crate::table::Table;
 use crate::volume::SquashfsVolume;
-use crate::walk::Budget;
 use packfs_core::{Result, SpaceOwner, space_owners};
+use packfs_squashfs_metadata::{Table, walk};
 use std::mem::size_of;
 use std::ops::Range;
 
@@ -35,6 +33,7 @@ impl SquashfsVolume {
     /// See [`packfs_core::Volume::space`].
     pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
         let geometry = &self.geometry;
+        let layout = &geometry.layout;
         let super_block_len = size_of::<SuperBlock>() as u64;
         let mut claims = Claims::default();
         claims.add(0..super_block_len, "superblock");
@@ -43,11 +42,11 @@ impl SquashfsVolume {
         if let Some(options) = geometry.options {
             claims.add(super_block_len..options.end(), "codec options");
         }
-        claims.add(geometry.inodes.start..geometry.inodes.end, "inode table");
-        claims.add(geometry.directories.start..geometry.directories.end, "directory table");
+        claims.add(layout.inodes.start..layout.inodes.end, "inode table");
+        claims.add(layout.directories.start..layout.directories.end, "directory table");
         for (table, owner) in [
-            (&geometry.fragments, "fragment table"),
-            (&geometry.export, "export table"),
+            (&layout.fragments, "fragment table"),
+            (&layout.export, "export table"),
             (&Some(geometry.ids.clone()), "id table"),
         ] {
             if let Some(table) = table {
@@ -62,30 +61,8 @@ impl SquashfsVolume {
         // The superblock of a streamed image stands behind the padding.
         let padding_end = if at < geometry.bytes_used { geometry.image_len } else { at };
         claims.add(geometry.bytes_used..padding_end, "padding");
-        self.claim_fragments(&mut claims)?;
-        self.claim_files(&mut claims)?;
+        claims.rows.extend(walk::data_claims(self)?);
         claims.rows.sort_by_key(|(range, _)| range.start);
         Ok(space_owners(claims.rows, geometry.image_len))
-    }
-
-    fn claim_fragments(&self, claims: &mut Claims) -> Result<()> {
-        let Some(table) = &self.geometry.fragments else { return Ok(()) };
-        let place = crate::corruption::Place::at("fragment", table.start());
-        table.each_row(&self.metadata, |_, row: FragmentEntry| {
-            let (start, stored) = self.check_fragment(&row, place)?;
-            claims.add(start..start + u64::from(stored.len), "fragments");
-            Ok(())
-        })
-    }
-
-    fn claim_files(&self, claims: &mut Claims) -> Result<()> {
-        let mut budget = Budget::of(&self.geometry.inodes);
-        self.each_inode(|_, raw| {
-            if let RawKind::File(file) = &raw.kind {
-                budget.spend(raw.place, self.word_count(file) * 4)?;
-            }
-            claims.add(self.data_range(raw)?, "file data");
-            Ok(())
-        })
     }
 }

@@ -1,12 +1,12 @@
 //! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
 
-use crate::block_index::BlockIndex;
-use crate::metadata::Metadata;
+use crate::disk::HEADER_FORM;
 use crate::open::Geometry;
 use packfs_core::{
     Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
     Xattrs,
 };
+use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zerocopy::little_endian::U32;
@@ -27,7 +27,7 @@ impl SquashfsVolume {
     /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let geometry = Geometry::read(&*image)?;
-        let metadata = Metadata::new(image, geometry.algorithm);
+        let metadata = Metadata::new(image, HEADER_FORM, geometry.layout.algorithm);
         let mut ids = Vec::with_capacity(geometry.ids.count as usize);
         geometry.ids.each_row(&metadata, |_, id: U32| {
             ids.push(id.get());
@@ -43,19 +43,15 @@ impl Volume for SquashfsVolume {
     }
 
     fn root(&self) -> InodeId {
-        InodeId(self.geometry.super_block.root_inode.get())
+        self.geometry.layout.root
     }
 
     fn inode(&self, id: InodeId) -> Result<Inode> {
-        self.plain_inode(&self.raw_inode(id)?)
-    }
-
-    fn sectors(&self, id: InodeId, inode: &Inode) -> Result<u64> {
-        self.sectors_of(id, inode)
+        self.plain_inode(id, &inode::raw_inode(self, id)?)
     }
 
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
+        dir::find_entry(self, dir, name)
     }
 
     fn read_dir(
@@ -64,15 +60,15 @@ impl Volume for SquashfsVolume {
         from: DirCursor,
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.each_entry(dir, from, visit)
+        dir::each_entry(self, dir, from, visit)
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        self.link_target(id)
+        inode::link_target(self, id)
     }
 
     fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
-        let raw = self.raw_inode(id)?;
+        let raw = inode::raw_inode(self, id)?;
         if raw.xattr == crate::disk::SQUASHFS_INVALID_XATTR {
             return Ok(Xattrs::new());
         }
@@ -85,7 +81,7 @@ impl Volume for SquashfsVolume {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.file_extents(id, range, visit)
+        data::file_extents(self, id, range, visit)
     }
 
     fn image_len(&self) -> Option<u64> {
@@ -99,7 +95,7 @@ impl Volume for SquashfsVolume {
     }
 
     fn inode_count_hint(&self) -> u64 {
-        u64::from(self.geometry.super_block.inodes.get())
+        u64::from(self.geometry.layout.inode_count)
     }
 
     fn made_at(&self) -> Option<i64> {

@@ -4,12 +4,12 @@
 //! 64 MiB of values, whatever the image says. Attributes with a prefix that this version of the format does not know
 //! are passed over, as the kernel does.
 
-use crate::corruption::{Corruption, Place, XATTR_NAMES_LEN_MAX, XATTR_TOTAL_LEN_MAX, XATTR_VALUE_LEN_MAX};
+use crate::corruption::{Corruption, XATTR_NAMES_LEN_MAX, XATTR_TOTAL_LEN_MAX, XATTR_VALUE_LEN_MAX};
 use crate::disk::*;
-use crate::metadata::Cursor;
 use crate::open::XattrTables;
 use crate::volume::SquashfsVolume;
 use packfs_core::{Result, Xattrs};
+use packfs_squashfs_metadata::{Cursor, InodeRef, Place};
 use zerocopy::little_endian::U64;
 
 /// Longest full name, in bytes (`XATTR_NAME_MAX` in the kernel's `limits.h`).

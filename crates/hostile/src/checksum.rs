@@ -72,7 +72,7 @@ fn repair_cramfs(image: &mut [u8]) {
     let Some(Summed { start, end, big }) = summed(image) else { return };
     let word = start + SUM_AT..start + SUM_AT + 4;
     image[word.clone()].fill(0);
-    let sum = crc32(&image[start..end]);
+    let sum = crc32fast::hash(&image[start..end]);
     image[word].copy_from_slice(&if big { sum.to_be_bytes() } else { sum.to_le_bytes() });
 }
 
@@ -96,28 +96,6 @@ fn repair_boot_catalog(image: &mut [u8]) {
     let words = row.chunks_exact(2).map(|word| u16::from_le_bytes([word[0], word[1]]));
     let sum = words.fold(0, u16::wrapping_sub);
     row[28..30].copy_from_slice(&sum.to_le_bytes());
-}
-
-/// What a byte does to a CRC-32: images are summed up as a whole.
-const CRC32_BYTES: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
-
-/// CRC-32 as zlib has it.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, &byte| crc >> 8 ^ CRC32_BYTES[usize::from(crc as u8 ^ byte)])
 }
 
 /// CRC-32C without the final inversion.

@@ -1,6 +1,6 @@
 //! Mounts by the kernel's own driver: of a file where the driver can (EROFS since Linux 6.12), else of a loop device.
 
-use crate::loop_device::LoopDevice;
+use crate::loop_device::{LoopDevice, LoopOptions};
 use crate::{MountFlags, record};
 use packfs_core::{Error, ImagePath, Result, ResultExt};
 use rustix::fd::{AsFd, OwnedFd};
@@ -59,7 +59,8 @@ impl KernelMount {
                 return Ok((mount, None));
             }
         }
-        let device = LoopDevice::new(&self.image, self.offset, None)?;
+        let options = LoopOptions { offset: self.offset, ..LoopOptions::default() };
+        let device = LoopDevice::new(&self.image, &options)?;
         Ok((self.detached_from(device.path())?, Some(device)))
     }
 

@@ -3,19 +3,24 @@
 //! Owns everything that is done to the operating system for it: [`kernel`] mounts and loop devices, the FUSE protocol
 //! ([`FuseMount`]), unmounting ([`Unmounter`], [`unmount()`]), the table of mounts, and the records that tell which of them
 //! are packfs's ([`record`]). What is served comes from a [`packfs_read::ReadEngine`], so no format is known here.
-//! Invariants: nothing that is mounted can be written; no request, and no image, takes a mount down; whoever serves lives
+//! Beside images it serves single files that another crate makes up ([`SingleFile`]: simulated devices), to be put behind
+//! [`loop_device`]s. Invariants: no image that is mounted can be written; no request, and no image, takes a mount down; whoever serves lives
 //! exactly as long as what it serves is mounted. It starts no daemon and handles no signal: that is for the program.
 
 mod fuse;
 pub mod kernel;
-mod loop_device;
+pub mod loop_device;
 mod options;
 pub mod record;
 mod sys;
 pub mod table;
 mod unmount;
 
-pub use fuse::{FuseCounters, FuseMount, FuseOptions, OwnerMap, Rehearsal, TraceFile, find_subdir, is_stale};
+pub use fuse::{
+    FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, Rehearsal, SingleFile, TraceFile,
+    find_subdir, is_stale,
+};
+pub use loop_device::{LoopDevice, LoopOptions};
 pub use options::MountFlags;
 pub use unmount::{Unmounter, unmount};
 

@@ -1,14 +1,17 @@
-//! Three `ioctl`s and a setting of the C library that nothing safe wraps. The only unsafe code of this crate.
+//! Five `ioctl`s and a setting of the C library that nothing safe wraps. The only unsafe code of this crate.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io;
-use rustix::ioctl::{self, Ioctl, IoctlOutput, NoArg, Opcode, Setter, opcode};
+use rustix::ioctl::{self, IntegerSetter, Ioctl, IoctlOutput, NoArg, Opcode, Setter, opcode};
 use std::ffi::c_void;
 
 /// `FUSE_DEV_IOC_CLONE` of the kernel's `uapi/linux/fuse.h`.
 const CLONE: Opcode = opcode::read::<u32>(229, 0);
 /// `LOOP_CTL_GET_FREE` of `uapi/linux/loop.h`.
 const GET_FREE: Opcode = 0x4c82;
+/// `LOOP_CTL_ADD` and `LOOP_CTL_REMOVE`.
+const ADD: Opcode = 0x4c80;
+const REMOVE: Opcode = 0x4c81;
 /// `LOOP_CONFIGURE`, since Linux 5.8.
 const CONFIGURE: Opcode = 0x4c0a;
 /// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: a device that clears itself goes with its last user.
@@ -24,6 +27,18 @@ pub(crate) fn clone_fuse_device(fresh: impl AsFd, session: BorrowedFd<'_>) -> io
 pub(crate) fn free_loop_number(control: impl AsFd) -> io::Result<u32> {
     // SAFETY: the call takes no argument.
     unsafe { ioctl::ioctl(control, FreeLoop(NoArg::new())) }
+}
+
+/// Makes the loop device of this number, or removes it, through `/dev/loop-control`.
+pub(crate) fn make_loop_number(control: impl AsFd, number: u32, make: bool) -> io::Result<()> {
+    // SAFETY: both calls take a number, and refuse one that does not suit them.
+    unsafe {
+        if make {
+            ioctl::ioctl(control, IntegerSetter::<ADD>::new_usize(number as usize))
+        } else {
+            ioctl::ioctl(control, IntegerSetter::<REMOVE>::new_usize(number as usize))
+        }
+    }
 }
 
 /// Puts a file behind a loop device.

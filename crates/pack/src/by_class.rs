@@ -57,6 +57,14 @@ impl ByClass {
 
     /// A file has this part of what is shared.
     pub(crate) fn add_shared(&mut self, class: Class, offset: u64, len: u64) {
+        // Files that are alike lie side by side, and there may be millions of them.
+        if let Some(last) = self.parts.last_mut()
+            && last.class == class
+            && last.offset + last.len == offset
+        {
+            last.len += len;
+            return;
+        }
         self.parts.push(Part { offset, len, class });
     }
 

@@ -172,7 +172,7 @@ pub fn pack(
     let mut out = Output::create(output, options.image_offset, plan.data_start)?;
     let mut data_files: Vec<Output> =
         wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
-    let mut testimony = Testimony::new(tree.node_count());
+    let mut testimony = Testimony::new(options.verify.is_some(), tree.node_count());
     let (placed, skipped, classes, tails): (_, _, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
             let (placed, skipped, classes) =

@@ -3,8 +3,10 @@
 //! Keeps no tail, only where to read it again, and a few that were just compared.
 
 use crate::context::Context;
+use hashbrown::HashTable;
 use packfs_core::{NodeId, Result};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 
 /// Bytes of tails kept to compare later ones with.
 const COMPARED_LEN: usize = 4 << 20;
@@ -25,17 +27,27 @@ impl TailBytes {
 /// A tail that was handed in, by number.
 pub(crate) type TailId = u32;
 
-/// A tail as it was first seen: where to read it again.
+/// A tail as it was first seen: where to read it again. There may be millions of them.
 struct Origin {
     node: NodeId,
-    offset: u64,
     len: u32,
+    offset: u64,
+    /// Half of the hash is enough to look closer.
+    hash: u64,
+}
+
+impl Origin {
+    fn may_be(&self, len: u32, hash: u64) -> bool {
+        self.len == len && self.hash == hash
+    }
 }
 
 /// See the module.
 pub(crate) struct SeenTails<'a> {
     context: &'a Context<'a>,
-    by_hash: HashMap<(u32, u128), TailId>,
+    /// The first tail of each length and hash.
+    firsts: HashTable<TailId>,
+    hashing: RandomState,
     origins: Vec<Origin>,
     compared: HashMap<TailId, Box<[u8]>>,
     compared_len: usize,
@@ -45,7 +57,8 @@ impl<'a> SeenTails<'a> {
     pub(crate) fn new(context: &'a Context<'a>) -> Self {
         SeenTails {
             context,
-            by_hash: HashMap::new(),
+            firsts: HashTable::new(),
+            hashing: RandomState::new(),
             origins: Vec::new(),
             compared: HashMap::new(),
             compared_len: 0,
@@ -57,8 +70,9 @@ impl<'a> SeenTails<'a> {
         if !self.context.plan.dedupe {
             return Ok(None);
         }
-        let earlier = self.by_hash.get(&(tail.bytes.len() as u32, tail.hash)).copied();
-        match earlier {
+        let (len, hash) = (tail.bytes.len() as u32, tail.hash as u64);
+        let may_be = |id: &TailId| self.origins[*id as usize].may_be(len, hash);
+        match self.firsts.find(self.hashing.hash_one((len, hash)), may_be).copied() {
             Some(earlier) if self.is_same(earlier, tail)? => Ok(Some(earlier)),
             _ => Ok(None),
         }
@@ -72,9 +86,18 @@ impl<'a> SeenTails<'a> {
     /// The same for a tail whose length and hash are known.
     pub(crate) fn add_known(&mut self, node: NodeId, end: u64, len: u32, hash: u128) -> TailId {
         let id = self.origins.len() as TailId;
-        self.origins.push(Origin { node, offset: end - u64::from(len), len });
+        let hash = hash as u64;
+        self.origins.push(Origin { node, len, offset: end - u64::from(len), hash });
         if self.context.plan.dedupe {
-            self.by_hash.entry((len, hash)).or_insert(id);
+            let SeenTails { origins, firsts, hashing, .. } = self;
+            let origin = |id: &TailId| &origins[*id as usize];
+            firsts
+                .entry(
+                    hashing.hash_one((len, hash)),
+                    |id| origin(id).may_be(len, hash),
+                    |id| hashing.hash_one((origin(id).len, origin(id).hash)),
+                )
+                .or_insert(id);
         }
         id
     }
@@ -83,7 +106,7 @@ impl<'a> SeenTails<'a> {
         if let Some(bytes) = self.compared.get(&earlier) {
             return Ok(**bytes == *tail.bytes);
         }
-        let Origin { node, offset, len } = self.origins[earlier as usize];
+        let Origin { node, offset, len, .. } = self.origins[earlier as usize];
         let mut bytes = vec![0; len as usize].into_boxed_slice();
         self.context.open(node)?.read_exact_at(offset, &mut bytes)?;
         let same = bytes == tail.bytes;

@@ -10,8 +10,8 @@ use crate::failures::Failures;
 use crate::parallel::learn_in_parallel;
 use crate::witness::Testimony;
 use packfs_core::{
-    ContentHash, ContentHasher, Error, FilePlace, NodeId, PackFormat, Placed, Progress, Result, Stage,
-    Witnessed,
+    ContentHash, ContentHasher, Cut, Error, FileJob, FilePlace, NodeId, PackFormat, Placed, Progress, Result,
+    Stage, Witnessed,
 };
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -29,7 +29,8 @@ pub(crate) struct Twins {
 }
 
 impl Twins {
-    /// The first file of the plan with the same contents; `None` for that file itself and for files of their own.
+    /// The file with the same contents that is stored: the first of the plan, unless another one must not be compressed. `None` for that
+    /// file itself and for files of their own.
     pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
         self.originals.get(&node).copied()
     }
@@ -108,7 +109,10 @@ pub(crate) fn find(
     let hashes: HashMap<NodeId, ContentHash> =
         by_beginning.iter().zip(whole).filter_map(|(&node, hash)| Some((node, hash?))).collect();
     let hashed = by_beginning.iter().filter_map(|node| Some((*node, hashes.get(node)?)));
-    let by_hash = groups(hashed.map(|(node, hash)| ((kind(node), *hash), node)));
+    let mut by_hash = groups(hashed.map(|(node, hash)| ((kind(node), *hash), node)));
+    // What is stored as it is serves all that have the same contents.
+    let flat = flat_files(context);
+    by_hash.iter_mut().for_each(|group| group.sort_by_key(|node| !flat.contains(node)));
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
     let same = learn_in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
@@ -116,6 +120,13 @@ pub(crate) fn find(
     let originals: HashMap<NodeId, NodeId> = same.map(|(pair, _)| pair).collect();
     let hashes = originals.values().filter_map(|original| Some((*original, *hashes.get(original)?)));
     Ok(Twins { hashes: hashes.collect(), originals })
+}
+
+/// Files that must not be compressed.
+fn flat_files(context: &Context<'_>) -> HashSet<NodeId> {
+    let Cut::FixedInput { .. } = context.plan.cut else { return HashSet::new() };
+    let files = context.plan.files.iter().filter(|job| job.recipe == FileJob::FLAT);
+    files.map(|job| job.node).collect()
 }
 
 /// Groups of two or more with the same key, in the order of their first members.

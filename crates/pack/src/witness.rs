@@ -48,19 +48,20 @@ impl Witness {
     }
 }
 
-/// What was seen of each file.
+/// What was seen of each file; nothing is kept if nobody wants to know.
 pub(crate) struct Testimony(Vec<Witnessed>);
 
 impl Testimony {
     /// Of no node anything yet.
-    pub(crate) fn new(node_count: u32) -> Self {
-        Testimony(vec![Witnessed::default(); node_count as usize])
+    pub(crate) fn new(is_wanted: bool, node_count: u32) -> Self {
+        Testimony(vec![Witnessed::default(); if is_wanted { node_count as usize } else { 0 }])
     }
 
     /// One more piece of a file was seen.
     pub(crate) fn add(&mut self, node: NodeId, seen: Witnessed) {
-        let known = &mut self.0[node.index()];
-        *known = known.and(seen);
+        if let Some(known) = self.0.get_mut(node.index()) {
+            *known = known.and(seen);
+        }
     }
 
     /// Of this file, what was seen of another.

@@ -36,13 +36,14 @@ impl Source {
     ///
     /// Errors: `Io` if it cannot be read; `Unsupported` if it is nothing that can be packed.
     pub fn detect(path: impl AsRef<Path>) -> Result<Self> {
-        Source::detect_at(path.as_ref(), 0)
+        Source::detect_for(path.as_ref(), &OpenOptions::new())
     }
 
-    /// As [`Source::detect`], with an image that begins so many bytes into its file.
+    /// As [`Source::detect`], for what is to be opened with these options: where they place an image somewhere else than at the start of
+    /// its file, or give it another beginning, it is one.
     ///
     /// Errors: as [`Source::detect`].
-    pub fn detect_at(path: &Path, image_offset: u64) -> Result<Self> {
+    pub fn detect_for(path: &Path, opening: &OpenOptions) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Source::TarStdin);
         }
@@ -58,8 +59,8 @@ impl Source {
             return Err(Error::usage(format!("{path:?} is neither a file, a directory nor a block device")));
         }
         let image = FileImage::open(path)?;
-        // Only an image can begin somewhere else; whoever opens it says if there is none.
-        if image_offset > 0 || packfs_formats::probe(&image)?.is_some() {
+        // Whoever opens it says if there is none.
+        if opening.means_an_image() || packfs_formats::probe(&image)?.is_some() {
             return Ok(Source::Image(path.into()));
         }
         let mut beginning = vec![0; BEGINNING_LEN];
@@ -91,10 +92,13 @@ impl Source {
 
     /// As [`Source::load`]; `opening` says how an image is opened, and what an image, a tar or a manifest may hold.
     ///
-    /// Errors: as [`Source::load`]; `Usage` for further devices of what is no image.
+    /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of what is no image.
     pub fn load_with(&self, opening: &OpenOptions, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
         if opening.has_devices() && !matches!(self, Source::Image(_)) {
             return Err(Error::usage("further devices are given, but the source is no image"));
+        }
+        if opening.means_an_image() && !matches!(self, Source::Image(_)) {
+            return Err(Error::usage("an offset or a magic is given, but the source is no image"));
         }
         let limits = opening.own_limits();
         match self {

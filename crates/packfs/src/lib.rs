@@ -67,8 +67,8 @@ pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 
 pub use packfs_core::{
-    BlockRef, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error, ErrorKind,
-    Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath,
+    BlockRef, BuildId, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error,
+    ErrorKind, Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath,
     InnerImage, Inode, InodeId, InodeKind, LIMITS, Limit, LimitRow, Limits, Loss, Magic, Meta, Meter, Name,
     Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt, Severity, Silent,
     SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals, escaped, printable,

@@ -97,6 +97,11 @@ impl OpenOptions {
         self.offset
     }
 
+    /// Whether only an image can be opened so.
+    pub(crate) fn means_an_image(&self) -> bool {
+        self.offset > 0 || self.magic.is_some()
+    }
+
     /// Whether one of several images is chosen.
     pub(crate) fn chooses_part(&self) -> bool {
         matches!(self.which, Which::Chosen(_))

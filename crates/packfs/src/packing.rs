@@ -9,7 +9,7 @@ use packfs_core::{
     Silent, Tree, Wrapping,
 };
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
-use packfs_source::{OrderFile, Shape, Trace};
+use packfs_source::{Loaded, OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,6 +53,17 @@ pub fn repack(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
 enum Given {
     Path(PathBuf),
     Known(Source),
+    Loaded(LoadedSource),
+}
+
+/// A source that was looked through before.
+#[derive(Clone)]
+struct LoadedSource(Arc<Loaded>);
+
+impl std::fmt::Debug for LoadedSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} names", self.0.tree.entry_count())
+    }
 }
 
 /// An image that is to be made.
@@ -62,6 +73,7 @@ pub struct Pack {
     source_offset: u64,
     source_devices: Vec<PathBuf>,
     source_part: Option<String>,
+    source_magic: Option<Vec<u8>>,
     limits: Limits,
     output: PathBuf,
     format: Option<String>,
@@ -82,12 +94,19 @@ impl Pack {
         Pack::new(Given::Known(source), output.as_ref())
     }
 
+    /// Packs a tree that was looked through before, by [`Source::load`] or otherwise: for whoever packs it several times, or parts
+    /// of it. It is packed as it is: [`Pack::shape`] does nothing.
+    pub fn of_loaded(loaded: Arc<Loaded>, output: impl AsRef<Path>) -> Self {
+        Pack::new(Given::Loaded(LoadedSource(loaded)), output.as_ref())
+    }
+
     fn new(source: Given, output: &Path) -> Self {
         Pack {
             source,
             source_offset: 0,
             source_devices: Vec::new(),
             source_part: None,
+            source_magic: None,
             limits: Limits::default(),
             output: output.into(),
             format: None,
@@ -248,6 +267,13 @@ impl Pack {
         self
     }
 
+    /// Takes the source for an image that began with these bytes, where its maker changed them: see [`OpenOptions::magic`].
+    #[must_use]
+    pub fn source_magic(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.source_magic = Some(bytes.into());
+        self
+    }
+
     /// A further file or block device that holds data of a source that is an image; to be called once for each, in the order
     /// in which the image lists them.
     #[must_use]
@@ -317,13 +343,19 @@ impl Pack {
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
         let base = self.earlier.open_base(&*packer, &self.output, &self.plainly_opening(), progress)?;
         let source = match &self.source {
-            Given::Path(path) => Source::detect_at(path, self.source_offset)?,
-            Given::Known(source) => source.clone(),
+            Given::Path(path) => Some(Source::detect_for(path, &self.opening())?),
+            Given::Known(source) => Some(source.clone()),
+            Given::Loaded(_) => None,
         };
         let shape = self.whole_shape(packer.data_files());
-        let (loaded, base) = match &again {
-            None => (source.load_with(&self.opening(), &shape, progress)?, base),
-            Some(opened) => self.earlier.load_source(opened, &*packer, &shape, progress)?,
+        let (loaded, base) = match (&again, &source, &self.source) {
+            (Some(opened), ..) => {
+                let (loaded, base) = self.earlier.load_source(opened, &*packer, &shape, progress)?;
+                (Arc::new(loaded), base)
+            }
+            (None, _, Given::Loaded(loaded)) => (Arc::clone(&loaded.0), base),
+            (None, Some(source), _) => (Arc::new(source.load_with(&self.opening(), &shape, progress)?), base),
+            (None, None, _) => return Err(Error::failed("internal: there is nothing to pack")),
         };
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
@@ -334,7 +366,7 @@ impl Pack {
             Goal::Read => Order::Path,
             Goal::Size | Goal::Balanced | Goal::Build => Order::default(),
         });
-        options.warn_of_all_losses = matches!(source, Source::Image(_));
+        options.warn_of_all_losses = matches!(source, Some(Source::Image(_)));
         if let Some(order) = &order {
             let (priorities, missing) = order.priorities(&loaded.tree);
             warn_of_missing("order file", &missing, progress);
@@ -372,6 +404,10 @@ impl Pack {
         let (path, known) = match &self.source {
             Given::Path(path) => (path.as_path(), None),
             Given::Known(source) => (Path::new(""), Some(source)),
+            Given::Loaded(_) => {
+                let what = "a tree that is already there has to become an image of its own first";
+                return Err(Error::usage(format!("a {name} holds one image: {what}")));
+            }
         };
         let subject = wrapping::subject(path, known, wrapping, packer, &self.opening())?;
         let (bytes, left_out) = match subject {
@@ -442,6 +478,10 @@ impl Pack {
         let opening = self.plainly_opening().offset(self.source_offset);
         let opening = match &self.source_part {
             Some(name) => opening.part(name),
+            None => opening,
+        };
+        let opening = match &self.source_magic {
+            Some(magic) => opening.magic(magic.clone()),
             None => opening,
         };
         self.source_devices.iter().fold(opening, OpenOptions::device)

@@ -56,7 +56,7 @@ pub(crate) fn subject(
     let source = match known {
         Some(source) => Ok(source.clone()),
         None if as_it_is => Ok(Source::Image(path.into())),
-        None => Source::detect_at(path, opening.begins_at()),
+        None => Source::detect_for(path, opening),
     };
     let source = match source {
         Ok(source) => source,

@@ -117,6 +117,33 @@ fn others_read_what_is_packed() {
     }
 }
 
+/// No program of others reads version 4.0, so a second decoder of ours does, which shares no line with packfs.
+#[test]
+fn a_second_decoder_reads_version_4() {
+    let Some(python) = peer("python3") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk();
+    let source = write(folder.path(), "disk", &disk);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/decode_cloop4.py");
+    let rows = [
+        ("gzip", "off", "zlib"),
+        ("gzip", "on", "stored zlib"),
+        ("xz", "off", "xz"),
+        ("lz4hc", "on", "lz4 stored"),
+        ("lzo", "off", "lzo"),
+        ("none", "on", "stored"),
+    ];
+    for (codec, stored, methods) in rows {
+        let image = folder.path().join("out.cloop");
+        let pack = packfs::pack(&source, &image).codec(codec).option("version", "4.0");
+        pack.option("stored", stored).block_size(K64 as u32).run().unwrap();
+        let out = folder.path().join("disk.out");
+        let said = python.run(&[&script, &image, &out]).stdout;
+        assert_eq!(String::from_utf8_lossy(&said).trim(), methods, "{codec} stored={stored}");
+        assert!(std::fs::read(&out).unwrap() == padded(&disk, K64), "{codec} stored={stored}");
+    }
+}
+
 #[test]
 fn what_others_pack_is_no_smaller() {
     let Some(create) = peer("create_compressed_fs") else { return };

@@ -3,14 +3,16 @@
 mod common;
 
 use common::damage::survives;
-use common::{Wish, cramfs, open_image, read_image};
+use common::{Wish, cramfs, open_image, read_image, seven_zip_agrees};
 use packfs_core::{
     ContentId, FactValue, Held, ImagePath, Meta, NodeId, NodeKind, Owner, PackSettings, Silent, Timestamp,
     Tree, TreeBuilder, Xattrs,
 };
 use packfs_pack::{PackOptions, pack};
-use packfs_source::{Shape, load_dir};
-use packfs_testkit::{Compare, Random, Snapshot, is_root, peer, plain_tree, snapshot_dir, snapshot_tree};
+use packfs_source::{Shape, TarInput, load_dir, load_tar};
+use packfs_testkit::{
+    Compare, OldKernel, Random, Snapshot, is_root, peer, plain_tree, snapshot_dir, snapshot_tree,
+};
 use std::path::Path;
 
 /// Every option that changes more than a word.
@@ -154,6 +156,44 @@ fn fsck_reads_what_is_packed() {
         found.0.values_mut().for_each(|row| row.mtime = Timestamp::default());
         found.assert_same(&expected, COMPARE, &format!("{options:?}"));
         std::fs::remove_dir_all(&target).unwrap();
+    }
+}
+
+/// The only other reader that has both byte orders and is no writer of ours.
+#[test]
+fn seven_zip_reads_both_byte_orders() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = plain_tree();
+    let expected = snapshot_tree(&tree, &contents);
+    // It knows neither holes nor extended pointers, and superblocks at 0 only.
+    for options in [&[][..], &[("endian", "big")], &[("endian", "big"), ("duplicates", "keep")]] {
+        let image = cramfs(&tree, &contents, wish(options), folder.path(), "image");
+        seven_zip_agrees(&image, &expected, &format!("{options:?}"));
+    }
+}
+
+/// Every option of the layout in one of few images, for a machine has to start for each; of the byte orders, the kernel's own.
+#[test]
+fn a_kernel_reads_what_is_packed() {
+    let Some(kernel) = OldKernel::find_with_module("6.1", "cramfs") else { return };
+    let (tree, contents) = tree();
+    let mut expected = snapshot_tree(&tree, &contents);
+    // Busybox leaves sockets out of a tar.
+    assert!(expected.0.remove(&b"socket"[..]).is_some());
+    let rows: [(&str, &[(&str, &str)]); 4] = [
+        ("gzip", &[]),
+        ("gzip", &[("holes", "on"), ("duplicates", "keep"), ("pad", "512"), ("edition", "7")]),
+        ("gzip:12", &[("pointers", "extended"), ("holes", "on")]),
+        ("none", &[("pointers", "extended"), ("pad", "512")]),
+    ];
+    for (codec, options) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let wish = Wish { codec, options, ..Wish::default() };
+        let image = cramfs(&tree, &contents, wish, folder.path(), "image");
+        let tar = folder.path().join("copy.tar");
+        kernel.tar_of(&image, "cramfs", &tar).unwrap_or_else(|said| panic!("{wish:?}: {said}"));
+        let copied = load_tar(TarInput::File(tar), &Shape::default(), &Silent).unwrap();
+        snapshot_tree(&copied.tree, &*copied.contents).assert_same(&expected, COMPARE, &format!("{wish:?}"));
     }
 }
 

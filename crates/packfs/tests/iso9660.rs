@@ -2,11 +2,14 @@
 
 mod common;
 
-use common::{Wish, open_image, read_image};
-use packfs_core::{Contents, FactValue, PackSettings, Severity, Silent, Tree};
+use common::{Wish, open_image, read_image, seven_zip_agrees};
+use packfs_core::{
+    Contents, FactValue, Held, ImagePath, Meta, NodeKind, PackSettings, Severity, Silent, Tree, TreeBuilder,
+    Xattrs,
+};
 use packfs_pack::{PackOptions, pack};
 use packfs_source::{Shape, TarInput, load_tar};
-use packfs_testkit::{Compare, OldKernel, odd_tree, peer, plain_tree, snapshot_dir, snapshot_tree};
+use packfs_testkit::{Compare, OldKernel, Random, odd_tree, peer, plain_tree, snapshot_dir, snapshot_tree};
 use std::path::{Path, PathBuf};
 
 /// Options of the format, codec and block size.
@@ -116,6 +119,27 @@ fn boot_images_are_stored_as_they_are_and_listed() {
     assert!(bytes[block * 2048..][..wanted.len()] == wanted[..]);
 }
 
+#[test]
+fn a_boot_image_and_its_twins_are_stored_once_and_as_they_are() {
+    let bytes = Random::new(3).text(300_000);
+    let mut builder = TreeBuilder::new(Meta::default());
+    let mut contents = Held::default();
+    // The one that boots is neither the first nor the last.
+    for name in ["a", "boot", "z"] {
+        let kind = NodeKind::File { len: bytes.len() as u64, content: contents.push(bytes.clone()) };
+        let path = ImagePath::parse(name.as_bytes()).unwrap();
+        builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
+    }
+    let tree = builder.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let image = packed(&tree, &contents, (&[("boot", "boot")], "gzip:9", 32 << 10), folder.path());
+    let len = std::fs::metadata(&image).unwrap().len();
+    assert!((300_000..400_000).contains(&len), "{len}");
+    let (read, findings) = read_image(&image);
+    assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
+    snapshot_tree(&tree, &contents).assert_same(&read, Compare::default(), "with twins");
+}
+
 fn largest(tree: &Tree) -> String {
     let len = |kind: &packfs_core::NodeKind| match kind {
         packfs_core::NodeKind::File { len, .. } => *len,
@@ -179,6 +203,31 @@ fn isoinfo_lists_what_is_packed() {
     assert_eq!(listed, wanted);
     let joliet = tool.run(&[&"-J", &"-l", &"-i", &image]).stdout;
     assert!(joliet.len() > 1000, "the Joliet tree is listed");
+}
+
+/// It does not decode zisofs, and where there is Joliet, it shows that.
+#[test]
+fn seven_zip_reads_what_is_not_compressed() {
+    let (tree, contents) = plain_tree();
+    let folder = tempfile::tempdir().unwrap();
+    let image = packed(&tree, &contents, ROWS[0], folder.path());
+    seven_zip_agrees(&image, &snapshot_tree(&tree, &contents), "iso9660");
+}
+
+#[test]
+fn bsdtar_reads_what_is_packed() {
+    let Some(tool) = peer("bsdtar") else { return };
+    let (tree, contents) = plain_tree();
+    let folder = tempfile::tempdir().unwrap();
+    for row in &ROWS[..2] {
+        let image = packed(&tree, &contents, *row, folder.path());
+        let out = tempfile::tempdir().unwrap();
+        tool.run(&[&"-xpf", &image, &"-C", &out.path()]);
+        let compare = Compare { root: false, xattrs: false, dir_links: false, ..Compare::default() };
+        let compare = Compare { owners: packfs_testkit::is_root(), ..compare };
+        let found = snapshot_dir(out.path());
+        snapshot_tree(&tree, &contents).assert_same(&found, compare, &format!("bsdtar of {row:?}"));
+    }
 }
 
 #[test]

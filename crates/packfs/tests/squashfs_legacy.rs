@@ -4,7 +4,7 @@
 mod common;
 
 use common::damage::survives;
-use common::{Wish, read_image, squash};
+use common::{Wish, read_image, seven_zip_agrees, squash};
 use packfs_core::{Contents, DeviceNumber, FileType, Image, PackSettings, Result, Silent, Timestamp, Tree};
 use packfs_image::FileImage;
 use packfs_pack::{PackOptions, PackReport, pack};
@@ -88,6 +88,21 @@ fn readers_agree_on_the_odd_tree() {
     let (tree, contents) = odd_tree(16 << 10, true);
     for (version, endian) in [("2.0", "big"), ("2.1", "little"), ("3.0", "little"), ("3.1", "big")] {
         readers_agree(&tree, &contents, &[("version", version), ("endian", endian)], folder.path());
+    }
+}
+
+#[test]
+fn seven_zip_reads_every_version_and_byte_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = plain_tree();
+    let expected = snapshot_tree(&tree, &contents);
+    for version in VERSIONS {
+        for endian in ENDIANS {
+            let options = &[("version", version), ("endian", endian)];
+            let wish = Wish { block_len: 16 << 10, options, ..Wish::default() };
+            let (image, _) = packed(&tree, &contents, wish, folder.path());
+            seven_zip_agrees(&image, &expected, &format!("{options:?}"));
+        }
     }
 }
 

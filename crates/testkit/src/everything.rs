@@ -108,6 +108,14 @@ struct Sparse {
     runs: Vec<(u64, Vec<u8>)>,
 }
 
+impl SparseFiles {
+    /// Keeps a file of zeros with these bytes in it, each run with where it starts, in rising order; returns its id.
+    pub fn push(&mut self, len: u64, runs: Vec<(u64, Vec<u8>)>) -> ContentId {
+        self.0.push(Sparse { len, runs });
+        ContentId(self.0.len() as u64 - 1)
+    }
+}
+
 impl Contents for SparseFiles {
     fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
         let file = self.0.get(id.0 as usize).ok_or_else(|| Error::failed("no such contents"))?;
@@ -162,8 +170,7 @@ impl Builder {
     }
 
     fn content(&mut self, len: u64, runs: Vec<(u64, Vec<u8>)>) -> NodeKind {
-        self.files.0.push(Sparse { len, runs });
-        NodeKind::File { len, content: ContentId(self.files.0.len() as u64 - 1) }
+        NodeKind::File { len, content: self.files.push(len, runs) }
     }
 
     fn file(&mut self, at: impl AsRef<[u8]>, bytes: Vec<u8>, meta: Meta, xattrs: Xattrs) {

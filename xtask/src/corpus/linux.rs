@@ -21,7 +21,7 @@ pub fn make(path: &Path) -> Result<()> {
         .remove(SOURCE)
         .ok_or_else(|| Failure::new(format!("Debian {SUITE} has no package {SOURCE}")))?;
     let root = made.join("package");
-    shell::run_quietly(Command::new("dpkg-deb").arg("--extract").arg(&archive.path).arg(&root))?;
+    archive.extract(&root)?;
     let tar = root.join(format!("usr/src/{SOURCE}.tar.xz"));
     shell::run_quietly(
         Command::new("tar").arg("--extract").arg("--file").arg(&tar).arg("--directory").arg(&made),

@@ -3,12 +3,11 @@
 //! A run that fails leaves what was there before: the new tree is made beside the old one and takes its place at the end.
 
 use std::collections::HashMap;
-use std::process::Command;
 
 use super::{PACKAGES, Peer, SUITE, Stamp, root};
 use crate::debian::{self, Archive, Debootstrap};
 use crate::failure::{Failure, Result};
-use crate::{shell, workspace};
+use crate::workspace;
 
 pub fn fetch() -> Result<Stamp> {
     let debootstrap = Debootstrap::find()?;
@@ -23,7 +22,7 @@ pub fn fetch() -> Result<Stamp> {
     let archives = debian::downloaded(&download)?;
     let unpacked = download.join("root");
     for archive in archives.values() {
-        shell::run_quietly(Command::new("dpkg-deb").arg("--extract").arg(&archive.path).arg(&unpacked))?;
+        archive.extract(&unpacked)?;
     }
     workspace::remove_dir(&root())?;
     std::fs::rename(&unpacked, root()).map_err(|error| Failure::io("move", &unpacked, error))?;

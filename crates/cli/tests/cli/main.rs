@@ -1,11 +1,15 @@
 //! The program as scripts meet it: what it prints where, and with which exit code it ends.
 
+mod advising;
 mod containers;
 mod digests;
 mod faults;
 mod fixture;
 mod hostile;
+mod lab;
+mod lab_subjects;
 mod limits;
+mod mapping;
 mod mount_stress;
 mod mounting;
 mod packing;

@@ -259,4 +259,19 @@ fn an_old_image_says_what_it_cannot_hold_and_is_read_whatever_its_magic_is() {
     fixture.run(["ls", "old.img", "--magic", "squashfs"]).failed(2, &["four characters"]);
     fixture.run(["unpack", "old.img", "out", "--magic", "sqsh", "-q"]).done();
     assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
+    let digest = |args: &[&str]| {
+        let run = fixture.run(args);
+        run.done().text().split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(digest(&["digest", "old.img", "--magic", "sqsh"]), digest(&["digest", "out"]));
+    fixture.run(["pack", "old.img", "new.sqfs", "-q"]).failed(4, &["neither"]);
+    fixture.run(["pack", "old.img", "new.sqfs", "--source-magic", "sqsh", "-q"]).done();
+    fixture.run(["repack", "old.img", "same.img", "--magic", "sqsh", "-q"]).done();
+    for made in ["new.sqfs", "same.img"] {
+        fixture.run(["diff", "rootfs", made]).done();
+    }
+    fixture.run(["pack", "rootfs", "new.sqfs", "--source-magic", "sqsh", "-q"]).failed(2, &["no image"]);
+    fixture
+        .run(["pack", "old.img", "new.sqfs", "--source-magic", "sqs", "-q"])
+        .failed(2, &["four characters"]);
 }

@@ -1,6 +1,5 @@
 //! What is checked of an image as a whole: its superblock's words, its checksum, unused space, padding.
 
-use crate::crc32::Crc32;
 use crate::disk::*;
 use crate::volume::CramfsVolume;
 use packfs_core::Result;
@@ -79,7 +78,7 @@ pub(crate) fn sum_of(
     end: u64,
     read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
 ) -> Result<u32> {
-    let mut sum = Crc32::new();
+    let mut sum = crc32fast::Hasher::new();
     let mut buf = vec![0; PART_LEN as usize];
     let mut at = start;
     while at < end {
@@ -91,5 +90,5 @@ pub(crate) fn sum_of(
         sum.update(part);
         at += part.len() as u64;
     }
-    Ok(sum.value())
+    Ok(sum.finalize())
 }

@@ -60,9 +60,7 @@ fn entry(store: &Store<'_>, image: &Wanted) -> Result<BootEntry> {
     let stored = store.stored(image.node);
     if stored.len == 0 || stored.decoded_len.is_some() {
         let path = store.tree.path(image.node);
-        let message = format!("boot image {path:?} is not stored as it is");
-        return Err(Error::failed(message)
-            .hint("another file with the same contents is compressed; leave one of them out"));
+        return Err(Error::failed(format!("boot image {path:?} is not stored as it is")));
     }
     // Firmware of EFI looks at the file system for how long it is.
     let sectors = match store.options.boot_sectors {

@@ -5,7 +5,6 @@ mod reads;
 mod refuses;
 
 use crate::Partitions;
-use crate::checksum::crc32;
 use crate::disk::*;
 use crate::volume::PartitionsVolume;
 use packfs_core::{Finding, Format, InodeId, Result, Volume};
@@ -64,10 +63,10 @@ impl Disk {
             entries_lba: entries_lba.into(),
             entry_count: 8.into(),
             entry_size: 128.into(),
-            entries_crc: crc32(&rows).into(),
+            entries_crc: crc32fast::hash(&rows).into(),
             ..GptHeader::new_zeroed()
         };
-        header.header_crc = crc32(header.as_bytes()).into();
+        header.header_crc = crc32fast::hash(header.as_bytes()).into();
         self.put(my as usize, header.as_bytes());
     }
 

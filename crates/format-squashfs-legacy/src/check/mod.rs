@@ -4,20 +4,28 @@
 //! image, in time and memory bounded by what the image really holds.
 
 mod layout;
-mod tables;
 mod tree;
 
+use crate::disk::{SQUASHFS_NOD, SQUASHFS_NOF};
 use crate::volume::LegacyVolume;
 use packfs_core::check::Report;
 use packfs_core::{Finding, Result};
+use packfs_squashfs_metadata::check::{check_ids, check_tables, check_tree};
+use tree::Rules;
 
 impl LegacyVolume {
     /// See [`packfs_core::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        let mut report = Report::new("squashfs-legacy", found);
+        let mut report = Report::new("squashfs", found);
         self.check_layout(&mut report);
-        let seen = tree::check(self, &mut report)?;
-        tables::check(self, &seen, &mut report)?;
+        let mut rules = Rules::new(self.geometry.version());
+        let seen = check_tree(self, &mut rules, &mut report)?;
+        check_tables(self, &seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
+        check_ids("uid table", &self.uids, &seen, |index| seen.uids.contains(&index), &mut report);
+        check_ids("gid table", &self.gids, &seen, |index| seen.gids.contains(&index), &mut report);
+        if self.geometry.flag(SQUASHFS_NOD) && seen.compressed_data {
+            report.note("superblock", "flag uncompressed-data on an image with compressed data");
+        }
         self.check_space(&mut report)?;
         self.check_padding(&mut report)
     }

@@ -1,11 +1,14 @@
 //! Turns one node into its inode, of version 2 or 3: the basic form where that can hold it, else the extended one.
 
-use super::dirs::{Listing, basic_type};
 use super::losses::{stored_device, stored_time};
 use super::owners::Owners;
-use crate::bits::{Endian, Record};
+use crate::bits::Record;
 use crate::disk::{self, Version};
 use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock, TailPlace};
+use packfs_squashfs_metadata::pack::Listing;
+use packfs_squashfs_metadata::{
+    Endian, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, number_of_type, size_word,
+};
 
 /// What every inode needs besides its node.
 pub(super) struct Common<'a> {
@@ -39,7 +42,7 @@ impl Common<'_> {
     }
 
     fn basic_type(&self) -> u16 {
-        basic_type(self.node.kind.file_type())
+        number_of_type(self.node.kind.file_type())
     }
 }
 
@@ -60,7 +63,7 @@ pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, par
         return Err(too_much(version, "the directories"));
     }
     let mtime = stored_time(common.node.meta.mtime);
-    let inode_type = if extended { disk::SQUASHFS_LDIR_TYPE } else { disk::SQUASHFS_DIR_TYPE };
+    let inode_type = if extended { disk::SQUASHFS_LDIR_TYPE } else { SQUASHFS_DIR_TYPE };
     let mut record = common.linked(out, inode_type);
     record.put(if extended { LONG_SIZE_BITS } else { SIZE_BITS }, size).put(13, listing.start.offset);
     if !version.has_numbers() {
@@ -100,22 +103,22 @@ pub(super) fn file(
 ) -> Result<()> {
     let (fragment, offset) = match place.tail {
         Some(TailPlace::Shared { index, offset }) => (index, offset),
-        _ => (disk::SQUASHFS_INVALID_FRAG, 0),
+        _ => (SQUASHFS_INVALID_FRAG, 0),
     };
     if !common.version.has_numbers() {
-        let mut record = common.base(out, disk::SQUASHFS_REG_TYPE);
+        let mut record = common.base(out, SQUASHFS_REG_TYPE);
         let start = u32::try_from(place.start).map_err(|_| too_much(common.version, "the data"))?;
         record.put(32, stored_time(common.node.meta.mtime)).put(32, start);
         record.put(32, fragment).put(32, offset).put(32, len);
     } else if common.node.links == 1 && len <= u64::from(u32::MAX) {
-        let mut record = common.base(out, disk::SQUASHFS_REG_TYPE);
+        let mut record = common.base(out, SQUASHFS_REG_TYPE);
         record.put(64, place.start).put(32, fragment).put(32, offset).put(32, len);
     } else {
         let mut record = common.linked(out, disk::SQUASHFS_LREG_TYPE);
         record.put(64, place.start).put(32, fragment).put(32, offset).put(64, len);
     }
     for &StoredBlock { stored_len, compressed } in placed.blocks_of(place) {
-        Record::new(out, common.endian).put(32, disk::block_word(stored_len, compressed));
+        Record::new(out, common.endian).put(32, size_word(stored_len, compressed));
     }
     Ok(())
 }

@@ -1,14 +1,16 @@
 //! Lays out everything around the data: superblock, inodes, listings, tables and owners.
 
-use super::dirs::{Child, Listing, ListingWriter};
+use super::dirs::DirRecords;
 use super::inodes::{self, Common, too_much};
-use super::metadata_writer::{MetadataCodec, MetadataWriter, lookup_table};
-use super::numbering::Numbering;
 use super::owners::Owners;
-use crate::bits::{Endian, Record};
-use crate::disk::{self, InodeRef, SuperBlock};
+use crate::bits::Record;
+use crate::disk::{self, SuperBlock};
 use crate::options::{Duplicates, Fragments, Options};
 use packfs_core::{Error, NodeId, NodeKind, Placed, Plan, Result, Section, Tree};
+use packfs_squashfs_metadata::pack::{
+    Behind, Child, Listing, MetadataCodec, MetadataWriter, Numbering, lookup_table, write_listing,
+};
+use packfs_squashfs_metadata::{Endian, InodeRef, size_word};
 
 /// Makes all sections; see the module.
 pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
@@ -17,12 +19,12 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
     let inodes = InodeWriter::new(options, tree, placed, &owners, &mut codec).write(&plan.first_used)?;
 
     let mut super_block = describe(options, placed, &owners, &inodes);
-    let mut behind = Behind { sections: Vec::new(), end: placed.data_end };
+    let mut behind = Behind::new(placed.data_end);
     super_block.inode_table_start = behind.add("inode table", inodes.inodes);
     super_block.directory_table_start = behind.add("directory table", inodes.listings);
     let mut table = |owner, rows: &[u8], compressed: bool, behind: &mut Behind| {
-        let position_bits = options.version.position_len() as u32 * 8;
-        let table = lookup_table(&mut codec, rows, compressed, behind.end, position_bits)?;
+        let position_len = options.version.position_len();
+        let table = lookup_table(&mut codec, rows, compressed, behind.end, &[], position_len)?;
         Ok::<_, Error>(behind.add(owner, table.bytes) + table.list_start)
     };
     let stored = &options.uncompressed;
@@ -46,24 +48,6 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
     debug_assert_eq!(plan.data_start, options.version.super_block_len() as u64);
     sections.push(Section { owner: "superblock", offset: 0, bytes: super_block.to_bytes() });
     Ok(sections)
-}
-
-/// The sections behind the data.
-struct Behind {
-    sections: Vec<Section>,
-    end: u64,
-}
-
-impl Behind {
-    /// Puts a section behind the last one; returns where it starts.
-    fn add(&mut self, owner: &'static str, bytes: Vec<u8>) -> u64 {
-        let offset = self.end;
-        self.end += bytes.len() as u64;
-        if !bytes.is_empty() {
-            self.sections.push(Section { owner, offset, bytes });
-        }
-        offset
-    }
 }
 
 /// The superblock but for the places of tables.
@@ -106,7 +90,7 @@ fn describe(options: &Options, placed: &Placed, owners: &Owners, inodes: &InodeT
 fn fragment_rows(options: &Options, placed: &Placed) -> Vec<u8> {
     let mut rows = Vec::new();
     for &(offset, block) in placed.shared.iter().chain(&placed.lent) {
-        let word = disk::block_word(block.stored_len, block.compressed);
+        let word = size_word(block.stored_len, block.compressed);
         let mut row = Record::new(&mut rows, options.endian);
         if options.version.has_numbers() {
             row.put(64, offset).put(32, word).put(32, 0_u32);
@@ -185,7 +169,7 @@ impl<'a> InodeWriter<'a> {
         for &id in first_used.iter().filter(early).collect::<Vec<_>>() {
             self.write_inode(id)?;
         }
-        let writer = ListingWriter { version: self.options.version, endian: self.options.endian };
+        let records = DirRecords { version: self.options.version, endian: self.options.endian };
         for dir in std::mem::take(&mut self.numbering.dirs) {
             let entries = self.tree.entries(dir);
             let mut children = Vec::with_capacity(entries.len());
@@ -197,7 +181,7 @@ impl<'a> InodeWriter<'a> {
                     number: self.numbering.number(entry.node),
                 });
             }
-            let listing = writer.write(&mut self.listings, self.codec, &children)?;
+            let listing = write_listing(&records, &mut self.listings, self.codec, &children)?;
             self.listing_of[dir.index()] = Some(Box::new(listing));
         }
         let root = self.write_inode(NodeId::ROOT)?;

@@ -4,8 +4,6 @@ mod dirs;
 mod inodes;
 mod layout;
 mod losses;
-mod metadata_writer;
-mod numbering;
 mod owners;
 
 use crate::disk::Version;

@@ -7,10 +7,11 @@ mod notices;
 mod reads;
 mod refuses;
 
-use crate::bits::{Endian, Record};
+use crate::bits::Record;
 use crate::disk::*;
 use crate::volume::LegacyVolume;
 use packfs_core::{DirCursor, Finding, InodeId, InodeKind, Result, Volume};
+use packfs_squashfs_metadata::Endian;
 use packfs_testkit::{BytesImage, read_all};
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,15 +1,14 @@
 //! What is checked of an image as a whole: where tables stand, codec options, flags, unused space, padding.
 
 use crate::disk::*;
-use crate::table::Table;
 use crate::volume::SquashfsVolume;
 use packfs_core::Result;
 use packfs_core::check::Report;
 use packfs_core::codec::Algorithm;
+use packfs_squashfs_metadata::check::{check_behind, check_unused};
+use packfs_squashfs_metadata::{SQUASHFS_METADATA_SIZE, Table};
 
 const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
-/// Most of the space behind an image that is looked at.
-const PADDING_LEN_MAX: u64 = 1 << 20;
 const PADDING_UNIT: u64 = 4096;
 /// Longest distance between the starts of two metadata blocks of a table.
 const BLOCK_DISTANCE_MAX: u64 = (SQUASHFS_METADATA_SIZE + METADATA_HEADER_LEN) as u64;
@@ -27,11 +26,11 @@ impl SquashfsVolume {
             limit = xattrs.pairs.start;
         }
         check_table(&geometry.ids, limit, report);
-        if let Some(export) = &geometry.export {
+        if let Some(export) = &geometry.layout.export {
             check_table(export, geometry.ids.start(), report);
         }
         let flags = [
-            (SQUASHFS_EXPORT, geometry.export.is_some(), "export table"),
+            (SQUASHFS_EXPORT, geometry.layout.export.is_some(), "export table"),
             (SQUASHFS_COMP_OPT, geometry.options.is_some(), "codec options"),
         ];
         for (bit, there, what) in flags {
@@ -44,7 +43,7 @@ impl SquashfsVolume {
         if geometry.flag(SQUASHFS_NO_XATTR) && geometry.xattrs.is_some() {
             report.note("superblock", "flag no-xattrs on an image with extended attributes");
         }
-        if geometry.flag(SQUASHFS_NO_FRAG) && geometry.fragments.is_some() {
+        if geometry.flag(SQUASHFS_NO_FRAG) && geometry.layout.fragments.is_some() {
             report.note("superblock", "flag no-fragments on an image with fragments");
         }
         if geometry.flag(SQUASHFS_CHECK) {
@@ -57,7 +56,7 @@ impl SquashfsVolume {
         if let Some(fault) = self.codec_words()?.fault {
             report.warn("codec options", fault);
         }
-        match self.geometry.algorithm {
+        match self.geometry.layout.algorithm {
             Algorithm::Lz4 if self.geometry.options.is_none() => {
                 report.warn("codec options", "missing, and kernels do not mount an lz4 image without them");
             }
@@ -72,31 +71,18 @@ impl SquashfsVolume {
     pub(super) fn check_space(&self, report: &mut Report<'_>) -> Result<()> {
         // What keeps the map from being drawn has been told by the check of the tree.
         let Ok(owners) = self.space_owners() else { return Ok(()) };
-        let unused = owners.iter().filter(|owner| owner.owner == "unused");
-        let (count, len) = unused.fold((0, 0), |(count, len), owner| (count + 1, len + owner.len));
-        if count > 0 {
-            report.note("image", format_args!("{len} bytes in {count} places that nothing refers to"));
-        }
+        check_unused(&owners, report);
         Ok(())
     }
 
     pub(super) fn check_padding(&self, report: &mut Report<'_>) -> Result<()> {
         let geometry = &self.geometry;
-        let mut at = geometry.bytes_used;
-        let mut end = geometry.image_len.min(at.saturating_add(PADDING_LEN_MAX));
+        let mut behind = geometry.bytes_used..geometry.image_len;
         if geometry.super_block_at >= geometry.bytes_used {
-            end = end.min(geometry.super_block_at);
+            behind.end = behind.end.min(geometry.super_block_at);
         }
-        let mut buf = vec![0; 1 << 16];
-        while at < end {
-            let part = &mut buf[..(end - at).min(1 << 16) as usize];
-            self.metadata.image().read_exact_at(at, part)?;
-            if let Some(found) = part.iter().position(|byte| *byte != 0) {
-                let at = at + found as u64;
-                report.note("padding", format_args!("data behind the image's end, first at {at:#x}"));
-                return Ok(());
-            }
-            at += part.len() as u64;
+        if !check_behind(self.metadata.image(), behind, report)? {
+            return Ok(());
         }
         if geometry.super_block_at == 0 && !geometry.image_len.is_multiple_of(PADDING_UNIT) {
             report.note(
@@ -113,11 +99,11 @@ impl SquashfsVolume {
 
 fn check_table(table: &Table, limit: u64, report: &mut Report<'_>) {
     if table.list_end() != limit {
-        let (end, name) = (table.list_end(), table.name);
+        let (end, name) = (table.list_end(), table.kind.name);
         report.warn(name, format_args!("ends at {end:#x}, not at {limit:#x}; {REFUSED_BY_LINUX}"));
     }
     let next = table.positions.iter().skip(1).chain([&table.list_start]);
     if table.positions.iter().zip(next).any(|(at, next)| next - at > BLOCK_DISTANCE_MAX) {
-        report.warn(table.name, format_args!("its blocks lie apart; {REFUSED_BY_LINUX}"));
+        report.warn(table.kind.name, format_args!("its blocks lie apart; {REFUSED_BY_LINUX}"));
     }
 }

@@ -4,12 +4,15 @@
 //! image, in time and memory bounded by what the image really holds.
 
 mod layout;
-mod tables;
 mod tree;
+mod xattrs;
 
+use crate::disk::{SQUASHFS_NOD, SQUASHFS_NOF};
 use crate::volume::SquashfsVolume;
 use packfs_core::check::Report;
 use packfs_core::{Finding, Result};
+use packfs_squashfs_metadata::check::{check_ids, check_tables, check_tree};
+use tree::Rules;
 
 impl SquashfsVolume {
     /// See [`packfs_core::Volume::check`].
@@ -17,8 +20,15 @@ impl SquashfsVolume {
         let mut report = Report::new("squashfs", found);
         self.check_layout(&mut report)?;
         self.check_codec(&mut report)?;
-        let seen = tree::check(self, &mut report)?;
-        tables::check(self, &seen, &mut report)?;
+        let mut rules = Rules::new(self);
+        let seen = check_tree(self, &mut rules, &mut report)?;
+        check_tables(self, &seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
+        let is_used = |index| seen.uids.contains(&index) || seen.gids.contains(&index);
+        check_ids("id table", &self.ids, &seen, is_used, &mut report);
+        self.check_xattrs(&rules.xattrs, seen.whole, &mut report)?;
+        if self.geometry.flag(SQUASHFS_NOD) && seen.compressed_data {
+            report.note("superblock", "flag uncompressed-data on an image with compressed data");
+        }
         self.check_space(&mut report)?;
         self.check_padding(&mut report)
     }

@@ -1,6 +1,5 @@
 //! The block behind the superblock that says how the codec was set, where that differs from its defaults.
 
-use super::metadata_writer::options_block;
 use crate::disk;
 use crate::options::Options;
 use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings, LzoVariant};
@@ -69,7 +68,8 @@ pub(crate) fn block(options: &Options) -> Vec<u8> {
             disk::ZstdOptions { compression_level: (*level).into() }.as_bytes().to_vec()
         }
     };
-    options_block(&bytes)
+    // Stored as it is: a reader may need it to decompress.
+    [disk::metadata_header(bytes.len() as u16, false).as_bytes(), &bytes[..]].concat()
 }
 
 fn lz4(flags: u32) -> Vec<u8> {

@@ -1,117 +1,51 @@
-//! Writes the listing of one directory, and the index that large ones have.
+//! How records of listings and of their indexes are put together.
 
-use super::metadata_writer::{MetadataCodec, MetadataWriter};
-use crate::disk::{self, InodeRef, SQUASHFS_METADATA_SIZE};
-use packfs_core::{Entry, FileType, Result};
+use crate::disk;
+use packfs_squashfs_metadata::number_of_type;
+use packfs_squashfs_metadata::pack::{Child, ListingRecords};
 use zerocopy::IntoBytes;
 
-/// A child as its directory's listing needs it.
-pub(super) struct Child<'a> {
-    pub entry: Entry<'a>,
-    pub file_type: FileType,
-    pub inode: InodeRef,
-    pub number: u32,
-}
+/// The records of 4.0.
+pub(super) struct DirRecords;
 
-/// Where a listing lies.
-pub(super) struct Listing {
-    pub start: InodeRef,
-    /// In bytes.
-    pub len: u64,
-    /// Index entries with their names, ready to stand behind the directory's inode.
-    pub index: Vec<u8>,
-    pub index_count: u16,
-}
-
-/// Writes a listing; children come in byte order of their names.
-pub(super) fn write(
-    table: &mut MetadataWriter,
-    codec: &mut MetadataCodec,
-    children: &[Child<'_>],
-) -> Result<Listing> {
-    let stream_start = table.stream_len();
-    let mut listing = Listing { start: table.position(), len: 0, index: Vec::new(), index_count: 0 };
-    let mut block_last = block_of(stream_start);
-    let mut rest = children;
-    while !rest.is_empty() {
-        let (run, later) = rest.split_at(run_len(rest, table.stream_len()));
-        let block = block_of(table.stream_len());
-        if block != block_last && listing.index_count < u16::MAX {
-            block_last = block;
-            add_index(&mut listing, table, (table.stream_len() - stream_start) as u32, run[0].entry.name);
-        }
-        write_run(table, codec, run)?;
-        rest = later;
+impl ListingRecords for DirRecords {
+    fn run_header_len(&self) -> usize {
+        size_of::<disk::DirHeader>()
     }
-    listing.len = table.stream_len() - stream_start;
-    Ok(listing)
-}
 
-fn block_of(stream_offset: u64) -> u64 {
-    stream_offset / SQUASHFS_METADATA_SIZE as u64
-}
+    fn entry_len(&self) -> usize {
+        size_of::<disk::DirEntry>()
+    }
 
-/// How many children share one header: inodes in one block, numbers near each other, and no start beyond the block of
-/// the header, so that the index can lead to each block.
-fn run_len(children: &[Child<'_>], header_at: u64) -> usize {
-    let first = &children[0];
-    let mut entry_at = header_at + size_of::<disk::DirHeader>() as u64;
-    let fits = |child: &&Child<'_>| {
-        let starts_in_block = block_of(entry_at) == block_of(header_at);
-        entry_at += size_of::<disk::DirEntry>() as u64 + child.entry.name.len() as u64;
-        starts_in_block
-            && child.inode.block == first.inode.block
-            && i16::try_from(i64::from(child.number) - i64::from(first.number)).is_ok()
-    };
-    let count = children.iter().take(disk::SQUASHFS_DIR_COUNT as usize).take_while({
-        let mut fits = fits;
-        move |child| fits(child)
-    });
-    // A header at the very end of a block still takes one entry with it.
-    count.count().max(1)
-}
+    fn has_index(&self) -> bool {
+        true
+    }
 
-fn add_index(listing: &mut Listing, table: &MetadataWriter, offset: u32, name: &[u8]) {
-    let entry = disk::DirIndex {
-        index: offset.into(),
-        start_block: (table.position().block as u32).into(),
-        size: (name.len() as u32 - 1).into(),
-    };
-    listing.index.extend_from_slice(entry.as_bytes());
-    listing.index.extend_from_slice(name);
-    listing.index_count += 1;
-}
+    fn put_header(&self, out: &mut Vec<u8>, run: &[Child<'_>]) {
+        let header = disk::DirHeader {
+            count: (run.len() as u32 - 1).into(),
+            start_block: (run[0].inode.block as u32).into(),
+            inode_number: run[0].number.into(),
+        };
+        out.extend_from_slice(header.as_bytes());
+    }
 
-fn write_run(table: &mut MetadataWriter, codec: &mut MetadataCodec, run: &[Child<'_>]) -> Result<()> {
-    let first = &run[0];
-    let header = disk::DirHeader {
-        count: (run.len() as u32 - 1).into(),
-        start_block: (first.inode.block as u32).into(),
-        inode_number: first.number.into(),
-    };
-    table.append(codec, header.as_bytes())?;
-    for child in run {
+    fn put_entry(&self, out: &mut Vec<u8>, first: &Child<'_>, child: &Child<'_>) {
         let entry = disk::DirEntry {
             offset: child.inode.offset.into(),
             inode_number: (child.number.wrapping_sub(first.number) as i16).into(),
-            r#type: basic_type(child.file_type).into(),
+            r#type: number_of_type(child.file_type).into(),
             size: (child.entry.name.len() as u16 - 1).into(),
         };
-        table.append(codec, entry.as_bytes())?;
-        table.append(codec, child.entry.name)?;
+        out.extend_from_slice(entry.as_bytes());
     }
-    Ok(())
-}
 
-/// The number of a type; extended inodes have it plus 7.
-pub(super) fn basic_type(file_type: FileType) -> u16 {
-    match file_type {
-        FileType::Directory => disk::SQUASHFS_DIR_TYPE,
-        FileType::File => disk::SQUASHFS_REG_TYPE,
-        FileType::Symlink => disk::SQUASHFS_SYMLINK_TYPE,
-        FileType::BlockDevice => disk::SQUASHFS_BLKDEV_TYPE,
-        FileType::CharDevice => disk::SQUASHFS_CHRDEV_TYPE,
-        FileType::Fifo => disk::SQUASHFS_FIFO_TYPE,
-        FileType::Socket => disk::SQUASHFS_SOCKET_TYPE,
+    fn put_index_entry(&self, out: &mut Vec<u8>, offset: u32, block: u64, name: &[u8]) {
+        let entry = disk::DirIndex {
+            index: offset.into(),
+            start_block: (block as u32).into(),
+            size: (name.len() as u32 - 1).into(),
+        };
+        out.extend_from_slice(entry.as_bytes());
     }
 }

@@ -1,14 +1,12 @@
 //! Turns one node into its inode: the basic form where that can hold it, else the extended one.
 
-use super::dirs::{Listing, basic_type};
 use super::ids::Ids;
 use super::losses::stored_time;
 use crate::disk;
 use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock, TailPlace};
+use packfs_squashfs_metadata::pack::Listing;
+use packfs_squashfs_metadata::{SQUASHFS_INVALID_FRAG, number_of_type};
 use zerocopy::IntoBytes;
-
-/// Extended types are numbered behind the seven basic ones.
-const EXTENDED: u16 = 7;
 
 /// What every inode needs besides its node.
 pub(super) struct Common<'a> {
@@ -26,7 +24,8 @@ impl Common<'_> {
 
     fn base(&self, extended: bool) -> disk::InodeBase {
         let meta = &self.node.meta;
-        let inode_type = basic_type(self.node.kind.file_type()) + if extended { EXTENDED } else { 0 };
+        let inode_type =
+            number_of_type(self.node.kind.file_type()) + if extended { disk::EXTENDED_TYPES } else { 0 };
         disk::InodeBase {
             inode_type: inode_type.into(),
             mode: (meta.mode & 0o7777).into(),
@@ -83,7 +82,7 @@ pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, par
 pub(super) fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
     let (fragment, offset) = match place.tail {
         Some(TailPlace::Shared { index, offset }) => (index, offset),
-        _ => (disk::SQUASHFS_INVALID_FRAG, 0),
+        _ => (SQUASHFS_INVALID_FRAG, 0),
     };
     let basic = (u32::try_from(place.start), u32::try_from(len));
     match basic {

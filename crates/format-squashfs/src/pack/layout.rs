@@ -1,30 +1,35 @@
 //! Lays out everything around the data: superblock, inodes, listings and tables, in the order the kernel insists on.
 
 use super::codec_options;
-use super::dirs::{self, Child};
+use super::dirs::DirRecords;
 use super::ids::Ids;
 use super::inodes::{self, Common};
-use super::metadata_writer::{MetadataCodec, MetadataWriter, lookup_table};
-use super::numbering::Numbering;
 use super::xattrs::XattrTables;
-use crate::disk::{self, InodeRef};
+use crate::disk;
 use crate::options::{Duplicates, Fragments, Options};
 use packfs_core::{Error, NodeId, NodeKind, Placed, Plan, Result, Section, Tree};
+use packfs_squashfs_metadata::pack::{
+    Behind, Child, Listing, MetadataCodec, MetadataWriter, Numbering, lookup_table, write_listing,
+};
+use packfs_squashfs_metadata::{Endian, InodeRef};
 use zerocopy::IntoBytes;
+
+/// Bytes of a position in the list of a lookup table.
+const POSITION_LEN: usize = 8;
 
 /// Makes all sections; see the module.
 pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
-    let mut codec = MetadataCodec::new(&options.metadata_codec())?;
+    let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little)?;
     let ids = Ids::new(tree)?;
     let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
     let inodes = InodeTables::new(options, tree, (placed, &plan.first_used), &ids, &xattrs, &mut codec)?;
 
     let mut superblock = describe(options, tree, placed, &ids, &xattrs, inodes.root);
-    let mut behind = Behind { sections: Vec::new(), end: placed.data_end };
+    let mut behind = Behind::new(placed.data_end);
     superblock.inode_table_start = behind.add("inode table", inodes.inodes).into();
     superblock.directory_table_start = behind.add("directory table", inodes.listings).into();
     let mut table = |owner, records: &[u8], compressed: bool, behind: &mut Behind| {
-        let table = lookup_table(&mut codec, records, compressed, behind.end, &[])?;
+        let table = lookup_table(&mut codec, records, compressed, behind.end, &[], POSITION_LEN)?;
         Ok::<_, Error>(behind.add(owner, table.bytes) + table.list_start)
     };
     let compressed = &options.uncompressed;
@@ -45,8 +50,8 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
             xattr_ids: xattrs.count.into(),
             unused: 0.into(),
         };
-        let table =
-            lookup_table(&mut codec, &xattrs.rows, !compressed.xattrs, behind.end, header.as_bytes())?;
+        let (rows, header) = (&xattrs.rows, header.as_bytes());
+        let table = lookup_table(&mut codec, rows, !compressed.xattrs, behind.end, header, POSITION_LEN)?;
         superblock.xattr_id_table_start =
             (behind.add("extended attributes", table.bytes) + table.list_start).into();
     }
@@ -59,24 +64,6 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
     debug_assert_eq!(plan.data_start, options_at + codec_options.len() as u64);
     sections.push(Section { owner: "codec options", offset: options_at, bytes: codec_options });
     Ok(sections)
-}
-
-/// The sections behind the data.
-struct Behind {
-    sections: Vec<Section>,
-    end: u64,
-}
-
-impl Behind {
-    /// Puts a section behind the last one; returns where it starts.
-    fn add(&mut self, owner: &'static str, bytes: Vec<u8>) -> u64 {
-        let offset = self.end;
-        self.end += bytes.len() as u64;
-        if !bytes.is_empty() {
-            self.sections.push(Section { owner, offset, bytes });
-        }
-        offset
-    }
 }
 
 /// The superblock but for the places of tables.
@@ -176,7 +163,7 @@ struct InodeWriter<'a> {
     inodes: MetadataWriter,
     listings: MetadataWriter,
     /// The listing of each directory whose inode is yet to be written.
-    listing_of: Vec<Option<Box<dirs::Listing>>>,
+    listing_of: Vec<Option<Box<Listing>>>,
     /// Where each inode was written.
     places: Vec<Option<InodeRef>>,
     record: Vec<u8>,
@@ -199,7 +186,7 @@ impl InodeWriter<'_> {
                     number: self.numbering.number(entry.node),
                 });
             }
-            let listing = dirs::write(&mut self.listings, self.codec, &children)?;
+            let listing = write_listing(&DirRecords, &mut self.listings, self.codec, &children)?;
             self.listing_of[dir.index()] = Some(Box::new(listing));
         }
         let root = self.write_inode(NodeId::ROOT)?;

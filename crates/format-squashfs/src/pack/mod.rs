@@ -6,12 +6,11 @@ mod ids;
 mod inodes;
 mod layout;
 mod losses;
-mod metadata_writer;
-mod numbering;
 mod xattrs;
 
 use crate::disk;
 use crate::options::{Duplicates, Fragments, Options};
+use packfs_core::codec::CodecSettings;
 use packfs_core::{
     BlockSharing, Coding, Cut, Error, FileJob, Goal, Incompressible, InlineTails, NodeId, NodeKind,
     PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
@@ -56,12 +55,12 @@ impl PackFormat for SquashfsPacker {
             }
             _ => None,
         });
-        let codec = |stored: bool| (!stored).then(|| options.codec.clone());
+        let codec = |stored: bool, codec: &CodecSettings| (!stored).then(|| codec.clone());
         Ok(Plan {
             data_start: size_of::<disk::SuperBlock>() as u64 + codec_options::block(options).len() as u64,
             cut: Cut::FixedInput { block_len: options.block_len },
-            block_codec: codec(options.uncompressed.data),
-            shared_codec: codec(options.uncompressed.fragments),
+            block_codec: codec(options.uncompressed.data, &options.own_codec),
+            shared_codec: codec(options.uncompressed.fragments, &options.codec),
             incompressible: Incompressible::default(),
             file_align: 1,
             lead: None,

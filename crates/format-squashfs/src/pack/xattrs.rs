@@ -1,9 +1,10 @@
 //! The tables of extended attributes: each distinct set once, each long value once.
 
 use super::losses::split_xattr_name;
-use super::metadata_writer::{MetadataCodec, MetadataWriter};
-use crate::disk::{self, InodeRef};
+use crate::disk;
 use packfs_core::{Result, Tree, Xattrs, XattrsId};
+use packfs_squashfs_metadata::InodeRef;
+use packfs_squashfs_metadata::pack::{MetadataCodec, MetadataWriter};
 use std::collections::HashMap;
 use zerocopy::IntoBytes;
 

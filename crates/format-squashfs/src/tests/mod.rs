@@ -9,6 +9,9 @@ mod refuses;
 use crate::disk::*;
 use crate::volume::SquashfsVolume;
 use packfs_core::{DirCursor, Finding, InodeId, InodeKind, Result, Volume};
+use packfs_squashfs_metadata::{
+    SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, SQUASHFS_SYMLINK_TYPE,
+};
 use packfs_testkit::{BytesImage, read_all};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -158,7 +161,7 @@ fn made() -> Made {
         offset: 0.into(),
         xattr: 0.into(),
     };
-    inodes.add(["b", "b body"], base(SQUASHFS_LREG_TYPE, 2), &b);
+    inodes.add(["b", "b body"], base(SQUASHFS_REG_TYPE + EXTENDED_TYPES, 2), &b);
     let words = [block_word(0, false), block_word(4096, false), block_word(100, false)];
     inodes.metadata.put("b words", words.as_bytes());
     let c = DevInode { nlink: 1.into(), rdev: 0x103.into() };
@@ -205,7 +208,7 @@ fn made() -> Made {
         offset: 0.into(),
         xattr: SQUASHFS_INVALID_XATTR.into(),
     };
-    inodes.add(["root", "root body"], base(SQUASHFS_LDIR_TYPE, 6), &root);
+    inodes.add(["root", "root body"], base(SQUASHFS_DIR_TYPE + EXTENDED_TYPES, 6), &root);
     // The first run needs no index entry, but some tools write one.
     inodes.metadata.put("first index", &DirIndex::default());
     inodes.metadata.put("first index name", b"a");

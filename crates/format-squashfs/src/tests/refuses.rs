@@ -2,9 +2,7 @@
 
 use super::{Made, made};
 use crate::disk::SQUASHFS_INVALID_BLK;
-use crate::table::{IDS, Table};
 use packfs_core::ErrorKind;
-use packfs_testkit::BytesImage;
 
 /// Reads an image that has to be refused with an error that says `expected`.
 #[track_caller]
@@ -151,19 +149,6 @@ fn rejects_truncated_image_with_a_hint() {
 fn rejects_two_attributes_of_one_name() {
     let image = made().patch("xattr 2", 0, &[0]).patch("xattr 2 name", 0, b"x");
     refused(&image, ErrorKind::Corrupt, "a second attribute of that name");
-}
-
-#[test]
-fn rejects_tables_whose_positions_do_not_rise() {
-    for (positions, bad) in [([96u64, 96], 1), ([150, 97], 1), ([200, 96], 0), ([95, 96], 0)] {
-        let mut image = BytesImage(vec![0; 200]);
-        image.0.extend(positions.iter().flat_map(|position| position.to_le_bytes()));
-        let error = Table::open(&image, IDS, 2049, 200, 216).unwrap_err().to_string();
-        assert!(error.contains(&format!("id table: position {bad} is")), "{error}");
-    }
-    let mut image = BytesImage(vec![0; 200]);
-    image.0.extend([96u64, 199].iter().flat_map(|position| position.to_le_bytes()));
-    assert_eq!(Table::open(&image, IDS, 2049, 200, 216).unwrap().positions, [96, 199]);
 }
 
 #[test]

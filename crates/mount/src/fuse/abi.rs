@@ -1,5 +1,6 @@
 //! The FUSE protocol as it goes through `/dev/fuse`: structures and numbers of the kernel's `uapi/linux/fuse.h`, version
-//! 7.31 and later, in the byte order of the machine. Only what a read-only file system meets.
+//! 7.31 and later, in the byte order of the machine. Only what a read-only file system meets, and what a single file that may be
+//! written does.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -18,16 +19,20 @@ pub(crate) mod opcode {
     pub(crate) const READLINK: u32 = 5;
     pub(crate) const OPEN: u32 = 14;
     pub(crate) const READ: u32 = 15;
+    pub(crate) const WRITE: u32 = 16;
     pub(crate) const STATFS: u32 = 17;
     pub(crate) const RELEASE: u32 = 18;
+    pub(crate) const FSYNC: u32 = 20;
     pub(crate) const GETXATTR: u32 = 22;
     pub(crate) const LISTXATTR: u32 = 23;
+    pub(crate) const FLUSH: u32 = 25;
     pub(crate) const INIT: u32 = 26;
     pub(crate) const OPENDIR: u32 = 27;
     pub(crate) const READDIR: u32 = 28;
     pub(crate) const RELEASEDIR: u32 = 29;
     pub(crate) const DESTROY: u32 = 38;
     pub(crate) const BATCH_FORGET: u32 = 42;
+    pub(crate) const FALLOCATE: u32 = 43;
     pub(crate) const READDIRPLUS: u32 = 44;
     pub(crate) const LSEEK: u32 = 46;
     /// What shows that an inode is used, and not only looked at.
@@ -53,8 +58,20 @@ pub(crate) mod init {
 /// What the kernel is told unasked (`enum fuse_notify_code`): bytes of a file that it may keep.
 pub(crate) const NOTIFY_STORE: i32 = 4;
 
+/// Nothing of the file is kept by the kernel.
+pub(crate) const FOPEN_DIRECT_IO: u32 = 1 << 0;
 pub(crate) const FOPEN_KEEP_CACHE: u32 = 1 << 1;
 pub(crate) const FOPEN_CACHE_DIR: u32 = 1 << 3;
+
+/// Writes do not wait for each other.
+pub(crate) const FOPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
+
+/// `FALLOC_FL_KEEP_SIZE`, `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_ZERO_RANGE` of `uapi/linux/falloc.h`.
+pub(crate) mod falloc {
+    pub(crate) const KEEP_SIZE: u32 = 1;
+    pub(crate) const PUNCH_HOLE: u32 = 2;
+    pub(crate) const ZERO_RANGE: u32 = 16;
+}
 
 pub(crate) const SEEK_DATA: u32 = 3;
 pub(crate) const SEEK_HOLE: u32 = 4;
@@ -101,6 +118,14 @@ structures! {
     ReadIn = 40 {
         fh: u64, offset: u64, size: u32, read_flags: u32, lock_owner: u64, flags: u32, padding: u32,
     }
+    /// `struct fuse_write_in`, before the bytes.
+    WriteIn = 40 {
+        fh: u64, offset: u64, size: u32, write_flags: u32, lock_owner: u64, flags: u32, padding: u32,
+    }
+    /// `struct fuse_write_out`.
+    WriteOut = 8 { size: u32, padding: u32 }
+    /// `struct fuse_fallocate_in`.
+    FallocateIn = 32 { fh: u64, offset: u64, length: u64, mode: u32, padding: u32 }
     /// `struct fuse_getxattr_in`, also of a list.
     GetXattrIn = 8 { size: u32, padding: u32 }
     /// `struct fuse_getxattr_out`.

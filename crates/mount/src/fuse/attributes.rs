@@ -27,7 +27,7 @@ impl Served {
         Ok(Attr {
             ino: if inode.number == 0 { node } else { inode.number },
             size,
-            blocks: self.volume().sectors(id, inode).map_err(errno)?,
+            blocks: inode.sectors,
             atime: seconds,
             mtime: seconds,
             ctime: seconds,

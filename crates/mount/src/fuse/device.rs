@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Where the kernel offers FUSE.
 pub(crate) const PATH: &str = "/dev/fuse";
-/// Room for any request: names and attribute values are short, and nothing is ever written.
+/// Room for any request to an image: names and attribute values are short, and nothing is ever written.
 const REQUEST_LEN_MAX: usize = 64 << 10;
 /// The most that a write may carry, which the kernel wants to know though nothing can be written.
 pub(crate) const WRITE_LEN_MAX: u32 = 4096;
@@ -29,7 +29,12 @@ pub(crate) struct Request<'a> {
 
 impl Device {
     pub(crate) fn new(fd: OwnedFd) -> Self {
-        Device { fd, request: vec![0; REQUEST_LEN_MAX] }
+        Device::with_room(fd, REQUEST_LEN_MAX)
+    }
+
+    /// With room for requests of so many bytes: for those whose files are written.
+    pub(crate) fn with_room(fd: OwnedFd, request_len_max: usize) -> Self {
+        Device { fd, request: vec![0; request_len_max] }
     }
 
     /// A further door to the same mount, with a queue of its own for what it has taken.
@@ -40,7 +45,15 @@ impl Device {
         });
         // Who may not open the device, but was handed an open one, shares that.
         let fd = fresh.or_else(|_| io::fcntl_dupfd_cloexec(&self.fd, 0))?;
-        Ok(Device::new(fd))
+        Ok(Device::with_room(fd, self.request.len()))
+    }
+
+    /// The same door under a number that is `min` at least, where so many may be open.
+    pub(crate) fn raised(self, min: i32) -> Self {
+        match io::fcntl_dupfd_cloexec(&self.fd, min) {
+            Ok(fd) => Device { fd, request: self.request },
+            Err(_) => self,
+        }
     }
 
     /// Waits for the next request; `None` when nothing is mounted any more.

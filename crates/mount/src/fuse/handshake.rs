@@ -1,6 +1,5 @@
 //! The first request: which version is spoken, and what both sides can do.
 
-use super::FuseOptions;
 use super::abi::{self, InitIn, InitOut, init, opcode};
 use super::device::{Device, WRITE_LEN_MAX};
 use packfs_core::{Error, Result, ResultExt};
@@ -11,6 +10,8 @@ use zerocopy::{FromBytes, IntoBytes};
 const READ_PAGES_MAX: u16 = 256;
 /// Reads ahead that the kernel has under way at a time.
 const BACKGROUND_MAX: u16 = 64;
+/// The same of a single file: more than a loop device has under way.
+const FILE_BACKGROUND_MAX: u16 = 512;
 /// What is wanted where the kernel offers it.
 const WANTED: u32 = init::ASYNC_READ
     | init::EXPORT_SUPPORT
@@ -31,10 +32,35 @@ pub(crate) struct Features {
     pub(crate) no_opendir: bool,
 }
 
+/// What the server of a mount asks for.
+pub(crate) struct Wishes {
+    /// Flags that are wanted where the kernel offers them.
+    flags: u32,
+    /// Most bytes of a write.
+    write_len_max: u32,
+    /// Requests under way that nobody waits for directly: reads ahead, direct ones of a loop device.
+    background_max: u16,
+}
+
+impl Wishes {
+    /// Of an image.
+    pub(crate) fn of_image(options: &super::FuseOptions) -> Self {
+        // Where permissions hold, access control lists are part of them.
+        let flags = if options.default_permissions { WANTED | init::POSIX_ACL } else { WANTED };
+        Wishes { flags, write_len_max: WRITE_LEN_MAX, background_max: BACKGROUND_MAX }
+    }
+
+    /// Of a single file, which is read and written directly, in parts as long as the kernel makes them.
+    pub(crate) fn of_file(write_len_max: u32) -> Self {
+        let flags = init::ASYNC_READ | init::ASYNC_DIO | init::MAX_PAGES;
+        Wishes { flags, write_len_max, background_max: FILE_BACKGROUND_MAX }
+    }
+}
+
 /// Answers the handshake.
 ///
 /// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk.
-pub(crate) fn shake_hands(device: &mut Device, options: &FuseOptions) -> Result<Features> {
+pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Features> {
     loop {
         let request = device.next().or_io(cannot)?;
         let Some(request) = request else {
@@ -58,8 +84,8 @@ pub(crate) fn shake_hands(device: &mut Device, options: &FuseOptions) -> Result<
             let needed = format!("{}.{} is needed (Linux 5.4)", abi::VERSION, abi::MINOR_MIN);
             return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
         }
-        let flags = asked.flags & wanted(options);
-        device.answer(unique, Ok(answer(&asked, flags).as_bytes()));
+        let flags = asked.flags & wishes.flags;
+        device.answer(unique, Ok(answer(&asked, flags, wishes).as_bytes()));
         return Ok(Features {
             no_open: flags & init::NO_OPEN_SUPPORT != 0,
             no_opendir: flags & init::NO_OPENDIR_SUPPORT != 0,
@@ -71,20 +97,15 @@ fn cannot() -> &'static str {
     "the kernel does not talk to us about the mount"
 }
 
-fn wanted(options: &FuseOptions) -> u32 {
-    // Where permissions hold, access control lists are part of them.
-    if options.default_permissions { WANTED | init::POSIX_ACL } else { WANTED }
-}
-
-fn answer(asked: &InitIn, flags: u32) -> InitOut {
+fn answer(asked: &InitIn, flags: u32, wishes: &Wishes) -> InitOut {
     InitOut {
         major: abi::VERSION,
         minor: abi::MINOR,
         max_readahead: asked.max_readahead,
         flags,
-        max_background: BACKGROUND_MAX,
-        congestion_threshold: BACKGROUND_MAX / 4 * 3,
-        max_write: WRITE_LEN_MAX,
+        max_background: wishes.background_max,
+        congestion_threshold: wishes.background_max / 4 * 3,
+        max_write: wishes.write_len_max,
         time_gran: 1,
         max_pages: READ_PAGES_MAX,
         ..InitOut::default()

@@ -8,6 +8,7 @@
 mod abi;
 mod attach;
 mod attributes;
+mod detached;
 mod device;
 mod directory;
 mod foresight;
@@ -20,15 +21,18 @@ mod readahead;
 mod rehearsal;
 mod serve;
 mod served;
+mod single_file;
 mod stores;
 mod trace;
 mod xattr;
 
 pub use rehearsal::Rehearsal;
+pub use single_file::{FileContents, SingleFile};
 
 use crate::unmount::Unmounter;
 use crate::{MountFlags, table};
 use device::Device;
+use handshake::Wishes;
 use packfs_core::{Error, ImagePath, InodeId, InodeKind, Owner, Result, ResultExt};
 use packfs_read::ReadEngine;
 use served::Served;
@@ -161,7 +165,7 @@ impl FuseMount {
         options: &FuseOptions,
         trace: Option<TraceWriter>,
     ) -> Result<Self> {
-        let features = handshake::shake_hands(&mut device, options)?;
+        let features = handshake::shake_hands(&mut device, &Wishes::of_image(options))?;
         readahead::widen(self.unmounter.device());
         let served = Arc::new(Served::new(engine, options, features, trace));
         self.served = Some(Arc::clone(&served));

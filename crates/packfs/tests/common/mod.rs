@@ -3,11 +3,11 @@
 
 pub mod damage;
 
-use packfs_core::{Contents, Finding, Image, PackSettings, Severity, Silent, Tree, Volume};
+use packfs_core::{Contents, Finding, Image, PackSettings, Severity, Silent, Timestamp, Tree, Volume};
 use packfs_image::FileImage;
 use packfs_pack::{PackOptions, PackReport, pack};
 use packfs_read::{ReadEngine, ReadOptions};
-use packfs_testkit::{Snapshot, snapshot_tree};
+use packfs_testkit::{Compare, Snapshot, peer, snapshot_dir, snapshot_tree};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,6 +100,29 @@ pub fn read_image(path: &Path) -> (Snapshot, Vec<Finding>) {
     engine.volume().check(&mut |finding| findings.push(finding)).unwrap_or_else(|e| panic!("{path:?}: {e}"));
     findings.retain(|finding| finding.severity > Severity::Note);
     (snapshot_tree(&loaded.tree, &*engine), findings)
+}
+
+/// Has 7-Zip extract an image, and compares names, types, the owner's permissions, contents and targets with `expected`. Skipped where it is missing.
+#[track_caller]
+pub fn seven_zip_agrees(image: &Path, expected: &Snapshot, what: &str) {
+    let Some(tool) = peer("7zz") else { return };
+    let to = tempfile::tempdir().unwrap();
+    let mut option = std::ffi::OsString::from("-o");
+    option.push(to.path());
+    // -snl: symlinks as they are.
+    tool.run(&[&"x", &"-y", &"-snl", &option, &image]);
+    // Set-id bits and what the mask of new files takes are not restored, and times only of some formats.
+    let restored = |snapshot: &Snapshot| {
+        let mut snapshot = snapshot.clone();
+        for row in snapshot.0.values_mut() {
+            row.mtime = Timestamp::default();
+            row.mode &= 0o700;
+        }
+        snapshot
+    };
+    let compare =
+        Compare { root: false, owners: false, xattrs: false, hard_links: false, ..Compare::default() };
+    restored(expected).assert_same(&restored(&snapshot_dir(to.path())), compare, &format!("7-Zip of {what}"));
 }
 
 /// A tree that `cargo xtask corpus` made.

@@ -1,0 +1,120 @@
+//! `packfs advise`: measures which image suits a tree on a device, and says how to make it.
+
+use crate::report::Out;
+use crate::shared::Work;
+use crate::{Outcome, json, report};
+use packfs::{Error, Result};
+use packfs_lab::advise::{Answer, Kernel, Question, Want, advise};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Say which format, codec and block size suit a tree on a device, as a command to run
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// What is to be packed: a directory, or whatever else `packfs pack` takes
+    #[arg(value_name = "DIR")]
+    tree: PathBuf,
+
+    /// What the image will lie on: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms, cdrom-48x, or a TOML file of your own
+    #[arg(long, value_name = "NAME|FILE")]
+    device: String,
+
+    /// What the image is wanted for: as few bytes as possible (size), files read one after the other in the order of the tree
+    /// (boot), files read here and there (random), or being made soon (build)
+    #[arg(long, value_name = "size|boot|random|build", value_parser = parse_want)]
+    want: Want,
+
+    /// The Linux that is to mount it, such as 6.1; without it the one that runs here
+    #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
+    kernel: Option<Kernel>,
+
+    /// Measure fewer candidates on smaller samples
+    #[arg(long)]
+    quick: bool,
+
+    /// Consider this format only; may be given several times. Without it squashfs and erofs are considered
+    #[arg(short, long, value_name = "NAME")]
+    format: Vec<String>,
+
+    /// What is read, and placed in front (boot): one path a line, as `packfs mount --record` writes it
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Where random choices begin: the same number chooses the same samples and files
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+
+    /// Make the first two images of the whole tree, have the kernel read them on the simulated device, and print how far off the
+    /// forecast was; needs root for reading
+    #[arg(long)]
+    check: bool,
+
+    /// Folder for images that are measured and removed again: room for two images of the tree
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
+    /// Print the answer as a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs advise rootfs --device sd --want boot --kernel 6.1
+  packfs advise rootfs --device cloud-3000iops --want size --quick --json
+  packfs advise rootfs --device mine.toml --want random --format erofs
+  sudo packfs advise rootfs --device nvme --want boot --check";
+
+impl Opts {
+    /// Answers.
+    pub fn run(self) -> Outcome {
+        let bars = self.work.bars(self.json);
+        let answer = self.question().and_then(|question| advise(&question, &bars));
+        bars.finish();
+        let outcome = answer.and_then(|answer| self.print(&answer)).map(|()| ExitCode::SUCCESS);
+        report::or_stopped(outcome, &bars)
+    }
+
+    fn question(&self) -> Result<Question> {
+        Ok(Question {
+            tree: self.tree.clone(),
+            device: packfs_lab::device::find(&self.device)?,
+            device_name: self.device.clone(),
+            want: self.want,
+            kernel: self.kernel,
+            quick: self.quick,
+            formats: self.format.clone(),
+            trace: self.trace.clone(),
+            scratch: self.scratch.clone(),
+            jobs: self.work.jobs(),
+            seed: self.seed,
+            check: self.check,
+        })
+    }
+
+    fn print(&self, answer: &Answer) -> Result<()> {
+        if self.json {
+            let value =
+                serde_json::to_value(answer).map_err(|error| Error::failed(format!("JSON: {error}")))?;
+            return json::print(&value);
+        }
+        let mut out = Out::new();
+        for line in answer.lines() {
+            out.line(packfs::printable(&line))?;
+        }
+        out.finish()
+    }
+}
+
+fn parse_want(text: &str) -> Result<Want, String> {
+    let names = || Want::ALL.map(Want::name).join(", ");
+    Want::named(text).ok_or_else(|| format!("{text:?} is nothing to want; write {}", names()))
+}
+
+fn parse_kernel(text: &str) -> Result<Kernel, String> {
+    Kernel::parse(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,60 @@
+//! `packfs lab list`: what can be measured here.
+
+use packfs_lab::session::device_names;
+use packfs_lab::subject::Subjects;
+use packfs_lab::workload::WORKLOADS;
+
+use crate::Outcome;
+use crate::lab_run::Common;
+use crate::lab_watch::Watcher;
+use crate::report::Out;
+
+/// List who can be measured here, what is done to them, and what is missing
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs lab list
+  sudo packfs lab list                     with what only root can do";
+
+impl Opts {
+    /// Lists.
+    pub fn run(self) -> Outcome {
+        let subjects = Subjects::find(&Common::program()?);
+        let mut out = Out::new();
+        let named = |names: Vec<(&str, &str)>| {
+            names.into_iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>()
+        };
+        let makers = subjects.makers.iter().map(|maker| (maker.name(), &*maker.program().version));
+        let readers = subjects.readers.iter().map(|reader| (reader.name(), &*reader.program().version));
+        let unpackers =
+            subjects.unpackers.iter().map(|unpacker| (unpacker.name(), &*unpacker.program().version));
+        let writable =
+            subjects.writable.iter().map(|writable| (writable.name(), &*writable.program().version));
+        for (title, names) in [
+            ("makers", named(makers.collect())),
+            ("readers", named(readers.collect())),
+            ("unpackers", named(unpackers.collect())),
+            ("writable file systems", named(writable.collect())),
+            ("devices", device_names()),
+        ] {
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            out.line(format_args!("{title}: {names}"))?;
+        }
+        out.line("workloads:")?;
+        for row in &WORKLOADS {
+            out.line(format_args!("  {:22}{} ({})", row.name, row.command, row.seeds.join(", ")))?;
+        }
+        if !subjects.missing.is_empty() {
+            out.line("missing:")?;
+        }
+        for missing in &subjects.missing {
+            let line = format!("  {:22}{}", missing.what, missing.why);
+            out.line(packfs::printable(&line))?;
+        }
+        out.finish()?;
+        Watcher::done()
+    }
+}

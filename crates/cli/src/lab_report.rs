@@ -1,0 +1,40 @@
+//! `packfs lab report`: shows a session again.
+
+use std::path::PathBuf;
+
+use packfs_lab::report::{self, Format, Terminal};
+
+use crate::Outcome;
+use crate::lab_watch::Watcher;
+use crate::report::Out;
+
+/// Show what a session measured, from its results.json
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The results.json of a session
+    #[arg(value_name = "RESULTS")]
+    results: PathBuf,
+
+    /// text, markdown, csv, json, or html
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs lab report results/results.json
+  packfs lab report results/results.json --format markdown > report.md";
+
+impl Opts {
+    /// Shows it.
+    pub fn run(self) -> Outcome {
+        let results = report::read(&self.results)?;
+        let terminal = Terminal { colours: true, ..Terminal::default() };
+        let text = report::report(&results, self.format, terminal)?;
+        let mut out = Out::new();
+        out.line(text.trim_end())?;
+        out.finish()?;
+        Watcher::done()
+    }
+}

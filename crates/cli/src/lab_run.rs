@@ -1,0 +1,209 @@
+//! `packfs lab run`: a session of the user's own.
+
+use std::path::{Path, PathBuf};
+
+use packfs::Result;
+use packfs_lab::report::{Terminal, text, write_all};
+use packfs_lab::results::Results;
+use packfs_lab::session::{
+    self, Depth, JOURNAL, Lab, LabOptions, Plan, Wishes, check_device, own_plan, parse_recipe,
+};
+use packfs_lab::subject::Subjects;
+use packfs_lab::trees;
+use packfs_lab::workload::Workload;
+
+use crate::Outcome;
+use crate::lab_watch::Watcher;
+use crate::report::Out;
+
+/// Measure a tree: its images, by packfs and by others, built and read
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The tree: a directory, or a tar where nothing needs its files one by one
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+
+    /// What is measured: MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]; again for more [default: those that are here]
+    #[arg(long, value_name = "SPEC", value_parser = recipe)]
+    subject: Vec<packfs_lab::results::Recipe>,
+
+    /// Who reads it: kernel, packfs-fuse, packfs, squashfuse, ...; again for more [default: kernel and packfs-fuse]
+    #[arg(long, value_name = "NAME")]
+    reader: Vec<String>,
+
+    /// What is done to it, see `packfs lab list`; again for more
+    #[arg(long, value_name = "NAME", value_parser = workload)]
+    workload: Vec<Workload>,
+
+    /// A few subjects, one run of each: minutes
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+
+    /// Every subject and workload there is
+    #[arg(long)]
+    full: bool,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs lab run /srv/tree --quick
+  packfs lab run /srv/tree --subject packfs:squashfs:zstd:15:128K --subject mksquashfs:squashfs:zstd:15:128K --runs 5
+  packfs lab run /srv/tree --reader kernel --workload sequential-data --device disk --device memory --output results
+An interrupted session goes on when the same command is given again.";
+
+/// Options of all sessions.
+#[derive(clap::Args)]
+pub struct Common {
+    /// Where reports and the journal go [default: packfs-lab-results]
+    #[arg(long, value_name = "DIR", default_value = "packfs-lab-results", hide_default_value = true)]
+    pub output: PathBuf,
+
+    /// What images lie on: disk, memory, or a simulated device; again for more
+    #[arg(long, value_name = "NAME")]
+    pub device: Vec<String>,
+
+    /// Measured runs of each cell
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: Option<u32>,
+
+    /// Where images are made and mounted [default: /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
+
+    /// Most threads of programs; all processors if not given
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+
+    /// Where random choices begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Go on with the session in the output folder, or fail if there is none
+    #[arg(long)]
+    pub resume: bool,
+
+    /// No lines about what is being measured
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Common {
+    /// Refuses what can be known to be wrong before anything is done.
+    pub fn check(&self) -> Result<()> {
+        self.device.iter().try_for_each(|device| check_device(device))?;
+        if self.resume && !self.output.join(JOURNAL).exists() {
+            let error = format!("there is no session to go on with in {:?}", self.output);
+            return Err(packfs::Error::failed(error).hint("leave --resume out to begin one"));
+        }
+        Ok(())
+    }
+
+    /// Most threads.
+    pub fn jobs(&self) -> u32 {
+        let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.jobs.map_or_else(|| u32::try_from(here).unwrap_or(1), u32::from)
+    }
+
+    /// A watcher that tells how to go on.
+    pub fn watcher(&self) -> Watcher {
+        let hint = format!("the same command goes on; what was measured is in {:?}", self.output);
+        Watcher::new(self.quiet, Some(hint))
+    }
+
+    /// This program, which stands for packfs.
+    pub fn program() -> Result<PathBuf> {
+        std::env::current_exe().map_err(|error| packfs::Error::io("cannot find this program", error))
+    }
+
+    /// Carries out a plan, adds what `tables` makes of it, writes all reports and prints the one for people.
+    pub fn carry_out(
+        &self,
+        plan: &Plan,
+        subjects: Subjects,
+        watcher: &Watcher,
+        tables: impl FnOnce(&mut Results),
+    ) -> Outcome {
+        let outcome = self.measure(plan, subjects, watcher).and_then(|mut results| {
+            tables(&mut results);
+            self.show(&results)
+        });
+        watcher.or_stopped(outcome)
+    }
+
+    fn measure(&self, plan: &Plan, subjects: Subjects, watcher: &Watcher) -> Result<Results> {
+        let options = LabOptions {
+            packfs: Self::program()?,
+            scratch: self.scratch.clone(),
+            jobs: self.jobs(),
+            seed: self.seed,
+        };
+        let mut lab = Lab::new(&options, subjects, &plan.trees)?;
+        session::run(plan, &self.output, &mut lab, watcher)
+    }
+
+    fn show(&self, results: &Results) -> Outcome {
+        let written = write_all(results, &self.output)?;
+        let mut out = Out::new();
+        let terminal = Terminal { colours: true, ..Terminal::default() };
+        out.line(text(results, terminal).trim_end())?;
+        out.finish()?;
+        for path in written {
+            anstream::eprintln!("wrote {}", path.display());
+        }
+        Watcher::done()
+    }
+}
+
+fn recipe(text: &str) -> Result<packfs_lab::results::Recipe, String> {
+    with_hints(parse_recipe(text))
+}
+
+fn workload(name: &str) -> Result<Workload, String> {
+    with_hints(Workload::named(name))
+}
+
+/// An error as clap shows it, which knows no hints.
+pub fn with_hints<T>(outcome: Result<T>) -> Result<T, String> {
+    outcome.map_err(|error| [&[error.to_string()], error.hints()].concat().join("; "))
+}
+
+/// The command line as it was typed, for the record.
+pub fn command_line() -> String {
+    let words = std::env::args_os().enumerate().map(|(index, word)| match index {
+        0 => "packfs".to_owned(),
+        _ => packfs_lab::process::quoted(&word),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+impl Opts {
+    /// Measures.
+    pub fn run(self) -> Outcome {
+        self.common.check()?;
+        let tree = trees::planned(Path::new(&self.tree), None, None)?;
+        let depth = match (self.quick, self.full) {
+            (true, _) => Depth::Quick,
+            (_, true) => Depth::Full,
+            _ => Depth::Usual,
+        };
+        let wishes = Wishes {
+            subjects: self.subject,
+            readers: self.reader,
+            workloads: self.workload,
+            devices: self.common.device.clone(),
+            depth,
+            runs: self.common.runs,
+            jobs: self.common.jobs(),
+            seed: self.common.seed,
+            command: command_line(),
+        };
+        let watcher = self.common.watcher();
+        let subjects = Subjects::find(&Common::program()?);
+        let plan = own_plan(tree, &wishes, &subjects);
+        self.common.carry_out(&plan, subjects, &watcher, |_| ())
+    }
+}

@@ -1,0 +1,105 @@
+//! `packfs lab seed`: measures again what a document measured.
+
+use std::path::PathBuf;
+
+use packfs::{Error, Result};
+use packfs_lab::scratch::Scratch;
+use packfs_lab::seed::{Asked, SEEDS, Seed, SeedTrees, prepare};
+use packfs_lab::session::Watch;
+use packfs_lab::subject::Subjects;
+
+use crate::Outcome;
+use crate::lab_run::{Common, command_line, with_hints};
+use crate::lab_watch::Watcher;
+use crate::report::Out;
+
+/// Measure again what a document measured, beside its own figures
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// erofs-perf, squashfs21, gentle, tools-ng, or daily; without one all are listed
+    #[arg(value_name = "DOCUMENT", value_parser = document)]
+    document: Option<Seed>,
+
+    /// Minutes, not hours: fewer cells, one run of each, parts of the trees
+    #[arg(long)]
+    quick: bool,
+
+    /// The tree in the place of the document's: DIR for all of them, or NAME=DIR for one; again for more
+    /// [default: made once, in ~/.cache/packfs/trees]
+    #[arg(long, value_name = "[NAME=]DIR")]
+    tree: Vec<String>,
+
+    /// File systems that are written on LUKS, too
+    #[arg(long)]
+    luks: bool,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs lab seed                                   the documents, their trees and devices
+  packfs lab seed erofs-perf --quick --tree debian=/srv/debian --output results
+  packfs lab seed daily --tree desktop=/srv/desktop --tree linux=/usr/src/linux --device nvme --runs 3
+An interrupted session goes on when the same command is given again.";
+
+fn document(name: &str) -> Result<Seed, String> {
+    with_hints(Seed::named(name))
+}
+
+impl Opts {
+    /// Measures.
+    pub fn run(self) -> Outcome {
+        let Some(seed) = self.document else { return list() };
+        self.common.check()?;
+        let given = SeedTrees::parse(seed, &self.tree)?;
+        let watcher = self.common.watcher();
+        let outcome = self.measure(seed, &given, &watcher);
+        watcher.or_stopped(outcome)
+    }
+
+    fn measure(&self, seed: Seed, given: &SeedTrees, watcher: &Watcher) -> Outcome {
+        let parent = self.common.scratch.clone().unwrap_or_else(|| PathBuf::from("/var/tmp"));
+        let scratch = Scratch::new(&parent)?;
+        let mut asked = Asked {
+            quick: self.quick,
+            devices: self.common.device.clone(),
+            runs: self.common.runs,
+            jobs: self.common.jobs(),
+            seed: self.common.seed,
+            luks: self.luks,
+            command: command_line(),
+            ..Asked::default()
+        };
+        let note = |line: &str| watcher.note(line);
+        asked.roles = prepare(seed, given, &asked, &kept()?, &scratch, &note)?;
+        let subjects = Subjects::find(&Common::program()?);
+        let plan = seed.plan(&asked);
+        self.common.carry_out(&plan, subjects, watcher, |results| {
+            results.tables = seed.tables(&asked, results);
+        })
+    }
+}
+
+/// Where trees are kept that were made.
+fn kept() -> Result<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = cache.filter(|path| path.is_absolute()).or_else(home);
+    let missing = || Error::failed("neither XDG_CACHE_HOME nor HOME says where trees are kept");
+    cache.map(|cache| cache.join("packfs/trees")).ok_or_else(|| missing().hint("--tree NAME=DIR names one"))
+}
+
+fn list() -> Outcome {
+    let mut out = Out::new();
+    for row in &SEEDS {
+        let trees: Vec<_> = row.trees.iter().map(|kind| kind.row().name).collect();
+        out.line(format_args!("{}: {}", row.name, row.source))?;
+        out.line(format_args!("    on {}", row.setup))?;
+        out.line(format_args!("    here on {}; trees {}", row.devices.join(", "), trees.join(", ")))?;
+    }
+    out.finish()?;
+    Watcher::done()
+}

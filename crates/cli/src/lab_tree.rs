@@ -1,0 +1,54 @@
+//! `packfs lab tree`: makes the trees that documents measure on.
+
+use std::path::PathBuf;
+
+use packfs_lab::trees::{TREES, TreeKind};
+
+use crate::Outcome;
+use crate::lab_run::with_hints;
+use crate::lab_watch::Watcher;
+use crate::report::Out;
+
+/// Make a tree to measure on, by documented commands
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// debian, desktop, linux, large, or media; without one all are listed
+    #[arg(value_name = "NAME", value_parser = kind, requires = "dir")]
+    name: Option<TreeKind>,
+
+    /// Where it is made; must not exist
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// The tree that large takes its pieces of
+    #[arg(long, value_name = "TREE")]
+    from: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs lab tree                                   what there is, and the commands that make it
+  packfs lab tree debian /srv/debian
+  packfs lab tree large /srv/large --from /srv/debian";
+
+fn kind(name: &str) -> Result<TreeKind, String> {
+    with_hints(TreeKind::named(name))
+}
+
+impl Opts {
+    /// Makes it.
+    pub fn run(self) -> Outcome {
+        let (Some(kind), Some(dir)) = (self.name, self.dir) else {
+            let mut out = Out::new();
+            for row in &TREES {
+                out.line(format_args!("{}: {}\n    {}", row.name, row.about, row.made_by))?;
+            }
+            out.finish()?;
+            return Watcher::done();
+        };
+        let watcher = Watcher::new(false, None);
+        anstream::eprintln!("making {} in {}", kind.row().name, dir.display());
+        watcher.or_stopped(kind.make(&dir, self.from.as_deref()).and_then(|()| Watcher::done()))
+    }
+}

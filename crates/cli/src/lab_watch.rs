@@ -1,0 +1,68 @@
+//! What a session of the lab shows, and how it ends on a signal: everything it made is taken away, and the journal stays.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use packfs_lab::scratch::undo_all;
+use packfs_lab::session::Watch;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::{Outcome, report};
+
+/// Prints lines on standard error, and listens for signals.
+pub struct Watcher {
+    quiet: bool,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Watcher {
+    /// From now on a signal takes away all that was made and ends the program; `hint` tells how to go on.
+    pub fn new(quiet: bool, hint: Option<String>) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        // Without handlers a signal ends the program as it would any other, and the next session cleans up.
+        if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+            let stopped = Arc::clone(&stopped);
+            std::thread::spawn(move || {
+                let Some(signal) = signals.forever().next() else { return };
+                stopped.store(true, Ordering::SeqCst);
+                anstream::eprintln!("stopping: unmounts and removes what was made");
+                for error in undo_all() {
+                    report::failure(&error);
+                }
+                anstream::eprintln!("error: stopped");
+                if let Some(hint) = hint {
+                    anstream::eprintln!("hint: {hint}");
+                }
+                std::process::exit(128 + signal);
+            });
+        }
+        Self { quiet, stopped }
+    }
+
+    /// After a signal waits for the end of the program, which is near: whatever failed did so because of it.
+    pub fn or_stopped(&self, outcome: Outcome) -> Outcome {
+        while self.is_stopped() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        outcome
+    }
+
+    /// That it went well.
+    pub fn done() -> Outcome {
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Watch for Watcher {
+    fn note(&self, line: &str) {
+        if !self.quiet {
+            anstream::eprintln!("{}", packfs::printable(line));
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+}

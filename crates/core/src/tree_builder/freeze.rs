@@ -1,0 +1,123 @@
+//! Makes a [`Tree`] of what was collected: numbers nodes depth first, sorts names, counts links.
+//!
+//! Nodes and names stay where they are in memory, or change places with each other, so that a tree of millions of nodes never
+//! exists twice.
+
+use super::BuildId;
+use super::entries::{Chains, Entries};
+use crate::tree::{DirRow, EntryRow};
+use crate::{Node, NodeId, Tree, Xattrs};
+use std::ops::Range;
+
+const UNNUMBERED: u32 = u32::MAX;
+
+/// The tree, and for each of its nodes which one it was while building.
+pub(super) fn freeze(
+    mut nodes: Vec<Node>,
+    entries: Entries,
+    xattr_sets: Vec<Xattrs>,
+) -> (Tree, Vec<BuildId>) {
+    let (mut names, chains) = entries.into_chains();
+    let mut rows = Rows { entries: Vec::with_capacity(chains.len()), dirs: Vec::new() };
+    let (builds, numbers) = number(&mut nodes, &names, &chains, &mut rows);
+    drop(chains);
+    let Rows { mut entries, mut dirs } = rows;
+    arrange(&mut nodes, numbers);
+    // Those that were replaced, or lay below one.
+    nodes.truncate(builds.len());
+    nodes.shrink_to_fit();
+    entries.shrink_to_fit();
+    dirs.shrink_to_fit();
+    names.shrink_to_fit();
+    (Tree { nodes, entries, names, dirs, xattr_sets }, builds)
+}
+
+struct Rows {
+    entries: Vec<EntryRow>,
+    dirs: Vec<DirRow>,
+}
+
+impl Rows {
+    /// Gives a directory its rows; until their nodes are numbered, they name them as they were while building.
+    fn open_dir(&mut self, dir: NodeId, build: BuildId, names: &[u8], chains: &Chains) -> Range<usize> {
+        let start = self.entries.len();
+        self.entries.extend(chains.of(build).map(|named| EntryRow {
+            name_start: named.name_start,
+            node: NodeId(named.node.0),
+            name_len: named.name_len,
+        }));
+        let rows = &mut self.entries[start..];
+        rows.sort_unstable_by(|a, b| a.name(names).cmp(b.name(names)));
+        let end = self.entries.len();
+        self.dirs.push(DirRow { node: dir, entries_start: start as u32, entries_end: end as u32 });
+        start..end
+    }
+}
+
+/// Numbers all nodes that the root leads to, and fills in what depends on where they are. Returns which node each number has,
+/// and the other way around the number of each node, where those without a place come last.
+fn number(nodes: &mut [Node], names: &[u8], chains: &Chains, rows: &mut Rows) -> (Vec<BuildId>, Vec<u32>) {
+    let mut numbers = vec![UNNUMBERED; nodes.len()];
+    let mut builds = Vec::with_capacity(nodes.len());
+    numbers[0] = 0;
+    builds.push(BuildId::ROOT);
+    nodes[0].links = 2;
+    // Directories whose entries are being numbered, from the root down, and their entries still to come.
+    let mut open = vec![(NodeId::ROOT, rows.open_dir(NodeId::ROOT, BuildId::ROOT, names, chains))];
+    while let Some((dir, entries)) = open.last_mut() {
+        let dir = *dir;
+        let Some(entry) = entries.next() else {
+            open.pop();
+            continue;
+        };
+        let build = BuildId(rows.entries[entry].node.0);
+        let node = &mut nodes[build.index()];
+        let number = numbers[build.index()];
+        if number != UNNUMBERED {
+            rows.entries[entry].node = NodeId(number);
+            node.links += 1;
+            continue;
+        }
+        let id = NodeId(builds.len() as u32);
+        numbers[build.index()] = id.0;
+        builds.push(build);
+        rows.entries[entry].node = id;
+        let is_dir = node.is_dir();
+        (node.parent, node.first_entry) = (dir, entry as u32);
+        node.links = if is_dir { 2 } else { 1 };
+        if is_dir {
+            nodes[builds[dir.index()].index()].links += 1;
+            open.push((id, rows.open_dir(id, build, names, chains)));
+        }
+    }
+    let unnumbered = numbers.iter_mut().filter(|number| **number == UNNUMBERED);
+    for (number, next) in unnumbered.zip(builds.len() as u32..) {
+        *number = next;
+    }
+    (builds, numbers)
+}
+
+/// Moves each item to the place that `numbers` has for it; each number comes once.
+fn arrange<T>(items: &mut [T], mut numbers: Vec<u32>) {
+    for index in 0..items.len() {
+        // Each exchange brings one to its place.
+        while numbers[index] as usize != index {
+            let to = numbers[index] as usize;
+            items.swap(index, to);
+            numbers.swap(index, to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arranging_brings_everything_to_its_place() {
+        let numbers = [3, 0, 2, 4, 1, 5];
+        let mut items = numbers.map(|number| format!("to {number}"));
+        arrange(&mut items, numbers.to_vec());
+        assert_eq!(items, [0, 1, 2, 3, 4, 5].map(|number| format!("to {number}")));
+    }
+}

@@ -1,0 +1,281 @@
+//! Builds a [`Tree`] from entries in any order: last one wins, missing parents are made, hard links resolved at the end.
+
+mod entries;
+mod freeze;
+#[cfg(test)]
+mod tests;
+
+use crate::{Error, ImagePath, Meta, Name, Node, NodeId, NodeKind, Result, Tree, Xattrs, XattrsId};
+use entries::{Entries, EntryId, Spot, Target};
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, RandomState};
+
+/// A node while the tree is being built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BuildId(u32);
+
+impl BuildId {
+    /// The root directory.
+    pub const ROOT: BuildId = BuildId(0);
+
+    /// As an index into tables with one row for each call that made a node, the root first.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Collects nodes and names; see the module.
+pub struct TreeBuilder {
+    /// What depends on their place in the tree is filled in at the end.
+    nodes: Vec<Node>,
+    entries: Entries,
+    /// Targets of hard links that are looked up at the end.
+    link_targets: Vec<ImagePath>,
+    xattr_sets: Vec<Xattrs>,
+    xattr_ids: HashTable<XattrsId>,
+    hashing: RandomState,
+    implied: Meta,
+}
+
+impl TreeBuilder {
+    /// An empty tree: a root directory with `implied` metadata, which parents that no entry describes get too.
+    pub fn new(implied: Meta) -> Self {
+        let mut builder = TreeBuilder {
+            nodes: Vec::new(),
+            entries: Entries::default(),
+            link_targets: Vec::new(),
+            xattr_sets: vec![Xattrs::new()],
+            xattr_ids: HashTable::new(),
+            hashing: RandomState::new(),
+            implied,
+        };
+        builder.push(NodeKind::Directory, implied, XattrsId::NONE);
+        builder
+    }
+
+    fn push(&mut self, kind: NodeKind, meta: Meta, xattrs: XattrsId) -> BuildId {
+        self.nodes.push(Node { kind, meta, xattrs, links: 0, parent: NodeId::ROOT, first_entry: 0 });
+        self.entries.add_node();
+        BuildId(self.nodes.len() as u32 - 1)
+    }
+
+    fn get(&self, id: BuildId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Numbers a set of extended attributes; equal sets share a number.
+    pub fn intern_xattrs(&mut self, xattrs: Xattrs) -> XattrsId {
+        if xattrs.is_empty() {
+            return XattrsId::NONE;
+        }
+        let TreeBuilder { xattr_sets: sets, xattr_ids: ids, hashing, .. } = self;
+        let hash = hashing.hash_one(&xattrs);
+        let set = |id: &XattrsId| &sets[id.0 as usize];
+        if let Some(&id) = ids.find(hash, |id| *set(id) == xattrs) {
+            return id;
+        }
+        let id = XattrsId(sets.len() as u32);
+        ids.insert_unique(hash, id, |id| hashing.hash_one(set(id)));
+        sets.push(xattrs);
+        id
+    }
+
+    /// Replaces metadata and extended attributes of a node.
+    pub fn describe(&mut self, id: BuildId, meta: Meta, xattrs: Xattrs) {
+        let xattrs = self.intern_xattrs(xattrs);
+        let node = &mut self.nodes[id.index()];
+        (node.meta, node.xattrs) = (meta, xattrs);
+    }
+
+    /// Adds or replaces `name` in the directory `parent`. A directory that replaces a directory keeps its children.
+    pub fn add_child(
+        &mut self,
+        parent: BuildId,
+        name: Name<'_>,
+        kind: NodeKind,
+        meta: Meta,
+        xattrs: Xattrs,
+    ) -> BuildId {
+        let spot = self.entries.spot(parent, name.as_bytes());
+        self.put(&spot, name, kind, meta, xattrs)
+    }
+
+    fn put(&mut self, spot: &Spot, name: Name<'_>, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> BuildId {
+        if matches!(kind, NodeKind::Directory)
+            && let Some(Target::Node(old)) = spot.entry.map(|entry| self.entries.target(entry))
+            && self.get(old).is_dir()
+        {
+            self.describe(old, meta, xattrs);
+            return old;
+        }
+        let xattrs = self.intern_xattrs(xattrs);
+        let id = self.push(kind, meta, xattrs);
+        self.entries.put(spot, name.as_bytes(), Target::Node(id));
+        id
+    }
+
+    /// Adds or replaces `name` in the directory `parent`, naming a node that is already there: a hard link.
+    pub fn link_child(&mut self, parent: BuildId, name: Name<'_>, target: BuildId) {
+        let spot = self.entries.spot(parent, name.as_bytes());
+        self.entries.put(&spot, name.as_bytes(), Target::Node(target));
+    }
+
+    /// Adds or replaces the node at `path`; parents that are missing become directories.
+    ///
+    /// Errors: `Failed` if a parent is something other than a directory, if the root would stop being one, or if all that
+    /// a directory holds would be lost.
+    pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<BuildId> {
+        let Some(name) = path.file_name() else {
+            if !matches!(kind, NodeKind::Directory) {
+                return Err(Error::failed(format!(
+                    "the root must be a directory, not a {}",
+                    kind.file_type().word()
+                )));
+            }
+            self.describe(BuildId::ROOT, meta, xattrs);
+            return Ok(BuildId::ROOT);
+        };
+        let parent = self.parent_of(path)?;
+        let spot = self.entries.spot(parent, name.as_bytes());
+        if !matches!(kind, NodeKind::Directory) {
+            self.check_replaceable(&spot, path, kind.file_type().word())?;
+        }
+        Ok(self.put(&spot, name, kind, meta, xattrs))
+    }
+
+    fn check_replaceable(&self, spot: &Spot, path: &ImagePath, by: &str) -> Result<()> {
+        match spot.entry.map(|entry| self.entries.target(entry)) {
+            Some(Target::Node(old)) if !self.entries.is_empty(old) => Err(Error::failed(format!(
+                "{path:?} is a directory with entries, which a {by} would replace"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds or replaces `path` as a hard link to `target`, which may come later. What is there already is linked as it is
+    /// now, whatever takes its name later.
+    pub fn link(&mut self, path: &ImagePath, target: ImagePath) -> Result<()> {
+        let name = path.file_name().ok_or_else(|| Error::failed("the root cannot be a hard link"))?;
+        let parent = self.parent_of(path)?;
+        let spot = self.entries.spot(parent, name.as_bytes());
+        self.check_replaceable(&spot, path, "hard link")?;
+        let target = match self.find(&target) {
+            Some(id) if !self.get(id).is_dir() => Target::Node(id),
+            _ => {
+                self.link_targets.push(target);
+                Target::Link(self.link_targets.len() as u32 - 1)
+            }
+        };
+        self.entries.put(&spot, name.as_bytes(), target);
+        Ok(())
+    }
+
+    fn parent_of(&mut self, path: &ImagePath) -> Result<BuildId> {
+        let mut parent_path = path.clone();
+        parent_path.pop();
+        let mut at = BuildId::ROOT;
+        for name in parent_path.names() {
+            at = match self.entries.get(at, name.as_bytes()) {
+                Some(Target::Node(id)) if self.get(id).is_dir() => id,
+                Some(Target::Node(id)) => {
+                    let word = self.get(id).kind.file_type().word();
+                    return Err(Error::failed(format!("{path:?} lies below a {word}, not a directory")));
+                }
+                Some(Target::Link(_)) => {
+                    return Err(Error::failed(format!("{path:?} lies below a hard link, not a directory")));
+                }
+                None => self.add_child(at, name, NodeKind::Directory, self.implied, Xattrs::new()),
+            };
+        }
+        Ok(at)
+    }
+
+    /// Finds the node at `path`; hard links not yet resolved are not followed.
+    pub fn find(&self, path: &ImagePath) -> Option<BuildId> {
+        path.names().try_fold(BuildId::ROOT, |at, name| match self.entries.get(at, name.as_bytes()) {
+            Some(Target::Node(id)) => Some(id),
+            _ => None,
+        })
+    }
+
+    /// Whether a directory has an entry of this name.
+    pub fn has_child(&self, parent: BuildId, name: &[u8]) -> bool {
+        self.entries.find(parent, name).is_some()
+    }
+
+    /// How many nodes were made so far, those that were replaced counted.
+    pub fn node_count(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
+    /// The type and details of a node.
+    pub fn kind(&self, id: BuildId) -> &NodeKind {
+        &self.get(id).kind
+    }
+
+    /// Freezes the tree: resolves hard links, numbers nodes depth first in byte order, counts links.
+    ///
+    /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a circle of links.
+    pub fn finish(self) -> Result<Tree> {
+        self.finish_numbered().map(|(tree, _)| tree)
+    }
+
+    /// The same; also says for each node of the tree which one it was while building.
+    pub fn finish_numbered(mut self) -> Result<(Tree, Vec<BuildId>)> {
+        self.resolve_links()?;
+        let TreeBuilder { nodes, entries, xattr_sets, .. } = self;
+        Ok(freeze::freeze(nodes, entries, xattr_sets))
+    }
+
+    fn resolve_links(&mut self) -> Result<()> {
+        if self.link_targets.is_empty() {
+            return Ok(());
+        }
+        let is_link = |entry: &EntryId| matches!(self.entries.target(*entry), Target::Link(_));
+        let links: Vec<EntryId> = self.entries.all().filter(is_link).collect();
+        for &link in &links {
+            self.resolve_link(link, links.len())?;
+        }
+        Ok(())
+    }
+
+    /// Follows a hard link to its node, through links to links, and resolves each of them: none is followed twice.
+    fn resolve_link(&mut self, link: EntryId, links_count: usize) -> Result<()> {
+        let mut chain = Vec::new();
+        let mut at = link;
+        let found = loop {
+            let target = match self.entries.target(at) {
+                Target::Link(number) => &self.link_targets[number as usize],
+                Target::Node(id) => break id,
+            };
+            let wrong = |fault: &str| {
+                let name = crate::escaped(self.entries.name(at));
+                Error::failed(format!("hard link \"{name}\" to {target:?}: {fault}"))
+            };
+            // A chain of more links than there are comes back to one of them.
+            if chain.len() == links_count {
+                return Err(wrong("links in a circle"));
+            }
+            let next = self.entry_at(target).ok_or_else(|| wrong("there is no such file"))?;
+            if let Target::Node(id) = self.entries.target(next)
+                && self.get(id).is_dir()
+            {
+                return Err(wrong("is a directory"));
+            }
+            chain.push(at);
+            at = next;
+        };
+        for entry in chain {
+            self.entries.retarget(entry, Target::Node(found));
+        }
+        Ok(())
+    }
+
+    /// The entry at a path; `None` if there is none.
+    fn entry_at(&self, path: &ImagePath) -> Option<EntryId> {
+        let name = path.file_name()?.as_bytes();
+        let mut parent = path.clone();
+        parent.pop();
+        self.entries.find(self.find(&parent)?, name)
+    }
+}

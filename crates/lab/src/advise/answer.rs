@@ -1,0 +1,221 @@
+//! What is answered, as data and in words.
+
+use super::Want;
+use super::candidates::{Candidate, LeftOut};
+use super::check::Truth;
+use super::forecast::build::Build;
+use super::forecast::size::Size;
+use super::forecast::time::ReadTime;
+use serde::Serialize;
+use std::fmt;
+
+/// What is expected of one candidate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Which.
+    pub candidate: Candidate,
+    /// Length of the image.
+    pub size: Size,
+    /// What making it takes.
+    pub build: Build,
+    /// What reading the workload takes.
+    pub read: ReadTime,
+    /// MiB of files that packfs itself decodes in a second of one processor: measured on the sample.
+    pub decodes_mib_per_second: f64,
+    /// Whether what decoding costs the kernel was measured, or told from packfs's own decoding.
+    pub kernel_measured: bool,
+    /// Whether no other is both smaller and read sooner.
+    pub on_front: bool,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.candidate.fmt(f)
+    }
+}
+
+/// What was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Looked {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Regular files.
+    pub files: u64,
+    /// Bytes of files that every candidate packed.
+    pub sampled: u64,
+    /// In how many samples.
+    pub samples: usize,
+    /// Whether these are the whole tree.
+    pub whole: bool,
+    /// Where choices began.
+    pub seed: u64,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The command that makes the image.
+    pub command: String,
+    /// What the image is wanted for.
+    pub want: Want,
+    /// The device's name.
+    pub device: String,
+    /// What it is.
+    pub device_title: String,
+    /// The kernel it is for.
+    pub kernel: String,
+    /// What reading times are of.
+    pub workload: String,
+    /// What they were forecast from.
+    pub looked: Looked,
+    /// Every candidate, from the recommended one on.
+    pub rows: Vec<Row>,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// What was not considered.
+    pub left_out: Vec<LeftOut>,
+    /// What else should be known.
+    pub notes: Vec<String>,
+    /// What really came of the first two, if that was asked for.
+    pub truth: Vec<Truth>,
+    /// Seconds that answering took.
+    pub took: f64,
+}
+
+const MIB: f64 = (1 << 20) as f64;
+
+impl Answer {
+    /// The answer for people, line by line.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let [best, ..] = &self.rows[..] {
+            lines.push(self.command.clone());
+            lines.push(String::new());
+            lines.push(format!("  image   {}", size_words(&best.size)));
+            lines.push(format!(
+                "  read    {} on {} ({}): forecast",
+                seconds(best.read.seconds),
+                self.device,
+                self.workload
+            ));
+            lines.push(format!(
+                "  build   {} of processor time, {} here: forecast",
+                seconds(best.build.cpu),
+                seconds(best.build.wall)
+            ));
+            lines.push(String::new());
+        }
+        lines.extend(self.reasons.iter().cloned());
+        lines.push(String::new());
+        lines.extend(self.table());
+        lines.push(String::new());
+        lines.push(self.looked_words());
+        lines.extend(self.notes.iter().cloned());
+        for left in &self.left_out {
+            lines.push(format!("Left out: {}: {}", left.candidate, left.reason));
+        }
+        if !self.truth.is_empty() {
+            lines.push(String::new());
+            lines.extend(super::check::lines(&self.truth, &self.device));
+        }
+        lines.push(format!("Answered in {}.", seconds(self.took)));
+        lines
+    }
+
+    fn table(&self) -> Vec<String> {
+        let head = ["", "MiB", "+-", "read, s", "build, s CPU", "decode, MiB/s"].map(String::from);
+        let mut rows = vec![head.to_vec()];
+        for row in &self.rows {
+            let front = if row.on_front { "*" } else { " " };
+            rows.push(vec![
+                format!("{front} {row}"),
+                format!("{:.1}", row.size.bytes as f64 / MIB),
+                if row.size.error > 0.0 {
+                    format!("{:.1} %", row.size.error * 100.0)
+                } else {
+                    "exact".into()
+                },
+                format!("{:.2}", row.read.seconds),
+                format!("{:.1}", row.build.cpu),
+                format!("{:.0}", row.decodes_mib_per_second),
+            ]);
+        }
+        let mut lines = aligned(&rows);
+        lines.push("* nothing listed is both smaller and read sooner".into());
+        lines
+    }
+
+    fn looked_words(&self) -> String {
+        let looked = &self.looked;
+        let mib = |bytes: u64| bytes as f64 / MIB;
+        if looked.whole {
+            return format!("Measured: every candidate packed all {:.0} MiB.", mib(looked.bytes));
+        }
+        format!(
+            "Measured: every candidate packed {:.0} of {:.0} MiB in {} samples (seed {}); each layout was packed as a whole once, with zstd:3.",
+            mib(looked.sampled),
+            mib(looked.bytes),
+            looked.samples,
+            looked.seed
+        )
+    }
+}
+
+fn size_words(size: &Size) -> String {
+    let mib = size.bytes as f64 / MIB;
+    if size.error > 0.0 {
+        format!("{mib:.1} MiB, +- {:.1} %: forecast", size.error * 100.0)
+    } else {
+        format!("{mib:.1} MiB: measured, before times and owners that options change")
+    }
+}
+
+/// `0.35 s`, `12 s`, `3 min 20 s`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 0.01 => format!("{:.1} ms", seconds * 1e3),
+        _ if seconds < 10.0 => format!("{seconds:.2} s"),
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ => format!("{} min {} s", seconds as u64 / 60, seconds as u64 % 60),
+    }
+}
+
+/// Columns under each other, the first to the left, others to the right.
+pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, &width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A row for tests of what is made of rows.
+#[cfg(test)]
+pub(crate) fn test_row(codec: &str, bytes: u64, read: f64, build: f64) -> Row {
+    use super::candidates::Layout;
+    let layout = Layout {
+        format: "squashfs",
+        block: Some(128 << 10),
+        path_order: false,
+        far: false,
+        all_packed: false,
+        no_tails: false,
+    };
+    Row {
+        candidate: Candidate { layout, codec: Some(codec.into()), kernel: None },
+        size: Size { bytes, error: 0.01 },
+        build: Build { cpu: build, wall: build / 2.0 },
+        read: ReadTime { seconds: read, waiting: read / 2.0, ..ReadTime::default() },
+        decodes_mib_per_second: 100.0,
+        kernel_measured: true,
+        on_front: false,
+    }
+}

@@ -1,0 +1,178 @@
+//! The forecast against the truth: makes the first two images of the whole tree, and has the kernel read them on the device.
+
+use super::answer::{Row, aligned, seconds};
+use super::candidates::Candidate;
+use super::measure;
+use super::mounted::Mounted;
+use super::{Bench, remove};
+use packfs::{Error, ErrorKind, Progress, Result};
+use packfs_device::{Backing, Simulated};
+use serde::Serialize;
+use std::path::Path;
+
+/// Runs of the workload; the middle one counts.
+const RUNS: usize = 3;
+/// How many candidates are made.
+const CHECKED: usize = 2;
+
+/// What was forecast of a candidate and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Truth {
+    /// Which.
+    pub candidate: String,
+    /// Bytes: forecast.
+    pub size_forecast: u64,
+    /// Bytes: the image.
+    pub size: u64,
+    /// Seconds to read the workload: forecast.
+    pub read_forecast: f64,
+    /// Seconds that it took, run by run; none if it could not be read on the device.
+    pub read: Vec<f64>,
+    /// Why it was not read.
+    pub not_read: Option<String>,
+    /// Requests to the device and bytes: forecast.
+    pub requests_forecast: (u64, u64),
+    /// Requests and bytes that came, of one run.
+    pub requests: (u64, u64),
+    /// Seconds by which the simulation was behind its model, of all runs together: a busy machine, or one that is too slow for it.
+    pub late: f64,
+    /// Seconds of processors to make it: forecast.
+    pub build_forecast: f64,
+    /// Seconds that it took.
+    pub build: f64,
+}
+
+impl Truth {
+    /// How far off the size was, as a share of the truth.
+    pub fn size_error(&self) -> f64 {
+        self.size_forecast as f64 / self.size.max(1) as f64 - 1.0
+    }
+
+    /// How far off the reading time was; none if it was not read.
+    pub fn read_error(&self) -> Option<f64> {
+        self.middle().map(|middle| self.read_forecast / middle.max(1e-9) - 1.0)
+    }
+
+    /// The middle of the runs.
+    fn middle(&self) -> Option<f64> {
+        let mut runs = self.read.clone();
+        runs.sort_by(f64::total_cmp);
+        runs.get(runs.len() / 2).copied()
+    }
+}
+
+/// Makes the first of `rows` and reads them.
+///
+/// Errors: those of making an image, `Cancelled`. That nothing can be mounted here is part of the answer.
+pub(super) fn check(bench: &Bench<'_>, rows: &[Row], progress: &dyn Progress) -> Result<Vec<Truth>> {
+    let mut found = Vec::new();
+    for row in rows.iter().take(CHECKED) {
+        let image = bench.scratch.path().join("checked");
+        let packed = measure::pack(&bench.all, &row.candidate, &image, bench.jobs, progress)?;
+        let read = on_device(bench, &row.candidate, &image, progress);
+        remove(&image)?;
+        let (runs, not_read) = match read {
+            Ok(runs) => (runs, None),
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => (Runs::default(), Some(error.to_string())),
+        };
+        let Runs { read, requests, late } = runs;
+        found.push(Truth {
+            candidate: row.to_string(),
+            size_forecast: row.size.bytes,
+            size: packed.image_len,
+            read_forecast: row.read.seconds,
+            read,
+            not_read,
+            requests_forecast: (row.read.requests, row.read.bytes),
+            requests,
+            late,
+            build_forecast: row.build.cpu,
+            build: packed.cpu,
+        });
+    }
+    Ok(found)
+}
+
+/// What came of reading.
+#[derive(Default)]
+struct Runs {
+    /// Seconds of each run.
+    read: Vec<f64>,
+    /// Requests and bytes of the last.
+    requests: (u64, u64),
+    late: f64,
+}
+
+/// Reads the workload by the kernel's driver from the device, each time mounted anew, so that nothing is known.
+fn on_device(
+    bench: &Bench<'_>,
+    candidate: &Candidate,
+    image: &Path,
+    progress: &dyn Progress,
+) -> Result<Runs> {
+    if bench.times > 1.0 {
+        return Err(Error::failed(
+            "the files to read were picked from a part of the tree, and some are pieces of files",
+        ));
+    }
+    let mut runs = Runs::default();
+    for _ in 0..RUNS {
+        // A device of its own for each run: the cache of a block device outlives a mount.
+        let device = Simulated::attach(&bench.question.device, Backing::Image(image))?;
+        let before = device.statistics();
+        let mounted = Mounted::new(candidate.layout.format, device.path(), bench.scratch.path())?;
+        runs.read.push(mounted.read(&bench.files, progress)?);
+        drop(mounted);
+        let after = device.statistics();
+        runs.requests = (after.reads - before.reads, after.read_bytes - before.read_bytes);
+        runs.late += (after.lateness - before.lateness) as f64 / 1e9;
+    }
+    Ok(runs)
+}
+
+/// The comparison as a table.
+pub(crate) fn lines(truth: &[Truth], device: &str) -> Vec<String> {
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let mib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 20));
+    let head = [
+        "forecast against truth",
+        "MiB",
+        "truth",
+        "error",
+        "read",
+        "truth",
+        "error",
+        "requests",
+        "truth",
+        "MiB read",
+        "truth",
+        "late",
+        "build CPU",
+        "truth",
+    ];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for one in truth {
+        let middle = one.middle().map_or("-".to_string(), seconds);
+        rows.push(vec![
+            format!("{} on {device}", one.candidate),
+            mib(one.size_forecast),
+            mib(one.size),
+            percent(one.size_error()),
+            seconds(one.read_forecast),
+            middle,
+            one.read_error().map_or("-".to_string(), percent),
+            one.requests_forecast.0.to_string(),
+            one.requests.0.to_string(),
+            mib(one.requests_forecast.1),
+            mib(one.requests.1),
+            seconds(one.late / one.read.len().max(1) as f64),
+            seconds(one.build_forecast),
+            seconds(one.build),
+        ]);
+    }
+    let mut lines = aligned(&rows);
+    let not_read = truth.iter().filter_map(|one| Some((one, one.not_read.as_ref()?)));
+    lines.extend(not_read.map(|(one, why)| format!("{}: not read: {why}", one.candidate)));
+    lines
+}

@@ -1,0 +1,63 @@
+//! A device as the forecast sees it: when a read ends that begins now.
+
+use packfs_device::{DeviceSpec, Due, Model, Nanos, Operation, Request};
+
+/// A time in seconds since the workload began.
+pub(crate) type Seconds = f64;
+
+/// A device at work.
+pub(crate) trait Device {
+    /// When reading so many bytes at an offset ends, asked for at a time; times never go back.
+    fn read(&mut self, now: Seconds, offset: u64, len: u64) -> Seconds;
+
+    /// How far the kernel reads ahead in a file, in bytes.
+    fn read_ahead(&self) -> u64;
+}
+
+/// A simulated device without the simulation: its model alone.
+pub(crate) struct Modelled {
+    model: Model,
+}
+
+impl Modelled {
+    /// A device that was idle for long.
+    pub(crate) fn new(spec: &DeviceSpec) -> Self {
+        Modelled { model: Model::new(spec) }
+    }
+}
+
+impl Device for Modelled {
+    fn read(&mut self, now: Seconds, offset: u64, len: u64) -> Seconds {
+        let spec = self.model.spec();
+        let unit = u64::from(spec.medium.block_len).max(1);
+        let longest = (u64::from(spec.queue.request_kib_max) << 10).max(unit);
+        let mut at = offset - offset % unit;
+        let end = (offset + len.max(1)).next_multiple_of(unit);
+        let asked = nanos(now);
+        let mut tickets = Vec::new();
+        while at < end {
+            let len = longest.min(end - at);
+            tickets.push(self.model.submit(asked, Request { operation: Operation::Read, offset: at, len }));
+            at += len;
+        }
+        let mut there = asked;
+        for ticket in tickets {
+            let mut looked = asked;
+            there = there.max(loop {
+                match self.model.due(looked, ticket) {
+                    Due::At(end) => break end,
+                    Due::NotBefore(later) => looked = later.max(looked + 1),
+                }
+            });
+        }
+        there as f64 / 1e9
+    }
+
+    fn read_ahead(&self) -> u64 {
+        u64::from(self.model.spec().queue.read_ahead_kib) << 10
+    }
+}
+
+fn nanos(seconds: Seconds) -> Nanos {
+    (seconds * 1e9) as Nanos
+}

@@ -1,0 +1,72 @@
+//! An image mounted by the kernel for as long as it is measured.
+
+use packfs::mount::kernel::KernelMount;
+use packfs::mount::{MountFlags, unmount};
+use packfs::{Error, ImagePath, Progress, Result, ResultExt};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// How much is read at a time, as `cat` does.
+const BUFFER_LEN: usize = 128 << 10;
+
+/// A mount that goes away when dropped.
+pub(crate) struct Mounted {
+    at: PathBuf,
+}
+
+impl Mounted {
+    /// Mounts `image`, a file or block device, on a new directory in `folder`. Needs root.
+    ///
+    /// Errors: `Io` with the kernel's own words.
+    pub(crate) fn new(format: &'static str, image: &Path, folder: &Path) -> Result<Mounted> {
+        let at = folder.join("mounted");
+        match std::fs::create_dir(&at) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(Error::io(format!("cannot make {at:?}"), error));
+            }
+            _ => {}
+        }
+        let mount = KernelMount {
+            format,
+            image: image.into(),
+            offset: 0,
+            devices: Vec::new(),
+            subdir: ImagePath::root(),
+            flags: MountFlags::default(),
+        };
+        mount.mount(&at)?;
+        Ok(Mounted { at })
+    }
+
+    /// Reads files from beginning to end, one after the other; how many seconds that took.
+    ///
+    /// Errors: `Io` naming the file, `Cancelled`.
+    pub(crate) fn read(&self, files: &[ImagePath], progress: &dyn Progress) -> Result<f64> {
+        let mut buffer = vec![0; BUFFER_LEN];
+        let start = Instant::now();
+        for path in files {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let path = self.at.join(OsStr::from_bytes(path.as_bytes()));
+            let cannot = || format!("cannot read {path:?}");
+            let mut file = File::open(&path).or_io(cannot)?;
+            while file.read(&mut buffer).or_io(cannot)? > 0 {}
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Who still looks at it must not keep it.
+        if unmount(&self.at, false).is_err() {
+            let _ = unmount(&self.at, true);
+        }
+        let _ = std::fs::remove_dir(&self.at);
+    }
+}

@@ -1,0 +1,106 @@
+//! Finding programs, and asking them who they are.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::process::{self, Invocation};
+use crate::results::{Missing, Program};
+
+/// Folders of system programs, which not every user has on `PATH`.
+const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// Where `cargo xtask peers` leaves what it fetched, in a checkout.
+const PEERS: &str = "target/peers/bin";
+
+/// A program of others: its name, the option that makes it tell its version, and who brings it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub name: &'static str,
+    pub version_option: &'static str,
+    /// What one installs to have it: `Debian package squashfs-tools`.
+    pub from: &'static str,
+}
+
+impl Wanted {
+    /// Looks for it, and asks for its version.
+    ///
+    /// A checkout's own programs come first, if this process runs in one or from one: they are the newest, and the ones
+    /// that our documents speak of.
+    pub(crate) fn find(&self) -> Result<Program, Missing> {
+        let Some(path) = locate(self.name) else {
+            let why = format!("{} is neither on PATH nor in {PEERS}; it comes with {}", self.name, self.from);
+            return Err(Missing { what: self.name.into(), why });
+        };
+        // Some end with an error after they have told it.
+        let said = process::capture(&Invocation::new(&path).arg(self.version_option), true)
+            .map_err(|error| Missing { what: self.name.into(), why: format!("it does not run: {error}") })?;
+        let version = version_in(&said).unwrap_or("unknown").to_owned();
+        Ok(Program { name: self.name.into(), version, path: Some(path.to_string_lossy().into_owned()) })
+    }
+}
+
+impl Program {
+    /// Runs it, with no argument yet.
+    pub fn invocation(&self) -> Invocation {
+        Invocation::new(self.path.as_deref().unwrap_or(&self.name))
+    }
+}
+
+/// A program of this name: of a checkout, on `PATH`, or in a folder of system programs.
+pub fn locate(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = checkouts().into_iter().map(|root| root.join(PEERS));
+    let folders = folders.chain(std::env::split_paths(&path)).chain(SYSTEM.map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| is_runnable(path))
+}
+
+/// Folders above this one and above this program that hold programs of peers.
+fn checkouts() -> Vec<PathBuf> {
+    let starts = [std::env::current_dir().ok(), std::env::current_exe().ok()];
+    let above = starts.iter().flatten().flat_map(|start| start.ancestors());
+    above.filter(|dir| dir.join(PEERS).is_dir()).map(Path::to_owned).collect()
+}
+
+fn is_runnable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The first word that looks like a version: figures with points between them, maybe behind `v` or a name and a dash.
+fn version_in(said: &str) -> Option<&str> {
+    said.split(|c: char| c.is_whitespace() || "(),".contains(c)).find_map(|word| {
+        let start = word.find(|c: char| c.is_ascii_digit())?;
+        let (before, rest) = word.split_at(start);
+        let len = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let version = rest[..len].trim_end_matches('.');
+        let is_named = before.is_empty() || before.ends_with('v') || before.ends_with('-');
+        (is_named && !before.contains('/') && version.contains('.')).then_some(version)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_version_in_what_programs_say() {
+        let said = [
+            ("mksquashfs version 4.7.5 (2026/03/01)\ncopyright (C) 2026", "4.7.5"),
+            ("tar2sqfs (squashfs-tools-ng) 1.3.2\nCopyright (c) 2019", "1.3.2"),
+            ("mkfs.btrfs, part of btrfs-progs v6.2", "6.2"),
+            ("mke2fs 1.47.0 (5-Feb-2023)\n\tUsing EXT2FS Library version 1.47.0", "1.47.0"),
+            ("fio-3.33", "3.33"),
+            ("cryptsetup 2.6.1 flags: UDEV BLKID", "2.6.1"),
+            ("mkdwarfs (v0.9.10, fuse version 35)", "0.9.10"),
+        ];
+        for (text, version) in said {
+            assert_eq!(version_in(text), Some(version), "{text}");
+        }
+        assert_eq!(version_in("usage: a [OPTIONS] 2 files"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_with_who_brings_it() {
+        let wanted = Wanted { name: "no-such-program", version_option: "-V", from: "no package" };
+        let missing = wanted.find().unwrap_err();
+        assert!(missing.why.contains("no-such-program") && missing.why.contains("no package"), "{missing:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Where, when and how a session was measured, in words: the same in every report.
+
+use crate::report::figures;
+use crate::report::summary::{DISTURBED, summaries};
+use crate::results::{DeviceFacts, Results, TreeFacts, Unit};
+
+/// A label and what it says.
+pub type Line = (&'static str, String);
+
+/// The machine and the time; what is not known stays away.
+pub fn machine(results: &Results) -> Vec<Line> {
+    let machine = &results.machine;
+    let finished = machine.finished.as_ref();
+    let mut lines = vec![
+        (
+            "Processor",
+            format!(
+                "{} ({})",
+                machine.processor,
+                figures::counted(u64::from(machine.processor_count), "processor")
+            ),
+        ),
+        (
+            "Memory",
+            if machine.memory_bytes == 0 { String::new() } else { figures::length(machine.memory_bytes) },
+        ),
+        ("Kernel", machine.kernel.clone()),
+        ("System", machine.system.clone()),
+        ("Images lay on", machine.scratch.clone()),
+        ("Started", machine.started.clone()),
+        (
+            "Finished",
+            finished.cloned().unwrap_or_else(|| "not yet: the session goes on, or was broken off".into()),
+        ),
+    ];
+    lines.retain(|(_, text)| !text.is_empty());
+    lines
+}
+
+/// How it was measured.
+pub fn method(results: &Results) -> Vec<Line> {
+    let settings = &results.settings;
+    let mut lines = vec![
+        ("Command", settings.command.clone()),
+        (
+            "Runs",
+            format!(
+                "{} of each cell, after those that warm up; figures are medians, with the smallest and the largest{}",
+                figures::counted(u64::from(settings.runs), "measured run"),
+                if settings.quick { "; cut down to minutes (--quick)" } else { "" }
+            ),
+        ),
+        ("Seed of random choices", settings.seed.to_string()),
+        ("Processor limit", settings.cpu_limit.clone().unwrap_or_default()),
+        ("Noise", noise(results)),
+    ];
+    lines.retain(|(_, text)| !text.is_empty());
+    lines
+}
+
+/// How much others disturbed the runs.
+fn noise(results: &Results) -> String {
+    let summaries = summaries(results);
+    let Some(worst) = summaries.iter().max_by(|one, other| one.disturbed.total_cmp(&other.disturbed)) else {
+        return String::new();
+    };
+    let disturbed = summaries.iter().filter(|summary| summary.disturbed > DISTURBED).count();
+    let share = figures::figure(worst.disturbed, Unit::Percent);
+    let worst = format!("others took at most {share} of the processors during a run");
+    match disturbed {
+        0 => worst,
+        _ => format!(
+            "{worst}; in {disturbed} of {} it was more than {}",
+            figures::counted(summaries.len() as u64, "cell"),
+            figures::figure(DISTURBED, Unit::Percent)
+        ),
+    }
+}
+
+/// What a tree holds.
+pub fn tree(tree: &TreeFacts) -> String {
+    format!(
+        "{}, {}, {} else, {}",
+        figures::counted(tree.files, "file"),
+        match tree.dirs {
+            1 => "1 directory".into(),
+            dirs => format!("{} directories", figures::count(dirs)),
+        },
+        figures::count(tree.others),
+        figures::length(tree.bytes)
+    )
+}
+
+/// What a device is.
+pub fn device(device: &DeviceFacts) -> String {
+    format!("{}{}", device.description, if device.simulated { " (simulated)" } else { "" })
+}

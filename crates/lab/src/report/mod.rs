@@ -1,0 +1,92 @@
+//! What is shown of a session, made from its [`Results`] alone, so that a report can be made again from the document.
+//!
+//! One file for each output. They share what is said (`context`, `overview`), how figures are spelled (`figures`) and what
+//! a table is in words (`grid`); none measures, and none knows a program or a format by name, but packfs.
+
+mod context;
+mod csv;
+mod figures;
+mod files;
+mod grid;
+mod html;
+mod json;
+mod markdown;
+mod overview;
+mod summary;
+mod text;
+
+use std::fmt;
+use std::str::FromStr;
+
+use packfs::Result;
+
+pub use csv::csv;
+pub use figures::count;
+pub use files::write_all;
+pub use html::html;
+pub use json::{json, parse, read};
+pub use markdown::markdown;
+pub use text::{Terminal, table, text};
+
+use crate::results::Results;
+
+/// How a session can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tables for the terminal.
+    Text,
+    /// Markdown, with everything.
+    Markdown,
+    /// One row for each run.
+    Csv,
+    /// One page that needs no network, with plots.
+    Html,
+    /// The document itself.
+    Json,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Text, Self::Markdown, Self::Csv, Self::Html, Self::Json];
+
+    /// As users type it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Markdown => "markdown",
+            Self::Csv => "csv",
+            Self::Html => "html",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            format!("{name:?} is no form of a report; there are {known}")
+        })
+    }
+}
+
+/// A session in one of the forms; `terminal` matters to [`Format::Text`] alone.
+///
+/// Errors: as [`json()`].
+pub fn report(results: &Results, format: Format, terminal: Terminal) -> Result<String> {
+    Ok(match format {
+        Format::Text => text(results, terminal),
+        Format::Markdown => markdown(results),
+        Format::Csv => csv(results),
+        Format::Html => html(results)?,
+        Format::Json => json(results)?,
+    })
+}

@@ -1,0 +1,128 @@
+//! What a session leaves: one JSON document, whatever was measured.
+//!
+//! Figures are kept as they were measured, run by run; medians and spreads are computed by whoever shows them
+//! ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts of the document are the `id`s of
+//! these parts.
+
+mod run;
+mod spread;
+mod subject;
+mod table;
+
+use serde::{Deserialize, Serialize};
+
+pub use run::{Measurement, Missing, Noise, Run};
+pub use spread::Spread;
+pub use subject::{CodecUsage, Recipe, Subject};
+pub use table::{Cell, Column, Table, Unit};
+
+/// The schema that this code reads and writes; another major number is another schema.
+pub const SCHEMA: &str = "packfs-lab/1";
+
+/// Everything about one session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What was asked: `erofs-perf`, or a title of the user's.
+    pub title: String,
+    /// How it was measured.
+    pub settings: Settings,
+    /// Where and when.
+    pub machine: Machine,
+    /// Programs and drivers that took part.
+    pub programs: Vec<Program>,
+    /// Trees that subjects hold.
+    pub trees: Vec<TreeFacts>,
+    /// What subjects lay on.
+    pub devices: Vec<DeviceFacts>,
+    /// What was measured.
+    pub subjects: Vec<Subject>,
+    /// The figures, cell by cell.
+    pub measurements: Vec<Measurement>,
+    /// What was asked for and is not here.
+    pub missing: Vec<Missing>,
+    /// The tables that this session was made for, in their order: computed from the rest.
+    pub tables: Vec<Table>,
+}
+
+/// How a session measures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The command line that runs it again.
+    pub command: String,
+    /// Whether it was cut down to minutes.
+    pub quick: bool,
+    /// Measured runs of each cell, after the ones that warm up.
+    pub runs: u32,
+    /// Where random choices begin, so that the same files are read again.
+    pub seed: u64,
+    /// Processors and share of them that programs had, if less than the machine's: `2 x 50 %`.
+    pub cpu_limit: Option<String>,
+}
+
+/// Where and when.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Model name, as the processor tells it.
+    pub processor: String,
+    /// Processors this process may use.
+    pub processor_count: u32,
+    /// Main memory, in bytes.
+    pub memory_bytes: u64,
+    /// `Linux 6.18.5`.
+    pub kernel: String,
+    /// The distribution's name.
+    pub system: String,
+    /// Type of file system and device that images lay on.
+    pub scratch: String,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// UTC, RFC 3339; none while it goes on.
+    pub finished: Option<String>,
+}
+
+/// A program, or a driver of the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// As it is called.
+    pub name: String,
+    /// As its makers count.
+    pub version: String,
+    /// Where it was found; none for drivers.
+    pub path: Option<String>,
+}
+
+/// A tree that images were made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TreeFacts {
+    /// `debian`, `linux`, or the last part of the path.
+    pub id: String,
+    /// What it is and the command that makes it.
+    pub made_by: String,
+    /// Regular files, each hard link counted.
+    pub files: u64,
+    /// Directories, the root included.
+    pub dirs: u64,
+    /// Everything that is neither: links, devices, sockets, pipes.
+    pub others: u64,
+    /// Sum of the lengths of files, each hard link counted once.
+    pub bytes: u64,
+}
+
+/// What images lay on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceFacts {
+    /// `disk` for the machine's own, `memory`, or the name of a simulated device.
+    pub id: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// Whether its speed is a model's.
+    pub simulated: bool,
+}

@@ -1,0 +1,63 @@
+//! Runs, as they were measured.
+
+use serde::{Deserialize, Serialize};
+
+/// One cell: a subject under a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// Name of the workload: `build`, `sequential-data`, `random-metadata-7%`, ...
+    pub workload: String,
+    /// The subject's `id`.
+    pub subject: String,
+    /// Who read it: `kernel`, `packfs-fuse`, `packfs`, `squashfuse_ll`, ...; none where nothing is read (building).
+    pub reader: Option<String>,
+    /// The device's `id`.
+    pub device: String,
+    /// Threads the program was given, where the workload says.
+    pub jobs: Option<u32>,
+    /// The command of one run, as one would type it.
+    pub command: String,
+    /// Measured ones only, in the order they ran.
+    pub runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Seconds from start to end.
+    pub wall: f64,
+    /// Seconds of processor time of the program and its children in user mode.
+    pub user: f64,
+    /// The same in the kernel.
+    pub system: f64,
+    /// Most memory the program had resident, in bytes; none where several programs took part.
+    pub memory_peak: Option<u64>,
+    /// Bytes that the workload read or wrote as its user sees them; none where that says nothing.
+    pub bytes: Option<u64>,
+    /// Bytes that came from the device; none where nobody counts them.
+    pub device_bytes: Option<u64>,
+    /// What else went on meanwhile.
+    pub noise: Noise,
+}
+
+/// What else went on during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noise {
+    /// Processor seconds that others than the run used meanwhile (`/proc/stat`).
+    pub others_cpu: f64,
+    /// Processor seconds that the host took away (steal time).
+    pub stolen_cpu: f64,
+}
+
+/// Something that was asked for and could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    /// The cell, subject, program or device.
+    pub what: String,
+    /// Why, and what would help: `mkdwarfs is not on PATH`.
+    pub why: String,
+}

@@ -1,0 +1,55 @@
+//! What was measured: a tree in a form that can be read.
+
+use serde::{Deserialize, Serialize};
+
+/// An image, or a file system that a tree was copied to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// Unique within the document: `packfs squashfs zstd:15 128K`.
+    pub id: String,
+    /// The `id` of its tree.
+    pub tree: String,
+    /// How it was made.
+    pub recipe: Recipe,
+    /// The command that made it, as one would type it.
+    pub command: String,
+    /// Length of the image; of a writable file system, what it has taken of its device.
+    pub stored_len: Option<u64>,
+    /// How much of it each codec holds, as compsize counts for btrfs; empty where nobody tells.
+    pub usage: Vec<CodecUsage>,
+}
+
+/// How a tree becomes a subject.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The program: `packfs`, `mksquashfs`, `tar2sqfs`, `mkfs.erofs`, `mkdwarfs`, `mkfs.btrfs`, `mkfs.ext4`, `mkfs.xfs`.
+    pub maker: String,
+    /// `squashfs`, `erofs`, `dwarfs`, `btrfs`, `ext4`, `xfs`, ...
+    pub format: String,
+    /// As packfs spells it; `none` for what is stored as it is.
+    pub codec: String,
+    /// None for the maker's default.
+    pub level: Option<i32>,
+    /// Block, or cluster, in bytes; none for the maker's default.
+    pub block_len: Option<u32>,
+    /// Further words for the maker, in its own spelling.
+    pub options: Vec<String>,
+    /// Whether the device is encrypted by LUKS below it.
+    pub luks: bool,
+}
+
+/// One row of disk usage, as compsize prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodecUsage {
+    /// `none`, `zstd`, `lzo`, `zlib`, or `total`.
+    pub codec: String,
+    /// Bytes on the disk.
+    pub disk: u64,
+    /// Bytes these are once decoded.
+    pub uncompressed: u64,
+    /// Bytes of files that refer to them.
+    pub referenced: u64,
+}

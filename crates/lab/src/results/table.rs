@@ -1,0 +1,67 @@
+//! Tables: what a session was made to show, in figures that every report prints alike.
+
+use serde::{Deserialize, Serialize};
+
+use super::Spread;
+
+/// One table with a heading, as a document would have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Its heading.
+    pub title: String,
+    /// How its figures came about: commands, what was dropped between runs.
+    pub method: String,
+    /// What its columns are.
+    pub columns: Vec<Column>,
+    /// As many cells as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its heading.
+    pub title: String,
+    /// Unit of its figures; `Text` for words.
+    pub unit: Unit,
+    /// Whether its figures are somebody else's, quoted for comparison.
+    pub quoted: bool,
+}
+
+/// What a figure counts; reports choose how to spell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Words.
+    Text,
+    /// A length.
+    Bytes,
+    /// A time.
+    Seconds,
+    /// A rate.
+    BytesPerSecond,
+    /// Operations a second.
+    Iops,
+    /// A quotient, 1 meaning equal.
+    Ratio,
+    /// A share of one, shown in percent.
+    Percent,
+    /// A number of things.
+    Count,
+}
+
+/// What stands in a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A figure, in its column's unit.
+    Figure(Spread),
+    /// Not measured, and why.
+    Missing(String),
+    /// Nothing to say here.
+    Empty,
+}

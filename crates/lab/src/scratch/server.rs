@@ -1,0 +1,97 @@
+//! A FUSE program that serves a mount, as a child in the foreground.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use packfs::mount::table;
+use packfs::{Error, Result, ResultExt};
+
+use super::mounted::Mounted;
+use super::undo::Undo;
+use crate::process::Invocation;
+
+/// How long a program may take until its mount answers.
+const READY_MAX: Duration = Duration::from_secs(30);
+/// How long it may take to end once it is unmounted.
+const END_MAX: Duration = Duration::from_secs(5);
+
+/// The child, for the one who waits until it answers and for the step that ends it.
+type Shared = Arc<Mutex<Child>>;
+
+impl Mounted {
+    /// Starts a FUSE program that serves in the foreground, and returns when its mount at `at`, a directory, answers.
+    ///
+    /// Errors: it does not start, ends, or does not answer; with what it said.
+    pub(crate) fn served(command: &Invocation, at: &Path) -> Result<Self> {
+        let at = at.canonicalize().or_io(|| format!("cannot find {at:?}"))?;
+        let spelled = command.spelled();
+        let mut log = at.clone().into_os_string();
+        log.push(".log");
+        let log = PathBuf::from(log);
+        let (child, end) = start(command, &log, &spelled)?;
+        let server = locked(&child).id();
+        // Unmounts whatever comes of it from here on.
+        let mounted = Self::new(&at, Some(server), vec![end]);
+        wait_until_ready(&child, &at, &log, &spelled)?;
+        Ok(mounted)
+    }
+}
+
+fn start(command: &Invocation, log: &Path, spelled: &str) -> Result<(Shared, Undo)> {
+    let cannot = || format!("cannot write {log:?}");
+    let stdout = File::create(log).or_io(cannot)?;
+    let stderr = stdout.try_clone().or_io(cannot)?;
+    let mut command = command.command()?;
+    // Ctrl-C is for the session, which unmounts and then ends it.
+    command.stdout(stdout).stderr(stderr).process_group(0);
+    let child = command.spawn().or_io(|| format!("cannot run {spelled}"))?;
+    let child = Arc::new(Mutex::new(child));
+    let (other, log) = (child.clone(), log.to_owned());
+    let undo = Undo::new(format!("end {spelled}"), move || end(&other, &log));
+    Ok((child, undo))
+}
+
+fn locked(child: &Shared) -> MutexGuard<'_, Child> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Once unmounted it ends by itself; one that does not, as its mount is in use, is killed.
+fn end(child: &Shared, log: &Path) -> Result<()> {
+    let mut child = locked(child);
+    let start = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) && start.elapsed() < END_MAX {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // Both fail only if it has ended.
+    let _ = child.kill();
+    let _ = child.wait();
+    // Only what went wrong is worth keeping, and that was told.
+    let _ = std::fs::remove_file(log);
+    Ok(())
+}
+
+fn wait_until_ready(child: &Shared, at: &Path, log: &Path, spelled: &str) -> Result<()> {
+    let start = Instant::now();
+    while table::topmost(at)?.is_none() {
+        let ended = locked(child).try_wait();
+        let said = || std::fs::read_to_string(log).unwrap_or_default().trim().to_owned();
+        match ended {
+            Ok(None) if start.elapsed() < READY_MAX => std::thread::sleep(Duration::from_millis(2)),
+            Ok(None) => {
+                let what = format!("{spelled} has mounted nothing after {} s", READY_MAX.as_secs());
+                return Err(Error::failed(what).hint(format!("it says: {}", said())));
+            }
+            Ok(Some(status)) => {
+                let what = format!("{spelled} ended without a mount: {status}");
+                return Err(Error::failed(what).hint(format!("it says: {}", said())));
+            }
+            Err(error) => return Err(Error::io(format!("cannot look after {spelled}"), error)),
+        }
+    }
+    // The mount is in the table before the program answers; the first question waits for it.
+    at.metadata().map(drop).or_io(|| format!("{spelled} does not answer"))
+}

@@ -1,0 +1,220 @@
+//! Tables of documents from made-up results: every cell that a plan has finds its place.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::report::{Terminal, table};
+use crate::results::{Cell as Shown, CodecUsage, Measurement, Missing, Run, Subject, TreeFacts};
+use crate::session::{Cell, PlannedTree, subject_id};
+use crate::workload::Workload;
+
+fn planned(id: &str) -> PlannedTree {
+    let facts = TreeFacts {
+        id: id.into(),
+        made_by: "made up".into(),
+        files: 10,
+        dirs: 2,
+        others: 0,
+        bytes: 100 << 20,
+    };
+    PlannedTree { facts, path: format!("/{id}").into() }
+}
+
+fn asked(seed: Seed, quick: bool) -> Asked {
+    let trees = seed.row().trees.iter().map(|kind| planned(kind.row().name)).collect();
+    Asked { quick, roles: Roles(trees), jobs: 2, seed: 1, ..Asked::default() }
+}
+
+/// A figure that tells cells apart and is the same each time.
+fn made_up(cell: &Cell) -> f64 {
+    let sum: u32 = cell.label().bytes().map(u32::from).sum();
+    1.0 + f64::from(sum % 97) / 10.0
+}
+
+/// Results in which all of a plan was measured, but what `is_missing` names.
+fn results(plan: &Plan, is_missing: impl Fn(&Cell) -> bool) -> Results {
+    let mut results = Results {
+        title: plan.title.clone(),
+        settings: plan.settings.clone(),
+        trees: plan.trees.iter().map(|tree| tree.facts.clone()).collect(),
+        ..Results::default()
+    };
+    let mut seen = HashSet::new();
+    for cell in &plan.cells {
+        let id = subject_id(&cell.tree, &cell.recipe);
+        if is_missing(cell) {
+            results.missing.push(Missing { what: cell.label(), why: "made up to be missing".into() });
+            continue;
+        }
+        if seen.insert(id.clone()) {
+            results.subjects.push(subject(&id, cell));
+        }
+        if cell.workload.is_timed() {
+            let run = Run { wall: made_up(cell), bytes: Some(100 << 20), ..Run::default() };
+            results.measurements.push(Measurement {
+                workload: cell.workload.name().into(),
+                subject: id,
+                reader: cell.reader.clone(),
+                device: cell.device.clone(),
+                jobs: cell.jobs,
+                command: String::new(),
+                runs: vec![run],
+            });
+        }
+    }
+    results
+}
+
+fn subject(id: &str, cell: &Cell) -> Subject {
+    let codec = CodecUsage { codec: cell.recipe.codec.clone(), disk: 40, uncompressed: 80, referenced: 80 };
+    let total = CodecUsage { codec: "total".into(), disk: 60, uncompressed: 100, referenced: 100 };
+    let none = CodecUsage { codec: "none".into(), disk: 20, uncompressed: 20, referenced: 20 };
+    Subject {
+        id: id.into(),
+        tree: cell.tree.clone(),
+        recipe: cell.recipe.clone(),
+        command: String::new(),
+        stored_len: Some(50 << 20),
+        usage: if cell.recipe.format == "btrfs" { vec![total, none, codec] } else { vec![] },
+    }
+}
+
+#[test]
+fn rows_stand_in_the_order_of_the_documents() {
+    for row in &SEEDS {
+        assert_eq!(row.seed.row().name, row.name);
+        assert_eq!(Seed::named(row.name).unwrap(), row.seed);
+    }
+    assert!(Seed::named("erofs").unwrap_err().hints()[0].contains("erofs-perf"));
+}
+
+#[test]
+fn every_table_is_whole_and_every_measured_cell_is_shown() {
+    for row in &SEEDS {
+        for quick in [true, false] {
+            let asked = asked(row.seed, quick);
+            let plan = row.seed.plan(&asked);
+            let tables = row.seed.tables(&asked, &results(&plan, |_| false));
+            let mut measured = 0;
+            for table in &tables {
+                assert!(!table.rows.is_empty(), "{}: {}", row.name, table.title);
+                for cells in &table.rows {
+                    assert_eq!(cells.len(), table.columns.len(), "{}: {}", row.name, table.title);
+                    let own = cells.iter().zip(&table.columns).filter(|(_, column)| !column.quoted);
+                    measured += own.filter(|(cell, _)| matches!(cell, Shown::Figure(_))).count();
+                }
+            }
+            let timed = plan.cells.iter().filter(|cell| cell.workload.is_timed()).count();
+            assert!(measured >= timed, "{}: {measured} figures for {timed} cells", row.name);
+            assert_eq!(plan.settings.runs, if quick { 1 } else { row.runs });
+        }
+    }
+}
+
+#[test]
+fn quick_plans_are_parts_of_full_ones() {
+    for row in &SEEDS {
+        let [quick, full] = [true, false].map(|quick| row.seed.plan(&asked(row.seed, quick)));
+        assert!(quick.cells.iter().all(|cell| full.cells.contains(cell)), "{}", row.name);
+        let unique: HashSet<_> = full.cells.iter().collect();
+        assert_eq!(unique.len(), full.cells.len(), "{}", row.name);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_in_its_place() {
+    let asked = asked(Seed::ErofsPerf, true);
+    let plan = Seed::ErofsPerf.plan(&asked);
+    let is_missing = |cell: &Cell| cell.reader.as_deref() == Some("packfs-fuse");
+    let tables = Seed::ErofsPerf.tables(&asked, &results(&plan, is_missing));
+    let table = tables.iter().find(|table| table.title.starts_with("Sequential data")).unwrap();
+    let column = table.columns.iter().position(|column| column.title.contains("FUSE")).unwrap();
+    let expected = Shown::Missing("made up to be missing".into());
+    assert!(table.rows.iter().all(|row| row[column] == expected), "{table:?}");
+}
+
+#[test]
+fn speed_up_is_the_quotient_that_grows() {
+    let asked = asked(Seed::ToolsNg, false);
+    let plan = Seed::ToolsNg.plan(&asked);
+    let mut results = results(&plan, |_| false);
+    for found in results.measurements.iter_mut().filter(|found| found.workload == "build") {
+        found.runs[0].wall = if found.jobs == Some(1) { 10.0 } else { 6.25 };
+    }
+    let tables = Seed::ToolsNg.tables(&asked, &results);
+    let table = tables.iter().find(|table| table.title.contains("speed-up")).unwrap();
+    let figure = |place: usize| match &table.rows[0][place] {
+        Shown::Figure(spread) => (spread.median * 1000.0).round() / 1000.0,
+        other => panic!("{other:?}"),
+    };
+    // XZ with two jobs: 1116.06 s to 591.21 s in the document.
+    assert_eq!([2, 3, 4, 5, 6].map(figure), [1.888, 1.6, 1.6, 0.944, 0.8]);
+}
+
+#[test]
+fn devices_of_the_users_take_the_place_of_the_documents() {
+    for (row, device) in SEEDS.iter().flat_map(|row| ["disk", "hdd"].map(|device| (row, device))) {
+        let asked = Asked { devices: vec![device.into()], ..asked(row.seed, true) };
+        let plan = row.seed.plan(&asked);
+        let is_there = |cell: &Cell| cell.device == device || !cell.workload.is_timed();
+        assert!(plan.cells.iter().all(is_there), "{}", row.name);
+        let tables = row.seed.tables(&asked, &results(&plan, |_| false));
+        let titles: HashSet<_> = tables.iter().map(|table| &table.title).collect();
+        assert_eq!(titles.len(), tables.len(), "{}", row.name);
+    }
+}
+
+#[test]
+fn one_tree_may_stand_for_all() {
+    for row in &SEEDS {
+        let asked = Asked { roles: Roles(vec![planned("mine")]), ..asked(row.seed, true) };
+        let plan = row.seed.plan(&asked);
+        assert_eq!(plan.trees.len(), 1);
+        assert!(plan.cells.iter().all(|cell| cell.tree == "mine"), "{}", row.name);
+    }
+}
+
+#[test]
+fn luks_doubles_the_file_systems_that_are_written() {
+    let count = |luks| {
+        let asked = Asked { luks, ..asked(Seed::Daily, true) };
+        Seed::Daily.plan(&asked).cells.iter().filter(|cell| cell.workload == Workload::Write).count()
+    };
+    assert_eq!(count(true), 2 * count(false));
+}
+
+#[test]
+fn trees_are_given_by_name_or_for_all() {
+    let typed = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    assert!(SeedTrees::parse(Seed::ErofsPerf, &typed(&["/srv/tree"])).is_ok());
+    assert!(SeedTrees::parse(Seed::ErofsPerf, &typed(&["debian=/a", "large=/b"])).is_ok());
+    let error = SeedTrees::parse(Seed::Gentle, &typed(&["linux=/a"])).unwrap_err();
+    assert!(error.hints()[0].contains("desktop"), "{error:?}");
+    assert!(SeedTrees::parse(Seed::Gentle, &typed(&["/a", "/b"])).is_err());
+}
+
+/// One table of each document, as the terminal shows it.
+#[test]
+fn tables_look_as_they_did() {
+    let mut shown = String::new();
+    for (seed, start) in [
+        (Seed::ErofsPerf, "Small random data"),
+        (Seed::Squashfs21, "Damn Small Linux live CD: Random"),
+        (Seed::Gentle, "Time to read"),
+        (Seed::ToolsNg, "2. Reference"),
+        (Seed::Daily, "Choices"),
+    ] {
+        let asked = asked(seed, true);
+        let plan = seed.plan(&asked);
+        let is_missing = |cell: &Cell| cell.recipe.maker == "tar2sqfs" && cell.recipe.codec == "none";
+        let tables = seed.tables(&asked, &results(&plan, is_missing));
+        let found = tables.iter().find(|table| table.title.starts_with(start)).unwrap();
+        shown += &table(found, Terminal::default());
+        shown.push('\n');
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/src/seed/golden.txt");
+    if std::env::var_os("PACKFS_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, &shown).unwrap();
+    }
+    assert_eq!(shown, std::fs::read_to_string(golden).unwrap(), "{shown}");
+}

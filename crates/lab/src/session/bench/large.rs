@@ -1,0 +1,135 @@
+//! Pieces of one large file: by fio, or, where that is not here, by a loop of our own that reads alike.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::Trouble;
+use super::super::plan::Cell;
+use super::Lab;
+use super::counts::transferred;
+use crate::process::{self, Invocation, Output};
+use crate::programs;
+use crate::results::{Missing, Run};
+use crate::workload::Workload;
+
+/// Bytes of each read.
+const PIECE: u64 = 4096;
+/// The share that the small random workload reads.
+const SMALL_SHARE: u64 = 20;
+
+impl Lab {
+    /// One run of a workload on the largest file of a tree that is mounted at `root`.
+    pub(super) fn read_large(
+        &mut self,
+        cell: &Cell,
+        root: &Path,
+        servers: &[u32],
+        counted: &Path,
+    ) -> Result<(String, Run), Trouble> {
+        let what = cell.label();
+        let missing = |why: &str| Missing { what: what.clone(), why: why.into() };
+        let largest = self.sources.largest(&cell.tree).map_err(|error| self.trouble(&what, &error))?;
+        let Some(largest) = largest.filter(|file| file.len >= PIECE * SMALL_SHARE) else {
+            return Err(missing("its tree has no file of 80 KiB or more").into());
+        };
+        let file = root.join(&largest.path);
+        let bytes = match cell.workload {
+            Workload::LargeSmallRandom => largest.len / SMALL_SHARE / PIECE * PIECE,
+            _ => largest.len,
+        };
+        let is_random = cell.workload != Workload::LargeSequential;
+        let report = self.memory.as_ref().unwrap_or(&self.scratch).path("fio.json");
+        let has_fio = programs::locate("fio").is_some();
+        let command = if has_fio {
+            self.note_tool("fio");
+            fio(&file, is_random, bytes, self.seed, &report)
+        } else {
+            own(&self.packfs, &file, is_random, bytes, self.seed)
+        };
+        self.forget(servers, if has_fio { &["fio"] } else { &[] })?;
+        let before = transferred(counted);
+        let output = if has_fio { Output::Null } else { Output::File(report.clone()) };
+        let ran = process::run(&command, &output, servers);
+        let after = transferred(counted);
+        let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
+        let text = std::fs::read_to_string(&report).unwrap_or_default();
+        let told = if has_fio { told_by_fio(&text) } else { told_by_us(&text) };
+        let Some((wall, bytes)) = told else {
+            return Err(missing("the program that reads told nothing that could be understood").into());
+        };
+        // Starting fio takes longer than many of its jobs.
+        run.wall = wall;
+        run.bytes = Some(bytes);
+        run.memory_peak = None;
+        run.device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        let spelled = command.spelled().replace(&*file.to_string_lossy(), "FILE");
+        Ok((spelled.replace(&*report.to_string_lossy(), "REPORT"), run))
+    }
+}
+
+fn fio(file: &Path, is_random: bool, bytes: u64, seed: u64, report: &Path) -> Invocation {
+    let mut name = std::ffi::OsString::from("-filename=");
+    name.push(file);
+    let mut to = std::ffi::OsString::from("-output=");
+    to.push(report);
+    let command = Invocation::new("fio")
+        .arg(name)
+        .args(["-bs=4k", if is_random { "-rw=randread" } else { "-rw=read" }]);
+    let command = command.args([format!("-io_size={bytes}"), format!("-randseed={}", seed >> 1)]);
+    command.args(["-readonly", "-output-format=json", "-name=job1"]).arg(to)
+}
+
+/// The hidden verb of our own program.
+fn own(packfs: &Path, file: &Path, is_random: bool, bytes: u64, seed: u64) -> Invocation {
+    let order = if is_random { "random" } else { "sequential" };
+    let command = Invocation::new(packfs).args(["lab", "pread"]).arg(file);
+    command.args(["--order", order, "--bytes", &bytes.to_string(), "--seed", &seed.to_string()])
+}
+
+/// Seconds that its job took, and bytes it read.
+fn told_by_fio(text: &str) -> Option<(f64, u64)> {
+    // Notes may stand in front of the document.
+    let json: Value = serde_json::from_str(text.get(text.find('{')?..)?).ok()?;
+    let read = json.get("jobs")?.get(0)?.get("read")?;
+    let bytes = read.get("io_bytes")?.as_u64()?;
+    // Its own clock counts in milliseconds; the sum of all waits is finer.
+    let millis = read.get("runtime")?.as_f64()?;
+    let lat = read.get("lat_ns");
+    let waits = lat.and_then(|lat| Some(lat.get("mean")?.as_f64()? * lat.get("N")?.as_f64()? / 1e9));
+    let wall = waits.filter(|&waits| millis < 100.0 && waits > 0.0).unwrap_or(millis / 1e3);
+    (wall > 0.0).then_some((wall, bytes))
+}
+
+/// `SECONDS BYTES`.
+fn told_by_us(text: &str) -> Option<(f64, u64)> {
+    let (seconds, bytes) = text.trim().split_once(' ')?;
+    let seconds: f64 = seconds.parse().ok()?;
+    (seconds > 0.0).then_some((seconds, bytes.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn understands_what_fio_tells() {
+        let text = r#"fio: a note
+{"jobs":[{"read":{"io_bytes":10485760,"runtime":500,"bw_bytes":20971520,"lat_ns":{"mean":190000.0,"N":2560}}}]}"#;
+        assert_eq!(told_by_fio(text), Some((0.5, 10_485_760)));
+        let (wall, _) = told_by_fio(&text.replace(":500,", ":0,")).unwrap();
+        assert!((wall - 0.4864).abs() < 1e-9, "{wall}");
+        assert_eq!(told_by_fio("no report"), None);
+        assert_eq!(told_by_us("0.25 4096\n"), Some((0.25, 4096)));
+    }
+
+    #[test]
+    fn fio_is_asked_as_the_document_asks_it() {
+        let command = fio(Path::new("/m/a.tar"), true, 40960, 7, Path::new("/s/r"));
+        assert_eq!(
+            command.spelled(),
+            "fio -filename=/m/a.tar -bs=4k -rw=randread -io_size=40960 -randseed=3 -readonly -output-format=json \
+             -name=job1 -output=/s/r"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! One run of a reader: an image is put on its device, mounted anew, forgotten by the kernel, and read.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use packfs::{Error, Result, ResultExt};
+
+use super::super::plan::Cell;
+use super::super::{Ran, Trouble};
+use super::Lab;
+use super::counts::transferred;
+use super::sources::Sources;
+use crate::machine;
+use crate::process::{self, Invocation};
+use crate::programs;
+use crate::results::{Missing, Run};
+use crate::scratch::Mounted;
+use crate::workload::{Need, Places, Workload, reading};
+
+impl Lab {
+    /// One run of a cell that reads an image.
+    pub(super) fn read(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+        let what = cell.label();
+        let missing = |why: String| Missing { what: what.clone(), why };
+        let place = self.place(&cell.device)?;
+        let name = cell.reader.clone().unwrap_or_default();
+        let reader = self.subjects.reader(&name).map_err(|found| missing(found.why))?;
+        if !reader.reads(&cell.recipe.format) {
+            return Err(missing(format!("{name} does not read {}", cell.recipe.format)).into());
+        }
+        let program = reader.program().clone();
+        self.note(&program);
+        let image = self.image_on(&cell.subject(), &place)?;
+        let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
+        let source = attached.as_ref().map_or(image, |attached| attached.path().to_owned());
+        let at = self.scratch.path("mount");
+        make_dir(&at).map_err(Trouble::Stop)?;
+        let reader = self.subjects.reader(&name).map_err(|found| missing(found.why))?;
+        let mounted = reader.mount(&cell.recipe.format, &source, &at);
+        let mounted = mounted.map_err(|error| self.trouble(&what, &error))?;
+        let device = attached.as_ref().map(|attached| attached.path().to_owned());
+        let ran = self.read_mounted(cell, &mounted, mounted.at(), device.as_deref());
+        // Whoever was still in it disturbed the run.
+        mounted.unmount().map_err(|error| self.trouble(&what, &error))?;
+        drop(attached);
+        let (command, run) = ran?;
+        Ok(Ran { command, run: Some(run), subject: None })
+    }
+
+    /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it is not the mount's own.
+    pub(super) fn read_mounted(
+        &mut self,
+        cell: &Cell,
+        mounted: &Mounted,
+        root: &Path,
+        device: Option<&Path>,
+    ) -> Result<(String, Run), Trouble> {
+        let what = cell.label();
+        let counted = device.unwrap_or(mounted.at()).to_owned();
+        let servers: Vec<u32> = mounted.server().into_iter().collect();
+        let (command, mut run) = if cell.workload.need() == Need::LargeFile {
+            self.read_large(cell, root, &servers, &counted)?
+        } else {
+            self.read_tree(cell, root, &servers, &counted)?
+        };
+        if run.bytes.is_none() {
+            run.bytes = self.bytes_read(cell).map_err(|error| self.trouble(&what, &error))?;
+        }
+        Ok((command, run))
+    }
+
+    fn read_tree(
+        &mut self,
+        cell: &Cell,
+        root: &Path,
+        servers: &[u32],
+        counted: &Path,
+    ) -> Result<(String, Run), Trouble> {
+        let what = cell.label();
+        let list = self.list_for(cell).map_err(|error| self.trouble(&what, &error))?;
+        let copy = self.folder_for(cell)?;
+        let places = Places { mount: root, list: &list, memory: &copy };
+        let Some(reading) = reading(cell.workload, &places) else {
+            let why = format!("{} reads no mount", cell.workload.name());
+            return Err(Missing { what, why }.into());
+        };
+        let at_programs = cell.workload == Workload::TarPrograms;
+        if at_programs && !root.join("usr/bin").is_dir() {
+            return Err(Missing { what, why: "its tree has no usr/bin".into() }.into());
+        }
+        reading.programs.iter().for_each(|name| self.note_tool(name));
+        self.forget(servers, reading.programs)?;
+        let before = transferred(counted);
+        let ran = process::run(&reading.invocation, &reading.output, servers);
+        let after = transferred(counted);
+        if cell.workload == Workload::CpRead {
+            let _ = std::fs::remove_dir_all(&copy);
+        }
+        let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
+        run.device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        Ok((reading.spelled, run))
+    }
+
+    /// Has the kernel forget everything but the programs that are about to run.
+    pub(super) fn forget(&mut self, servers: &[u32], names: &[&str]) -> Result<(), Trouble> {
+        machine::drop_caches()?;
+        self.sources.cool();
+        for server in servers {
+            load_mapped(*server);
+        }
+        for program in names.iter().filter_map(|name| programs::locate(name)) {
+            // Telling its version takes its libraries, too. What fails is no worse off.
+            let _ = process::capture(&Invocation::new(program).arg("--version"), true);
+        }
+        Ok(())
+    }
+
+    /// Where the list of a workload is; empty if it takes none.
+    fn list_for(&mut self, cell: &Cell) -> Result<PathBuf> {
+        let place = self.memory.as_ref().unwrap_or(&self.scratch);
+        let Some(files) = self.sources.listed(&cell.tree, cell.workload)? else { return Ok(PathBuf::new()) };
+        let path = place.path("list");
+        Sources::write_list(&files, &path)?;
+        Ok(path)
+    }
+
+    /// A folder in memory that the tree is copied to, if the workload does that.
+    fn folder_for(&self, cell: &Cell) -> Result<PathBuf, Trouble> {
+        if cell.workload != Workload::CpRead {
+            return Ok(PathBuf::new());
+        }
+        let memory = self.memory(&cell.label())?;
+        let (free, needed) =
+            (memory.free().map_err(Trouble::Stop)?, self.sources.bytes(&cell.tree) / 10 * 11);
+        if free < needed {
+            let why = format!("the tree takes {needed} bytes, and {:?} has {free} free", memory.dir());
+            return Err(Missing { what: cell.label(), why }.into());
+        }
+        let path = memory.path("copy");
+        make_dir(&path).map_err(Trouble::Stop)?;
+        Ok(path)
+    }
+
+    /// What a workload reads, as its user sees it.
+    fn bytes_read(&self, cell: &Cell) -> Result<Option<u64>> {
+        Ok(match cell.workload {
+            Workload::SequentialData | Workload::TarRead | Workload::CpRead => {
+                Some(self.sources.bytes(&cell.tree))
+            }
+            Workload::TarPrograms => Some(self.sources.bytes_below(&cell.tree, "usr/bin")?),
+            Workload::SmallRandomData | Workload::FullRandomData | Workload::SizeOrder => {
+                let files = self.sources.listed(&cell.tree, cell.workload)?.unwrap_or_default();
+                Some(files.iter().map(|file| file.len).sum())
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Makes a folder that may be there.
+pub(super) fn make_dir(path: &Path) -> Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::io(format!("cannot make {path:?}"), error)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Reads the files that a running program has mapped, itself and its libraries: else it would be loaded from the disk again
+/// while time is taken.
+fn load_mapped(process: u32) {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    for path in mapped_files(&maps) {
+        // What cannot be read is no worse off.
+        let _ = File::open(&path)
+            .and_then(|mut file| io::copy(&mut file, &mut io::sink()))
+            .or_io(|| format!("cannot read {path:?}"));
+    }
+}
+
+/// The sixth field, where it is a path; see `proc_pid_maps(5)`.
+fn mapped_files(maps: &str) -> Vec<PathBuf> {
+    let paths = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
+    let mut paths: Vec<_> = paths.filter(|path| path.starts_with('/')).map(PathBuf::from).collect();
+    paths.dedup();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_files_a_process_has_mapped() {
+        let maps = "55d0-55d1 r--p 00000000 fe:00 131 /usr/bin/cat\n\
+            55d1-55d2 r-xp 00001000 fe:00 131 /usr/bin/cat\n\
+            7ffc-7ffd rw-p 00000000 00:00 0 [stack]\n\
+            7ffe-7fff rw-p 00000000 00:00 0\n";
+        assert_eq!(mapped_files(maps), [PathBuf::from("/usr/bin/cat")]);
+    }
+}

@@ -1,0 +1,248 @@
+//! Carrying out a plan: step by step, each run noted as it comes.
+//!
+//! `steps` says in which order, purely; [`Bench`] does it to the machine; `journal` keeps it. What cannot be measured is
+//! noted with the reason, and the rest goes on.
+
+mod bench;
+mod journal;
+mod own;
+mod plan;
+mod spec;
+mod steps;
+mod watch;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Instant;
+
+use packfs::{Error, Result};
+
+pub use bench::{Lab, LabOptions, check_device, device_names};
+pub use journal::NAME as JOURNAL;
+pub use own::{Depth, Wishes, own_plan};
+pub use plan::{Cell, Plan, PlannedTree, SubjectKey, recipe_label, subject_id};
+pub use spec::parse_recipe;
+pub use watch::Watch;
+
+use crate::results::{DeviceFacts, Machine, Missing, Program, Results, Run, Subject};
+use journal::{Entry, Journal};
+use steps::{Step, Steps};
+use watch::{Forecast, spell_seconds};
+
+/// Why a step was not done.
+#[derive(Debug)]
+pub enum Trouble {
+    /// This cell, or subject, cannot be measured; others can.
+    Missing(Missing),
+    /// Nothing can go on: the disk is full, or the user wants to stop.
+    Stop(Error),
+}
+
+impl From<Missing> for Trouble {
+    fn from(missing: Missing) -> Self {
+        Self::Missing(missing)
+    }
+}
+
+/// A measured run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// The command, as one would type it.
+    pub command: String,
+    /// What it took; none where nothing is timed.
+    pub run: Option<Run>,
+    /// What is known of the subject by now, if the run told.
+    pub subject: Option<Subject>,
+}
+
+/// Who does to the machine what a plan says.
+pub trait Bench {
+    /// Makes the image of a subject unless it is there; returns what is known of it then.
+    fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble>;
+
+    /// One run of a cell.
+    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble>;
+
+    /// Removes whatever was made for a subject.
+    fn remove(&mut self, subject: &SubjectKey) -> Result<()>;
+
+    /// Programs and drivers that took part so far.
+    fn programs(&self) -> Vec<Program>;
+
+    /// Devices that were used so far.
+    fn devices(&self) -> Vec<DeviceFacts>;
+
+    /// How many bytes of images may be there at the same time.
+    fn room(&self) -> Result<u64>;
+
+    /// How long the image of a subject may become, roughly and rather too much.
+    fn len_guess(&self, subject: &SubjectKey) -> u64;
+
+    /// Where it is measured, now.
+    fn machine(&self) -> Machine;
+
+    /// Where images lie, for messages.
+    fn place_name(&self) -> String;
+}
+
+/// Carries out a plan, or the rest of it, and returns all that was measured; tables are for the caller to add.
+///
+/// Errors: the journal in `folder` is of another plan or cannot be written, the scratch is full, or the user stopped it; then
+/// the journal holds what was measured so far.
+pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch) -> Result<Results> {
+    let mut journal = Journal::open(folder, plan)?;
+    if journal.is_resumed() {
+        watch.note(&format!("goes on with the session in {folder:?}"));
+    }
+    journal.append(Entry::Machine(bench.machine()))?;
+    let room = room_for(plan, bench)?;
+    let steps = Steps::of(plan, &journal.done(), room, |subject| bench.len_guess(subject));
+    let mut session = Session { plan, bench, watch, journal, missing: HashSet::new() };
+    session.carry_out(&steps)?;
+    session.note_end()?;
+    Ok(session.journal.results())
+}
+
+/// Room for images, which has to do for the longest of them.
+fn room_for(plan: &Plan, bench: &dyn Bench) -> Result<u64> {
+    let room = bench.room()?;
+    let longest = plan.subjects().iter().map(|subject| bench.len_guess(subject)).max().unwrap_or(0);
+    if room >= longest {
+        return Ok(room);
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let what = format!("{} has room for {} MiB of images", bench.place_name(), mib(room));
+    Err(Error::failed(format!("{what}, and the longest of this session may need {}", mib(longest)))
+        .hint("free some space, have --scratch DIR name another place, or take a smaller tree"))
+}
+
+struct Session<'a> {
+    plan: &'a Plan,
+    bench: &'a mut dyn Bench,
+    watch: &'a dyn Watch,
+    journal: Journal,
+    missing: HashSet<usize>,
+}
+
+impl Session<'_> {
+    fn carry_out(&mut self, steps: &Steps) -> Result<()> {
+        let (total, mut number) = (steps.run_count(), 0);
+        let mut forecast = Forecast::default();
+        for (index, &step) in steps.steps.iter().enumerate() {
+            if self.watch.is_stopped() {
+                return Err(Error::cancelled());
+            }
+            let start = Instant::now();
+            match step {
+                Step::Make { subject } => self.make(&steps.subjects[subject])?,
+                Step::Remove { subject } => self.bench.remove(&steps.subjects[subject])?,
+                Step::Run { cell, round } => {
+                    number += 1;
+                    let outcome = self.run(cell, round)?;
+                    forecast.add(self.plan, step, start.elapsed());
+                    let label = self.plan.cells[cell].label();
+                    let mut line = format!("[{number}/{total}] {label}: {outcome}");
+                    let left = forecast.left(self.plan, &steps.steps[index + 1..]).filter(|_| number < total);
+                    if let Some(left) = left {
+                        line += &format!(" (about {} left)", spell_seconds(left));
+                    }
+                    self.watch.note(&line);
+                    continue;
+                }
+            }
+            forecast.add(self.plan, step, start.elapsed());
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, subject: &SubjectKey) -> Result<()> {
+        let is_of_it = |&index: &usize| self.plan.cells[index].subject() == *subject;
+        let cells: Vec<_> = (0..self.plan.cells.len()).filter(is_of_it).collect();
+        if cells.iter().all(|cell| self.missing.contains(cell)) {
+            return Ok(());
+        }
+        self.watch.note(&format!("making {}", subject_id(&subject.tree, &subject.recipe)));
+        match self.bench.make(subject) {
+            Ok(Some(made)) => self.note_subject(made),
+            Ok(None) => Ok(()),
+            Err(trouble) => {
+                let id = subject_id(&subject.tree, &subject.recipe);
+                let why = self.note_trouble(trouble, &id, cells)?;
+                self.watch.note(&format!("{id}: not measured: {why}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns how it went, in a word.
+    fn run(&mut self, cell: usize, round: u32) -> Result<String> {
+        if self.missing.contains(&cell) {
+            return Ok("not measured".into());
+        }
+        match self.bench.run(&self.plan.cells[cell]) {
+            Ok(ran) => {
+                if let Some(subject) = ran.subject {
+                    self.note_subject(subject)?;
+                }
+                let Some(run) = ran.run else { return Ok("counted".into()) };
+                let is_warm_up = round < self.plan.warm_ups();
+                if !is_warm_up {
+                    self.note_programs()?;
+                    self.journal.append(Entry::Run { cell, round, command: ran.command, run })?;
+                }
+                Ok(format!("{:.3} s{}", run.wall, if is_warm_up { ", to warm up" } else { "" }))
+            }
+            Err(trouble) => {
+                let why = self.note_trouble(trouble, &self.plan.cells[cell].label(), vec![cell])?;
+                Ok(format!("not measured: {why}"))
+            }
+        }
+    }
+
+    /// Notes that `what`, these cells, cannot be measured, and returns why.
+    fn note_trouble(&mut self, trouble: Trouble, what: &str, cells: Vec<usize>) -> Result<String> {
+        // What fails because everything is being taken away is nobody's fault.
+        if self.watch.is_stopped() {
+            return Err(Error::cancelled());
+        }
+        match trouble {
+            Trouble::Stop(error) => Err(error),
+            Trouble::Missing(found) => {
+                let is_it = found.what == what || found.why.contains(&found.what);
+                let why = if is_it { found.why } else { format!("{}: {}", found.what, found.why) };
+                self.missing.extend(&cells);
+                let missing = Missing { what: what.to_owned(), why: why.clone() };
+                self.journal.append(Entry::Missing { cells, missing })?;
+                Ok(why)
+            }
+        }
+    }
+
+    fn note_subject(&mut self, subject: Subject) -> Result<()> {
+        self.note_programs()?;
+        if self.journal.subject(&subject.id) == Some(&subject) {
+            return Ok(());
+        }
+        self.journal.append(Entry::Subject(subject))
+    }
+
+    fn note_programs(&mut self) -> Result<()> {
+        for program in self.bench.programs() {
+            self.journal.append_once(Entry::Program(program))?;
+        }
+        for device in self.bench.devices() {
+            self.journal.append_once(Entry::Device(device))?;
+        }
+        Ok(())
+    }
+
+    fn note_end(&mut self) -> Result<()> {
+        self.note_programs()?;
+        let mut machine = self.bench.machine();
+        machine.finished = Some(machine.started.clone());
+        self.journal.append(Entry::Machine(machine))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! A plan of the user's own: some subjects, read in some ways, under some workloads, on some devices.
+
+use super::plan::{Cell, Plan, PlannedTree};
+use super::spec::parse_recipe;
+use crate::results::{Recipe, Settings};
+use crate::subject::Subjects;
+use crate::workload::{Need, WORKLOADS, Workload};
+
+/// How much is measured where nothing is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// A few subjects, one run of each.
+    Quick,
+    /// What most want to know.
+    #[default]
+    Usual,
+    /// Everything there is.
+    Full,
+}
+
+/// What is asked for; whatever is empty is filled in by [`Depth`].
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// What is measured.
+    pub subjects: Vec<Recipe>,
+    /// Who reads it.
+    pub readers: Vec<String>,
+    /// What is done to it.
+    pub workloads: Vec<Workload>,
+    /// What it lies on.
+    pub devices: Vec<String>,
+    /// How much.
+    pub depth: Depth,
+    /// Measured runs of each cell; none for 1 or 3 or 5, by depth.
+    pub runs: Option<u32>,
+    /// Most threads of a maker.
+    pub jobs: u32,
+    /// Where random choices begin.
+    pub seed: u64,
+    /// The command line, for the record.
+    pub command: String,
+}
+
+/// Subjects that are measured where none are named, the most wanted first.
+const SUBJECTS: [&str; 14] = [
+    "packfs:squashfs:zstd:15:128K",
+    "mksquashfs:squashfs:zstd:15:128K",
+    "packfs:erofs:zstd:3:64K",
+    "mkfs.erofs:erofs:lz4hc:12:64K",
+    "packfs:erofs:lz4hc:12:64K",
+    "mkdwarfs:dwarfs",
+    "packfs:squashfs:xz:1M",
+    "mksquashfs:squashfs:xz:1M",
+    "packfs:squashfs:lz4hc:12:128K",
+    "mksquashfs:squashfs:gzip:9:128K",
+    "packfs:squashfs:gzip:9:128K",
+    "tar2sqfs:squashfs:zstd:15:128K",
+    "mkfs.btrfs:btrfs:zstd:3",
+    "mkfs.ext4:ext4",
+];
+
+impl Depth {
+    fn subject_count(self) -> usize {
+        match self {
+            Self::Quick => 4,
+            Self::Usual => 8,
+            Self::Full => SUBJECTS.len(),
+        }
+    }
+
+    fn runs(self) -> u32 {
+        match self {
+            Self::Quick => 1,
+            Self::Usual => 3,
+            Self::Full => 5,
+        }
+    }
+
+    fn workloads(self) -> Vec<Workload> {
+        let quick = [
+            Workload::ImageSize,
+            Workload::Build,
+            Workload::SequentialData,
+            Workload::SequentialMetadata,
+            Workload::SmallRandomData,
+        ];
+        let usual =
+            [Workload::Decode, Workload::SmallRandomMetadata, Workload::List, Workload::FullRandomData];
+        match self {
+            Self::Quick => quick.into(),
+            Self::Usual => [&quick[..], &usual].concat(),
+            Self::Full => WORKLOADS.iter().map(|row| row.workload).collect(),
+        }
+    }
+}
+
+/// Makes a plan. Who is not here is left out where nobody named him, and noted; who was named is tried, and then noted.
+pub fn own_plan(tree: PlannedTree, wishes: &Wishes, subjects: &Subjects) -> Plan {
+    let depth = wishes.depth;
+    let mut plan = Plan {
+        title: tree.facts.id.clone(),
+        settings: Settings {
+            command: wishes.command.clone(),
+            quick: depth == Depth::Quick,
+            runs: wishes.runs.unwrap_or(depth.runs()),
+            seed: wishes.seed,
+            cpu_limit: None,
+        },
+        ..Plan::default()
+    };
+    let recipes = if wishes.subjects.is_empty() {
+        let all = SUBJECTS.iter().filter_map(|text| parse_recipe(text).ok());
+        all.take(depth.subject_count()).filter(|recipe| is_here(recipe, subjects)).collect()
+    } else {
+        wishes.subjects.clone()
+    };
+    if wishes.subjects.is_empty() || wishes.readers.is_empty() {
+        plan.missing.clone_from(&subjects.missing);
+    }
+    let or = |asked: &[String], usual: &[&str]| {
+        if asked.is_empty() { usual.iter().map(|&name| name.into()).collect() } else { asked.to_vec() }
+    };
+    let devices: Vec<String> = or(&wishes.devices, &["disk"]);
+    let mut workloads =
+        if wishes.workloads.is_empty() { depth.workloads() } else { wishes.workloads.clone() };
+    workloads.sort_unstable();
+    for device in &devices {
+        for &workload in &workloads {
+            for recipe in &recipes {
+                add(&mut plan, &tree, recipe, workload, device, wishes, subjects);
+            }
+        }
+    }
+    plan.trees.push(tree);
+    plan
+}
+
+fn is_here(recipe: &Recipe, subjects: &Subjects) -> bool {
+    subjects.maker(&recipe.maker).is_ok() || subjects.writable(&recipe.maker).is_ok()
+}
+
+fn is_writable(recipe: &Recipe) -> bool {
+    matches!(recipe.format.as_str(), "btrfs" | "ext4" | "xfs")
+}
+
+fn add(
+    plan: &mut Plan,
+    tree: &PlannedTree,
+    recipe: &Recipe,
+    workload: Workload,
+    device: &str,
+    wishes: &Wishes,
+    subjects: &Subjects,
+) {
+    let mut push = |reader: Option<&str>, jobs: Option<u32>| {
+        let (tree, recipe, device) = (tree.facts.id.clone(), recipe.clone(), device.to_owned());
+        plan.add(Cell { tree, recipe, reader: reader.map(str::to_owned), workload, device, jobs });
+    };
+    let is_chosen =
+        |name: &str| wishes.readers.is_empty() || wishes.readers.iter().any(|asked| asked == name);
+    match (workload.need(), is_writable(recipe)) {
+        (Need::Writable, true) => push(None, None),
+        // Only what reads a copied tree says something of file systems that are written.
+        (Need::Mount, true) => push(Some("kernel"), None),
+        (Need::Writable, false) | (_, true) => {}
+        (Need::Image, false) => push(None, None),
+        (Need::Maker, false) => {
+            let jobs = wishes.jobs.max(1);
+            let all = if wishes.depth == Depth::Full { (1..=jobs).collect() } else { vec![jobs] };
+            all.into_iter().for_each(|jobs| push(None, Some(jobs)));
+        }
+        (Need::Unpacker, false) => {
+            let here = subjects.unpackers.iter().filter(|unpacker| unpacker.reads(&recipe.format));
+            here.filter(|unpacker| is_chosen(unpacker.name()))
+                .for_each(|unpacker| push(Some(unpacker.name()), None));
+        }
+        (Need::Mount | Need::LargeFile, false) if wishes.readers.is_empty() => {
+            let here = subjects.readers.iter().filter(|reader| reader.reads(&recipe.format));
+            let is_usual = |name: &str| matches!(name, "kernel" | "packfs-fuse");
+            here.filter(|reader| {
+                wishes.depth == Depth::Full || is_usual(reader.name()) || recipe.format == "dwarfs"
+            })
+            .for_each(|reader| push(Some(reader.name()), None));
+        }
+        (Need::Mount | Need::LargeFile, false) => {
+            // An unpacker that was named for other workloads mounts nothing.
+            let is_unpacker = |name: &str| subjects.unpacker(name).is_ok() && subjects.reader(name).is_err();
+            wishes.readers.iter().filter(|name| !is_unpacker(name)).for_each(|name| push(Some(name), None));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::TreeFacts;
+
+    fn subjects() -> Subjects {
+        Subjects { makers: vec![], readers: vec![], unpackers: vec![], writable: vec![], missing: vec![] }
+    }
+
+    fn tree() -> PlannedTree {
+        let facts =
+            TreeFacts { id: "t".into(), made_by: String::new(), files: 1, dirs: 1, others: 0, bytes: 1 };
+        PlannedTree { facts, path: "/t".into() }
+    }
+
+    fn labels(plan: &Plan) -> Vec<String> {
+        plan.cells.iter().map(Cell::label).collect()
+    }
+
+    #[test]
+    fn what_was_named_is_planned_though_it_is_not_here() {
+        let wishes = Wishes {
+            subjects: vec![parse_recipe("mksquashfs:squashfs:xz").unwrap()],
+            readers: vec!["kernel".into()],
+            workloads: vec![Workload::List, Workload::ImageSize],
+            devices: vec!["disk".into(), "memory".into()],
+            ..Wishes::default()
+        };
+        let plan = own_plan(tree(), &wishes, &subjects());
+        let id = "mksquashfs squashfs xz of t";
+        let expected = [
+            format!("image-size, {id}, disk"),
+            format!("list, {id}, kernel, disk"),
+            format!("image-size, {id}, memory"),
+            format!("list, {id}, kernel, memory"),
+        ];
+        assert_eq!(labels(&plan), expected);
+        assert_eq!(plan.settings.runs, 3);
+    }
+
+    #[test]
+    fn a_file_system_that_is_written_is_read_by_the_kernel_and_never_built() {
+        let wishes = Wishes {
+            subjects: vec![parse_recipe("mkfs.btrfs:btrfs:zstd:1").unwrap()],
+            depth: Depth::Full,
+            jobs: 2,
+            ..Wishes::default()
+        };
+        let plan = own_plan(tree(), &wishes, &subjects());
+        let works: Vec<_> = plan.cells.iter().map(|cell| cell.workload).collect();
+        assert!(works.contains(&Workload::Write) && works.contains(&Workload::TarRead));
+        assert!(!works.contains(&Workload::Build) && !works.contains(&Workload::Decode));
+        assert!(
+            plan.cells.iter().all(|cell| cell.reader.is_none() || cell.reader.as_deref() == Some("kernel"))
+        );
+    }
+
+    #[test]
+    fn the_makers_that_are_usual_can_all_be_read() {
+        assert!(SUBJECTS.iter().all(|text| parse_recipe(text).is_ok()));
+        let plan = own_plan(tree(), &Wishes::default(), &subjects());
+        assert!(plan.cells.is_empty());
+    }
+}

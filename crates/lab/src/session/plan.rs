@@ -1,0 +1,182 @@
+//! What is to be measured: cells, each a subject under a workload.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::{Missing, Recipe, Settings, TreeFacts};
+use crate::workload::{Need, Workload};
+
+/// A tree, and where it lies: a folder, or a tar.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedTree {
+    /// What it is.
+    pub facts: TreeFacts,
+    /// Where.
+    pub path: PathBuf,
+}
+
+/// One cell of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// The `id` of its tree.
+    pub tree: String,
+    /// How the tree becomes a subject.
+    pub recipe: Recipe,
+    /// Who reads it; none where nothing is read.
+    pub reader: Option<String>,
+    /// What is done to it.
+    pub workload: Workload,
+    /// What it lies on.
+    pub device: String,
+    /// Threads, where the workload says.
+    pub jobs: Option<u32>,
+}
+
+/// A tree in a form that can be read: what cells have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SubjectKey {
+    /// The `id` of its tree.
+    pub tree: String,
+    /// How it is made.
+    pub recipe: Recipe,
+}
+
+impl Cell {
+    /// The subject it is about.
+    pub fn subject(&self) -> SubjectKey {
+        SubjectKey { tree: self.tree.clone(), recipe: self.recipe.clone() }
+    }
+
+    /// As messages and [`Missing`] name it.
+    pub fn label(&self) -> String {
+        let jobs = self.jobs.map(|jobs| format!("{jobs} jobs"));
+        let parts = [Some(self.workload.name().to_owned()), Some(subject_id(&self.tree, &self.recipe))];
+        let rest = [self.reader.clone(), Some(self.device.clone()), jobs];
+        parts.into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The `id` of a subject: `packfs squashfs zstd:15 128K of debian`.
+pub fn subject_id(tree: &str, recipe: &Recipe) -> String {
+    format!("{} of {tree}", recipe_label(recipe))
+}
+
+/// A recipe in words: `packfs squashfs zstd:15 128K`.
+pub fn recipe_label(recipe: &Recipe) -> String {
+    let codec = match recipe.level {
+        Some(level) => format!("{}:{level}", recipe.codec),
+        None => recipe.codec.clone(),
+    };
+    let mut words = vec![recipe.maker.clone(), recipe.format.clone(), codec];
+    words.extend(recipe.block_len.map(spell_len));
+    words.extend(recipe.options.iter().cloned());
+    words.extend(recipe.luks.then(|| "luks".to_owned()));
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
+}
+
+/// `4K`, `128K`, `1M`, or bytes.
+pub fn spell_len(bytes: u32) -> String {
+    match bytes {
+        0 => "0".into(),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{}K", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
+/// Everything a session is to do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// `erofs-perf`, or a title of the user's.
+    pub title: String,
+    /// How it is measured.
+    pub settings: Settings,
+    /// Trees that cells name.
+    pub trees: Vec<PlannedTree>,
+    /// What is measured, in any order: a session finds its own.
+    pub cells: Vec<Cell>,
+    /// What is known beforehand not to be measured.
+    pub missing: Vec<Missing>,
+}
+
+impl Plan {
+    /// Adds a cell, once.
+    pub fn add(&mut self, cell: Cell) {
+        if !self.cells.contains(&cell) {
+            self.cells.push(cell);
+        }
+    }
+
+    /// Runs of each cell that are not measured: one if there are several, so that a single one is the first.
+    pub fn warm_ups(&self) -> u32 {
+        u32::from(self.settings.runs > 1)
+    }
+
+    /// The tree of this `id`.
+    pub fn tree(&self, id: &str) -> Option<&PlannedTree> {
+        self.trees.iter().find(|tree| tree.facts.id == id)
+    }
+
+    /// The same but for what may differ when a session is taken up again: how it was called, where trees lie that were made
+    /// for it, and what is missing.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let without_place = |plan: &Self| {
+            let mut plan = plan.clone();
+            plan.settings.command.clear();
+            plan.trees.iter_mut().for_each(|tree| tree.path = PathBuf::new());
+            plan.missing.clear();
+            plan
+        };
+        without_place(self) == without_place(other)
+    }
+
+    /// Its subjects, each once, in the order of its cells.
+    pub fn subjects(&self) -> Vec<SubjectKey> {
+        let mut subjects = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for cell in &self.cells {
+            let subject = cell.subject();
+            if seen.insert(subject.clone()) {
+                subjects.push(subject);
+            }
+        }
+        subjects
+    }
+}
+
+/// Whether a cell has runs that take an image, which has to be made first.
+pub(super) fn reads_an_image(cell: &Cell) -> bool {
+    matches!(cell.workload.need(), Need::Unpacker | Need::Mount | Need::LargeFile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_spelled_as_people_say_it() {
+        let recipe = Recipe {
+            maker: "packfs".into(),
+            format: "squashfs".into(),
+            codec: "zstd".into(),
+            level: Some(15),
+            block_len: Some(128 << 10),
+            ..Recipe::default()
+        };
+        assert_eq!(subject_id("debian", &recipe), "packfs squashfs zstd:15 128K of debian");
+        let recipe = Recipe {
+            maker: "mkfs.ext4".into(),
+            format: "ext4".into(),
+            codec: "none".into(),
+            luks: true,
+            ..Recipe::default()
+        };
+        assert_eq!(recipe_label(&recipe), "mkfs.ext4 ext4 none luks");
+        assert_eq!([0, 512, 4096, 1 << 20].map(spell_len), ["0", "512", "4K", "1M"]);
+    }
+}

@@ -1,0 +1,191 @@
+//! Sessions without a machine: a bench that only notes what it is asked for.
+
+use super::*;
+use crate::results::{Machine, Recipe, Settings};
+use crate::workload::Workload;
+
+/// What was asked for, in order; it fails where it is told to.
+#[derive(Default)]
+struct Fake {
+    asked: Vec<String>,
+    /// The number of the run that stops, as a full disk does.
+    stops_at: Option<usize>,
+    runs: usize,
+    broken_maker: Option<&'static str>,
+    broken_reader: Option<&'static str>,
+    room: Option<u64>,
+}
+
+impl Bench for Fake {
+    fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble> {
+        self.asked.push(format!("make {}", subject.recipe.maker));
+        if self.broken_maker == Some(subject.recipe.maker.as_str()) {
+            return Err(Missing { what: "a program".into(), why: "it is not here".into() }.into());
+        }
+        Ok(Some(Subject {
+            id: subject_id(&subject.tree, &subject.recipe),
+            tree: subject.tree.clone(),
+            recipe: subject.recipe.clone(),
+            command: "make".into(),
+            stored_len: Some(10),
+            usage: vec![],
+        }))
+    }
+
+    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+        self.runs += 1;
+        if self.stops_at == Some(self.runs) {
+            return Err(Trouble::Stop(Error::failed("the scratch is full")));
+        }
+        let reader = cell.reader.clone().unwrap_or_default();
+        self.asked.push(format!("{} {}", cell.recipe.maker, reader));
+        if self.broken_reader == Some(reader.as_str()) {
+            return Err(Missing { what: reader, why: "no driver".into() }.into());
+        }
+        let run = Run { wall: self.runs as f64, ..Run::default() };
+        Ok(Ran { command: "ls".into(), run: Some(run), subject: None })
+    }
+
+    fn remove(&mut self, subject: &SubjectKey) -> Result<()> {
+        self.asked.push(format!("remove {}", subject.recipe.maker));
+        Ok(())
+    }
+
+    fn programs(&self) -> Vec<Program> {
+        vec![Program { name: "ls".into(), version: "1".into(), path: None }]
+    }
+
+    fn devices(&self) -> Vec<DeviceFacts> {
+        vec![]
+    }
+
+    fn room(&self) -> Result<u64> {
+        Ok(self.room.unwrap_or(u64::MAX))
+    }
+
+    fn len_guess(&self, _: &SubjectKey) -> u64 {
+        100 << 20
+    }
+
+    fn machine(&self) -> Machine {
+        Machine { kernel: "Linux".into(), started: "2026-11-22T00:00:00Z".into(), ..Machine::default() }
+    }
+
+    fn place_name(&self) -> String {
+        "\"/scratch\"".into()
+    }
+}
+
+/// Lines that are shown; it wants to stop once there are so many.
+struct Shown<'a>(std::sync::Mutex<&'a mut Vec<String>>, Option<usize>);
+
+impl Watch for Shown<'_> {
+    fn note(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.1.is_some_and(|count| self.0.lock().unwrap().len() >= count)
+    }
+}
+
+fn plan(runs: u32) -> Plan {
+    let cell = |maker: &str, reader: &str| Cell {
+        tree: "t".into(),
+        recipe: Recipe { maker: maker.into(), format: "f".into(), codec: "c".into(), ..Recipe::default() },
+        reader: Some(reader.into()),
+        workload: Workload::List,
+        device: "disk".into(),
+        jobs: None,
+    };
+    let cells = vec![cell("a", "kernel"), cell("a", "fuse"), cell("b", "kernel")];
+    Plan { title: "t".into(), settings: Settings { runs, ..Settings::default() }, cells, ..Plan::default() }
+}
+
+fn carry_out(plan: &Plan, folder: &Path, fake: &mut Fake) -> (Result<Results>, Vec<String>) {
+    let mut lines = Vec::new();
+    let outcome = run(plan, folder, fake, &Shown(std::sync::Mutex::new(&mut lines), None));
+    (outcome, lines)
+}
+
+#[test]
+fn subjects_take_turns_and_warming_up_is_not_measured() {
+    let (dir, mut fake) = (tempfile::tempdir().unwrap(), Fake::default());
+    let (results, lines) = carry_out(&plan(2), dir.path(), &mut fake);
+    let results = results.unwrap();
+    let asked = "make a, make b, a kernel, a fuse, b kernel, a fuse, b kernel, a kernel, b kernel, remove b, \
+                 a kernel, a fuse, remove a";
+    assert_eq!(fake.asked.join(", "), asked);
+    let walls: Vec<Vec<f64>> =
+        results.measurements.iter().map(|cell| cell.runs.iter().map(|run| run.wall).collect()).collect();
+    assert_eq!(walls, [vec![6.0, 8.0], vec![4.0, 9.0], vec![5.0, 7.0]]);
+    assert_eq!(results.programs.len(), 1);
+    assert_eq!(results.subjects.len(), 2);
+    assert_eq!(results.machine.finished.as_deref(), Some("2026-11-22T00:00:00Z"));
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("[1/9] list, a f c of t, kernel, disk: 1.000 s, to warm up"))
+    );
+}
+
+#[test]
+fn an_interrupted_session_goes_on_and_measures_nothing_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fake = Fake { stops_at: Some(6), ..Fake::default() };
+    let (outcome, _) = carry_out(&plan(2), dir.path(), &mut fake);
+    assert_eq!(outcome.unwrap_err().to_string(), "the scratch is full");
+    let mut fake = Fake { runs: 100, ..Fake::default() };
+    let (results, lines) = carry_out(&plan(2), dir.path(), &mut fake);
+    let walls: Vec<Vec<f64>> = results
+        .unwrap()
+        .measurements
+        .iter()
+        .map(|cell| cell.runs.iter().map(|run| run.wall).collect())
+        .collect();
+    // The second cell ran once and the third once before.
+    assert_eq!((walls[1][0], walls[2][0]), (4.0, 5.0));
+    assert!(walls.iter().all(|runs| runs.len() == 2), "{walls:?}");
+    assert!(lines[0].starts_with("goes on"), "{lines:?}");
+    // All is done: nothing is made or run.
+    let mut fake = Fake::default();
+    carry_out(&plan(2), dir.path(), &mut fake).0.unwrap();
+    assert!(fake.asked.is_empty(), "{:?}", fake.asked);
+}
+
+#[test]
+fn what_cannot_be_measured_is_told_and_the_rest_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fake = Fake { broken_maker: Some("b"), broken_reader: Some("fuse"), ..Fake::default() };
+    let (results, _) = carry_out(&plan(1), dir.path(), &mut fake);
+    let results = results.unwrap();
+    assert_eq!(results.measurements.len(), 1);
+    let missing: Vec<_> = results.missing.iter().map(|missing| (&*missing.what, &*missing.why)).collect();
+    let expected =
+        [("b f c of t", "a program: it is not here"), ("list, a f c of t, fuse, disk", "fuse: no driver")];
+    assert_eq!(missing, expected);
+}
+
+#[test]
+fn a_stopped_session_blames_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lines = Vec::new();
+    let mut fake = Fake { broken_reader: Some("kernel"), ..Fake::default() };
+    // The two images are announced, and then the user stops it.
+    let watch = Shown(std::sync::Mutex::new(&mut lines), Some(2));
+    let error = run(&plan(1), dir.path(), &mut fake, &watch).unwrap_err();
+    assert_eq!(error.kind(), packfs::ErrorKind::Cancelled);
+    let results = Journal::open(dir.path(), &plan(1)).unwrap().results();
+    assert!(results.missing.is_empty() && results.measurements.is_empty());
+}
+
+#[test]
+fn a_scratch_too_small_for_any_image_is_told_before_anything_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fake = Fake { room: Some(50 << 20), ..Fake::default() };
+    let (outcome, _) = carry_out(&plan(1), dir.path(), &mut fake);
+    let error = outcome.unwrap_err();
+    assert!(error.to_string().contains("50 MiB") && error.to_string().contains("100"), "{error}");
+    assert!(error.hints()[0].contains("--scratch"), "{error:?}");
+    assert!(fake.asked.is_empty());
+}

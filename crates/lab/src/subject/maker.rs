@@ -1,0 +1,31 @@
+//! Programs that make images.
+
+use std::path::{Path, PathBuf};
+
+use crate::process::Invocation;
+use crate::results::{Missing, Program, Recipe};
+
+/// What an image is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A directory.
+    Dir(PathBuf),
+    /// A tar archive that is not compressed; given as standard input where the program takes one there.
+    Tar(PathBuf),
+}
+
+/// A program that makes images.
+pub trait Maker: Sync + Send {
+    /// As recipes call it.
+    fn name(&self) -> &'static str;
+
+    /// What was found.
+    fn program(&self) -> &Program;
+
+    /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it cannot make this.
+    ///
+    /// It does what rivals do: nothing is read back for verification, nothing is waited for to be on the disk, nothing is
+    /// told about progress. What the recipe leaves open is the program's own default, and its options come last.
+    fn command(&self, recipe: &Recipe, input: &Input, image: &Path, jobs: u32)
+    -> Result<Invocation, Missing>;
+}

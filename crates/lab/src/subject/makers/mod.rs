@@ -1,0 +1,118 @@
+//! One file per program that makes images.
+
+mod mkdwarfs;
+mod mkfs_erofs;
+mod mksquashfs;
+mod packfs;
+mod tar;
+mod tar2sqfs;
+
+use std::path::Path;
+
+use super::{Input, Maker};
+use crate::results::{Missing, Recipe};
+
+pub(super) use packfs::program as packfs_program;
+
+/// All that are known, found or not.
+pub(super) fn find(packfs: &Path) -> Vec<Result<Box<dyn Maker>, Missing>> {
+    vec![
+        packfs::Packfs::find(packfs).map(|maker| Box::new(maker) as _),
+        mksquashfs::Mksquashfs::find().map(|maker| Box::new(maker) as _),
+        tar2sqfs::Tar2sqfs::find().map(|maker| Box::new(maker) as _),
+        tar::Tar::find().map(|maker| Box::new(maker) as _),
+        mkfs_erofs::MkfsErofs::find().map(|maker| Box::new(maker) as _),
+        mkdwarfs::Mkdwarfs::find().map(|maker| Box::new(maker) as _),
+    ]
+}
+
+/// That a program cannot do what a recipe asks for.
+fn cannot(recipe: &Recipe, why: impl Into<String>) -> Missing {
+    let mut what = format!("{} {} {}", recipe.maker, recipe.format, recipe.codec);
+    if let Some(level) = recipe.level {
+        what.push_str(&format!(":{level}"));
+    }
+    Missing { what, why: why.into() }
+}
+
+/// Refuses a format that is not the program's own, and what only writable file systems have.
+fn allow_format(recipe: &Recipe, format: &str) -> Result<(), Missing> {
+    if recipe.format != format {
+        return Err(cannot(recipe, format!("{} makes {format} only", recipe.maker)));
+    }
+    allow_plain(recipe)
+}
+
+/// Refuses encryption: images are put on encrypted devices by whoever copies them there.
+fn allow_plain(recipe: &Recipe) -> Result<(), Missing> {
+    if recipe.luks {
+        return Err(cannot(recipe, "only writable file systems are measured on LUKS"));
+    }
+    Ok(())
+}
+
+/// The level, within what a codec of a program has.
+fn level_within(recipe: &Recipe, range: std::ops::RangeInclusive<i32>) -> Result<Option<i32>, Missing> {
+    match recipe.level {
+        Some(level) if !range.contains(&level) => {
+            let (first, last) = range.into_inner();
+            Err(cannot(recipe, format!("{} has levels {first} to {last} for {}", recipe.maker, recipe.codec)))
+        }
+        level => Ok(level),
+    }
+}
+
+/// Refuses any level.
+fn no_level(recipe: &Recipe) -> Result<(), Missing> {
+    match recipe.level {
+        Some(_) => Err(cannot(recipe, format!("{} has no levels for {}", recipe.maker, recipe.codec))),
+        None => Ok(()),
+    }
+}
+
+/// That a program does not know a codec.
+fn unknown_codec(recipe: &Recipe) -> Missing {
+    cannot(recipe, format!("{} does not know {}", recipe.maker, recipe.codec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Invocation;
+    use crate::results::Program;
+
+    /// A program that is at a fixed place.
+    pub(super) fn program(name: &str) -> Program {
+        Program { name: name.into(), version: "1.0".into(), path: Some(format!("/bin/{name}")) }
+    }
+
+    /// `format codec[:level] [block]`, as `of` makes it.
+    pub(super) fn recipe(maker: &str, of: &str) -> Recipe {
+        let mut words = of.split(' ');
+        let (format, codec) = (words.next().unwrap(), words.next().unwrap());
+        let (codec, level) =
+            codec.split_once(':').map_or((codec, None), |(codec, level)| (codec, Some(level)));
+        Recipe {
+            maker: maker.into(),
+            format: format.into(),
+            codec: codec.into(),
+            level: level.map(|level| level.parse().unwrap()),
+            block_len: words.next().map(|len| len.parse().unwrap()),
+            ..Recipe::default()
+        }
+    }
+
+    /// What is typed to make `i` of the directory `d` in four threads.
+    pub(super) fn of_dir(maker: &dyn Maker, of: &str) -> Result<String, Missing> {
+        spelled(maker, &recipe(maker.name(), of), &Input::Dir("d".into()))
+    }
+
+    /// The same of a tar `t`.
+    pub(super) fn of_tar(maker: &dyn Maker, of: &str) -> Result<String, Missing> {
+        spelled(maker, &recipe(maker.name(), of), &Input::Tar("t".into()))
+    }
+
+    pub(super) fn spelled(maker: &dyn Maker, recipe: &Recipe, input: &Input) -> Result<String, Missing> {
+        maker.command(recipe, input, Path::new("i"), 4).map(|command: Invocation| command.spelled())
+    }
+}

@@ -1,0 +1,65 @@
+//! Where an image's bytes go, as a page: each file and folder by what it takes, and whoever owns the rest by its name.
+//!
+//! Every byte is counted once. What files refer to is theirs (`claims.rs`); a block that several share is divided among them by
+//! what each takes of it; all else belongs to whom the image says it does ([`packfs::Volume::space`]). So the figures add up to
+//! the image's length. Which format it is makes no difference.
+
+mod accounts;
+mod claims;
+mod outline;
+
+use packfs::{Opened, Result};
+use serde::Serialize;
+
+use crate::page::{self, Page, escape};
+use accounts::Accounts;
+use outline::{MAX_NAMES_LEN, MAX_NODES, Outline};
+
+/// What the script draws.
+#[derive(Serialize)]
+struct Data<'a> {
+    length: u64,
+    codecs: Vec<&'static str>,
+    nodes: &'a [outline::Node],
+}
+
+/// The whole file, of at most some 6 MiB however many files the image holds: the 20,000 largest files and folders stand
+/// there by name, those that are smaller as one for each folder. `title` and `facts` are words about the image.
+///
+/// Errors: as reading the image's structures: `Corrupt`, `Io`.
+pub fn html(opened: &Opened, title: &str, facts: &[(String, String)]) -> Result<String> {
+    let accounts = Accounts::of(opened)?;
+    let outline = Outline::of(&accounts, MAX_NODES, MAX_NAMES_LEN);
+    let data = Data { length: accounts.len(), codecs: accounts.codec_names(), nodes: &outline.nodes };
+    let facts: String = facts
+        .iter()
+        .map(|(label, words)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(label), escape(words)))
+        .collect();
+    let title = escape(title);
+    let body = format!(
+        "<header>\n<h1>{title}</h1>\n<p id=\"summary\"></p>\n</header>\n<main>\n\
+         <noscript><p class=\"alert\">The map is drawn by a script; <code>packfs info --space</code> prints who owns the \
+         bytes.</p></noscript>\n\
+         <nav id=\"crumbs\" aria-label=\"Folder\"></nav>\n<div id=\"map\" role=\"group\" aria-label=\"Map of stored bytes\"></div>\n\
+         <p id=\"details\" aria-live=\"polite\" class=\"faint\"></p>\n<ul class=\"legend\" id=\"legend\"></ul>\n\
+         <p class=\"faint screen\">Choose a folder to look into it; arrow keys go from tile to tile, Enter opens, Backspace or \
+         Escape goes back.</p>\n\
+         <h2 id=\"list-title\">As a table</h2>\n<div id=\"list\"></div>\n\
+         <h2>How it is counted</h2>\n\
+         <p>Stored is what a file takes of the image: its blocks as they are stored, compressed or not. A block that several \
+         files share is divided among them by what each takes of it; where blocks overlap, the one that begins first counts. A \
+         file of several names counts at the first. What no file's contents are in belongs to the structure that is named. Each \
+         byte is counted once, so everything adds up to the length of the image. {} files and folders at most stand here by \
+         name, the largest; smaller ones are one for each folder.</p>\n\
+         <h2>The image</h2>\n<dl>\n{facts}</dl>\n</main>\n",
+        crate::report::count(MAX_NODES as u64)
+    );
+    let page = Page {
+        title: format!("{title} - where its bytes go"),
+        style: include_str!("treemap.css"),
+        scripts: &[include_str!("squarify.js"), include_str!("treemap.js")],
+        data: page::data(&data)?,
+        body,
+    };
+    Ok(page.html())
+}

@@ -1,0 +1,216 @@
+//! As much of the accounts as a page may hold: the largest by name, the rest summed up.
+
+use serde::Serialize;
+
+use super::accounts::{Accounts, Entry};
+
+/// The most files and folders that stand there by name.
+pub const MAX_NODES: usize = 20_000;
+
+/// The most bytes that their names take on the page.
+pub const MAX_NAMES_LEN: usize = 2 << 20;
+
+/// What a node is; scripts get the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder, or the image itself.
+    Folder = 0,
+    /// A file.
+    File = 1,
+    /// Files of a folder, and folders in it, that are too small to stand there by name.
+    Rest = 2,
+    /// What owns bytes that are no file's.
+    Owner = 3,
+}
+
+/// A tile. The first is the image; those in another come after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Index of what it is in.
+    pub parent: usize,
+    /// For people.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of contents.
+    pub len: u64,
+    /// Bytes of the image.
+    pub stored: u64,
+    /// How many of these are in blocks that others share.
+    pub shared: u64,
+    /// As [`Entry::codecs`].
+    pub codecs: u16,
+    /// How many files.
+    pub files: u64,
+}
+
+impl Serialize for Node {
+    /// As a list, for there are many.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { parent, name, kind, len, stored, shared, codecs, files } = self;
+        (parent, name, *kind as u8, len, stored, shared, codecs, files).serialize(serializer)
+    }
+}
+
+/// The nodes of a page.
+pub struct Outline {
+    /// The image first.
+    pub nodes: Vec<Node>,
+}
+
+impl Outline {
+    /// The largest entries, at most so many with names of so many bytes in all.
+    pub fn of(accounts: &Accounts, max_nodes: usize, max_names_len: usize) -> Self {
+        let entries = &accounts.entries;
+        let mut order: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].stored > 0).collect();
+        // A folder has at least what any in it has, and a lower index: it comes first.
+        order.sort_by_key(|index| (std::cmp::Reverse(entries[*index].stored), *index));
+        let mut names_len = 0;
+        let fits = |index: &usize| {
+            names_len += embedded_len(&entries[*index].name);
+            names_len <= max_names_len
+        };
+        let mut kept: Vec<usize> = order.into_iter().take(max_nodes).take_while(fits).collect();
+        kept.sort_unstable();
+
+        let mut nodes = vec![image(accounts)];
+        let mut node_of = vec![usize::MAX; entries.len()];
+        for index in kept {
+            let entry = &entries[index];
+            node_of[index] = nodes.len();
+            let parent = if index == 0 { 0 } else { node_of[entry.parent as usize] };
+            let kind = if entry.is_folder { Kind::Folder } else { Kind::File };
+            let name = if index == 0 { "/".into() } else { entry.name.clone() };
+            nodes.push(node(parent, name, kind, entry));
+        }
+        rest(entries, &node_of, &mut nodes);
+        for (owner, len) in &accounts.owners {
+            let name = (*owner).to_owned();
+            let kind = Kind::Owner;
+            nodes.push(Node { parent: 0, name, kind, len: 0, stored: *len, shared: 0, codecs: 0, files: 0 });
+        }
+        Self { nodes }
+    }
+}
+
+fn image(accounts: &Accounts) -> Node {
+    let root = accounts.entries.first();
+    Node {
+        parent: 0,
+        name: "image".into(),
+        kind: Kind::Folder,
+        len: root.map_or(0, |root| root.len),
+        stored: accounts.len(),
+        shared: root.map_or(0, |root| root.shared),
+        codecs: root.map_or(0, |root| root.codecs),
+        files: root.map_or(0, |root| root.files),
+    }
+}
+
+fn node(parent: usize, name: String, kind: Kind, entry: &Entry) -> Node {
+    let Entry { len, stored, shared, codecs, files, .. } = *entry;
+    Node { parent, name, kind, len, stored, shared, codecs, files }
+}
+
+/// Sums up what was left out, folder by folder.
+fn rest(entries: &[Entry], node_of: &[usize], nodes: &mut Vec<Node>) {
+    let mut rest_of = vec![usize::MAX; nodes.len()];
+    for (index, entry) in entries.iter().enumerate().skip(1) {
+        let parent = node_of[entry.parent as usize];
+        // What is in a folder that was left out is counted with that folder.
+        if node_of[index] != usize::MAX || parent == usize::MAX || entry.stored == 0 {
+            continue;
+        }
+        if rest_of[parent] == usize::MAX {
+            rest_of[parent] = nodes.len();
+            let none = Entry { len: 0, stored: 0, shared: 0, codecs: 0, files: 0, ..entry.clone() };
+            nodes.push(node(parent, String::new(), Kind::Rest, &none));
+        }
+        let rest = &mut nodes[rest_of[parent]];
+        rest.len = rest.len.saturating_add(entry.len);
+        rest.stored += entry.stored;
+        rest.shared += entry.shared;
+        rest.codecs |= entry.codecs;
+        rest.files += entry.files;
+    }
+}
+
+/// How long a name is in a page at most: quotes and backslashes take two bytes, what means something to HTML six.
+fn embedded_len(name: &str) -> usize {
+    let byte_len = |byte| match byte {
+        b'<' | b'>' | b'&' => 6,
+        b'"' | b'\\' => 2,
+        _ => 1,
+    };
+    name.bytes().map(byte_len).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(parent: u32, name: String, is_folder: bool, stored: u64) -> Entry {
+        let files = u64::from(!is_folder);
+        Entry { parent, name, is_folder, len: stored * 2, stored, shared: 0, codecs: 1, files }
+    }
+
+    /// A root, 400 folders, 300 files in each; later files are larger.
+    fn many() -> Accounts {
+        let mut entries = vec![entry(0, String::new(), true, 0)];
+        for folder in 0..400_u64 {
+            let index = u32::try_from(entries.len()).unwrap();
+            entries.push(entry(0, format!("folder {folder}"), true, 0));
+            for file in 0..300_u64 {
+                entries.push(entry(index, format!("file {file}"), false, 1 + file * file + folder));
+            }
+        }
+        Accounts::summed(entries, vec![("inode table", 5000), ("superblock", 96)])
+    }
+
+    /// What is in a node, together, is the node.
+    fn adds_up(nodes: &[Node]) {
+        let mut sums = vec![(0, 0); nodes.len()];
+        for (index, node) in nodes.iter().enumerate().skip(1) {
+            assert!(node.parent < nodes.len() && node.parent != index);
+            sums[node.parent].0 += node.stored;
+            sums[node.parent].1 += node.files;
+        }
+        for (node, (stored, files)) in nodes.iter().zip(sums).filter(|(node, _)| node.kind == Kind::Folder) {
+            assert_eq!((node.stored, node.files), (stored, files), "{}", node.name);
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_files_fit_and_add_up() {
+        let accounts = many();
+        assert_eq!(accounts.entries.len(), 120_401);
+        let outline = Outline::of(&accounts, MAX_NODES, MAX_NAMES_LEN);
+        adds_up(&outline.nodes);
+        assert_eq!(outline.nodes[0].stored, accounts.len());
+        let by_name =
+            outline.nodes.iter().filter(|node| matches!(node.kind, Kind::Folder | Kind::File)).count();
+        assert_eq!(by_name, MAX_NODES + 1);
+        assert!(crate::page::data(&outline.nodes).unwrap().len() < 2 << 20);
+    }
+
+    #[test]
+    fn long_names_take_the_room_of_others() {
+        let accounts = many();
+        for (nodes, names_len) in [(20_000, 1000), (1, 1000), (0, 0), (usize::MAX, usize::MAX)] {
+            let outline = Outline::of(&accounts, nodes, names_len);
+            let names: usize = outline.nodes.iter().map(|node| node.name.len()).sum();
+            assert!(names <= names_len.saturating_add(100), "{names}");
+            if nodes > 0 {
+                adds_up(&outline.nodes);
+            }
+        }
+    }
+
+    #[test]
+    fn folders_come_before_what_is_in_them() {
+        let outline = Outline::of(&many(), 1000, MAX_NAMES_LEN);
+        for (index, node) in outline.nodes.iter().enumerate().skip(1) {
+            assert!(node.parent < index, "{index}");
+        }
+    }
+}

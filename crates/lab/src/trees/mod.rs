@@ -1,0 +1,180 @@
+//! Trees to measure on: how the ones that the documents name are made, and what is known of any.
+
+mod debian;
+mod facts;
+mod large;
+mod made;
+mod part;
+
+use std::path::{Path, PathBuf};
+
+use packfs::{Error, Result};
+
+use crate::results::TreeFacts;
+use crate::session::PlannedTree;
+
+pub use facts::facts_of;
+pub use made::{make_part, make_tar};
+
+/// A tree that a document measures on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeKind {
+    /// The root of the smallest Debian.
+    Debian,
+    /// The files of a Debian desktop.
+    Desktop,
+    /// The source of Linux.
+    Linux,
+    /// One large file.
+    Large,
+    /// Files that do not compress.
+    Media,
+}
+
+/// What is known of a kind of tree.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeRow {
+    /// Which one.
+    pub kind: TreeKind,
+    /// As it is asked for.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// The commands that make it.
+    pub made_by: &'static str,
+}
+
+/// All there are.
+pub const TREES: [TreeRow; 5] = [
+    TreeRow {
+        kind: TreeKind::Debian,
+        name: "debian",
+        about: "the root of the smallest Debian 11: 150 MB, some 8,000 files; needs root",
+        made_by: "debootstrap --variant=minbase bullseye DIR; rm -r DIR/var/cache/apt/* DIR/var/lib/apt/lists/*",
+    },
+    TreeRow {
+        kind: TreeKind::Desktop,
+        name: "desktop",
+        about: "the files of a Debian 12 with XFCE: 3 GB, some 90,000 files; needs root",
+        made_by: "mmdebstrap --variant=extract --aptopt='APT::Install-Recommends \"true\"' \
+                  --include='?essential' --include='~prequired' --include='~pimportant' --include=task-xfce-desktop \
+                  bookworm DIR",
+    },
+    TreeRow {
+        kind: TreeKind::Linux,
+        name: "linux",
+        about: "the source of Linux 6.1 as Debian 12 has it: 1.4 GB, some 80,000 files",
+        made_by: "apt-get download linux-source-6.1; dpkg-deb --extract linux-source-6.1_*.deb .; \
+                  tar -xf usr/src/linux-source-6.1.tar.xz; mv linux-source-6.1 DIR",
+    },
+    TreeRow {
+        kind: TreeKind::Large,
+        name: "large",
+        about: "one file of 203 MiB: a tar of files drawn by lot from a tree, as silesia.tar is one of many kinds",
+        made_by: "packfs lab tree large DIR --from TREE",
+    },
+    TreeRow {
+        kind: TreeKind::Media,
+        name: "media",
+        about: "pictures, music and fonts of Debian 12, which do not compress: 300 MB, some 700 files",
+        made_by: "apt-get download plasma-workspace-wallpapers wesnoth-1.16-music gnome-backgrounds \
+                  fonts-katex fonts-mathjax; dpkg-deb --extract PACKAGE DIR/PACKAGE",
+    },
+];
+
+impl TreeKind {
+    /// What is known of it.
+    pub fn row(self) -> &'static TreeRow {
+        // Rows stand in the order of the enumeration; a test holds them to it.
+        &TREES[self as usize]
+    }
+
+    /// The one of this name.
+    ///
+    /// Errors: `Usage` if there is none; the message lists all.
+    pub fn named(name: &str) -> Result<Self> {
+        TREES.iter().find(|row| row.name == name).map(|row| row.kind).ok_or_else(|| {
+            let known: Vec<_> = TREES.iter().map(|row| row.name).collect();
+            Error::usage(format!("there is no tree {name:?}"))
+                .hint(format!("there are {}; --tree takes a folder of any kind", known.join(", ")))
+        })
+    }
+
+    /// Makes one at `dir`, which must not exist; `from` is the tree that parts are taken of, where parts are.
+    ///
+    /// Errors: a program that makes it is not here or fails, or this is not root; then nothing is left at `dir`.
+    pub fn make(self, dir: &Path, from: Option<&Path>) -> Result<()> {
+        if dir.exists() {
+            return Err(Error::failed(format!("{dir:?} exists already")).hint("name a folder that does not"));
+        }
+        made::whole(dir, |new| match self {
+            Self::Debian => debian::root(new),
+            Self::Desktop => debian::desktop(new),
+            Self::Linux => debian::linux(new),
+            Self::Media => debian::media(new),
+            Self::Large => {
+                let hint = "--from TREE names one; `packfs lab tree debian DIR` makes one";
+                let from = from.ok_or_else(|| Error::usage("one large file is made of a tree").hint(hint))?;
+                large::make(from, new, large::LEN)
+            }
+        })
+    }
+}
+
+/// Makes a folder with one large file in it, of `len` bytes or as long as silesia.tar, of the files of a tree.
+///
+/// Errors: as [`TreeKind::make`].
+pub fn make_large(from: &Path, dir: &Path, len: Option<u64>) -> Result<()> {
+    made::whole(dir, |new| large::make(from, new, len.unwrap_or(large::LEN)))
+}
+
+/// A folder, or a tar, that the user names, as plans have it.
+///
+/// Errors: it is not there, or cannot be read.
+pub fn planned(path: &Path, id: Option<&str>, made_by: Option<&str>) -> Result<PlannedTree> {
+    let path: PathBuf = path.canonicalize().map_err(|error| {
+        Error::io(format!("cannot use {path:?} as a tree"), error).hint("`packfs lab tree` makes some")
+    })?;
+    let name = path.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned());
+    let id = id.map_or(name, str::to_owned);
+    let made_by = made_by.map_or_else(|| format!("given by the user: {}", path.display()), str::to_owned);
+    let facts = TreeFacts { id, made_by, ..facts_of(&path)? };
+    if facts.files == 0 {
+        return Err(Error::failed(format!("{path:?} holds no file")).hint("there is nothing to measure"));
+    }
+    Ok(PlannedTree { facts, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_kinds() {
+        for row in &TREES {
+            assert_eq!(row.kind.row().name, row.name);
+            assert_eq!(TreeKind::named(row.name).unwrap(), row.kind);
+        }
+        assert!(TreeKind::named("suse").unwrap_err().hints()[0].contains("debian, desktop"));
+    }
+
+    #[test]
+    fn a_tree_that_is_there_is_not_made_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = TreeKind::Large.make(dir.path(), None).unwrap_err();
+        assert!(error.to_string().contains("exists already"), "{error}");
+        let new = dir.path().join("new");
+        let error = TreeKind::Large.make(&new, None).unwrap_err();
+        assert_eq!(error.kind(), packfs::ErrorKind::Usage);
+        assert!(!new.exists());
+    }
+
+    #[test]
+    fn an_empty_folder_is_no_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(planned(dir.path(), None, None).unwrap_err().to_string().contains("no file"));
+        std::fs::write(dir.path().join("a"), "abc").unwrap();
+        let tree = planned(dir.path(), Some("mine"), None).unwrap();
+        assert_eq!((&*tree.facts.id, tree.facts.files, tree.facts.bytes), ("mine", 1, 3));
+    }
+}

@@ -1,0 +1,117 @@
+//! A process that holds a folder, mounts and loop devices when it ends: killed, and stopped.
+//!
+//! The process is this test program, told by a variable to play that part.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use packfs_lab::process::{Invocation, Output, run};
+use packfs_lab::results::Recipe;
+use packfs_lab::scratch::{BlockFile, Scratch, undo_all};
+use packfs_lab::subject::Subjects;
+
+use super::tree::{Fixture, assert_nothing_left, loop_devices_on};
+use super::{has_all, make, subjects};
+
+/// Where it has its folder, and `PARENT/stop` makes it undo all and end.
+const PARENT: &str = "PACKFS_LAB_TEST_HOLD";
+
+/// The part that is played in the other process; alone it does nothing.
+#[test]
+fn holds_what_it_is_told_to() {
+    let Some(parent) = std::env::var_os(PARENT).map(PathBuf::from) else { return };
+    let subjects = subjects();
+    let fixture = Fixture::below(&parent);
+    let scratch = Scratch::new(&parent).unwrap();
+    let _held = hold(&subjects, &fixture, &scratch);
+    // Something runs, too.
+    std::thread::spawn(|| run(&Invocation::new("sleep").arg("1000"), &Output::Null, &[]));
+    std::thread::sleep(Duration::from_millis(50));
+    std::fs::write(parent.join("ready"), "").unwrap();
+    while !parent.join("stop").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let failures = undo_all();
+    drop(fixture);
+    // As a program that was stopped by a signal: nothing is dropped.
+    std::process::exit(if failures.is_empty() { 77 } else { 1 });
+}
+
+/// An image mounted by the kernel and by FUSE, and a written file system.
+fn hold(subjects: &Subjects, fixture: &Fixture, scratch: &Scratch) -> Vec<Box<dyn std::any::Any>> {
+    let image = scratch.path("image");
+    make(subjects, fixture, "mksquashfs squashfs gzip:1 -", &image);
+    let mut held: Vec<Box<dyn std::any::Any>> = vec![];
+    for reader in ["kernel", "squashfuse_ll"] {
+        let at = scratch.path(reader);
+        std::fs::create_dir(&at).unwrap();
+        held.push(Box::new(subjects.reader(reader).unwrap().mount("squashfs", &image, &at).unwrap()));
+    }
+    let disk = BlockFile::new(&scratch.path("disk"), 64 << 20).unwrap();
+    let recipe = Recipe { format: "ext4".into(), codec: "none".into(), ..Recipe::default() };
+    let ext4 = subjects.writable("ext4").unwrap();
+    ext4.make(&recipe, disk.device()).unwrap();
+    let at = scratch.path("ext4");
+    std::fs::create_dir(&at).unwrap();
+    held.push(Box::new(ext4.mount(&recipe, disk.device(), &at).unwrap()));
+    held.push(Box::new(disk));
+    held
+}
+
+fn start(parent: &Path) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "holding::holds_what_it_is_told_to", "--nocapture"])
+        .env(PARENT, parent)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !parent.join("ready").exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended early");
+        assert!(start.elapsed() < Duration::from_secs(120), "it is never ready");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn folder(parent: &Path, child: &Child) -> PathBuf {
+    parent.join(format!("packfs-lab-{}", child.id()))
+}
+
+#[test]
+fn what_a_killed_session_left_is_gone_at_the_next_start() {
+    if !has_all(&subjects()) {
+        return;
+    }
+    let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut child = start(parent.path());
+    let dir = folder(parent.path(), &child);
+    assert_eq!(loop_devices_on(&dir).len(), 2);
+    // Another that starts meanwhile leaves it alone.
+    drop(Scratch::new(parent.path()).unwrap());
+    assert!(dir.join("kernel/large").exists());
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(dir.join("kernel/large").exists(), "the kernel keeps mounts");
+    let next = Scratch::new(parent.path()).unwrap();
+    assert_nothing_left(&dir);
+    drop(next);
+    let names = std::fs::read_dir(parent.path()).unwrap().flatten().map(|entry| entry.file_name());
+    let folders: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("packfs-lab-")).collect();
+    assert!(folders.is_empty(), "{folders:?}");
+}
+
+#[test]
+fn a_stopped_session_undoes_everything_by_itself() {
+    if !has_all(&subjects()) {
+        return;
+    }
+    let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut child = start(parent.path());
+    let dir = folder(parent.path(), &child);
+    std::fs::write(parent.path().join("stop"), "").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(77));
+    assert_nothing_left(&dir);
+}

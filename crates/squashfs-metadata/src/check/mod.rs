@@ -1,0 +1,15 @@
+//! What is checked of every image alike: the tree of directories and inodes, the tables that these use, the space behind all.
+//!
+//! Owns the walk and the findings that do not depend on a generation; what only one of them has, it adds by [`TreeRules`].
+//! File data is not decoded. Invariant: ends for every image, in time and memory bounded by what the image really holds.
+
+mod order;
+mod rules;
+mod space;
+mod tables;
+mod tree;
+
+pub use rules::TreeRules;
+pub use space::{check_behind, check_unused};
+pub use tables::{check_ids, check_tables};
+pub use tree::{Seen, check_tree};
