@@ -4,10 +4,12 @@ use packfs_testkit::is_root;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A folder of its own for one test, removed at its end.
@@ -69,21 +71,12 @@ impl Run {
 impl Fixture {
     /// Starts the program on an input that never comes, stops it by SIGINT once it listens for that, and holds it to its word.
     pub fn stop_while_it_waits<const N: usize>(&self, args: [&str; N]) {
-        let mut child = self.command(args).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = self.command(args).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Nothing ever comes through this pipe, nor does it end.
         let input = child.stdin.take().unwrap();
-        // A signal before the program listens would end it in the usual way.
-        let listens = || {
-            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-            let caught =
-                status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
-            u64::from_str_radix(&caught, 16).unwrap() & 0b10 != 0
-        };
-        while !listens() {
-            std::thread::yield_now();
-        }
+        wait_until_it_listens(&mut child);
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(end_of(&mut child).code(), Some(130));
         drop(input);
     }
 
@@ -202,4 +195,39 @@ pub fn assert_same_files(a: &Path, b: &Path) {
             assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap(), "{b:?}");
         }
     }
+}
+
+/// Waits until SIGINT no longer ends a program in the usual way but asks it to stop.
+///
+/// Its handlers are set in the order SIGINT, SIGTERM, and what one of them does is only known to the handler some time after
+/// the kernel knows of it: a SIGINT between the two is lost. That there is a handler for the next signal tells that the first
+/// is ready.
+fn wait_until_it_listens(child: &mut Child) {
+    let both = [Signal::INT, Signal::TERM].map(|signal| 1u64 << (signal.as_raw() - 1)).iter().sum::<u64>();
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+        if u64::from_str_radix(caught, 16).unwrap() & both == both {
+            return;
+        }
+        if let Some(code) = child.try_wait().unwrap() {
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            panic!("it ended before it listened: {code}: {stderr}");
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// How a program ends that has nothing left to wait for; one that does not is killed and fails the test instead of holding up all.
+fn end_of(child: &mut Child) -> ExitStatus {
+    let patience = Instant::now() + Duration::from_secs(120);
+    while Instant::now() < patience {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    panic!("it does not end");
 }

@@ -77,10 +77,15 @@ pub fn can_mount() -> bool {
 
 /// The process that serves a mount.
 pub fn server_pid(fixture: &Fixture, place: &Place) -> Pid {
+    let pid = listed(fixture, place)["pid"].as_i64().expect("the mount is listed with its server");
+    Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+}
+
+/// What `packfs mount --list` tells of a place; null if nothing.
+fn listed(fixture: &Fixture, place: &Place) -> serde_json::Value {
     let list = fixture.run(["mount", "--list", "--json"]).json();
     let at = place.path().to_str().unwrap();
-    let row = list.as_array().unwrap().iter().find(|row| row["at"] == at).expect("the mount is listed");
-    Pid::from_raw(i32::try_from(row["pid"].as_i64().unwrap()).unwrap()).unwrap()
+    list.as_array().unwrap().iter().find(|row| row["at"] == at).cloned().unwrap_or_default()
 }
 
 /// A folder with an odd tree in `odd` and images of it.
@@ -259,7 +264,8 @@ fn a_foreground_server_ends_with_its_mount() {
     let fixture = Fixture::with_image();
     let place = Place::new(&fixture, "at");
     let mut server = fixture.command(["mount", "--foreground", "root.sqfs", "at"]).spawn().unwrap();
-    wait_for("the mount", || place.path().join("etc").exists());
+    // Until it has told of itself the server looks into the mount now and then, and whoever unmounts then finds it in use.
+    wait_for("the server to tell of the mount", || listed(&fixture, &place)["pid"].is_number());
     fixture.run(["umount", "at"]).done();
     assert_eq!(server.wait().unwrap().code(), Some(0));
     assert!(!place.is_mounted());
