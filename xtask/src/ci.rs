@@ -127,7 +127,8 @@ fn test(peers: Peers) -> Result<Outcome> {
         eprintln!("tests that need a program or a privilege this machine lacks print SKIPPED and why");
     }
     let mut command = cargo();
-    command.args(["test", "--workspace", "--quiet"]).env(PEERS, peers.name());
+    // One failure does not hide the next: a run is long.
+    command.args(["test", "--workspace", "--quiet", "--no-fail-fast"]).env(PEERS, peers.name());
     shell::run(&mut command).map(|()| Outcome::Done)
 }
 
