@@ -4,22 +4,15 @@
 //! a program; where there is none, `taskset` keeps a program to some of the processors, whole ones. A simulated device is not
 //! to be within the limit: its processor is another one.
 
-use packfs_core::{Error, Result};
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+mod group;
 
-/// The time within which a share is given, in microseconds: the kernel's own.
-const PERIOD: u64 = 100_000;
+use group::Group;
+use packfs_core::{Error, Result};
+use std::ffi::{OsStr, OsString};
+use std::process::{Command, Stdio};
+
 /// Least share that the kernel takes: a thousandth of a second in each period.
 const CPUS_MIN: f64 = 0.01;
-/// How often it is tried to remove a group whose programs are ending.
-const ATTEMPTS: u32 = 50;
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// How programs are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,15 +41,20 @@ impl Way {
 pub struct CpuLimit {
     way: Way,
     cpus: f64,
-    group: Option<Group>,
+    how: How,
 }
 
-/// A control group, removed when dropped.
+/// What a way needs.
 #[derive(Debug)]
-struct Group(PathBuf);
+enum How {
+    Group(Group),
+    /// Processors by their numbers, as `taskset --cpu-list` takes them.
+    Processors(String),
+}
 
 impl CpuLimit {
-    /// Limits to so many processors, 0.5 for example, in the first way that this machine offers.
+    /// Limits to so many processors, 0.5 for example, taken in thousandths, in the first way that this machine offers and that a
+    /// program was run in for trial.
     ///
     /// Errors: `Usage` if that is no number of processors, `Failed` if there is no way; without control groups, only whole
     /// processors can be given.
@@ -66,13 +64,21 @@ impl CpuLimit {
             let allowed = format!("{CPUS_MIN} to {there_are} are allowed, which this machine has");
             return Err(Error::usage(format!("{cpus} processors: {allowed}")));
         }
+        // As many digits as a decimal keeps exactly, whoever writes it down and reads it again.
+        let cpus = (cpus * 1000.0).round() / 1000.0;
         for way in [Way::CgroupV2, Way::CgroupV1] {
-            if let Some(group) = Group::new(way, cpus) {
-                return Ok(CpuLimit { way, cpus, group: Some(group) });
+            let mut limits =
+                Group::all(way, cpus).map(|group| CpuLimit { way, cpus, how: How::Group(group) });
+            if let Some(limit) = limits.find(CpuLimit::works) {
+                return Ok(limit);
             }
         }
-        if cpus.fract() == 0.0 && has_taskset() {
-            return Ok(CpuLimit { way: Way::Affinity, cpus, group: None });
+        if cpus.fract() == 0.0 {
+            let limit =
+                CpuLimit { way: Way::Affinity, cpus, how: How::Processors(own_processors(cpus as usize)) };
+            if limit.works() {
+                return Ok(limit);
+            }
         }
         let error = Error::failed(format!("no control group gives {cpus} of a processor"));
         Err(error
@@ -89,114 +95,61 @@ impl CpuLimit {
         self.cpus
     }
 
-    /// A command that runs a program within the limit; arguments and all else are added to it as to any.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = match &self.group {
-            Some(Group(path)) => {
-                // It enters the group itself, before it becomes the program: nobody has to catch up with it.
-                let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", "echo 0 > \"$0\" && exec \"$@\""]).arg(path.join("cgroup.procs"));
-                shell
+    /// What stands before a program and its arguments to have it run within the limit. If it cannot be, the program does not run at
+    /// all, and what stands before it fails.
+    pub fn prefix(&self) -> Vec<OsString> {
+        match &self.how {
+            // It enters the group itself, before it becomes the program: nobody has to catch up with it.
+            How::Group(group) => {
+                let enter = "echo 0 > \"$0\" && exec \"$@\"";
+                vec!["/bin/sh".into(), "-c".into(), enter.into(), group.door().into()]
             }
-            None => {
-                let mut taskset = Command::new("taskset");
-                taskset.args(["-c", &format!("0-{}", (self.cpus as usize).max(1) - 1)]);
-                taskset
-            }
-        };
-        command.arg(program);
-        command
-    }
-}
-
-impl Group {
-    fn new(way: Way, cpus: f64) -> Option<Group> {
-        let name = format!("packfs-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let quota = (cpus * PERIOD as f64) as u64;
-        let parents = match way {
-            Way::CgroupV2 => v2_parents(),
-            _ => v1_parents(),
-        };
-        parents.into_iter().find_map(|parent| {
-            if way == Way::CgroupV2 && !read(&parent.join("cgroup.subtree_control")).contains("cpu ") {
-                // Refused where programs are in the group itself, unless it is the root.
-                let _ = fs::write(parent.join("cgroup.subtree_control"), "+cpu");
-            }
-            let path = parent.join(&name);
-            fs::create_dir(&path).ok()?;
-            let group = Group(path);
-            match way {
-                Way::CgroupV2 => fs::write(group.0.join("cpu.max"), format!("{quota} {PERIOD}")),
-                _ => fs::write(group.0.join("cpu.cfs_period_us"), PERIOD.to_string())
-                    .and_then(|()| fs::write(group.0.join("cpu.cfs_quota_us"), quota.to_string())),
-            }
-            .ok()?;
-            Some(group)
-        })
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        for _ in 0..ATTEMPTS {
-            // Refused while programs in it are ending.
-            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
+            How::Processors(list) => vec!["taskset".into(), "-c".into(), list.into()],
         }
     }
+
+    /// A command that runs a program within the limit; arguments and all else are added to it as to any.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let prefix = self.prefix();
+        let mut command = Command::new(&prefix[0]);
+        command.args(&prefix[1..]).arg(program);
+        command
+    }
+
+    /// Ends it, and tells what went wrong; dropping it does not.
+    ///
+    /// Errors: `Io` if programs are in its control group even after some seconds, so that it is still there.
+    pub fn end(self) -> Result<()> {
+        match self.how {
+            How::Group(group) => group.remove(),
+            How::Processors(_) => Ok(()),
+        }
+    }
+
+    /// Whether a program runs within it: who may make a group may not always enter it.
+    fn works(&self) -> bool {
+        let mut command = self.command("true");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
 }
 
-/// Where groups of version 2 may be made: in our own, beside it, and at the root.
-fn v2_parents() -> Vec<PathBuf> {
-    let own = own_group(|controllers| controllers.is_empty());
-    mounted("cgroup2")
-        .into_iter()
-        .flat_map(|root| parents(&root, own.as_deref()))
-        .filter(|parent| {
-            read(&parent.join("cgroup.controllers")).split_whitespace().any(|word| word == "cpu")
-        })
-        .collect()
+/// The first `count` of the processors that this process may use.
+fn own_processors(count: usize) -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let first = processors_in(allowed.unwrap_or_default()).take(count).map(|number| number.to_string());
+    first.collect::<Vec<_>>().join(",")
 }
 
-fn v1_parents() -> Vec<PathBuf> {
-    let own = own_group(|controllers| controllers.split(',').any(|word| word == "cpu"));
-    // Of the version-1 hierarchies, the one of this controller.
-    let roots = mounted("cgroup").into_iter().filter(|root| root.join("cpu.shares").exists());
-    roots.flat_map(|root| parents(&root, own.as_deref())).collect()
+/// The numbers in a list such as `0-2,7`.
+fn processors_in(list: &str) -> impl Iterator<Item = u32> {
+    list.trim().split(',').filter_map(range).flatten()
 }
 
-fn parents(root: &Path, own: Option<&str>) -> Vec<PathBuf> {
-    let own = own.map(|own| root.join(own.trim_start_matches('/')));
-    let beside = own.as_ref().and_then(|own| own.parent()).filter(|beside| beside.starts_with(root));
-    let mut all: Vec<PathBuf> = own.iter().cloned().chain(beside.map(Path::to_owned)).collect();
-    all.push(root.to_owned());
-    all.retain(|path| path.is_dir());
-    all
-}
-
-/// Our own group, from `/proc/self/cgroup`: lines of number, controllers and path.
-fn own_group(is_it: impl Fn(&str) -> bool) -> Option<String> {
-    read(Path::new("/proc/self/cgroup")).lines().find_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        is_it(controllers).then(|| path.to_owned())
-    })
-}
-
-fn mounted(fs_type: &str) -> Vec<PathBuf> {
-    let table = packfs_mount::table::read().unwrap_or_default();
-    table.into_iter().filter(|mounted| mounted.fs_type == fs_type).map(|mounted| mounted.at).collect()
-}
-
-fn has_taskset() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join("taskset").is_file())
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_default()
+fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some(first.parse().ok()?..=last.parse().ok()?)
 }
 
 #[cfg(test)]
@@ -211,6 +164,13 @@ mod tests {
     }
 
     #[test]
+    fn processors_are_counted_from_those_that_are_allowed() {
+        assert_eq!(processors_in("\t0-2,7,9-10").collect::<Vec<_>>(), [0, 1, 2, 7, 9, 10]);
+        assert_eq!(processors_in("").count(), 0);
+        assert!(own_processors(1).parse::<u32>().is_ok());
+    }
+
+    #[test]
     fn a_program_runs_within_its_limit_and_nothing_is_left() {
         // Whoever may make no groups and has no taskset cannot limit anything.
         let Ok(limit) = CpuLimit::new(1.0) else { return packfs_testkit::skip("no way to limit processors") };
@@ -218,15 +178,25 @@ mod tests {
             limit.command("sh").args(["-c", "cat /proc/self/cgroup; nproc; exit 7"]).output().unwrap();
         assert_eq!(output.status.code(), Some(7));
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        match &limit.group {
-            Some(Group(path)) => {
-                let path = path.clone();
+        match &limit.how {
+            How::Group(group) => {
+                let path = group.path().to_owned();
                 let name = path.file_name().unwrap().to_str().unwrap();
                 assert!(said.contains(name), "{said}");
-                drop(limit);
+                limit.end().unwrap();
                 assert!(!path.exists());
             }
-            None => assert_eq!(said.lines().last(), Some("1")),
+            How::Processors(_) => assert_eq!(said.lines().last(), Some("1")),
         }
+    }
+
+    #[test]
+    fn a_program_that_cannot_enter_does_not_run() {
+        let Ok(limit) = CpuLimit::new(0.5) else { return packfs_testkit::skip("no control group for this") };
+        let mut command = limit.command("echo");
+        command.arg("it ran");
+        limit.end().unwrap();
+        let output = command.output().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
     }
 }
