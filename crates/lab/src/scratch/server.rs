@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use packfs::mount::table;
 use packfs::{Error, Result, ResultExt};
 
-use super::mounted::Mounted;
+use super::mounted::{Mounted, unmount};
 use super::undo::Undo;
 use crate::process::Invocation;
 
@@ -32,7 +32,7 @@ impl Mounted {
         let mut log = at.clone().into_os_string();
         log.push(".log");
         let log = PathBuf::from(log);
-        let (child, end) = start(command, &log, &spelled)?;
+        let (child, end) = start(command, &at, &log, &spelled)?;
         let server = locked(&child).id();
         // Unmounts whatever comes of it from here on.
         let mounted = Self::new(&at, Some(server), vec![end]);
@@ -41,7 +41,7 @@ impl Mounted {
     }
 }
 
-fn start(command: &Invocation, log: &Path, spelled: &str) -> Result<(Shared, Undo)> {
+fn start(command: &Invocation, at: &Path, log: &Path, spelled: &str) -> Result<(Shared, Undo)> {
     let cannot = || format!("cannot write {log:?}");
     let stdout = File::create(log).or_io(cannot)?;
     let stderr = stdout.try_clone().or_io(cannot)?;
@@ -50,8 +50,8 @@ fn start(command: &Invocation, log: &Path, spelled: &str) -> Result<(Shared, Und
     command.stdout(stdout).stderr(stderr).process_group(0);
     let child = command.spawn().or_io(|| format!("cannot run {spelled}"))?;
     let child = Arc::new(Mutex::new(child));
-    let (other, log) = (child.clone(), log.to_owned());
-    let undo = Undo::new(format!("end {spelled}"), move || end(&other, &log));
+    let (other, at, log) = (child.clone(), at.to_owned(), log.to_owned());
+    let undo = Undo::new(format!("end {spelled}"), move || end(&other, &at, &log));
     Ok((child, undo))
 }
 
@@ -60,18 +60,23 @@ fn locked(child: &Shared) -> MutexGuard<'_, Child> {
 }
 
 /// Once unmounted it ends by itself; one that does not, as its mount is in use, is killed.
-fn end(child: &Shared, log: &Path) -> Result<()> {
+///
+/// On a signal it may not have mounted anything yet when that was looked for, and does so now.
+fn end(child: &Shared, at: &Path, log: &Path) -> Result<()> {
     let mut child = locked(child);
     let start = Instant::now();
+    let mut outcome = Ok(());
     while matches!(child.try_wait(), Ok(None)) && start.elapsed() < END_MAX {
+        outcome = outcome.and(unmount(at));
         std::thread::sleep(Duration::from_millis(2));
     }
     // Both fail only if it has ended.
     let _ = child.kill();
     let _ = child.wait();
+    outcome = outcome.and(unmount(at));
     // Only what went wrong is worth keeping, and that was told.
     let _ = std::fs::remove_file(log);
-    Ok(())
+    outcome
 }
 
 fn wait_until_ready(child: &Shared, at: &Path, log: &Path, spelled: &str) -> Result<()> {
@@ -94,4 +99,24 @@ fn wait_until_ready(child: &Shared, at: &Path, log: &Path, spelled: &str) -> Res
     }
     // The mount is in the table before the program answers; the first question waits for it.
     at.metadata().map(drop).or_io(|| format!("{spelled} does not answer"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_while_its_server_ends_is_unmounted() {
+        if !packfs_testkit::is_root() {
+            return packfs_testkit::skip("only root mounts");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().canonicalize().unwrap().join("mount");
+        std::fs::create_dir(&at).unwrap();
+        let late = Invocation::shell("sleep 0.2; mount -t tmpfs none \"$1\"").arg("sh").arg(&at);
+        let (child, end) = start(&late, &at, &dir.path().join("log"), "late").unwrap();
+        end.now().unwrap();
+        assert!(locked(&child).try_wait().unwrap().is_some_and(|status| status.success()));
+        assert!(table::topmost(&at).unwrap().is_none());
+    }
 }
