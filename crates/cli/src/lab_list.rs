@@ -1,5 +1,6 @@
 //! `packfs lab list`: what can be measured here.
 
+use packfs_lab::process::Limit;
 use packfs_lab::session::device_names;
 use packfs_lab::subject::Subjects;
 use packfs_lab::workload::WORKLOADS;
@@ -43,6 +44,7 @@ impl Opts {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             out.line(format_args!("{title}: {names}"))?;
         }
+        out.line(format_args!("processors for programs (--cpus): {}", Limit::offered()))?;
         out.line("workloads:")?;
         for row in &WORKLOADS {
             out.line(format_args!("  {:22}{} ({})", row.name, row.command, row.seeds.join(", ")))?;

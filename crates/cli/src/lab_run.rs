@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use packfs::Result;
+use packfs_lab::process::Limit;
 use packfs_lab::report::{Terminal, text, write_all};
 use packfs_lab::results::Results;
 use packfs_lab::session::{
@@ -53,6 +54,7 @@ Examples:
   packfs lab run /srv/tree --quick
   packfs lab run /srv/tree --subject packfs:squashfs:zstd:15:128K --subject mksquashfs:squashfs:zstd:15:128K --runs 5
   packfs lab run /srv/tree --reader kernel --workload sequential-data --device disk --device memory --output results
+  packfs lab run /srv/tree --device sd --cpus 0.5 --output weak
 An interrupted session goes on when the same command is given again.";
 
 /// Options of all sessions.
@@ -74,7 +76,12 @@ pub struct Common {
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
 
-    /// Most threads of programs; all processors if not given
+    /// Processors for makers, unpackers, FUSE servers and what reads, 0.5 for example, as a weaker machine has; the kernel's own
+    /// threads are not limited [default: all]
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<f64>,
+
+    /// Most threads of programs; as many as --cpus, or all processors, if not given
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
@@ -102,10 +109,16 @@ impl Common {
         Ok(())
     }
 
-    /// Most threads.
+    /// Most threads: as many as a machine with these processors would have.
     pub fn jobs(&self) -> u32 {
         let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        self.jobs.map_or_else(|| u32::try_from(here).unwrap_or(1), u32::from)
+        let given = self.cpus.map_or(here, |cpus| cpus.ceil() as usize).clamp(1, here);
+        self.jobs.map_or_else(|| u32::try_from(given).unwrap_or(1), u32::from)
+    }
+
+    /// What programs are to run within, if the user wants a limit; in force from now on.
+    pub fn limit(&self) -> Result<Option<Limit>> {
+        self.cpus.map(Limit::new).transpose()
     }
 
     /// A watcher that tells how to go on.
@@ -124,24 +137,31 @@ impl Common {
         &self,
         plan: &Plan,
         subjects: Subjects,
+        limit: Option<Limit>,
         watcher: &Watcher,
         tables: impl FnOnce(&mut Results),
     ) -> Outcome {
-        let outcome = self.measure(plan, subjects, watcher).and_then(|mut results| {
+        let outcome = self.measure(plan, subjects, limit, watcher).and_then(|mut results| {
             tables(&mut results);
             self.show(&results)
         });
         watcher.or_stopped(outcome)
     }
 
-    fn measure(&self, plan: &Plan, subjects: Subjects, watcher: &Watcher) -> Result<Results> {
+    fn measure(
+        &self,
+        plan: &Plan,
+        subjects: Subjects,
+        limit: Option<Limit>,
+        watcher: &Watcher,
+    ) -> Result<Results> {
         let options = LabOptions {
             packfs: Self::program()?,
             scratch: self.scratch.clone(),
             jobs: self.jobs(),
             seed: self.seed,
         };
-        let mut lab = Lab::new(&options, subjects, &plan.trees)?;
+        let mut lab = Lab::new(&options, subjects, &plan.trees, limit)?;
         session::run(plan, &self.output, &mut lab, watcher)
     }
 
@@ -190,6 +210,9 @@ impl Opts {
             (_, true) => Depth::Full,
             _ => Depth::Usual,
         };
+        // A signal from here on ends the limit, too.
+        let watcher = self.common.watcher();
+        let limit = self.common.limit()?;
         let wishes = Wishes {
             subjects: self.subject,
             readers: self.reader,
@@ -199,11 +222,11 @@ impl Opts {
             runs: self.common.runs,
             jobs: self.common.jobs(),
             seed: self.common.seed,
+            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
             command: command_line(),
         };
-        let watcher = self.common.watcher();
         let subjects = Subjects::find(&Common::program()?);
         let plan = own_plan(tree, &wishes, &subjects);
-        self.common.carry_out(&plan, subjects, &watcher, |_| ())
+        self.common.carry_out(&plan, subjects, limit, &watcher, |_| ())
     }
 }

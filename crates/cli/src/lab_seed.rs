@@ -42,6 +42,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs lab seed                                   the documents, their trees and devices
   packfs lab seed erofs-perf --quick --tree debian=/srv/debian --output results
+  packfs lab seed squashfs21 --quick --cpus 0.25       as slow as a processor of its time
   packfs lab seed daily --tree desktop=/srv/desktop --tree linux=/usr/src/linux --device nvme --runs 3
 An interrupted session goes on when the same command is given again.";
 
@@ -61,6 +62,8 @@ impl Opts {
     }
 
     fn measure(&self, seed: Seed, given: &SeedTrees, watcher: &Watcher) -> Outcome {
+        // Before trees are made, which may take long.
+        let limit = self.common.limit()?;
         let parent = self.common.scratch.clone().unwrap_or_else(|| PathBuf::from("/var/tmp"));
         let scratch = Scratch::new(&parent)?;
         let mut asked = Asked {
@@ -70,6 +73,7 @@ impl Opts {
             jobs: self.common.jobs(),
             seed: self.common.seed,
             luks: self.luks,
+            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
             command: command_line(),
             ..Asked::default()
         };
@@ -77,7 +81,7 @@ impl Opts {
         asked.roles = prepare(seed, given, &asked, &kept()?, &scratch, &note)?;
         let subjects = Subjects::find(&Common::program()?);
         let plan = seed.plan(&asked);
-        self.common.carry_out(&plan, subjects, watcher, |results| {
+        self.common.carry_out(&plan, subjects, limit, watcher, |results| {
             results.tables = seed.tables(&asked, results);
         })
     }

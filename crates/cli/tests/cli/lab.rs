@@ -138,6 +138,9 @@ fn wrong_usage_of_the_lab_is_told() {
         (&["lab", "run", "rootfs", "--device", "floppy"], 2, &["floppy"]),
         (&["lab", "run", "rootfs", "--quick", "--full"], 2, &["--full"]),
         (&["lab", "run", "rootfs", "--runs", "0"], 2, &["--runs"]),
+        (&["lab", "run", "rootfs", "--cpus", "half"], 2, &["--cpus"]),
+        (&["lab", "run", "rootfs", "--cpus", "0"], 2, &["0 processors", "0.01 to "]),
+        (&["lab", "seed", "gentle", "--cpus", "nan"], 2, &["processors", "0.01 to "]),
         (&["lab", "run", "rootfs", "--resume", "--output", "none"], 1, &["no session to go on with"]),
         (&["lab", "run", "rootfs", "--scratch", "no/such/folder"], 1, &["no/such/folder"]),
         (&["lab", "seed", "minix"], 2, &["minix"]),
@@ -164,7 +167,7 @@ fn every_part_of_the_lab_has_help_with_examples() {
         assert!(run.done().text().contains("Examples:\n"), "{part}");
     }
     let listed = fixture.run(["lab", "list"]);
-    for word in ["makers: packfs ", "sequential-metadata", "hdd"] {
+    for word in ["makers: packfs ", "sequential-metadata", "hdd", "(--cpus): "] {
         assert!(listed.done().text().contains(word), "{word}: {}", listed.text());
     }
     let documents = fixture.run(["lab", "seed"]);

@@ -7,6 +7,7 @@ mod faults;
 mod fixture;
 mod hostile;
 mod lab;
+mod lab_limits;
 mod lab_subjects;
 mod limits;
 mod mapping;

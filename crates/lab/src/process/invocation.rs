@@ -17,6 +17,8 @@ pub struct Invocation {
     pub env: Vec<(OsString, OsString)>,
     /// The directory it runs in; none for ours.
     pub dir: Option<PathBuf>,
+    /// What has it run within a limit, see [`super::Within`]; empty for no limit.
+    pub(super) prefix: Vec<OsString>,
 }
 
 impl Invocation {
@@ -89,11 +91,12 @@ impl Invocation {
 
     /// As the system wants it.
     pub(crate) fn command(&self) -> Result<Command> {
-        let Some((program, arguments)) = self.words.split_first() else {
+        let mut words = self.prefix.iter().chain(&self.words);
+        let (false, Some(program)) = (self.words.is_empty(), words.next()) else {
             return Err(packfs::Error::usage("there is no program to run"));
         };
         let mut command = Command::new(program);
-        command.args(arguments);
+        command.args(words);
         for (name, value) in &self.env {
             command.env(name, value);
         }

@@ -1,8 +1,11 @@
-//! Running programs and measuring what they take: their own time, their servers' time, and what else went on.
+//! Running programs and measuring what they take: their own time, their servers' time, and what else went on; within a limit
+//! of processors, if there is one.
 
 mod accounts;
 mod invocation;
+mod limit;
 mod running;
 
 pub use invocation::{Invocation, quoted};
+pub use limit::{Limit, Within};
 pub use running::{Output, capture, run};

@@ -2,7 +2,7 @@
 
 use crate::report::figures;
 use crate::report::summary::{DISTURBED, summaries};
-use crate::results::{DeviceFacts, Results, TreeFacts, Unit};
+use crate::results::{CpuLimit, DeviceFacts, Results, TreeFacts, Unit};
 
 /// A label and what it says.
 pub type Line = (&'static str, String);
@@ -51,11 +51,18 @@ pub fn method(results: &Results) -> Vec<Line> {
             ),
         ),
         ("Seed of random choices", settings.seed.to_string()),
-        ("Processor limit", settings.cpu_limit.clone().unwrap_or_default()),
+        ("Processor limit", settings.cpu_limit.as_ref().map(limit).unwrap_or_default()),
         ("Noise", noise(results)),
     ];
     lines.retain(|(_, text)| !text.is_empty());
     lines
+}
+
+/// What programs had of the processors, and who had all of them.
+fn limit(limit: &CpuLimit) -> String {
+    let outside =
+        "the kernel's own threads, such as those of loop devices and most decoding of EROFS, had all";
+    format!("{} for programs and FUSE servers; {outside}", limit.spelled())
 }
 
 /// How much others disturbed the runs.

@@ -13,6 +13,8 @@ struct Row<'a> {
     run: &'a Run,
     /// Of the device.
     simulated: Option<bool>,
+    /// Processors that the session's programs had, if not all.
+    cpus: Option<f64>,
 }
 
 type Field = fn(&Row<'_>) -> String;
@@ -45,17 +47,19 @@ const COLUMNS: &[(&str, Field)] = &[
     ("others_cpu_s", |it| it.run.noise.others_cpu.to_string()),
     ("stolen_cpu_s", |it| it.run.noise.stolen_cpu.to_string()),
     ("command", |it| it.cell.measurement.command.clone()),
+    ("cpus", |it| optional(it.cpus)),
 ];
 
 /// All runs. Lines end with CR and LF, as the RFC asks.
 pub fn csv(results: &Results) -> String {
+    let cpus = results.settings.cpu_limit.as_ref().map(|limit| limit.cpus);
     let mut text = String::new();
     line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for cell in &summaries(results) {
         let device = results.devices.iter().find(|device| device.id == cell.measurement.device);
         let simulated = device.map(|device| device.simulated);
         for (index, run) in cell.measurement.runs.iter().enumerate() {
-            let row = Row { cell, number: index + 1, run, simulated };
+            let row = Row { cell, number: index + 1, run, simulated, cpus };
             line(&mut text, COLUMNS.iter().map(|(_, field)| field(&row)));
         }
     }
@@ -100,7 +104,7 @@ mod tests {
             names.join(" "),
             "workload tree subject maker format codec level block_len options luks stored_len reader device \
              device_simulated jobs run wall_s user_s system_s memory_peak bytes device_bytes others_cpu_s \
-             stolen_cpu_s command"
+             stolen_cpu_s command cpus"
         );
     }
 }

@@ -46,12 +46,14 @@ impl Body {
     fn header(&mut self, results: &Results) {
         let trees: Vec<String> =
             results.trees.iter().map(|tree| format!("{} ({})", tree.id, context::tree(tree))).collect();
+        let limit = results.settings.cpu_limit.as_ref();
         let words = format!(
-            "{} of {}{}{}",
+            "{} of {}{}{}{}",
             figures::counted(results.measurements.len() as u64, "measurement"),
             figures::counted(results.subjects.len() as u64, "subject"),
             if trees.is_empty() { String::new() } else { format!(" holding {}", trees.join("; ")) },
             if results.settings.quick { ", cut down to minutes" } else { "" },
+            limit.map_or_else(String::new, |limit| format!(", with {}", limit.spelled())),
         );
         let links: String = [
             ("sizes-title", "Size against time"),

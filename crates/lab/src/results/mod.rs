@@ -59,8 +59,26 @@ pub struct Settings {
     pub runs: u32,
     /// Where random choices begin, so that the same files are read again.
     pub seed: u64,
-    /// Processors and share of them that programs had, if less than the machine's: `2 x 50 %`.
-    pub cpu_limit: Option<String>,
+    /// What programs had of the processors; none if all.
+    pub cpu_limit: Option<CpuLimit>,
+}
+
+/// What the programs and FUSE servers of a session had of the processors. Threads of the kernel are not limited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuLimit {
+    /// How many: 0.5 is half the time of one.
+    pub cpus: f64,
+    /// How they were limited: `cgroup v2 (cpu.max)`.
+    pub way: String,
+}
+
+impl CpuLimit {
+    /// In words: `0.5 processors by cgroup v2 (cpu.max)`.
+    pub fn spelled(&self) -> String {
+        let unit = if self.cpus == 1.0 { "processor" } else { "processors" };
+        format!("{} {unit} by {}", self.cpus, self.way)
+    }
 }
 
 /// Where and when.
@@ -125,4 +143,29 @@ pub struct DeviceFacts {
     pub description: String,
     /// Whether its speed is a model's.
     pub simulated: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_sessions_without_a_limit_stay_readable() {
+        let all = r#"{"command": "packfs lab run t", "quick": false, "runs": 3, "seed": 1"#;
+        for rest in ["}", r#", "cpu_limit": null}"#] {
+            let settings: Settings = serde_json::from_str(&format!("{all}{rest}")).unwrap();
+            assert_eq!((settings.runs, settings.cpu_limit), (3, None));
+        }
+    }
+
+    #[test]
+    fn a_limit_is_read_as_it_was_written() {
+        for cpus in [0.01, 0.1, 0.333, 1.0, 1.5, 255.999] {
+            let limit = CpuLimit { cpus, way: "cgroup v2 (cpu.max)".into() };
+            let text = serde_json::to_string(&limit).unwrap();
+            assert_eq!(serde_json::from_str::<CpuLimit>(&text).unwrap(), limit, "{text}");
+        }
+        let limit = CpuLimit { cpus: 1.0, way: "affinity (taskset)".into() };
+        assert_eq!(limit.spelled(), "1 processor by affinity (taskset)");
+    }
 }

@@ -1,7 +1,7 @@
 //! How a document is to be reproduced.
 
 use super::SeedRow;
-use crate::results::{Recipe, Settings};
+use crate::results::{CpuLimit, Recipe, Settings};
 use crate::session::{Cell, Plan, PlannedTree};
 use crate::workload::Workload;
 
@@ -22,6 +22,8 @@ pub struct Asked {
     pub seed: u64,
     /// Whether file systems that are written are measured on LUKS, too.
     pub luks: bool,
+    /// What programs have of the processors; none for all.
+    pub cpu_limit: Option<CpuLimit>,
     /// The command line, for the record.
     pub command: String,
 }
@@ -46,7 +48,7 @@ impl Asked {
             quick: self.quick,
             runs,
             seed: self.seed,
-            cpu_limit: None,
+            cpu_limit: self.cpu_limit.clone(),
         };
         let mut plan = Plan { title: row.name.into(), settings, ..Plan::default() };
         for tree in &self.roles.0 {

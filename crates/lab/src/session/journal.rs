@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Cell, Plan, SubjectKey};
 use super::steps::Done;
-use crate::results::{DeviceFacts, Machine, Measurement, Missing, Program, Results, Run, SCHEMA, Subject};
+use crate::results::{
+    CpuLimit, DeviceFacts, Machine, Measurement, Missing, Program, Results, Run, SCHEMA, Subject,
+};
 
 /// What the journal is called in the output folder.
 pub const NAME: &str = "session.jsonl";
@@ -65,18 +67,23 @@ impl Journal {
         match journal.entries.first() {
             None => journal.append(Entry::Plan(Box::new(plan.clone())))?,
             Some(Entry::Plan(found)) if found.is_same(plan) => {}
-            Some(_) => return Err(journal.of_another_plan()),
+            Some(_) => return Err(journal.of_another_plan(plan)),
         }
         Ok(journal)
     }
 
-    fn of_another_plan(&self) -> Error {
-        let title = match self.entries.first() {
-            Some(Entry::Plan(plan)) => plan.settings.command.clone(),
-            _ => "something else".into(),
+    fn of_another_plan(&self, asked: &Plan) -> Error {
+        let (title, limit) = match self.entries.first() {
+            Some(Entry::Plan(found)) => (found.settings.command.clone(), found.settings.cpu_limit.as_ref()),
+            _ => ("something else".into(), None),
         };
-        Error::failed(format!("{:?} is the journal of another session: {title}", self.path))
-            .hint("--output names another folder; remove this one if nobody needs it")
+        let mut what = format!("{:?} is the journal of another session: {title}", self.path);
+        if limit != asked.settings.cpu_limit.as_ref() {
+            // The way may differ though the command does not.
+            let had = limit.map_or_else(|| "all processors".into(), CpuLimit::spelled);
+            what += &format!("; its programs had {had}");
+        }
+        Error::failed(what).hint("--output names another folder; remove this one if nobody needs it")
     }
 
     /// Whether something was done before.
@@ -268,6 +275,27 @@ mod tests {
         let error = Journal::open(dir.path(), &other).unwrap_err();
         assert!(error.to_string().contains("packfs lab run t"), "{error}");
         assert!(error.hints()[0].contains("--output"), "{error:?}");
+    }
+
+    #[test]
+    fn another_limit_of_processors_is_another_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let limited = |cpus: f64, way: &str| {
+            let mut plan = plan();
+            plan.settings.cpu_limit = Some(CpuLimit { cpus, way: way.into() });
+            plan
+        };
+        let half = limited(0.333, "cgroup v1");
+        drop(Journal::open(dir.path(), &half).unwrap());
+        assert!(Journal::open(dir.path(), &half).is_ok());
+        for other in [plan(), limited(0.334, "cgroup v1"), limited(0.333, "affinity")] {
+            let error = Journal::open(dir.path(), &other).unwrap_err();
+            assert!(error.to_string().ends_with("its programs had 0.333 processors by cgroup v1"), "{error}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        drop(Journal::open(dir.path(), &plan()).unwrap());
+        let error = Journal::open(dir.path(), &half).unwrap_err();
+        assert!(error.to_string().ends_with("its programs had all processors"), "{error}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use plan::{Cell, Plan, PlannedTree, SubjectKey, recipe_label, subject_id};
 pub use spec::parse_recipe;
 pub use watch::Watch;
 
-use crate::results::{DeviceFacts, Machine, Missing, Program, Results, Run, Subject};
+use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Subject};
 use journal::{Entry, Journal};
 use steps::{Step, Steps};
 use watch::{Forecast, spell_seconds};
@@ -78,6 +78,9 @@ pub trait Bench {
     /// How long the image of a subject may become, roughly and rather too much.
     fn len_guess(&self, subject: &SubjectKey) -> u64;
 
+    /// What programs have of the processors; none for all.
+    fn cpu_limit(&self) -> Option<&CpuLimit>;
+
     /// Where it is measured, now.
     fn machine(&self) -> Machine;
 
@@ -87,9 +90,10 @@ pub trait Bench {
 
 /// Carries out a plan, or the rest of it, and returns all that was measured; tables are for the caller to add.
 ///
-/// Errors: the journal in `folder` is of another plan or cannot be written, the scratch is full, or the user stopped it; then
-/// the journal holds what was measured so far.
+/// Errors: the bench limits programs otherwise than the plan says, the journal in `folder` is of another plan or cannot be
+/// written, the scratch is full, or the user stopped it; then the journal holds what was measured so far.
 pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch) -> Result<Results> {
+    check_limit(plan, bench)?;
     let mut journal = Journal::open(folder, plan)?;
     if journal.is_resumed() {
         watch.note(&format!("goes on with the session in {folder:?}"));
@@ -101,6 +105,17 @@ pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch)
     session.carry_out(&steps)?;
     session.note_end()?;
     Ok(session.journal.results())
+}
+
+/// That programs have what the plan says they have: a record of another limit would be worse than none.
+fn check_limit(plan: &Plan, bench: &dyn Bench) -> Result<()> {
+    let (planned, found) = (plan.settings.cpu_limit.as_ref(), bench.cpu_limit());
+    if planned == found {
+        return Ok(());
+    }
+    let spelled = |limit: Option<&CpuLimit>| limit.map_or_else(|| "all processors".into(), CpuLimit::spelled);
+    let what = format!("programs have {}, and the plan has {}", spelled(found), spelled(planned));
+    Err(Error::failed(what))
 }
 
 /// Room for images, which has to do for the longest of them.

@@ -2,7 +2,7 @@
 
 use super::plan::{Cell, Plan, PlannedTree};
 use super::spec::parse_recipe;
-use crate::results::{Recipe, Settings};
+use crate::results::{CpuLimit, Recipe, Settings};
 use crate::subject::Subjects;
 use crate::workload::{Need, WORKLOADS, Workload};
 
@@ -37,6 +37,8 @@ pub struct Wishes {
     pub jobs: u32,
     /// Where random choices begin.
     pub seed: u64,
+    /// What programs have of the processors; none for all.
+    pub cpu_limit: Option<CpuLimit>,
     /// The command line, for the record.
     pub command: String,
 }
@@ -104,7 +106,7 @@ pub fn own_plan(tree: PlannedTree, wishes: &Wishes, subjects: &Subjects) -> Plan
             quick: depth == Depth::Quick,
             runs: wishes.runs.unwrap_or(depth.runs()),
             seed: wishes.seed,
-            cpu_limit: None,
+            cpu_limit: wishes.cpu_limit.clone(),
         },
         ..Plan::default()
     };

@@ -1,7 +1,7 @@
 //! Sessions without a machine: a bench that only notes what it is asked for.
 
 use super::*;
-use crate::results::{Machine, Recipe, Settings};
+use crate::results::{CpuLimit, Machine, Recipe, Settings};
 use crate::workload::Workload;
 
 /// What was asked for, in order; it fails where it is told to.
@@ -14,6 +14,7 @@ struct Fake {
     broken_maker: Option<&'static str>,
     broken_reader: Option<&'static str>,
     room: Option<u64>,
+    limit: Option<CpuLimit>,
 }
 
 impl Bench for Fake {
@@ -65,6 +66,10 @@ impl Bench for Fake {
 
     fn len_guess(&self, _: &SubjectKey) -> u64 {
         100 << 20
+    }
+
+    fn cpu_limit(&self) -> Option<&CpuLimit> {
+        self.limit.as_ref()
     }
 
     fn machine(&self) -> Machine {
@@ -188,4 +193,21 @@ fn a_scratch_too_small_for_any_image_is_told_before_anything_runs() {
     assert!(error.to_string().contains("50 MiB") && error.to_string().contains("100"), "{error}");
     assert!(error.hints()[0].contains("--scratch"), "{error:?}");
     assert!(fake.asked.is_empty());
+}
+
+#[test]
+fn what_is_limited_otherwise_than_planned_is_never_measured() {
+    let half = CpuLimit { cpus: 0.5, way: "cgroup v1 (cpu.cfs_quota_us)".into() };
+    let mut limited = plan(1);
+    limited.settings.cpu_limit = Some(half.clone());
+    for (plan, limit) in [(&limited, None), (&plan(1), Some(half.clone()))] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut fake = Fake { limit, ..Fake::default() };
+        let error = carry_out(plan, dir.path(), &mut fake).0.unwrap_err();
+        assert!(error.to_string().contains("0.5 processors by cgroup v1"), "{error}");
+        assert!(fake.asked.is_empty());
+    }
+    let (dir, mut fake) = (tempfile::tempdir().unwrap(), Fake { limit: Some(half), ..Fake::default() });
+    let results = carry_out(&limited, dir.path(), &mut fake).0.unwrap();
+    assert_eq!(results.settings.cpu_limit, limited.settings.cpu_limit);
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use packfs::Result;
 
+use crate::process::Within;
 use crate::results::Program;
 use crate::scratch::Mounted;
 
@@ -22,5 +23,7 @@ pub trait Reader: Sync + Send {
     ///
     /// The kernel mounts a file through a loop device, also where it could mount EROFS straight from the file: what is
     /// compared are formats, and each meets the same device below it.
-    fn mount(&self, format: &str, image: &Path, at: &Path) -> Result<Mounted>;
+    ///
+    /// A server runs `within` a limit; the kernel does its work for whoever reads, or in threads that nothing limits.
+    fn mount(&self, format: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted>;
 }

@@ -39,7 +39,8 @@ fn what_is_missing_is_there_without_a_script() {
         "it comes with the package xfsprogs",
         "missing (1)",
         "size (quoted)",
-        "2 x 50 %",
+        ", with 0.5 processors by cgroup v2 (cpu.max)",
+        "0.5 processors by cgroup v2 (cpu.max) for programs and FUSE servers; the kernel",
     ] {
         assert!(body.contains(words), "{words}");
     }

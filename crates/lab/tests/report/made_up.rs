@@ -2,8 +2,8 @@
 //! and a name that means something to HTML, Markdown and CSV.
 
 use packfs_lab::results::{
-    Cell, CodecUsage, Column, DeviceFacts, Machine, Measurement, Missing, Noise, Program, Recipe, Results,
-    Run, SCHEMA, Settings, Spread, Subject, Table, TreeFacts, Unit,
+    Cell, CodecUsage, Column, CpuLimit, DeviceFacts, Machine, Measurement, Missing, Noise, Program, Recipe,
+    Results, Run, SCHEMA, Settings, Spread, Subject, Table, TreeFacts, Unit,
 };
 
 /// What users may call a subject.
@@ -76,7 +76,7 @@ fn context() -> Results {
             quick: false,
             runs: 5,
             seed: 42,
-            cpu_limit: Some("2 x 50 %".into()),
+            cpu_limit: Some(CpuLimit { cpus: 0.5, way: "cgroup v2 (cpu.max)".into() }),
         },
         machine: Machine {
             processor: "Made-up Processor 9000".into(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use packfs_lab::process::{Invocation, Output, run};
+use packfs_lab::process::{Invocation, Output, Within, run};
 use packfs_lab::results::Recipe;
 use packfs_lab::scratch::{BlockFile, Scratch, undo_all};
 use packfs_lab::subject::Subjects;
@@ -46,7 +46,9 @@ fn hold(subjects: &Subjects, fixture: &Fixture, scratch: &Scratch) -> Vec<Box<dy
     for reader in ["kernel", "squashfuse_ll"] {
         let at = scratch.path(reader);
         std::fs::create_dir(&at).unwrap();
-        held.push(Box::new(subjects.reader(reader).unwrap().mount("squashfs", &image, &at).unwrap()));
+        held.push(Box::new(
+            subjects.reader(reader).unwrap().mount("squashfs", &image, &at, &Within::default()).unwrap(),
+        ));
     }
     let disk = BlockFile::new(&scratch.path("disk"), 64 << 20).unwrap();
     let recipe = Recipe { format: "ext4".into(), codec: "none".into(), ..Recipe::default() };

@@ -7,7 +7,7 @@ mod tree;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use packfs_lab::process::{Invocation, Output, run};
+use packfs_lab::process::{Invocation, Output, Within, run};
 use packfs_lab::results::Recipe;
 use packfs_lab::scratch::{BlockFile, Scratch};
 use packfs_lab::subject::{Input, Subjects, Unpack, WritableFs};
@@ -88,7 +88,7 @@ fn every_reader_shows_what_every_maker_packed() {
         for reader in subjects.readers.iter().filter(|reader| reader.reads(&format)) {
             let at = scratch.path(&format!("mount.{number}.{}", reader.name()));
             std::fs::create_dir(&at).unwrap();
-            let mounted = reader.mount(&format, &image, &at).unwrap_or_else(|error| {
+            let mounted = reader.mount(&format, &image, &at, &Within::default()).unwrap_or_else(|error| {
                 panic!("{of} {}: {error} {:?}", reader.name(), error.hints());
             });
             assert_eq!(mounted.server().is_none(), reader.name() == "kernel");
@@ -133,7 +133,11 @@ fn tars_become_images() {
         run_well(&command, &Output::Null);
         let at = scratch.path(&recipe.format);
         std::fs::create_dir(&at).unwrap();
-        let _mounted = subjects.reader("kernel").unwrap().mount(&recipe.format, &image, &at).unwrap();
+        let _mounted = subjects
+            .reader("kernel")
+            .unwrap()
+            .mount(&recipe.format, &image, &at, &Within::default())
+            .unwrap();
         assert_same(&fixture.dir, &at, of);
     }
 }
@@ -243,7 +247,8 @@ fn a_mount_in_use_is_detached_and_told() {
     let (image, at) = (scratch.path("image"), scratch.path("mount"));
     make(&subjects, &fixture, "mksquashfs squashfs gzip:1 -", &image);
     std::fs::create_dir(&at).unwrap();
-    let mounted = subjects.reader("kernel").unwrap().mount("squashfs", &image, &at).unwrap();
+    let mounted =
+        subjects.reader("kernel").unwrap().mount("squashfs", &image, &at, &Within::default()).unwrap();
     let user = File::open(at.join("large")).unwrap();
     let error = mounted.unmount().unwrap_err();
     assert!(error.to_string().contains("still in use"), "{error}");

@@ -9,7 +9,7 @@ use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::{Ran, Trouble};
 use super::place::Place;
 use super::{Lab, SPARE};
-use crate::process::{self, Output};
+use crate::process::Output;
 use crate::results::{Missing, Run, Subject};
 use crate::subject::Unpack;
 
@@ -78,7 +78,7 @@ impl Lab {
             what: id.clone(),
             why: format!("{}: {}", missing.what, missing.why),
         })?;
-        let ran = process::run(&command, &Output::Null, &[]);
+        let ran = self.run_limited(&command, &Output::Null, &[]);
         let run = ran.map_err(|error| {
             let _ = std::fs::remove_file(&written);
             self.trouble(&id, &error)
@@ -178,7 +178,7 @@ impl Lab {
             .command(&Unpack::Tar, &source, jobs)
             .or_else(|| unpacker.command(&Unpack::Dir(dir.clone()), &source, jobs))
             .ok_or_else(|| missing(format!("{name} neither writes tars nor unpacks")))?;
-        let ran = process::run(&command, &Output::Null, &[]);
+        let ran = self.run_limited(&command, &Output::Null, &[]);
         let _ = std::fs::remove_dir_all(&dir);
         let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
         run.bytes = Some(self.sources.bytes(&cell.tree));

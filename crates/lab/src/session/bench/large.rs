@@ -8,7 +8,7 @@ use super::super::Trouble;
 use super::super::plan::Cell;
 use super::Lab;
 use super::counts::transferred;
-use crate::process::{self, Invocation, Output};
+use crate::process::{Invocation, Output};
 use crate::programs;
 use crate::results::{Missing, Run};
 use crate::workload::Workload;
@@ -50,7 +50,7 @@ impl Lab {
         self.forget(servers, if has_fio { &["fio"] } else { &[] })?;
         let before = transferred(counted);
         let output = if has_fio { Output::Null } else { Output::File(report.clone()) };
-        let ran = process::run(&command, &output, servers);
+        let ran = self.run_limited(&command, &output, servers);
         let after = transferred(counted);
         let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
         let text = std::fs::read_to_string(&report).unwrap_or_default();

@@ -17,8 +17,9 @@ use packfs::{Error, Result};
 use super::plan::{Cell, PlannedTree, SubjectKey};
 use super::{Bench, Ran, Trouble};
 use crate::machine;
+use crate::process::{self, Invocation, Limit, Output, Within};
 use crate::programs::Wanted;
-use crate::results::{DeviceFacts, Machine, Missing, Program, Subject};
+use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Run, Subject};
 use crate::scratch::Scratch;
 use crate::subject::Subjects;
 use crate::workload::{Need, Workload};
@@ -65,13 +66,20 @@ pub struct Lab {
     packfs: PathBuf,
     jobs: u32,
     seed: u64,
+    // Ends after whatever runs within it.
+    limit: Option<Limit>,
 }
 
 impl Lab {
-    /// Makes the scratch.
+    /// Makes the scratch. Whatever is measured runs within `limit`.
     ///
     /// Errors: `Io` if nothing can be written there.
-    pub fn new(options: &LabOptions, subjects: Subjects, trees: &[PlannedTree]) -> Result<Self> {
+    pub fn new(
+        options: &LabOptions,
+        subjects: Subjects,
+        trees: &[PlannedTree],
+        limit: Option<Limit>,
+    ) -> Result<Self> {
         let scratch = Scratch::new(options.scratch.as_deref().unwrap_or(Path::new(SCRATCH)))?;
         // Without a file system in memory, what needs one says so.
         let memory = Path::new(MEMORY).is_dir().then(|| Scratch::new(Path::new(MEMORY)).ok()).flatten();
@@ -90,7 +98,23 @@ impl Lab {
             packfs: options.packfs.clone(),
             jobs,
             seed: options.seed,
+            limit,
         })
+    }
+
+    /// What programs that are measured and their servers run within.
+    fn within(&self) -> Within {
+        self.limit.as_ref().map(|limit| limit.within().clone()).unwrap_or_default()
+    }
+
+    /// Runs what is measured: all of it within the limit.
+    fn run_limited(&self, invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
+        let within = self.within();
+        let output = match output {
+            Output::Through(next) => Output::Through(within.of(next)),
+            Output::Null | Output::File(_) => output.clone(),
+        };
+        process::run(&within.of(invocation), &output, servers)
     }
 
     fn place(&mut self, device: &str) -> Result<Place, Missing> {
@@ -190,6 +214,10 @@ impl Bench for Lab {
         let mut devices: Vec<_> = self.places.iter().filter_map(found).collect();
         devices.sort_by(|a, b| a.id.cmp(&b.id));
         devices
+    }
+
+    fn cpu_limit(&self) -> Option<&CpuLimit> {
+        self.limit.as_ref().map(Limit::facts)
     }
 
     fn machine(&self) -> Machine {

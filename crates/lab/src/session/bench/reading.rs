@@ -37,7 +37,7 @@ impl Lab {
         let at = self.scratch.path("mount");
         make_dir(&at).map_err(Trouble::Stop)?;
         let reader = self.subjects.reader(&name).map_err(|found| missing(found.why))?;
-        let mounted = reader.mount(&cell.recipe.format, &source, &at);
+        let mounted = reader.mount(&cell.recipe.format, &source, &at, &self.within());
         let mounted = mounted.map_err(|error| self.trouble(&what, &error))?;
         let device = attached.as_ref().map(|attached| attached.path().to_owned());
         let ran = self.read_mounted(cell, &mounted, mounted.at(), device.as_deref());
@@ -92,7 +92,7 @@ impl Lab {
         reading.programs.iter().for_each(|name| self.note_tool(name));
         self.forget(servers, reading.programs)?;
         let before = transferred(counted);
-        let ran = process::run(&reading.invocation, &reading.output, servers);
+        let ran = self.run_limited(&reading.invocation, &reading.output, servers);
         let after = transferred(counted);
         if cell.workload == Workload::CpRead {
             let _ = std::fs::remove_dir_all(&copy);
@@ -108,6 +108,11 @@ impl Lab {
         self.sources.cool();
         for server in servers {
             load_mapped(*server);
+        }
+        let within = self.within();
+        if within.is_limited() {
+            // What a program enters the limit by is loaded, too.
+            let _ = process::capture(&within.of(&Invocation::new("true")), true);
         }
         for program in names.iter().filter_map(|name| programs::locate(name)) {
             // Telling its version takes its libraries, too. What fails is no worse off.

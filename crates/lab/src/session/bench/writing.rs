@@ -204,7 +204,7 @@ impl Lab {
         self.note_tool("cp");
         let script = r#"cp -a "$1" "$2" && sync --file-system "$2""#;
         let command = Invocation::shell(script).arg("sh").arg(&tree).arg(&copy);
-        let ran = process::run(&command, &Output::Null, &[]);
+        let ran = self.run_limited(&command, &Output::Null, &[]);
         let mut run: Run = ran.map_err(|error| self.trouble(&what, &error))?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         if let Some(disk) = self.disks.made.get_mut(&key(cell)) {

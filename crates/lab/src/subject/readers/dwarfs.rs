@@ -5,6 +5,7 @@ use std::path::Path;
 use packfs::Result;
 
 use super::{Reader, need_fuse};
+use crate::process::Within;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
 use crate::scratch::Mounted;
@@ -36,7 +37,7 @@ impl Reader for Dwarfs {
         format == "dwarfs"
     }
 
-    fn mount(&self, _: &str, image: &Path, at: &Path) -> Result<Mounted> {
-        Mounted::served(&self.program.invocation().arg(image).arg(at).arg("-f"), at)
+    fn mount(&self, _: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
+        Mounted::served(&within.of(&self.program.invocation().arg(image).arg(at).arg("-f")), at)
     }
 }

@@ -8,6 +8,7 @@ use packfs::mount::{MountFlags, is_root};
 use packfs::{Error, ImagePath, Result, ResultExt};
 
 use super::Reader;
+use crate::process::Within;
 use crate::results::{Missing, Program};
 use crate::scratch::{Mounted, loop_device_of};
 
@@ -57,7 +58,7 @@ impl Reader for Kernel {
         self.drivers.contains(&format)
     }
 
-    fn mount(&self, format: &str, image: &Path, at: &Path) -> Result<Mounted> {
+    fn mount(&self, format: &str, image: &Path, at: &Path, _: &Within) -> Result<Mounted> {
         let Some(driver) = self.drivers.iter().find(|driver| **driver == format) else {
             return Err(Error::failed(format!("this kernel has no driver for {format}")));
         };

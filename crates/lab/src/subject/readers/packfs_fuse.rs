@@ -6,6 +6,7 @@ use packfs::Result;
 
 use super::super::makers::packfs_program;
 use super::{Reader, need_fuse};
+use crate::process::Within;
 use crate::results::{Missing, Program};
 use crate::scratch::Mounted;
 
@@ -35,8 +36,8 @@ impl Reader for PackfsFuse {
         packfs::formats::by_name(format).is_some()
     }
 
-    fn mount(&self, _: &str, image: &Path, at: &Path) -> Result<Mounted> {
+    fn mount(&self, _: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
         let command = self.program.invocation().args(["mount", "--fuse", "--foreground"]);
-        Mounted::served(&command.arg(image).arg(at), at)
+        Mounted::served(&within.of(&command.arg(image).arg(at)), at)
     }
 }
