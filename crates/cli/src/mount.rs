@@ -207,9 +207,10 @@ impl Request {
             flags: settings.flags,
         };
         check_place(&self.dir)?;
+        let (at, image) = (absolute(&self.dir), absolute(&self.image));
         match mount.mount(&self.dir) {
             Ok(()) => {
-                self.record(&self.dir, format, Server::Kernel);
+                self.record(at, image, format, Server::Kernel);
                 Ok(true)
             }
             Err(error) if settings.is_kernel => Err(error),
@@ -225,7 +226,7 @@ impl Request {
         check_place(&self.dir)?;
         let opened = self.open()?;
         let root = mount::find_subdir(opened.engine(), &self.settings.subdir)?;
-        let source = self.image.canonicalize().unwrap_or_else(|_| self.image.clone());
+        let image = absolute(&self.image);
         let settings = &self.settings;
         let options = FuseOptions {
             flags: settings.flags,
@@ -235,19 +236,19 @@ impl Request {
             idle_timeout: settings.idle_timeout,
             threads: settings.threads.map_or(0, usize::from),
             trace: settings.record.clone().map(|file| TraceFile { file, above: settings.subdir.clone() }),
-            ..FuseOptions::new(root, source)
+            ..FuseOptions::new(root, &image)
         };
         let mounted = FuseMount::new(std::sync::Arc::clone(opened.engine()), &self.dir, &options)?;
         let server = Server::Fuse { pid: std::process::id() };
-        let written = self.record(mounted.at(), opened.format().name(), server);
+        let written = self.record(mounted.at().into(), image, opened.format().name(), server);
         Ok((mounted, written))
     }
 
-    /// A mount works without its record, too.
-    fn record(&self, at: &Path, format: &str, server: Server) -> Option<record::Written> {
+    /// A mount works without its record, too. Both paths are absolute: nothing is looked up that might lead into the mount.
+    fn record(&self, at: PathBuf, image: PathBuf, format: &str, server: Server) -> Option<record::Written> {
         let record = Record {
-            at: at.canonicalize().unwrap_or_else(|_| at.into()),
-            image: self.image.clone(),
+            at,
+            image,
             offset: self.settings.offset,
             format: Some(format.into()),
             server: Some(server),
@@ -255,6 +256,11 @@ impl Request {
         };
         record::write(&record).ok()
     }
+}
+
+/// The path without links, or as it is if it leads nowhere.
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
 /// A directory whose server is gone answers nothing that a user could make sense of.

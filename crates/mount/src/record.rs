@@ -32,9 +32,9 @@ pub enum Server {
 /// One mount that packfs made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where.
+    /// Where; absolute, without links.
     pub at: PathBuf,
-    /// The image.
+    /// The image; absolute.
     pub image: PathBuf,
     /// Where the image begins in its file, in bytes.
     pub offset: u64,
@@ -46,7 +46,8 @@ pub struct Record {
     pub since: Option<u64>,
 }
 
-/// Writes a record of what is mounted at `record.at` now; `since` is filled in.
+/// Writes a record of what is mounted at `record.at` now; `since` is filled in. Paths are taken as they are: to follow them
+/// might lead into the mount, which nobody could unmount meanwhile.
 ///
 /// Errors: `Io` if no folder for records can be written, `Failed` if nothing is mounted there.
 pub fn write(record: &Record) -> Result<Written> {
@@ -61,16 +62,12 @@ pub fn write(record: &Record) -> Result<Written> {
     let text = format!(
         "{MAGIC}\nat {}\nimage {}\noffset {}\nformat {}\nserver {server}\nsince {since}\n",
         escape(&record.at),
-        escape(&absolute(&record.image)),
+        escape(&record.image),
         record.offset,
         record.format.as_deref().unwrap_or("unknown"),
     );
     fs::write(&path, text).or_io(|| format!("cannot write {path:?}"))?;
     Ok(Written(path))
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
 /// A record that was written; it stays when this is dropped.

@@ -72,8 +72,16 @@ impl Device {
         Ok(Some(Request { header, body }))
     }
 
-    /// Answers a request: with these bytes, or with an error.
+    /// Answers a request: with these bytes, or with an error. A request whose asker was killed cannot be answered any more;
+    /// nothing is lost.
     pub(crate) fn answer(&self, unique: u64, answer: Result<&[u8], Errno>) {
+        let _ = self.reply(unique, answer);
+    }
+
+    /// As [`answer`](Self::answer), and tells whether the kernel took it.
+    ///
+    /// Errors: `NOENT` if nobody waits for it any more; `INVAL` if it is no answer to that request.
+    pub(crate) fn reply(&self, unique: u64, answer: Result<&[u8], Errno>) -> io::Result<()> {
         let body = answer.unwrap_or_default();
         let header = OutHeader {
             len: (size_of::<OutHeader>() + body.len()) as u32,
@@ -81,8 +89,7 @@ impl Device {
             unique,
         };
         let parts = [IoSlice::new(header.as_bytes()), IoSlice::new(body)];
-        // A request whose asker was killed cannot be answered any more; nothing is lost.
-        let _ = io::writev(&self.fd, &parts);
+        io::writev(&self.fd, &parts).map(drop)
     }
 
     /// Gives the kernel bytes of a file that it did not ask for. Waits while it waits for others of the same pages.

@@ -57,15 +57,13 @@ impl Wishes {
     }
 }
 
-/// Answers the handshake.
+/// Answers the handshake. From then on requests come, and wait for their answers.
 ///
-/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk.
+/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk, `Failed` if nothing is mounted any more.
 pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Features> {
     loop {
         let request = device.next().or_io(cannot)?;
-        let Some(request) = request else {
-            return Err(Error::failed("it was unmounted before it answered"));
-        };
+        let Some(request) = request else { return Err(unmounted()) };
         let unique = request.header.unique;
         let asked = InitIn::read_from_prefix(request.body).map(|(asked, _)| asked);
         let asked = match (request.header.opcode, asked) {
@@ -85,7 +83,10 @@ pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Featur
             return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
         }
         let flags = asked.flags & wishes.flags;
-        device.answer(unique, Ok(answer(&asked, flags, wishes).as_bytes()));
+        match device.reply(unique, Ok(answer(&asked, flags, wishes).as_bytes())) {
+            Err(Errno::NOENT) => return Err(unmounted()),
+            taken => taken.or_io(cannot)?,
+        }
         return Ok(Features {
             no_open: flags & init::NO_OPEN_SUPPORT != 0,
             no_opendir: flags & init::NO_OPENDIR_SUPPORT != 0,
@@ -95,6 +96,10 @@ pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Featur
 
 fn cannot() -> &'static str {
     "the kernel does not talk to us about the mount"
+}
+
+fn unmounted() -> Error {
+    Error::failed("it was unmounted before it answered")
 }
 
 fn answer(asked: &InitIn, flags: u32, wishes: &Wishes) -> InitOut {
