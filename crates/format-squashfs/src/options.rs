@@ -3,27 +3,18 @@
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::codec::{Algorithm, CodecSettings};
 use packfs_core::{Error, Goal, OptionRow, PackSettings, Result};
+use packfs_squashfs_metadata::pack::{Duplicates, Fragments, padding_named, switch_named};
 
 /// What `--help` prints.
 pub(crate) const ROWS: &[OptionRow] = &[
-    OptionRow {
-        name: "fragments",
-        values: "on|off|always",
-        default: "on",
-        help: "share blocks between small files (on), also between the tails of larger ones (always), or never (off)",
-    },
+    Fragments::ROW,
     OptionRow {
         name: "uncompressed",
         values: "LIST of inodes,data,fragments,xattrs,ids,all",
         default: "none",
         help: "store these as they are",
     },
-    OptionRow {
-        name: "duplicates",
-        values: "share|files|keep",
-        default: "share",
-        help: "store the data of files with the same contents once (files), also what is a part of another file by whole blocks (share), or as often as they occur (keep)",
-    },
+    Duplicates::ROW,
     OptionRow { name: "holes", values: "on|off", default: "on", help: "store blocks of zeros as holes" },
     OptionRow {
         name: "exports",
@@ -38,28 +29,6 @@ pub(crate) const ROWS: &[OptionRow] = &[
         help: "pad the image; unpadded ones may not mount through loop devices",
     },
 ];
-
-/// Which files put their tails into shared blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fragments {
-    /// None.
-    Off,
-    /// Files shorter than a block.
-    SmallFiles,
-    /// Every file whose length is no multiple of the block size.
-    Always,
-}
-
-/// What is stored once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Duplicates {
-    /// Nothing.
-    Keep,
-    /// Whole files with the same contents.
-    Files,
-    /// Also files that are a part of another.
-    Share,
-}
 
 /// What is stored as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,35 +108,13 @@ impl Options {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let on = |value: &str| match value {
-            "on" => Some(true),
-            "off" => Some(false),
-            _ => None,
-        };
         let known = match name {
-            "fragments" => match value {
-                "off" => Some(Fragments::Off),
-                "on" => Some(Fragments::SmallFiles),
-                "always" => Some(Fragments::Always),
-                _ => None,
-            }
-            .map(|fragments| self.fragments = fragments),
+            "fragments" => Fragments::named(value).map(|fragments| self.fragments = fragments),
             "uncompressed" => value.split(',').try_for_each(|part| self.set_uncompressed(part)),
-            "duplicates" => match value {
-                "share" => Some(Duplicates::Share),
-                "files" => Some(Duplicates::Files),
-                "keep" => Some(Duplicates::Keep),
-                _ => None,
-            }
-            .map(|duplicates| self.duplicates = duplicates),
-            "holes" => on(value).map(|holes| self.holes = holes),
-            "exports" => on(value).map(|exports| self.exports = exports),
-            "padding" => match value {
-                "4K" | "4k" | "4096" => Some(4096),
-                "none" => Some(1),
-                _ => None,
-            }
-            .map(|padding| self.padding = padding),
+            "duplicates" => Duplicates::named(value).map(|duplicates| self.duplicates = duplicates),
+            "holes" => switch_named(value).map(|holes| self.holes = holes),
+            "exports" => switch_named(value).map(|exports| self.exports = exports),
+            "padding" => padding_named(value).map(|padding| self.padding = padding),
             _ => return Err(unknown_option(name)),
         };
         known.ok_or_else(|| {

@@ -45,6 +45,15 @@ impl Endian {
         }
     }
 
+    /// The bytes that this word is.
+    #[inline]
+    pub fn bytes_of_u64(self, word: u64) -> [u8; 8] {
+        match self {
+            Endian::Little => word.to_le_bytes(),
+            Endian::Big => word.to_be_bytes(),
+        }
+    }
+
     /// The `width` bits, 1 to 64, from bit `at` of a record that holds them. Bits are counted as compilers of the order lay out
     /// bit fields: little-endian ones fill a word from its low bits, big-endian ones from the high bits of the first byte.
     pub fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
@@ -104,6 +113,7 @@ mod tests {
         assert_eq!(Endian::Big.u16([1, 2]), 0x102);
         for endian in [Endian::Little, Endian::Big] {
             assert_eq!(endian.get(&bytes, 0, 64), endian.u64(bytes));
+            assert_eq!(endian.bytes_of_u64(endian.u64(bytes)), bytes);
             assert_eq!(endian.get(&bytes, 32, 32), u64::from(endian.u32([5, 6, 7, 8])));
             let mut put = [0; 2];
             endian.put(&mut put, 0, 16, u64::from(endian.u16([5, 6])));

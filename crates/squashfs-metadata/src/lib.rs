@@ -2,8 +2,9 @@
 //!
 //! Owns metadata blocks and what reads across them, and everything of an image that is the same but for the widths of its
 //! fields: lookup tables, inodes, listings, size words, the walks over all of them, and what is checked on the way. A format
-//! brings along [`Records`]: how its records are taken apart. For writing, the streams and tables of metadata blocks and the
-//! order of inodes. Decodes and encodes metadata, never file data; starts no thread and touches no directory of the host.
+//! brings along [`Records`]: how its records are taken apart. For writing, the streams and tables of metadata blocks, and inodes
+//! with their listings, upon traits that say how a format puts them together. Decodes and encodes metadata, never file data;
+//! starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 
 mod block_index;

@@ -1,22 +1,58 @@
 //! Turns one node into its inode, of version 2 or 3: the basic form where that can hold it, else the extended one.
 
+use super::dirs::DirRecords;
 use super::losses::{stored_device, stored_time};
 use super::owners::Owners;
 use crate::bits::Record;
 use crate::disk::{self, Version};
 use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock, TailPlace};
-use packfs_squashfs_metadata::pack::Listing;
+use packfs_squashfs_metadata::pack::{InodeBody, InodeRecords, Listing, ListingRecords};
 use packfs_squashfs_metadata::{
-    Endian, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, number_of_type, size_word,
+    Endian, InodeRef, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, number_of_type, size_word,
 };
 
-/// What every inode needs besides its node.
-pub(super) struct Common<'a> {
-    pub version: Version,
-    pub endian: Endian,
-    pub node: &'a Node,
+/// The inodes of one version and byte order.
+pub(super) struct Inodes<'a> {
+    pub listings: DirRecords,
     pub owners: &'a Owners,
-    pub number: u32,
+}
+
+impl InodeRecords for Inodes<'_> {
+    fn listing_records(&self) -> &impl ListingRecords {
+        &self.listings
+    }
+
+    fn has_links(&self) -> bool {
+        self.listings.version.has_numbers()
+    }
+
+    fn check_place(&self, place: InodeRef) -> Result<()> {
+        let version = self.listings.version;
+        let block_bits = if version.has_numbers() { 32 } else { 24 };
+        if place.block >> block_bits == 0 { Ok(()) } else { Err(too_much(version, "the inodes")) }
+    }
+
+    fn put_inode(&self, out: &mut Vec<u8>, node: &Node, number: u32, body: &InodeBody<'_>) -> Result<()> {
+        let DirRecords { version, endian } = self.listings;
+        let common = Common { version, endian, node, owners: self.owners, number };
+        match *body {
+            InodeBody::Dir { listing, parent } => dir(out, &common, listing, parent)?,
+            InodeBody::File { len, place, placed } => file(out, &common, len, place, placed)?,
+            InodeBody::Symlink(target) => symlink(out, &common, target),
+            InodeBody::Device(number) => device(out, &common, number),
+            InodeBody::Ipc => ipc(out, &common),
+        }
+        Ok(())
+    }
+}
+
+/// What every inode needs besides its node.
+struct Common<'a> {
+    version: Version,
+    endian: Endian,
+    node: &'a Node,
+    owners: &'a Owners,
+    number: u32,
 }
 
 impl Common<'_> {
@@ -53,7 +89,7 @@ const LONG_SIZE_BITS: u32 = 27;
 /// A directory, given its listing and the inode number of its parent.
 ///
 /// Errors: `Failed` if its listing is too long or lies too far into the table for the version.
-pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
+fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
     let version = common.version;
     let size = listing.len + u64::from(version.dir_size_extra());
     let extended = listing.index_count > 0 || size >> SIZE_BITS != 0;
@@ -94,13 +130,7 @@ pub(super) fn too_much(version: Version, what: &str) -> Error {
 /// A regular file, given where its data lies.
 ///
 /// Errors: `Failed` if that is beyond what the version can address.
-pub(super) fn file(
-    out: &mut Vec<u8>,
-    common: &Common<'_>,
-    len: u64,
-    place: &FilePlace,
-    placed: &Placed,
-) -> Result<()> {
+fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) -> Result<()> {
     let (fragment, offset) = match place.tail {
         Some(TailPlace::Shared { index, offset }) => (index, offset),
         _ => (SQUASHFS_INVALID_FRAG, 0),
@@ -124,17 +154,17 @@ pub(super) fn file(
 }
 
 /// A symbolic link.
-pub(super) fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
+fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
     common.linked(out, common.basic_type()).put(16, target.len() as u64);
     out.extend_from_slice(target);
 }
 
 /// A device.
-pub(super) fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
+fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
     common.linked(out, common.basic_type()).put(16, stored_device(number));
 }
 
 /// A fifo or socket.
-pub(super) fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
+fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
     common.linked(out, common.basic_type());
 }

@@ -7,19 +7,17 @@ mod losses;
 mod owners;
 
 use crate::disk::Version;
-use crate::options::{Duplicates, Fragments, Options};
+use crate::options::Options;
 use packfs_core::{
-    BlockSharing, Coding, Cut, DeviceNumber, Error, FileJob, FileType, Goal, Incompressible, InlineTails,
-    NodeId, NodeKind, PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
+    Coding, Cut, DeviceNumber, Error, FileType, Incompressible, InlineTails, NodeId, NodeKind, PackFormat,
+    PackSettings, Placed, Plan, Result, Section, Timestamp, Tree,
 };
+use packfs_squashfs_metadata::pack::{Duplicates, reorder_len};
 
 /// Prepares to pack images of Squashfs 2.0 to 3.1.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(LegacyPacker { options: Options::new(settings)? }))
 }
-
-/// Small files are moved within so many fragment blocks: Linux keeps three of them decoded.
-const REORDER_BLOCKS: u64 = 64;
 
 struct LegacyPacker {
     options: Options,
@@ -42,17 +40,6 @@ impl PackFormat for LegacyPacker {
         let options = &self.options;
         refuse_endless_files(tree, options)?;
         owners::Owners::new(tree)?;
-        let tail = |len: u64| match options.fragments {
-            Fragments::Off => Tail::Own,
-            Fragments::SmallFiles if len >= u64::from(options.block_len) => Tail::Own,
-            Fragments::SmallFiles | Fragments::Always => Tail::Shared,
-        };
-        let files = tree.nodes().filter_map(|(id, node)| match node.kind {
-            NodeKind::File { len, .. } if len > 0 => {
-                Some(FileJob { node: id, tail: tail(len), recipe: 0, data_file: 0 })
-            }
-            _ => None,
-        });
         let codec = |stored: bool| (!stored).then(|| options.codec.clone());
         Ok(Plan {
             data_start: options.version.super_block_len() as u64,
@@ -62,19 +49,12 @@ impl PackFormat for LegacyPacker {
             incompressible: Incompressible::default(),
             file_align: 1,
             lead: None,
-            files: files.collect(),
+            files: options.fragments.jobs(tree, options.block_len),
             first_used: first_used.to_vec(),
             first_used_files: 0,
-            reorder_len: match options.goal {
-                Goal::Size => u64::MAX,
-                _ => REORDER_BLOCKS * u64::from(options.block_len),
-            },
+            reorder_len: reorder_len(options.goal, options.block_len),
             dedupe: options.duplicates != Duplicates::Keep,
-            sharing: match (options.duplicates, options.fragments) {
-                (Duplicates::Keep | Duplicates::Files, _) => BlockSharing::Files,
-                (Duplicates::Share, Fragments::Off) => BlockSharing::Runs,
-                (Duplicates::Share, Fragments::SmallFiles | Fragments::Always) => BlockSharing::RunsAndTails,
-            },
+            sharing: options.duplicates.sharing(options.fragments),
             holes: options.holes,
             losses: losses::find(tree, options.version),
         })

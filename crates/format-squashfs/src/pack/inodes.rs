@@ -1,20 +1,55 @@
 //! Turns one node into its inode: the basic form where that can hold it, else the extended one.
 
+use super::dirs::DirRecords;
 use super::ids::Ids;
 use super::losses::stored_time;
+use super::xattrs::XattrTables;
 use crate::disk;
 use packfs_core::{DeviceNumber, Error, FilePlace, Node, Placed, Result, StoredBlock, TailPlace};
-use packfs_squashfs_metadata::pack::Listing;
-use packfs_squashfs_metadata::{SQUASHFS_INVALID_FRAG, number_of_type};
+use packfs_squashfs_metadata::pack::{InodeBody, InodeRecords, Listing, ListingRecords};
+use packfs_squashfs_metadata::{InodeRef, SQUASHFS_INVALID_FRAG, number_of_type};
 use zerocopy::IntoBytes;
 
-/// What every inode needs besides its node.
-pub(super) struct Common<'a> {
-    pub node: &'a Node,
+/// The inodes of 4.0.
+pub(super) struct Inodes<'a> {
     pub ids: &'a Ids,
-    pub number: u32,
+    pub xattrs: &'a XattrTables,
+}
+
+impl InodeRecords for Inodes<'_> {
+    fn listing_records(&self) -> &impl ListingRecords {
+        &DirRecords
+    }
+
+    fn has_links(&self) -> bool {
+        true
+    }
+
+    fn check_place(&self, place: InodeRef) -> Result<()> {
+        let told = u32::try_from(place.block);
+        told.map(drop).map_err(|_| Error::failed("the inodes of this tree are more than squashfs can hold"))
+    }
+
+    fn put_inode(&self, out: &mut Vec<u8>, node: &Node, number: u32, body: &InodeBody<'_>) -> Result<()> {
+        let common = Common { node, ids: self.ids, number, xattr: self.xattrs.index(node.xattrs) };
+        match *body {
+            InodeBody::Dir { listing, parent } => dir(out, &common, listing, parent)?,
+            InodeBody::File { len, place, placed } => file(out, &common, len, place, placed),
+            InodeBody::Symlink(target) => symlink(out, &common, target),
+            InodeBody::Device(number) => device(out, &common, number),
+            InodeBody::Ipc => ipc(out, &common),
+        }
+        Ok(())
+    }
+}
+
+/// What every inode needs besides its node.
+struct Common<'a> {
+    node: &'a Node,
+    ids: &'a Ids,
+    number: u32,
     /// Row of its set of extended attributes.
-    pub xattr: u32,
+    xattr: u32,
 }
 
 impl Common<'_> {
@@ -45,7 +80,7 @@ impl Common<'_> {
 /// A directory, given its listing and the inode number of its parent.
 ///
 /// Errors: `Failed` if its listing is too long or lies too far into the table for the format.
-pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
+fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
     let too_long = |_| Error::failed("the directories of this tree are more than squashfs can hold");
     let start_block = u32::try_from(listing.start.block).map_err(too_long)?;
     let size = u32::try_from(listing.len + u64::from(disk::DIR_SIZE_EXTRA)).map_err(too_long)?;
@@ -79,7 +114,7 @@ pub(super) fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, par
 }
 
 /// A regular file, given where its data lies.
-pub(super) fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
+fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
     let (fragment, offset) = match place.tail {
         Some(TailPlace::Shared { index, offset }) => (index, offset),
         _ => (SQUASHFS_INVALID_FRAG, 0),
@@ -114,7 +149,7 @@ pub(super) fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &Fil
 }
 
 /// A symbolic link.
-pub(super) fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
+fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
     let body =
         disk::SymlinkInode { nlink: common.node.links.into(), symlink_size: (target.len() as u32).into() };
     common.write(out, common.has_xattrs(), &body);
@@ -125,7 +160,7 @@ pub(super) fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
 }
 
 /// A device.
-pub(super) fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
+fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
     let (nlink, rdev) = (common.node.links.into(), number.encode().into());
     if common.has_xattrs() {
         common.write(out, true, &disk::LDevInode { nlink, rdev, xattr: common.xattr.into() });
@@ -135,7 +170,7 @@ pub(super) fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumbe
 }
 
 /// A fifo or socket.
-pub(super) fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
+fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
     let nlink = common.node.links.into();
     if common.has_xattrs() {
         common.write(out, true, &disk::LIpcInode { nlink, xattr: common.xattr.into() });

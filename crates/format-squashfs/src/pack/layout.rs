@@ -1,15 +1,14 @@
 //! Lays out everything around the data: superblock, inodes, listings and tables, in the order the kernel insists on.
 
 use super::codec_options;
-use super::dirs::DirRecords;
 use super::ids::Ids;
-use super::inodes::{self, Common};
+use super::inodes::Inodes;
 use super::xattrs::XattrTables;
 use crate::disk;
-use crate::options::{Duplicates, Fragments, Options};
-use packfs_core::{Error, NodeId, NodeKind, Placed, Plan, Result, Section, Tree};
+use crate::options::Options;
+use packfs_core::{Error, Placed, Plan, Result, Section, Tree};
 use packfs_squashfs_metadata::pack::{
-    Behind, Child, Listing, MetadataCodec, MetadataWriter, Numbering, lookup_table, write_listing,
+    Behind, Duplicates, Fragments, InodeTables, MetadataCodec, lookup_table,
 };
 use packfs_squashfs_metadata::{Endian, InodeRef};
 use zerocopy::IntoBytes;
@@ -22,7 +21,8 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
     let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little)?;
     let ids = Ids::new(tree)?;
     let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
-    let inodes = InodeTables::new(options, tree, (placed, &plan.first_used), &ids, &xattrs, &mut codec)?;
+    let (records, compressed) = (Inodes { ids: &ids, xattrs: &xattrs }, !options.uncompressed.inodes);
+    let inodes = InodeTables::new(&records, &mut codec, compressed, tree, placed, &plan.first_used)?;
 
     let mut superblock = describe(options, tree, placed, &ids, &xattrs, inodes.root);
     let mut behind = Behind::new(placed.data_end);
@@ -116,140 +116,4 @@ fn fragment_rows(placed: &Placed) -> Vec<u8> {
         unused: 0.into(),
     });
     rows.flat_map(|row| row.as_bytes().to_vec()).collect()
-}
-
-/// The two tables that refer to each other, written side by side.
-struct InodeTables {
-    inodes: Vec<u8>,
-    listings: Vec<u8>,
-    /// Reference of each inode by its number.
-    references: Vec<u8>,
-    root: InodeRef,
-}
-
-impl InodeTables {
-    fn new(
-        options: &Options,
-        tree: &Tree,
-        (placed, first_used): (&Placed, &[NodeId]),
-        ids: &Ids,
-        xattrs: &XattrTables,
-        codec: &mut MetadataCodec,
-    ) -> Result<Self> {
-        let writer = InodeWriter {
-            tree,
-            placed,
-            ids,
-            xattrs,
-            codec,
-            numbering: Numbering::new(tree),
-            inodes: MetadataWriter::new(!options.uncompressed.inodes),
-            listings: MetadataWriter::new(!options.uncompressed.inodes),
-            listing_of: tree.nodes().map(|_| None).collect(),
-            places: vec![None; tree.node_count() as usize],
-            record: Vec::new(),
-        };
-        writer.write(first_used)
-    }
-}
-
-struct InodeWriter<'a> {
-    tree: &'a Tree,
-    placed: &'a Placed,
-    ids: &'a Ids,
-    xattrs: &'a XattrTables,
-    codec: &'a mut MetadataCodec,
-    numbering: Numbering,
-    inodes: MetadataWriter,
-    listings: MetadataWriter,
-    /// The listing of each directory whose inode is yet to be written.
-    listing_of: Vec<Option<Box<Listing>>>,
-    /// Where each inode was written.
-    places: Vec<Option<InodeRef>>,
-    record: Vec<u8>,
-}
-
-impl InodeWriter<'_> {
-    fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
-        // Directories wait for the inodes of all that is in them.
-        for &id in first_used.iter().filter(|&&id| !self.tree.node(id).is_dir()) {
-            self.write_inode(id)?;
-        }
-        for dir in std::mem::take(&mut self.numbering.dirs) {
-            let entries = self.tree.entries(dir);
-            let mut children = Vec::with_capacity(entries.len());
-            for entry in entries {
-                children.push(Child {
-                    entry,
-                    file_type: self.tree.node(entry.node).kind.file_type(),
-                    inode: self.write_inode(entry.node)?,
-                    number: self.numbering.number(entry.node),
-                });
-            }
-            let listing = write_listing(&DirRecords, &mut self.listings, self.codec, &children)?;
-            self.listing_of[dir.index()] = Some(Box::new(listing));
-        }
-        let root = self.write_inode(NodeId::ROOT)?;
-        Ok(InodeTables {
-            references: self.references(),
-            root,
-            inodes: self.inodes.finish(self.codec)?,
-            listings: self.listings.finish(self.codec)?,
-        })
-    }
-
-    /// Writes an inode, unless it was written with an earlier name; returns where it is.
-    fn write_inode(&mut self, id: NodeId) -> Result<InodeRef> {
-        if let Some(place) = self.places[id.index()] {
-            return Ok(place);
-        }
-        let place = self.inodes.position();
-        u32::try_from(place.block)
-            .map_err(|_| Error::failed("the inodes of this tree are more than squashfs can hold"))?;
-        let node = self.tree.node(id);
-        let common = Common {
-            node,
-            ids: self.ids,
-            number: self.numbering.number(id),
-            xattr: self.xattrs.index(node.xattrs),
-        };
-        self.record.clear();
-        let out = &mut self.record;
-        match &node.kind {
-            NodeKind::Directory => {
-                let listing = self.listing_of[id.index()].take();
-                let listing =
-                    listing.ok_or_else(|| Error::failed("internal: a directory before its listing"))?;
-                let parent = match id {
-                    // The root's parent is a number that no inode has.
-                    NodeId::ROOT => self.tree.node_count() + 1,
-                    _ => self.numbering.number(node.parent()),
-                };
-                inodes::dir(out, &common, &listing, parent)?;
-            }
-            NodeKind::File { len, .. } => {
-                let failed = self.placed.failed.binary_search(&id).is_ok();
-                let len = if failed { 0 } else { *len };
-                inodes::file(out, &common, len, &self.placed.files[id.index()], self.placed);
-            }
-            NodeKind::Symlink(target) => inodes::symlink(out, &common, target),
-            NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => {
-                inodes::device(out, &common, *number);
-            }
-            NodeKind::Fifo | NodeKind::Socket => inodes::ipc(out, &common),
-        }
-        self.inodes.append(self.codec, &self.record)?;
-        self.places[id.index()] = Some(place);
-        Ok(place)
-    }
-
-    fn references(&self) -> Vec<u8> {
-        let mut references = vec![0; self.places.len() * 8];
-        for (place, &number) in self.places.iter().zip(&self.numbering.numbers) {
-            let raw = place.unwrap_or_default().to_raw().to_le_bytes();
-            let at = (number as usize).saturating_sub(1) * 8;
-            references[at..at + 8].copy_from_slice(&raw);
-        }
-        references
-    }
 }

@@ -9,20 +9,18 @@ mod losses;
 mod xattrs;
 
 use crate::disk;
-use crate::options::{Duplicates, Fragments, Options};
+use crate::options::Options;
 use packfs_core::codec::CodecSettings;
 use packfs_core::{
-    BlockSharing, Coding, Cut, Error, FileJob, Goal, Incompressible, InlineTails, NodeId, NodeKind,
-    PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
+    Coding, Cut, Error, Incompressible, InlineTails, NodeId, NodeKind, PackFormat, PackSettings, Placed,
+    Plan, Result, Section, Timestamp, Tree,
 };
+use packfs_squashfs_metadata::pack::{Duplicates, reorder_len};
 
 /// Prepares to pack SquashFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(SquashfsPacker { options: Options::new(settings)? }))
 }
-
-/// Small files are moved within so many fragment blocks: Linux keeps three of them decoded.
-const REORDER_BLOCKS: u64 = 64;
 
 struct SquashfsPacker {
     options: Options,
@@ -44,17 +42,6 @@ impl PackFormat for SquashfsPacker {
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let options = &self.options;
         refuse_endless_files(tree, options.block_len)?;
-        let tail = |len: u64| match options.fragments {
-            Fragments::Off => Tail::Own,
-            Fragments::SmallFiles if len >= u64::from(options.block_len) => Tail::Own,
-            Fragments::SmallFiles | Fragments::Always => Tail::Shared,
-        };
-        let files = tree.nodes().filter_map(|(id, node)| match node.kind {
-            NodeKind::File { len, .. } if len > 0 => {
-                Some(FileJob { node: id, tail: tail(len), recipe: 0, data_file: 0 })
-            }
-            _ => None,
-        });
         let codec = |stored: bool, codec: &CodecSettings| (!stored).then(|| codec.clone());
         Ok(Plan {
             data_start: size_of::<disk::SuperBlock>() as u64 + codec_options::block(options).len() as u64,
@@ -64,19 +51,12 @@ impl PackFormat for SquashfsPacker {
             incompressible: Incompressible::default(),
             file_align: 1,
             lead: None,
-            files: files.collect(),
+            files: options.fragments.jobs(tree, options.block_len),
             first_used: first_used.to_vec(),
             first_used_files: 0,
-            reorder_len: match options.goal {
-                Goal::Size => u64::MAX,
-                _ => REORDER_BLOCKS * u64::from(options.block_len),
-            },
+            reorder_len: reorder_len(options.goal, options.block_len),
             dedupe: options.duplicates != Duplicates::Keep,
-            sharing: match (options.duplicates, options.fragments) {
-                (Duplicates::Keep | Duplicates::Files, _) => BlockSharing::Files,
-                (Duplicates::Share, Fragments::Off) => BlockSharing::Runs,
-                (Duplicates::Share, Fragments::SmallFiles | Fragments::Always) => BlockSharing::RunsAndTails,
-            },
+            sharing: options.duplicates.sharing(options.fragments),
             holes: options.holes,
             losses: losses::find(tree),
         })

@@ -22,6 +22,11 @@ impl MetadataCodec {
         Ok(MetadataCodec { encoder: packfs_codec::encoder(settings).map_err(Error::usage)?, form })
     }
 
+    /// Byte order of the image.
+    pub(super) fn endian(&self) -> Endian {
+        self.form.endian
+    }
+
     /// Appends one block with its header.
     fn append_block(&mut self, raw: &[u8], compressed: bool, out: &mut Vec<u8>) -> Result<()> {
         let header_at = out.len();
