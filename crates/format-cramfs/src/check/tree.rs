@@ -5,7 +5,7 @@ use crate::disk::*;
 use crate::inode::RawInode;
 use crate::volume::CramfsVolume;
 use crate::walk::{Budget, Contents, has_blocks};
-use packfs_core::check::{Hierarchy, Report, Tally};
+use packfs_core::check::{Hierarchy, Report, Tally, note_overlaps};
 use packfs_core::{FileType, ImagePath, InodeId, Result, Volume};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -160,27 +160,9 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Files share data as a whole; blocks that overlap in part are legal, too, but nobody writes them.
-    fn overlaps(&mut self) {
-        let mut ranges: Vec<(u64, u64)> = self.data.iter().map(|range| (range.start, range.end)).collect();
-        ranges.sort_unstable();
-        ranges.dedup();
-        let mut overlaps = Tally::default();
-        let mut end = 0;
-        for (start, own_end) in ranges {
-            if start < end {
-                overlaps.add(|| format!("at {start:#x}"));
-            }
-            end = end.max(own_end);
-        }
-        if let Some(text) = overlaps.told("blocks share a part of their bytes with others") {
-            self.report.note("data", text);
-        }
-    }
-
     fn finish(&mut self) {
         self.whole &= !self.report.is_full();
-        self.overlaps();
+        note_overlaps(&self.data, self.report);
         if let Some(text) = self.unflagged_holes.told("holes in an image without the flag for them") {
             self.report.note("superblock", text);
         }

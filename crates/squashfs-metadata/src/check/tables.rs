@@ -4,7 +4,7 @@ use super::tree::Seen;
 use crate::data::check_fragment;
 use crate::place::Place;
 use crate::records::Records;
-use packfs_core::check::{Report, Tally};
+use packfs_core::check::{Report, Tally, note_overlaps};
 use packfs_core::{InodeId, Result};
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ pub fn check_tables<R: Records>(
     report: &mut Report<'_>,
 ) -> Result<()> {
     let fragments = check_fragments(records, seen, raw_fragments, report)?;
-    check_overlaps(&seen.data, fragments, report);
+    // Tails may lie in others' blocks.
+    note_overlaps(seen.data.iter().chain(&fragments), report);
     check_export(records, seen, report)
 }
 
@@ -68,25 +69,6 @@ fn check_fragments<R: Records>(
         report.note("superblock", "flag uncompressed-fragments on an image with compressed fragments");
     }
     Ok(ranges)
-}
-
-/// Files may share blocks, and tails may lie in others' blocks; blocks that overlap in part are legal, too, but nobody writes them.
-fn check_overlaps(data: &[Range<u64>], fragments: Vec<Range<u64>>, report: &mut Report<'_>) {
-    let mut ranges: Vec<(u64, u64)> =
-        data.iter().chain(&fragments).map(|range| (range.start, range.end)).collect();
-    ranges.sort_unstable();
-    ranges.dedup();
-    let mut overlaps = Tally::default();
-    let mut end = 0;
-    for (start, own_end) in ranges {
-        if start < end {
-            overlaps.add(|| format!("at {start:#x}"));
-        }
-        end = end.max(own_end);
-    }
-    if let Some(text) = overlaps.told("blocks share a part of their bytes with others") {
-        report.note("data", text);
-    }
 }
 
 fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -> Result<()> {
