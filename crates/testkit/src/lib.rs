@@ -18,6 +18,7 @@ mod random;
 mod reach;
 mod read_all;
 mod snapshot;
+mod verdicts;
 
 pub use bytes_image::BytesImage;
 pub use damage::{Action, Damage, damages};
@@ -33,3 +34,4 @@ pub use peers::{Peer, is_root, peer, skip};
 pub use random::Random;
 pub use read_all::read_all;
 pub use snapshot::{Compare, Row, Snapshot, snapshot_tree};
+pub use verdicts::{assert_found, assert_refused};

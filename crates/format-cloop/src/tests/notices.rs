@@ -2,13 +2,11 @@
 
 use super::*;
 use packfs_core::Severity;
+use packfs_testkit::assert_found;
 
 #[track_caller]
 fn found(image: &Made, severity: Severity, expected: &str) {
-    let findings = image.findings();
-    let matching = findings.iter().find(|finding| finding.fault.contains(expected));
-    let matching = matching.unwrap_or_else(|| panic!("{expected:?} in {findings:#?}"));
-    assert_eq!(matching.severity, severity, "{matching:?}");
+    assert_found(&image.findings(), severity, expected);
 }
 
 #[test]

@@ -2,13 +2,12 @@
 
 use super::*;
 use packfs_core::ErrorKind;
+use packfs_testkit::assert_refused;
 
 /// Opening, or reading all of it, has to fail and say so.
 #[track_caller]
 fn refused(image: &Made, kind: ErrorKind, expected: &str) {
-    let error = image.read_all().expect_err(expected);
-    assert!(error.to_string().contains(expected), "{expected:?} in {error}");
-    assert_eq!(error.kind(), kind, "{error}");
+    assert_refused(image.read_all(), kind, expected);
 }
 
 /// One test each: name, version, label of a structure, offset within it, bytes written there, what is said.

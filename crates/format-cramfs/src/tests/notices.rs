@@ -3,15 +3,12 @@
 use super::{Made, made, made_in};
 use crate::disk::*;
 use packfs_core::{Severity, Volume};
+use packfs_testkit::assert_found;
 
 /// The findings of an image have to hold one of that severity that says `expected`.
 #[track_caller]
 fn found(image: &Made, severity: Severity, expected: &str) {
-    let findings = image.findings();
-    let text = |finding: &packfs_core::Finding| format!("{}: {}", finding.place, finding.fault);
-    let matching = findings.iter().find(|finding| text(finding).contains(expected));
-    let matching = matching.unwrap_or_else(|| panic!("{expected:?} in {findings:#?}"));
-    assert_eq!(matching.severity, severity, "{matching:?}");
+    assert_found(&image.findings(), severity, expected);
 }
 
 const FLAGS: u32 = super::FLAGS;

@@ -3,14 +3,12 @@
 use super::{Made, find, made};
 use crate::disk::*;
 use packfs_core::{ErrorKind, Volume};
+use packfs_testkit::assert_refused;
 
 /// Reads an image that has to be refused with an error that says `expected`.
 #[track_caller]
 fn refused(image: &Made, kind: ErrorKind, expected: &str) {
-    let error = image.read_all().expect_err(expected);
-    assert_eq!(error.kind(), kind, "{error}");
-    let text = error.to_string();
-    assert!(text.contains(expected), "{text:?} says {expected:?}");
+    assert_refused(image.read_all(), kind, expected);
 }
 
 /// One test each: name, label of a structure, offset within it, word written there, what the error says.

@@ -2,14 +2,12 @@
 
 use super::{Made, made};
 use packfs_core::{ErrorKind, Severity};
+use packfs_testkit::assert_refused;
 
 /// Reads an image that has to be refused with an error that says `expected`.
 #[track_caller]
 fn refused(image: &Made, kind: ErrorKind, expected: &str) {
-    let error = image.read_all().expect_err(expected);
-    assert_eq!(error.kind(), kind, "{error}");
-    let text = error.to_string();
-    assert!(text.contains(expected), "{text:?} says {expected:?}");
+    assert_refused(image.read_all(), kind, expected);
 }
 
 /// One test each: name, kind, label of a structure, offset within it, bytes written there, what the error says.

@@ -2,15 +2,12 @@
 
 use super::{Made, both, made};
 use packfs_core::Severity;
+use packfs_testkit::assert_found;
 
 /// The findings of an image have to hold one of that severity that says `expected`.
 #[track_caller]
 fn found(image: &Made, severity: Severity, expected: &str) {
-    let findings = image.findings();
-    let text = |finding: &packfs_core::Finding| format!("{}: {}", finding.place, finding.fault);
-    let matching = findings.iter().find(|finding| text(finding).contains(expected));
-    let matching = matching.unwrap_or_else(|| panic!("{expected:?} in {findings:#?}"));
-    assert_eq!(matching.severity, severity, "{matching:?}");
+    assert_found(&image.findings(), severity, expected);
 }
 
 /// One test each: name, label of a structure, offset within it, bytes written there, severity, what is said.

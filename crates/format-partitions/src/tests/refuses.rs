@@ -2,13 +2,11 @@
 
 use super::*;
 use packfs_core::{ErrorKind, Severity};
+use packfs_testkit::assert_found;
 
 #[track_caller]
 fn found(disk: &Disk, expected: &str) {
-    let findings = disk.findings();
-    let matching = findings.iter().find(|finding| finding.fault.contains(expected));
-    let matching = matching.unwrap_or_else(|| panic!("{expected:?} in {findings:#?}"));
-    assert_eq!(matching.severity, Severity::Error);
+    assert_found(&disk.findings(), Severity::Error, expected);
 }
 
 #[test]

@@ -2,13 +2,12 @@
 
 use super::*;
 use packfs_core::ErrorKind;
+use packfs_testkit::assert_refused;
 
 /// Reading all of the image has to fail with that kind of error and say `expected`.
 #[track_caller]
 fn refused(image: &Made, kind: ErrorKind, expected: &str) {
-    let error = image.read_all().expect_err("the image was read");
-    assert_eq!(error.kind(), kind, "{error}");
-    assert!(error.to_string().contains(expected), "{expected:?} in {error}");
+    assert_refused(image.read_all(), kind, expected);
 }
 
 /// One test each: name, version, label of a structure, offset within it, bytes written there, what is said.
