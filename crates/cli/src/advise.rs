@@ -2,7 +2,7 @@
 
 use crate::report::Out;
 use crate::shared::Work;
-use crate::{Outcome, json, report};
+use crate::{Outcome, json};
 use packfs::{Error, Result};
 use packfs_lab::advise::{Answer, Kernel, Question, Want, advise};
 use std::path::PathBuf;
@@ -72,11 +72,12 @@ Examples:
 impl Opts {
     /// Answers.
     pub fn run(self) -> Outcome {
-        let bars = self.work.bars(self.json);
-        let answer = self.question().and_then(|question| advise(&question, &bars));
-        bars.finish();
-        let outcome = answer.and_then(|answer| self.print(&answer)).map(|()| ExitCode::SUCCESS);
-        report::or_stopped(outcome, &bars)
+        self.work.shown(self.json, |bars| {
+            let answer = advise(&self.question()?, bars)?;
+            bars.finish();
+            self.print(&answer)?;
+            Ok(ExitCode::SUCCESS)
+        })
     }
 
     fn question(&self) -> Result<Question> {

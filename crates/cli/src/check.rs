@@ -2,8 +2,8 @@
 
 use crate::check_hints::Hints;
 use crate::json::{self, Object, Value};
-use crate::report::{self, Out};
-use crate::shared::{ImageInput, Work};
+use crate::report::Out;
+use crate::shared::{Answering, ImageInput};
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, ContentReport};
@@ -27,12 +27,8 @@ pub struct Opts {
     #[arg(long)]
     repair_hints: bool,
 
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    work: Work,
+    answering: Answering,
 }
 
 const EXAMPLES: &str = "\
@@ -98,16 +94,18 @@ impl Opts {
             false => sandbox,
         })?;
         let hash_tree = appended_tree(&self.input)?;
-        let opened = self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.work.jobs())?;
+        let opened =
+            self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.answering.work.jobs())?;
         if let Some((_, finding)) = hash_tree {
             found.add(finding);
         }
-        let bars = self.work.bars(self.json);
-        let outcome = self.check(&opened, &bars, &mut found);
-        let hints = self.repair_hints.then(|| Hints::look(&self.input.image, self.work.jobs(), &bars));
-        bars.finish();
-        let outcome = outcome.and_then(|content| {
-            if self.json {
+        self.answering.shown(|bars| {
+            let outcome = self.check(&opened, bars, &mut found);
+            let hints =
+                self.repair_hints.then(|| Hints::look(&self.input.image, self.answering.work.jobs(), bars));
+            bars.finish();
+            let content = outcome?;
+            if self.answering.json {
                 json::print(&document(&found, content, hints.as_ref()))?
             } else {
                 self.print(&found, content, hints.as_ref())?
@@ -117,8 +115,7 @@ impl Opts {
             } else {
                 ExitCode::from(ErrorKind::Corrupt.exit_code())
             })
-        });
-        report::or_stopped(outcome, &bars)
+        })
     }
 
     fn check(
@@ -160,7 +157,7 @@ impl Opts {
         }
         if found.errors > 0 {
             out.line(format_args!("{}: {}", "not sound".red().bold(), text::counted(found.errors, "error")))?;
-        } else if !self.work.quiet {
+        } else if !self.answering.work.quiet {
             let what = match content {
                 Some(report) => {
                     format!(

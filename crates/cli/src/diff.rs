@@ -2,9 +2,9 @@
 
 use crate::json::{self, Array, Object, Value, json};
 use crate::limits::LimitArgs;
-use crate::report::{self, Out};
+use crate::report::Out;
 use crate::sandbox::{SandboxArg, reading};
-use crate::shared::Work;
+use crate::shared::Answering;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, Change, DiffOptions, DiffReport, Difference, Side};
@@ -62,12 +62,8 @@ pub struct Opts {
     #[arg(long)]
     no_links: bool,
 
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    work: Work,
+    answering: Answering,
 
     #[command(flatten)]
     sandbox: SandboxArg,
@@ -88,19 +84,12 @@ impl Opts {
     /// Compares.
     pub fn run(self) -> Outcome {
         let sources = self.sources()?;
-        let bars = self.work.bars(self.json);
-        let outcome = self.load(sources, &bars).and_then(|(a, b)| {
-            let code = |report: DiffReport| {
-                if report.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-            };
-            if self.json {
-                self.print_json(&a, &b, &bars).map(code)
-            } else {
-                self.print(&a, &b, &bars).map(code)
-            }
-        });
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        self.answering.shown(|bars| {
+            let (a, b) = self.load(sources, bars)?;
+            let report =
+                if self.answering.json { self.print_json(&a, &b, bars) } else { self.print(&a, &b, bars) }?;
+            Ok(if report.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        })
     }
 
     /// What the two are; with a sandbox, nothing else can be opened from then on.
@@ -118,7 +107,7 @@ impl Opts {
 
     fn load(&self, (a, b): (Source, Source), bars: &dyn Progress) -> Result<(Loaded, Loaded)> {
         let load = |source: &Source, devices: &[PathBuf]| {
-            let opening = OpenOptions::new().jobs(self.work.jobs()).limits(self.limits.limits());
+            let opening = OpenOptions::new().jobs(self.answering.work.jobs()).limits(self.limits.limits());
             let opening = devices.iter().fold(opening, OpenOptions::device);
             source.load_with(&opening, &Shape::default(), bars)
         };
@@ -134,7 +123,7 @@ impl Opts {
             nanos: self.nanos,
             xattrs: !self.no_xattrs,
             links: !self.no_links,
-            jobs: self.work.jobs(),
+            jobs: self.answering.work.jobs(),
         }
     }
 
@@ -160,7 +149,7 @@ impl Opts {
         let report =
             self.compare(a, b, bars, &mut |difference| bars.beside(|| out.line(line(&difference))))?;
         bars.finish();
-        if !self.work.quiet {
+        if !self.answering.work.quiet {
             let names = text::counted(report.names, "name");
             match report.differences {
                 0 => out.line(format_args!("{}: {names}", "same".green().bold()))?,

@@ -4,7 +4,7 @@ use crate::digest_list::{self, Listed};
 use crate::json::{self, Object, Value};
 use crate::limits::LimitArgs;
 use crate::nested::NestedArgs;
-use crate::report::{self, Out};
+use crate::report::Out;
 use crate::sandbox::{SandboxArg, reading};
 use crate::shared::Work;
 use crate::{Outcome, text};
@@ -118,10 +118,7 @@ impl Opts {
     /// Hashes, and prints or checks.
     pub fn run(self) -> Outcome {
         let asked = self.asked()?;
-        let bars = self.work.bars(self.json);
-        let outcome = self.run_with(&asked, &bars);
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        self.work.shown(self.json, |bars| self.run_with(&asked, bars))
     }
 
     /// What is to be hashed, and what it should come to; with a sandbox, nothing else can be opened from then on.

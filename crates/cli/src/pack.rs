@@ -194,12 +194,10 @@ impl Opts {
 impl Making {
     /// Makes what `begin` begins and `change` completes.
     pub fn run(self, begin: fn(&Path, &Path) -> Pack, change: impl FnOnce(Pack) -> Pack) -> Outcome {
-        let bars = self.work.bars(self.json);
-        let start = Instant::now();
-        let packing = self.packing(begin).map(change);
-        let outcome = packing.and_then(|packing| packing.run_with(&bars));
-        bars.finish();
-        let outcome = outcome.and_then(|report| {
+        self.work.shown(self.json, |bars| {
+            let start = Instant::now();
+            let report = change(self.packing(begin)?).run_with(bars)?;
+            bars.finish();
             let summary = pack_report::Summary {
                 report: &report,
                 image: &self.image,
@@ -218,8 +216,7 @@ impl Making {
             }
             // Not all that was asked for was done.
             Ok(if report.skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        });
-        report::or_stopped(outcome, &bars)
+        })
     }
 
     fn is_to_stdout(&self) -> bool {

@@ -1,8 +1,8 @@
 //! `packfs protect`: recovery data for an image, in a file beside it.
 
 use crate::json::{self, Object, Value};
-use crate::report::{self, Out};
-use crate::shared::Work;
+use crate::report::Out;
+use crate::shared::Answering;
 use crate::sign::with_suffix;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
@@ -32,12 +32,8 @@ pub struct Opts {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    work: Work,
+    answering: Answering,
 }
 
 const EXAMPLES: &str = "\
@@ -56,28 +52,26 @@ pub fn beside(image: &Path) -> PathBuf {
 impl Opts {
     /// Writes recovery data.
     pub fn run(self) -> Outcome {
-        let bars = self.work.bars(self.json);
         let output = self.output.clone().unwrap_or_else(|| beside(&self.image));
-        let outcome = self.protect(&output, &bars).and_then(|params| {
+        self.answering.shown(|bars| {
+            let params = self.protect(&output, bars)?;
             bars.finish();
             self.tell(&output, &params)?;
             Ok(ExitCode::SUCCESS)
-        });
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        })
     }
 
     fn protect(&self, output: &Path, bars: &dyn Progress) -> Result<RecoveryParams> {
         let image = FileImage::open(&self.image)?;
         let params = RecoveryParams::new(image.len(), self.percent)?;
         let out = Replacement::create(output)?;
-        integrity::protect(&image, params, out.file(), self.work.jobs(), bars)?;
+        integrity::protect(&image, params, out.file(), self.answering.work.jobs(), bars)?;
         out.finish()?;
         Ok(params)
     }
 
     fn tell(&self, output: &Path, params: &RecoveryParams) -> Result<()> {
-        if self.json {
+        if self.answering.json {
             let mut object = Object::new();
             json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
             json::put_bytes(&mut object, "recovery_file", output.as_os_str().as_bytes());
@@ -87,7 +81,7 @@ impl Opts {
             object.insert("recovery_blocks".into(), params.recovery_count.into());
             return json::print(&Value::Object(object));
         }
-        if self.work.quiet {
+        if self.answering.work.quiet {
             return Ok(());
         }
         let mut out = Out::new();

@@ -78,15 +78,13 @@ impl Opts {
     pub fn run(self) -> Outcome {
         let target = self.target();
         self.enter_sandbox(&target)?;
-        let bars = self.work.bars(self.json);
-        let outcome = self.repair(target, &bars).and_then(|(index, state)| {
+        self.work.shown(self.json, |bars| {
+            let (index, state) = self.repair(target, bars)?;
             bars.finish();
             self.tell(&index, &state)?;
             let is_damaged = self.dry_run && !state.is_whole();
             Ok(if is_damaged { ExitCode::from(ErrorKind::Corrupt.exit_code()) } else { ExitCode::SUCCESS })
-        });
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        })
     }
 
     fn recovery_path(&self) -> PathBuf {

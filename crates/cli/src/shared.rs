@@ -1,11 +1,10 @@
 //! Options that several verbs have, and what they mean.
 
-use crate::json;
 use crate::limits::LimitArgs;
 use crate::nested::NestedArgs;
 use crate::progress::Bars;
 use crate::sandbox::SandboxArg;
-use crate::text;
+use crate::{Outcome, json, report, text};
 use packfs::sink::Pattern;
 use packfs::{OpenOptions, Opened, Result};
 use packfs_sandbox::Sandbox;
@@ -119,9 +118,31 @@ impl Work {
         self.jobs.map_or(0, usize::from)
     }
 
-    /// Progress bars, if they are wanted.
-    pub fn bars(&self, json: bool) -> Bars {
-        Bars::new(!self.quiet && !json)
+    /// Does `work` with progress shown, unless its answer is JSON or nothing is to be said, and takes the bars away at its end;
+    /// `work` does so itself before it prints an answer. What was stopped by a signal ends as that signal asks.
+    pub fn shown(&self, json: bool, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
+        let bars = Bars::new(!self.quiet && !json);
+        let outcome = work(&bars);
+        bars.finish();
+        report::or_stopped(outcome, &bars)
+    }
+}
+
+/// How long work is done and shown whose answer may be asked for as an object.
+#[derive(clap::Args)]
+pub struct Answering {
+    /// Print a JSON object
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: Work,
+}
+
+impl Answering {
+    /// As [`Work::shown`].
+    pub fn shown(&self, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
+        self.work.shown(self.json, work)
     }
 }
 

@@ -1,8 +1,8 @@
 //! `packfs sign`: a signature beside an image, in minisign's format.
 
+use crate::Outcome;
 use crate::report::Out;
 use crate::shared::Work;
-use crate::{Outcome, report};
 use owo_colors::OwoColorize;
 use packfs::image::FileImage;
 use packfs::integrity::{self, Replacement, SigningKey};
@@ -89,10 +89,7 @@ impl Opts {
         if let Some(path) = &self.new_key {
             return self.make_keys(path);
         }
-        let bars = self.work.bars(false);
-        let outcome = self.sign(&bars);
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        self.work.shown(false, |bars| self.sign(bars))
     }
 
     fn password(&self) -> Result<String> {

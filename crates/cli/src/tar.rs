@@ -52,14 +52,12 @@ impl Opts {
         let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
         let output = Output::open(output)?;
         let opened = self.input.open_reaching(self.work.jobs(), |sandbox| output.reach(sandbox))?;
-        let bars = self.work.bars(false);
-        let outcome = output.write(|out| opened.write_tar_file(out, &options, &bars));
-        bars.finish();
-        let outcome = outcome.map(|report| {
+        self.work.shown(false, |bars| {
+            let report = output.write(|out| opened.write_tar_file(out, &options, bars))?;
+            bars.finish();
             warn_of_sockets(&report);
-            ExitCode::SUCCESS
-        });
-        report::or_stopped(outcome, &bars)
+            Ok(ExitCode::SUCCESS)
+        })
     }
 }
 

@@ -114,11 +114,12 @@ impl Opts {
             self.make_dir()?;
         }
         let opened = self.input.open_reaching(self.work.jobs(), |sandbox| sandbox.fill(&self.dir))?;
-        let bars = self.work.bars(self.json);
-        let outcome = opened.unpack_with(&self.dir, &options, &bars);
-        bars.finish();
-        let outcome = outcome.and_then(|report| self.tell(&report).map(|()| ExitCode::SUCCESS));
-        report::or_stopped(outcome, &bars)
+        self.work.shown(self.json, |bars| {
+            let report = opened.unpack_with(&self.dir, &options, bars)?;
+            bars.finish();
+            self.tell(&report)?;
+            Ok(ExitCode::SUCCESS)
+        })
     }
 
     /// Makes the directory before the way to it is closed, unless the image cannot be read anyway.

@@ -1,6 +1,6 @@
 //! `packfs verify`: whether an image is what somebody signed.
 
-use crate::report::{self, Out};
+use crate::report::Out;
 use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::sign::{read_text, with_suffix};
@@ -63,14 +63,12 @@ impl Opts {
     pub fn run(self) -> Outcome {
         let copy = self.output.as_deref().map(Replacement::create).transpose()?;
         self.enter_sandbox(copy.as_ref())?;
-        let bars = self.work.bars(self.json);
-        let outcome = self.verify(copy, &bars).and_then(|(key, comment)| {
+        self.work.shown(self.json, |bars| {
+            let (key, comment) = self.verify(copy, bars)?;
             bars.finish();
             self.tell(&key, &comment)?;
             Ok(ExitCode::SUCCESS)
-        });
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        })
     }
 
     /// Gives up all but image, signature and key, and the name of the copy, which is open already.

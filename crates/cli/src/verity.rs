@@ -1,7 +1,7 @@
 //! `packfs verity`: hash trees by which Linux checks an image while it is read.
 
 use crate::json::{self, Object, Value};
-use crate::report::{self, Out};
+use crate::report::Out;
 use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::{Outcome, text, verity_verify};
@@ -123,19 +123,17 @@ impl Opts {
     /// Does what is asked for.
     pub fn run(self) -> Outcome {
         self.enter_sandbox()?;
-        let bars = self.work.bars(self.json);
-        let outcome = match &self.images[..] {
-            _ if self.fs => self.measure(&bars),
-            [image] if self.verify => verity_verify::run(&self, image, &bars),
-            [image] => self.add(image, &bars).and_then(|made| {
+        self.work.shown(self.json, |bars| match &self.images[..] {
+            _ if self.fs => self.measure(bars),
+            [image] if self.verify => verity_verify::run(&self, image, bars),
+            [image] => {
+                let made = self.add(image, bars)?;
                 bars.finish();
                 self.tell(image, &made)?;
                 Ok(ExitCode::SUCCESS)
-            }),
+            }
             _ => Err(Error::usage("several images are given; only --fs takes them")),
-        };
-        bars.finish();
-        report::or_stopped(outcome, &bars)
+        })
     }
 
     /// Gives up all but what is hashed and compared, if that is asked for.
