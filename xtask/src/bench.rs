@@ -11,6 +11,7 @@ pub mod kernel;
 pub mod legacy;
 mod machine;
 mod measure;
+mod outcome;
 pub mod read;
 mod report;
 pub mod scale;
@@ -85,11 +86,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let rivals_only = args.switch("--rivals-only");
     let program = args.option("--packfs")?.map(PathBuf::from);
     let options = options(args)?;
-    let packfs = match (rivals_only, program) {
-        (true, _) => None,
-        (false, Some(program)) => Some(Packfs::at(program)?),
-        (false, None) => Some(Packfs::build()?),
-    };
+    let packfs = (!rivals_only).then(|| Packfs::named(program)).transpose()?;
 
     let session = session::run(&options, packfs.as_ref())?;
     println!("\n{}", report::text(&session));
@@ -99,10 +96,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if let Some(path) = &options.markdown {
         write(path, &report::markdown(&session))?;
     }
-    if session.failures.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("not measured:\n  {}", session.failures.join("\n  "))))
+    outcome::verdict("not measured", &session.failures)
 }
 
 fn options(mut args: args::Args) -> Result<Options> {

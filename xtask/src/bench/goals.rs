@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::measure::{self, Sample};
+use super::outcome;
 use super::scratch::Scratch;
 use super::session;
 use super::summary::{Summary, len_ratio, ratio};
@@ -85,7 +86,7 @@ const fn row(name: &'static str, subject: Subject, packfs: &'static str, against
     Row { name, subject, packfs, against }
 }
 
-const ROWS: [Row; 17] = {
+static ROWS: [Row; 17] = {
     use Against::{Bytes, MkfsErofs, Mksquashfs};
     use Subject::{Desktop, Media, Releases, Root};
     [
@@ -169,12 +170,8 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let (scratch, markdown) = (args.option("--scratch")?, args.option("--markdown")?);
     let runs = args.number("--runs", 1)?;
     let words = args.finish()?;
-    let wanted: Vec<&Row> =
-        ROWS.iter().filter(|row| words.iter().all(|word| label(row).contains(word))).collect();
-    if wanted.is_empty() {
-        return Err(Failure::usage("no row has all of these words in its name"));
-    }
-    let packfs = program.map_or_else(Packfs::build, Packfs::at)?;
+    let wanted = outcome::chosen(&ROWS, &words, label)?;
+    let packfs = Packfs::named(program)?;
     let programs = Programs { mksquashfs: Mksquashfs::find()?, mkfs_erofs: MkfsErofs::find()?, packfs };
     let used = |corpus: &Corpus| wanted.iter().any(|row| row.subject.corpus() == *corpus);
     session::ensure(Corpus::ALL.into_iter().filter(used).collect())?;
@@ -189,13 +186,9 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     println!("{}", table.text());
     if let Some(path) = markdown {
-        let page = format!("{}\n```\n{}\n```\n", table.markdown(), commands.join("\n"));
-        super::write(Path::new(&path), &page)?;
+        super::write(Path::new(&path), &outcome::page(&table.markdown(), &commands))?;
     }
-    if missed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("missed:\n  {}", missed.join("\n  "))))
+    outcome::verdict("missed", &missed)
 }
 
 fn label(row: &Row) -> String {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::case::spell_block_len;
+use super::outcome;
 use super::read::cold;
 use super::scratch::Scratch;
 use super::summary::{Summary, ratio};
@@ -136,7 +137,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if !shell::is_root() {
         return Err(Failure::new("the kernel mounts for root only\nhint: sudo cargo xtask bench kernel"));
     }
-    let packfs = program.map_or_else(Packfs::build, Packfs::at)?;
+    let packfs = Packfs::named(program)?;
     let mkfs = MkfsErofs::find()?;
     session::ensure(vec![Corpus::Debian])?;
     let parent = scratch.map_or_else(|| workspace::root().join("target/images"), PathBuf::from);
@@ -161,7 +162,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if let Some(path) = markdown {
         super::write(Path::new(&path), &table.markdown())?;
     }
-    if missed.is_empty() { Ok(()) } else { Err(Failure::new(format!("missed:\n  {}", missed.join("\n  ")))) }
+    outcome::verdict("missed", &missed)
 }
 
 const HEADINGS: [&str; 11] = [

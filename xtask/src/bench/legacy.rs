@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::measure::{self, Sample};
+use super::outcome;
 use super::scratch::Scratch;
 use super::session;
 use super::summary::{Summary, len_ratio, ratio};
@@ -45,7 +46,7 @@ const fn unpacking(name: &'static str, prepare: &'static [&'static str], rival: 
     Row { name, prepare, rival, packfs: UNPACK, size_max: None, wall_max: 0.6 }
 }
 
-const ROWS: [Row; 8] = [
+static ROWS: [Row; 8] = [
     unpacking(
         "unpack squashfs 2.1",
         &["packfs pack --quiet --lossy {tree} {image} -f squashfs-legacy -O version=2.1"],
@@ -102,12 +103,8 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let (scratch, markdown) = (args.option("--scratch")?, args.option("--markdown")?);
     let runs = args.number("--runs", 3)?;
     let words = args.finish()?;
-    let wanted: Vec<&Row> =
-        ROWS.iter().filter(|row| words.iter().all(|word| row.name.contains(word.as_str()))).collect();
-    if wanted.is_empty() {
-        return Err(Failure::usage("no row has all of these words in its name"));
-    }
-    let packfs = program.map_or_else(Packfs::build, Packfs::at)?;
+    let wanted = outcome::chosen(&ROWS, &words, |row| row.name.to_owned())?;
+    let packfs = Packfs::named(program)?;
     session::ensure(vec![Corpus::Debian])?;
     let scratch = Scratch::new(scratch.as_deref().map(Path::new))?;
     let places = Places { packfs: packfs.program().to_owned(), scratch: &scratch };
@@ -124,13 +121,9 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     println!("{}", table.text());
     if let Some(path) = markdown {
-        let page = format!("{}\n```\n{}\n```\n", table.markdown(), commands.join("\n"));
-        super::write(Path::new(&path), &page)?;
+        super::write(Path::new(&path), &outcome::page(&table.markdown(), &commands))?;
     }
-    if missed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("missed:\n  {}", missed.join("\n  "))))
+    outcome::verdict("missed", &missed)
 }
 
 struct Places<'a> {

@@ -64,11 +64,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let rivals_only = args.switch("--rivals-only");
     let program = args.option("--packfs")?.map(PathBuf::from);
     let asked = asked(args)?;
-    let packfs = match (rivals_only, program) {
-        (true, _) => None,
-        (false, Some(program)) => Some(Packfs::at(program)?),
-        (false, None) => Some(Packfs::build()?),
-    };
+    let packfs = (!rivals_only).then(|| Packfs::named(program)).transpose()?;
     if !asked.selection.mount.is_empty() && !shell::is_root() {
         return Err(Failure::new(
             "the kernel mounts for root only\nhint: name unpack and tar to measure those alone",
@@ -94,10 +90,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     println!("\n{text}");
     write_if(asked.json.as_deref(), &format!("{value:#}\n"))?;
     write_if(asked.markdown.as_deref(), &page)?;
-    if failures.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("not measured:\n  {}", failures.join("\n  "))))
+    super::outcome::verdict("not measured", &failures)
 }
 
 fn asked(mut args: args::Args) -> Result<Asked> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::measure::{self, Sample};
+use super::outcome;
 use super::scratch::Scratch;
 use super::session;
 use super::summary::ratio;
@@ -44,7 +45,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let on_disk = args.switch("--on-disk");
     let (scratch, runs) = (args.option("--scratch")?, args.number("--runs", 1)?);
     args.finish_empty()?;
-    let packfs = program.map_or_else(Packfs::build, Packfs::at)?;
+    let packfs = Packfs::named(program)?;
     session::ensure(CORPORA.to_vec())?;
     let scratch = Scratch::new(scratch.as_deref().map(Path::new))?;
     let image = scratch.path("image");
@@ -88,10 +89,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
         }
     }
     println!("{}", table.text());
-    if missed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("missed:\n  {}", missed.join("\n  "))))
+    outcome::verdict("missed", &missed)
 }
 
 /// The quickest of several runs, with the largest memory of all.

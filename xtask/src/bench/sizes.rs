@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::case::spell_block_len;
+use super::outcome;
 use super::scratch::Scratch;
 use super::summary::len_ratio;
 use super::{measure, session};
@@ -132,7 +133,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let program = args.option("--packfs")?.map(PathBuf::from);
     let (scratch, markdown) = (args.option("--scratch")?, args.option("--markdown")?);
     args.finish_empty()?;
-    let packfs = program.map_or_else(Packfs::build, Packfs::at)?;
+    let packfs = Packfs::named(program)?;
     let programs =
         Programs { mksquashfs: Mksquashfs::find()?, mkfs_erofs: MkfsErofs::find()?, packfs: &packfs };
     session::ensure(vec![Corpus::Releases, Corpus::BullseyeTar])?;
@@ -142,18 +143,11 @@ pub fn run(mut args: args::Args) -> Result<()> {
     println!("{}", tables.each_ref().map(Table::text).join("\n"));
     if let Some(path) = markdown {
         let commands: Vec<_> = sized.iter().flat_map(|row| &row.commands).map(String::as_str).collect();
-        let page = format!(
-            "{}\n```\n{}\n```\n",
-            tables.each_ref().map(Table::markdown).join("\n"),
-            commands.join("\n")
-        );
+        let page = outcome::page(&tables.each_ref().map(Table::markdown).join("\n"), &commands);
         super::write(Path::new(&path), &page)?;
     }
     let larger: Vec<_> = sized.iter().flat_map(Sized::larger).collect();
-    if larger.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("larger than the rival's:\n  {}", larger.join("\n  "))))
+    outcome::verdict("larger than the rival's", &larger)
 }
 
 impl Programs<'_> {

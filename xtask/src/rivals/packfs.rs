@@ -24,6 +24,11 @@ impl Packfs {
         Self::at(metadata::Workspace::read()?.target_directory.join("release/packfs"))
     }
 
+    /// The program that was named; without a name one that is built.
+    pub fn named(program: Option<PathBuf>) -> Result<Self> {
+        program.map_or_else(Self::build, Self::at)
+    }
+
     /// Where it is.
     pub fn program(&self) -> &Path {
         &self.program
