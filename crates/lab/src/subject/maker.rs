@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Found;
 use crate::process::Invocation;
 use crate::results::{Missing, Program, Recipe};
 
@@ -15,17 +16,26 @@ pub enum Input {
 }
 
 /// A program that makes images.
-pub trait Maker: Sync + Send {
-    /// As recipes call it.
-    fn name(&self) -> &'static str;
+pub type Maker = Found<Makes>;
 
-    /// What was found.
-    fn program(&self) -> &Program;
+/// How a program is asked to make an image.
+pub struct Makes {
+    /// See [`Maker::command`].
+    pub(super) command: fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>,
+}
 
+impl Maker {
     /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it cannot make this.
     ///
     /// It does what rivals do: nothing is read back for verification, nothing is waited for to be on the disk, nothing is
     /// told about progress. What the recipe leaves open is the program's own default, and its options come last.
-    fn command(&self, recipe: &Recipe, input: &Input, image: &Path, jobs: u32)
-    -> Result<Invocation, Missing>;
+    pub fn command(
+        &self,
+        recipe: &Recipe,
+        input: &Input,
+        image: &Path,
+        jobs: u32,
+    ) -> Result<Invocation, Missing> {
+        (self.kind.command)(&self.program, recipe, input, image, jobs)
+    }
 }

@@ -4,20 +4,27 @@ use std::path::Path;
 
 use packfs::Result;
 
+use super::Found;
 use crate::process::Within;
 use crate::results::Program;
 use crate::scratch::Mounted;
 
 /// Shows images as trees.
-pub trait Reader: Sync + Send {
-    /// As measurements call it: `kernel`, `packfs-fuse`, `squashfuse_ll`.
-    fn name(&self) -> &'static str;
+pub type Reader = Found<Mounts>;
 
-    /// What was found; of the kernel its version.
-    fn program(&self) -> &Program;
+/// What is mounted, and how.
+pub struct Mounts {
+    /// See [`Reader::reads`].
+    pub(super) reads: fn(&str) -> bool,
+    /// See [`Reader::mount`].
+    pub(super) mount: fn(&Program, &str, &Path, &Path, &Within) -> Result<Mounted>,
+}
 
+impl Reader {
     /// Whether it reads images of this format, as packfs names formats.
-    fn reads(&self, format: &str) -> bool;
+    pub fn reads(&self, format: &str) -> bool {
+        (self.kind.reads)(format)
+    }
 
     /// Mounts `image`, a file or a block device, on `at`, a directory that exists, and returns when it answers.
     ///
@@ -25,5 +32,9 @@ pub trait Reader: Sync + Send {
     /// compared are formats, and each meets the same device below it.
     ///
     /// A server runs `within` a limit; the kernel does its work for whoever reads, or in threads that nothing limits.
-    fn mount(&self, format: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted>;
+    ///
+    /// Errors: a format that it does not read, and those of whoever mounts.
+    pub fn mount(&self, format: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
+        (self.kind.mount)(&self.program, format, image, at, within)
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Found;
 use crate::process::Invocation;
 use crate::results::Program;
 
@@ -15,16 +16,24 @@ pub enum Unpack {
 }
 
 /// Decodes whole images.
-pub trait Unpacker: Sync + Send {
-    /// As measurements call it.
-    fn name(&self) -> &'static str;
+pub type Unpacker = Found<Unpacks>;
 
-    /// What was found.
-    fn program(&self) -> &Program;
+/// What is decoded, and how a program is asked to.
+pub struct Unpacks {
+    /// See [`Unpacker::reads`].
+    pub(super) reads: fn(&str) -> bool,
+    /// See [`Unpacker::command`].
+    pub(super) command: fn(&Program, &Unpack, &Path, u32) -> Option<Invocation>,
+}
 
+impl Unpacker {
     /// Whether it reads images of this format, as packfs names formats.
-    fn reads(&self, format: &str) -> bool;
+    pub fn reads(&self, format: &str) -> bool {
+        (self.kind.reads)(format)
+    }
 
     /// What to run, in `jobs` threads where it can be told; none if it does no such thing.
-    fn command(&self, task: &Unpack, image: &Path, jobs: u32) -> Option<Invocation>;
+    pub fn command(&self, task: &Unpack, image: &Path, jobs: u32) -> Option<Invocation> {
+        (self.kind.command)(&self.program, task, image, jobs)
+    }
 }

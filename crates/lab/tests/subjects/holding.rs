@@ -2,17 +2,15 @@
 //!
 //! The process is this test program, told by a variable to play that part.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use packfs_lab::process::{Invocation, Output, Within, run};
-use packfs_lab::results::Recipe;
 use packfs_lab::scratch::{BlockFile, Scratch, undo_all};
-use packfs_lab::subject::Subjects;
 
 use super::tree::{Fixture, assert_nothing_left, loop_devices_on};
-use super::{has_all, make, subjects};
+use super::{Workshop, has_all, recipe, subjects};
 
 /// Where it has its folder, and `PARENT/stop` makes it undo all and end.
 const PARENT: &str = "PACKFS_LAB_TEST_HOLD";
@@ -21,10 +19,9 @@ const PARENT: &str = "PACKFS_LAB_TEST_HOLD";
 #[test]
 fn holds_what_it_is_told_to() {
     let Some(parent) = std::env::var_os(PARENT).map(PathBuf::from) else { return };
-    let subjects = subjects();
-    let fixture = Fixture::below(&parent);
-    let scratch = Scratch::new(&parent).unwrap();
-    let _held = hold(&subjects, &fixture, &scratch);
+    let (fixture, scratch) = (Fixture::below(&parent), Scratch::new(&parent).unwrap());
+    let workshop = Workshop { scratch, fixture, subjects: subjects() };
+    let _held = hold(&workshop);
     // Something runs, too.
     std::thread::spawn(|| run(&Invocation::new("sleep").arg("1000"), &Output::Null, &[]));
     std::thread::sleep(Duration::from_millis(50));
@@ -33,62 +30,67 @@ fn holds_what_it_is_told_to() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let failures = undo_all();
-    drop(fixture);
+    drop(workshop.fixture);
     // As a program that was stopped by a signal: nothing is dropped.
     std::process::exit(if failures.is_empty() { 77 } else { 1 });
 }
 
 /// An image mounted by the kernel and by FUSE, and a written file system.
-fn hold(subjects: &Subjects, fixture: &Fixture, scratch: &Scratch) -> Vec<Box<dyn std::any::Any>> {
+fn hold(workshop: &Workshop) -> Vec<Box<dyn std::any::Any>> {
+    let Workshop { scratch, subjects, .. } = workshop;
     let image = scratch.path("image");
-    make(subjects, fixture, "mksquashfs squashfs gzip:1 -", &image);
+    workshop.make("mksquashfs:squashfs:gzip:1", &image);
     let mut held: Vec<Box<dyn std::any::Any>> = vec![];
     for reader in ["kernel", "squashfuse_ll"] {
-        let at = scratch.path(reader);
-        std::fs::create_dir(&at).unwrap();
+        let at = workshop.folder(reader);
         held.push(Box::new(
             subjects.reader(reader).unwrap().mount("squashfs", &image, &at, &Within::default()).unwrap(),
         ));
     }
     let disk = BlockFile::new(&scratch.path("disk"), 64 << 20).unwrap();
-    let recipe = Recipe { format: "ext4".into(), codec: "none".into(), ..Recipe::default() };
     let ext4 = subjects.writable("ext4").unwrap();
+    let recipe = recipe("mkfs.ext4:ext4");
     ext4.make(&recipe, disk.device()).unwrap();
-    let at = scratch.path("ext4");
-    std::fs::create_dir(&at).unwrap();
-    held.push(Box::new(ext4.mount(&recipe, disk.device(), &at).unwrap()));
+    held.push(Box::new(ext4.mount(&recipe, disk.device(), &workshop.folder("ext4")).unwrap()));
     held.push(Box::new(disk));
     held
 }
 
-fn start(parent: &Path) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "holding::holds_what_it_is_told_to", "--nocapture"])
-        .env(PARENT, parent)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while !parent.join("ready").exists() {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended early");
-        assert!(start.elapsed() < Duration::from_secs(120), "it is never ready");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child
+/// The other process, once it holds everything.
+struct Holder {
+    parent: tempfile::TempDir,
+    child: Child,
+    /// Its session's folder.
+    dir: PathBuf,
 }
 
-fn folder(parent: &Path, child: &Child) -> PathBuf {
-    parent.join(format!("packfs-lab-{}", child.id()))
+impl Holder {
+    /// None where something is not here that should be.
+    fn start() -> Option<Self> {
+        if !has_all(&subjects()) {
+            return None;
+        }
+        let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "holding::holds_what_it_is_told_to", "--nocapture"])
+            .env(PARENT, parent.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let start = Instant::now();
+        while !parent.path().join("ready").exists() {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended early");
+            assert!(start.elapsed() < Duration::from_secs(120), "it is never ready");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let dir = parent.path().join(format!("packfs-lab-{}", child.id()));
+        Some(Self { parent, child, dir })
+    }
 }
 
 #[test]
 fn what_a_killed_session_left_is_gone_at_the_next_start() {
-    if !has_all(&subjects()) {
-        return;
-    }
-    let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let mut child = start(parent.path());
-    let dir = folder(parent.path(), &child);
+    let Some(Holder { parent, mut child, dir }) = Holder::start() else { return };
     assert_eq!(loop_devices_on(&dir).len(), 2);
     // Another that starts meanwhile leaves it alone.
     drop(Scratch::new(parent.path()).unwrap());
@@ -107,12 +109,7 @@ fn what_a_killed_session_left_is_gone_at_the_next_start() {
 
 #[test]
 fn a_stopped_session_undoes_everything_by_itself() {
-    if !has_all(&subjects()) {
-        return;
-    }
-    let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let mut child = start(parent.path());
-    let dir = folder(parent.path(), &child);
+    let Some(Holder { parent, mut child, dir }) = Holder::start() else { return };
     std::fs::write(parent.path().join("stop"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(77));
     assert_nothing_left(&dir);

@@ -2,57 +2,39 @@
 
 use std::path::Path;
 
-use super::{Input, Maker, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program, Recipe};
 
-/// mkdwarfs.
-pub(super) struct Mkdwarfs {
-    program: Program,
+pub(super) fn find() -> Result<Maker, Missing> {
+    let from = "https://github.com/mhx/dwarfs/releases";
+    Maker::find(Wanted { name: "mkdwarfs", version_option: "--help", from }, Makes { command })
 }
 
-impl Mkdwarfs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "https://github.com/mhx/dwarfs/releases";
-        let program = Wanted { name: "mkdwarfs", version_option: "--help", from }.find()?;
-        Ok(Self { program })
-    }
-}
-
-impl Maker for Mkdwarfs {
-    fn name(&self) -> &'static str {
-        "mkdwarfs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(
-        &self,
-        recipe: &Recipe,
-        input: &Input,
-        image: &Path,
-        jobs: u32,
-    ) -> Result<Invocation, Missing> {
-        allow_format(recipe, "dwarfs")?;
-        let Input::Dir(dir) = input else {
-            return Err(cannot(recipe, "mkdwarfs makes images of directories only"));
-        };
-        let mut command = self.program.invocation().arg("-i").arg(dir).arg("-o").arg(image).arg("--force");
-        command = command.args(["-C", &codec_word(recipe)?]);
-        if let Some(len) = recipe.block_len {
-            if !len.is_power_of_two() {
-                return Err(cannot(recipe, "mkdwarfs has blocks of powers of two only"));
-            }
-            command = command.args(["-S", &len.ilog2().to_string()]);
+fn command(
+    program: &Program,
+    recipe: &Recipe,
+    input: &Input,
+    image: &Path,
+    jobs: u32,
+) -> Result<Invocation, Missing> {
+    allow_format(recipe, "dwarfs")?;
+    let Input::Dir(dir) = input else {
+        return Err(cannot(recipe, "mkdwarfs makes images of directories only"));
+    };
+    let mut command = program.invocation().arg("-i").arg(dir).arg("-o").arg(image).arg("--force");
+    command = command.args(["-C", &codec_word(recipe)?]);
+    if let Some(len) = recipe.block_len {
+        if !len.is_power_of_two() {
+            return Err(cannot(recipe, "mkdwarfs has blocks of powers of two only"));
         }
-        let command = command.args(["-N", &jobs.to_string()]).args(["--no-progress", "--log-level=error"]);
-        // Whatever a tree holds is kept, as the others do.
-        let command = command.args(["--with-devices", "--with-specials"]);
-        Ok(command.args(&recipe.options))
+        command = command.args(["-S", &len.ilog2().to_string()]);
     }
+    let command = command.args(["-N", &jobs.to_string()]).args(["--no-progress", "--log-level=error"]);
+    // Whatever a tree holds is kept, as the others do.
+    let command = command.args(["--with-devices", "--with-specials"]);
+    Ok(command.args(&recipe.options))
 }
 
 fn codec_word(recipe: &Recipe) -> Result<String, Missing> {
@@ -73,12 +55,12 @@ fn codec_word(recipe: &Recipe) -> Result<String, Missing> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of_dir, of_tar, program};
+    use super::super::tests::{of_dir, of_tar};
     use super::*;
 
     #[test]
     fn spells_recipes() {
-        let maker = Mkdwarfs { program: program("mkdwarfs") };
+        let maker = Maker::in_bin("mkdwarfs", Makes { command });
         let rest = "-N 4 --no-progress --log-level=error --with-devices --with-specials";
         assert_eq!(
             of_dir(&maker, "dwarfs zstd:22 16777216").unwrap(),

@@ -2,51 +2,33 @@
 
 use std::path::Path;
 
-use super::{Input, Maker, allow_format, level_within, no_level, unknown_codec};
+use super::{Input, Maker, Makes, allow_format, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program, Recipe};
 
-/// mkfs.erofs.
-pub(super) struct MkfsErofs {
-    program: Program,
+pub(super) fn find() -> Result<Maker, Missing> {
+    let from = "Debian package erofs-utils, or `cargo xtask peers`";
+    Maker::find(Wanted { name: "mkfs.erofs", version_option: "--version", from }, Makes { command })
 }
 
-impl MkfsErofs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "Debian package erofs-utils, or `cargo xtask peers`";
-        let program = Wanted { name: "mkfs.erofs", version_option: "--version", from }.find()?;
-        Ok(Self { program })
+fn command(
+    program: &Program,
+    recipe: &Recipe,
+    input: &Input,
+    image: &Path,
+    jobs: u32,
+) -> Result<Invocation, Missing> {
+    allow_format(recipe, "erofs")?;
+    let mut command = program.invocation().args(codec_word(recipe)?);
+    if let Some(len) = recipe.block_len.filter(|_| recipe.codec != "none") {
+        command = command.arg(format!("-C{len}"));
     }
-}
-
-impl Maker for MkfsErofs {
-    fn name(&self) -> &'static str {
-        "mkfs.erofs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(
-        &self,
-        recipe: &Recipe,
-        input: &Input,
-        image: &Path,
-        jobs: u32,
-    ) -> Result<Invocation, Missing> {
-        allow_format(recipe, "erofs")?;
-        let mut command = self.program.invocation().args(codec_word(recipe)?);
-        if let Some(len) = recipe.block_len.filter(|_| recipe.codec != "none") {
-            command = command.arg(format!("-C{len}"));
-        }
-        let command = command.arg(format!("--workers={jobs}")).arg("--quiet").args(&recipe.options);
-        Ok(match input {
-            Input::Dir(dir) => command.arg(image).arg(dir),
-            Input::Tar(tar) => command.arg("--tar=f").arg(image).arg(tar),
-        })
-    }
+    let command = command.arg(format!("--workers={jobs}")).arg("--quiet").args(&recipe.options);
+    Ok(match input {
+        Input::Dir(dir) => command.arg(image).arg(dir),
+        Input::Tar(tar) => command.arg("--tar=f").arg(image).arg(tar),
+    })
 }
 
 /// None for what is stored as it is.
@@ -67,12 +49,12 @@ fn codec_word(recipe: &Recipe) -> Result<Option<String>, Missing> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of_dir, of_tar, program};
+    use super::super::tests::{of_dir, of_tar};
     use super::*;
 
     #[test]
     fn spells_recipes() {
-        let maker = MkfsErofs { program: program("mkfs.erofs") };
+        let maker = Maker::in_bin("mkfs.erofs", Makes { command });
         let rest = "--workers=4 --quiet";
         assert_eq!(
             of_dir(&maker, "erofs lz4hc:12 65536").unwrap(),
@@ -84,7 +66,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = MkfsErofs { program: program("mkfs.erofs") };
+        let maker = Maker::in_bin("mkfs.erofs", Makes { command });
         for of in ["squashfs lz4", "erofs xz", "erofs lz4:3", "erofs deflate:12"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Input, Maker, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program, Recipe};
@@ -10,47 +10,29 @@ use crate::results::{Missing, Program, Recipe};
 /// LZ4 in its thorough mode is an option of LZ4 here, and always at this level.
 const LZ4HC_LEVEL: i32 = 12;
 
-/// mksquashfs.
-pub(super) struct Mksquashfs {
-    program: Program,
+pub(super) fn find() -> Result<Maker, Missing> {
+    let from = "Debian package squashfs-tools, or `cargo xtask peers`";
+    Maker::find(Wanted { name: "mksquashfs", version_option: "-version", from }, Makes { command })
 }
 
-impl Mksquashfs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "Debian package squashfs-tools, or `cargo xtask peers`";
-        let program = Wanted { name: "mksquashfs", version_option: "-version", from }.find()?;
-        Ok(Self { program })
+fn command(
+    program: &Program,
+    recipe: &Recipe,
+    input: &Input,
+    image: &Path,
+    jobs: u32,
+) -> Result<Invocation, Missing> {
+    allow_format(recipe, "squashfs")?;
+    let command = match input {
+        Input::Dir(dir) => program.invocation().arg(dir).arg(image),
+        Input::Tar(tar) => program.invocation().arg("-").arg(image).arg("-tar").stdin(tar),
+    };
+    let mut command = command.arg("-noappend").args(codec_words(recipe)?);
+    if let Some(len) = recipe.block_len {
+        command = command.args(["-b", &len.to_string()]);
     }
-}
-
-impl Maker for Mksquashfs {
-    fn name(&self) -> &'static str {
-        "mksquashfs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(
-        &self,
-        recipe: &Recipe,
-        input: &Input,
-        image: &Path,
-        jobs: u32,
-    ) -> Result<Invocation, Missing> {
-        allow_format(recipe, "squashfs")?;
-        let command = match input {
-            Input::Dir(dir) => self.program.invocation().arg(dir).arg(image),
-            Input::Tar(tar) => self.program.invocation().arg("-").arg(image).arg("-tar").stdin(tar),
-        };
-        let mut command = command.arg("-noappend").args(codec_words(recipe)?);
-        if let Some(len) = recipe.block_len {
-            command = command.args(["-b", &len.to_string()]);
-        }
-        let command = command.args(["-processors", &jobs.to_string()]).args(["-no-progress", "-quiet"]);
-        Ok(command.args(&recipe.options))
-    }
+    let command = command.args(["-processors", &jobs.to_string()]).args(["-no-progress", "-quiet"]);
+    Ok(command.args(&recipe.options))
 }
 
 fn codec_words(recipe: &Recipe) -> Result<Vec<String>, Missing> {
@@ -80,12 +62,12 @@ fn codec_words(recipe: &Recipe) -> Result<Vec<String>, Missing> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of_dir, of_tar, program};
+    use super::super::tests::{of_dir, of_tar};
     use super::*;
 
     #[test]
     fn spells_recipes() {
-        let maker = Mksquashfs { program: program("mksquashfs") };
+        let maker = Maker::in_bin("mksquashfs", Makes { command });
         let rest = "-processors 4 -no-progress -quiet";
         assert_eq!(
             of_dir(&maker, "squashfs gzip:9 4096").unwrap(),
@@ -103,7 +85,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Mksquashfs { program: program("mksquashfs") };
+        let maker = Maker::in_bin("mksquashfs", Makes { command });
         for of in ["erofs lz4", "squashfs gzip:12", "squashfs xz:6", "squashfs lz4hc:9", "squashfs deflate"] {
             let missing = of_dir(&maker, of).unwrap_err();
             assert!(missing.what.starts_with("mksquashfs") && !missing.why.is_empty(), "{missing:?}");

@@ -9,20 +9,20 @@ mod tar2sqfs;
 
 use std::path::Path;
 
-use super::{Input, Maker};
+use super::{Input, Maker, Makes};
 use crate::results::{Missing, Recipe};
 
 pub(super) use packfs::program as packfs_program;
 
 /// All that are known, found or not.
-pub(super) fn find(packfs: &Path) -> Vec<Result<Box<dyn Maker>, Missing>> {
+pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
     vec![
-        packfs::Packfs::find(packfs).map(|maker| Box::new(maker) as _),
-        mksquashfs::Mksquashfs::find().map(|maker| Box::new(maker) as _),
-        tar2sqfs::Tar2sqfs::find().map(|maker| Box::new(maker) as _),
-        tar::Tar::find().map(|maker| Box::new(maker) as _),
-        mkfs_erofs::MkfsErofs::find().map(|maker| Box::new(maker) as _),
-        mkdwarfs::Mkdwarfs::find().map(|maker| Box::new(maker) as _),
+        packfs::find(packfs),
+        mksquashfs::find(),
+        tar2sqfs::find(),
+        tar::find(),
+        mkfs_erofs::find(),
+        mkdwarfs::find(),
     ]
 }
 
@@ -78,41 +78,24 @@ fn unknown_codec(recipe: &Recipe) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Invocation;
-    use crate::results::Program;
+    use crate::session::parse_recipe;
 
-    /// A program that is at a fixed place.
-    pub(super) fn program(name: &str) -> Program {
-        Program { name: name.into(), version: "1.0".into(), path: Some(format!("/bin/{name}")) }
-    }
-
-    /// `format codec[:level] [block]`, as `of` makes it.
+    /// `format codec[:level] [block]`, as `of` has it.
     pub(super) fn recipe(maker: &str, of: &str) -> Recipe {
-        let mut words = of.split(' ');
-        let (format, codec) = (words.next().unwrap(), words.next().unwrap());
-        let (codec, level) =
-            codec.split_once(':').map_or((codec, None), |(codec, level)| (codec, Some(level)));
-        Recipe {
-            maker: maker.into(),
-            format: format.into(),
-            codec: codec.into(),
-            level: level.map(|level| level.parse().unwrap()),
-            block_len: words.next().map(|len| len.parse().unwrap()),
-            ..Recipe::default()
-        }
+        parse_recipe(&format!("{maker}:{}", of.replace(' ', ":"))).unwrap()
     }
 
     /// What is typed to make `i` of the directory `d` in four threads.
-    pub(super) fn of_dir(maker: &dyn Maker, of: &str) -> Result<String, Missing> {
+    pub(super) fn of_dir(maker: &Maker, of: &str) -> Result<String, Missing> {
         spelled(maker, &recipe(maker.name(), of), &Input::Dir("d".into()))
     }
 
     /// The same of a tar `t`.
-    pub(super) fn of_tar(maker: &dyn Maker, of: &str) -> Result<String, Missing> {
+    pub(super) fn of_tar(maker: &Maker, of: &str) -> Result<String, Missing> {
         spelled(maker, &recipe(maker.name(), of), &Input::Tar("t".into()))
     }
 
-    pub(super) fn spelled(maker: &dyn Maker, recipe: &Recipe, input: &Input) -> Result<String, Missing> {
-        maker.command(recipe, input, Path::new("i"), 4).map(|command: Invocation| command.spelled())
+    pub(super) fn spelled(maker: &Maker, recipe: &Recipe, input: &Input) -> Result<String, Missing> {
+        maker.command(recipe, input, Path::new("i"), 4).map(|command| command.spelled())
     }
 }

@@ -2,19 +2,13 @@
 
 use std::path::Path;
 
-use super::{Input, Maker, allow_plain};
+use super::{Input, Maker, Makes, allow_plain};
 use crate::process::{self, Invocation};
 use crate::results::{Missing, Program, Recipe};
 
-/// `packfs pack`.
-pub(super) struct Packfs {
-    program: Program,
-}
-
-impl Packfs {
-    pub(super) fn find(path: &Path) -> Result<Self, Missing> {
-        program(path).map(|program| Self { program })
-    }
+/// `packfs pack` by the program at a path.
+pub(super) fn find(path: &Path) -> Result<Maker, Missing> {
+    Ok(Maker { name: "packfs", program: program(path)?, kind: Makes { command } })
 }
 
 /// The program at a path, which has to be packfs.
@@ -32,49 +26,38 @@ pub(in crate::subject) fn program(path: &Path) -> Result<Program, Missing> {
     }
 }
 
-impl Maker for Packfs {
-    fn name(&self) -> &'static str {
-        "packfs"
+fn command(
+    program: &Program,
+    recipe: &Recipe,
+    input: &Input,
+    image: &Path,
+    jobs: u32,
+) -> Result<Invocation, Missing> {
+    allow_plain(recipe)?;
+    // Whether a format is there and knows a codec, the program says best.
+    let command = program.invocation().arg("pack");
+    let command = match input {
+        Input::Dir(dir) => command.arg(dir),
+        Input::Tar(tar) => command.arg("-").stdin(tar),
+    };
+    let codec =
+        recipe.level.map_or_else(|| recipe.codec.clone(), |level| format!("{}:{level}", recipe.codec));
+    let mut command = command.arg(image).args(["--format", &recipe.format, "--codec", &codec]);
+    if let Some(len) = recipe.block_len {
+        command = command.args(["--block-size", &len.to_string()]);
     }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(
-        &self,
-        recipe: &Recipe,
-        input: &Input,
-        image: &Path,
-        jobs: u32,
-    ) -> Result<Invocation, Missing> {
-        allow_plain(recipe)?;
-        // Whether a format is there and knows a codec, the program says best.
-        let command = self.program.invocation().arg("pack");
-        let command = match input {
-            Input::Dir(dir) => command.arg(dir),
-            Input::Tar(tar) => command.arg("-").stdin(tar),
-        };
-        let codec =
-            recipe.level.map_or_else(|| recipe.codec.clone(), |level| format!("{}:{level}", recipe.codec));
-        let mut command = command.arg(image).args(["--format", &recipe.format, "--codec", &codec]);
-        if let Some(len) = recipe.block_len {
-            command = command.args(["--block-size", &len.to_string()]);
-        }
-        let command =
-            command.args(["--jobs", &jobs.to_string()]).args(["--no-verify", "--no-sync", "--quiet"]);
-        Ok(command.args(&recipe.options))
-    }
+    let command = command.args(["--jobs", &jobs.to_string()]).args(["--no-verify", "--no-sync", "--quiet"]);
+    Ok(command.args(&recipe.options))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of_dir, of_tar, program, recipe, spelled};
+    use super::super::tests::{of_dir, of_tar, recipe, spelled};
     use super::*;
 
     #[test]
     fn spells_recipes() {
-        let maker = Packfs { program: program("packfs") };
+        let maker = Maker::in_bin("packfs", Makes { command });
         let rest = "--jobs 4 --no-verify --no-sync --quiet";
         assert_eq!(
             of_dir(&maker, "squashfs zstd:15 131072").unwrap(),

@@ -2,58 +2,40 @@
 
 use std::path::Path;
 
-use super::{Input, Maker, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::{self, Wanted};
 use crate::results::{Missing, Program, Recipe};
 
-/// tar, and a program that takes its output.
-pub(super) struct Tar {
-    program: Program,
+pub(super) fn find() -> Result<Maker, Missing> {
+    let from = "Debian package tar";
+    Maker::find(Wanted { name: "tar", version_option: "--version", from }, Makes { command })
 }
 
-impl Tar {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let program =
-            Wanted { name: "tar", version_option: "--version", from: "Debian package tar" }.find()?;
-        Ok(Self { program })
+fn command(
+    _: &Program,
+    recipe: &Recipe,
+    input: &Input,
+    image: &Path,
+    jobs: u32,
+) -> Result<Invocation, Missing> {
+    allow_format(recipe, "tar")?;
+    if recipe.block_len.is_some() {
+        return Err(cannot(recipe, "a tar has no blocks to choose"));
     }
-}
-
-impl Maker for Tar {
-    fn name(&self) -> &'static str {
-        "tar"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(
-        &self,
-        recipe: &Recipe,
-        input: &Input,
-        image: &Path,
-        jobs: u32,
-    ) -> Result<Invocation, Missing> {
-        allow_format(recipe, "tar")?;
-        if recipe.block_len.is_some() {
-            return Err(cannot(recipe, "a tar has no blocks to choose"));
+    let (source, from) = match input {
+        Input::Dir(dir) => ("tar --create --format=posix --sort=name --directory \"$1\" .", dir),
+        Input::Tar(tar) => ("cat \"$1\"", tar),
+    };
+    let line = match compressor(recipe, jobs)? {
+        None => format!("{source} > \"$2\""),
+        Some((program, options)) => {
+            let missing = || cannot(recipe, format!("{program} is not on PATH"));
+            programs::locate(program).ok_or_else(missing)?;
+            format!("{source} | {program} {options} > \"$2\"")
         }
-        let (source, from) = match input {
-            Input::Dir(dir) => ("tar --create --format=posix --sort=name --directory \"$1\" .", dir),
-            Input::Tar(tar) => ("cat \"$1\"", tar),
-        };
-        let line = match compressor(recipe, jobs)? {
-            None => format!("{source} > \"$2\""),
-            Some((program, options)) => {
-                let missing = || cannot(recipe, format!("{program} is not on PATH"));
-                programs::locate(program).ok_or_else(missing)?;
-                format!("{source} | {program} {options} > \"$2\"")
-            }
-        };
-        Ok(Invocation::shell(&line).arg("sh").arg(from).arg(image).args(&recipe.options))
-    }
+    };
+    Ok(Invocation::shell(&line).arg("sh").arg(from).arg(image).args(&recipe.options))
 }
 
 /// The program that compresses, and what it is told; none for what is stored as it is.
@@ -78,7 +60,7 @@ fn compressor(recipe: &Recipe, jobs: u32) -> Result<Option<(&'static str, String
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of_dir, program, recipe};
+    use super::super::tests::{of_dir, recipe};
     use super::*;
 
     #[test]
@@ -91,7 +73,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Tar { program: program("tar") };
+        let maker = Maker::in_bin("tar", Makes { command });
         for of in ["tar lzo", "squashfs xz", "tar xz 4096", "tar lz4:3"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");
         }

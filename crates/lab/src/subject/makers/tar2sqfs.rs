@@ -2,51 +2,33 @@
 
 use std::path::Path;
 
-use super::{Input, Maker, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program, Recipe};
 
-/// tar2sqfs.
-pub(super) struct Tar2sqfs {
-    program: Program,
+pub(super) fn find() -> Result<Maker, Missing> {
+    let from = "Debian package squashfs-tools-ng, or `cargo xtask peers`";
+    Maker::find(Wanted { name: "tar2sqfs", version_option: "--version", from }, Makes { command })
 }
 
-impl Tar2sqfs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "Debian package squashfs-tools-ng, or `cargo xtask peers`";
-        let program = Wanted { name: "tar2sqfs", version_option: "--version", from }.find()?;
-        Ok(Self { program })
+fn command(
+    program: &Program,
+    recipe: &Recipe,
+    input: &Input,
+    image: &Path,
+    jobs: u32,
+) -> Result<Invocation, Missing> {
+    allow_format(recipe, "squashfs")?;
+    let Input::Tar(tar) = input else {
+        return Err(cannot(recipe, "tar2sqfs makes images of tars only"));
+    };
+    let mut command = program.invocation().args(codec_words(recipe)?);
+    if let Some(len) = recipe.block_len {
+        command = command.args(["-b", &len.to_string()]);
     }
-}
-
-impl Maker for Tar2sqfs {
-    fn name(&self) -> &'static str {
-        "tar2sqfs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(
-        &self,
-        recipe: &Recipe,
-        input: &Input,
-        image: &Path,
-        jobs: u32,
-    ) -> Result<Invocation, Missing> {
-        allow_format(recipe, "squashfs")?;
-        let Input::Tar(tar) = input else {
-            return Err(cannot(recipe, "tar2sqfs makes images of tars only"));
-        };
-        let mut command = self.program.invocation().args(codec_words(recipe)?);
-        if let Some(len) = recipe.block_len {
-            command = command.args(["-b", &len.to_string()]);
-        }
-        let command = command.args(["-j", &jobs.to_string()]).args(["-f", "-q"]).args(&recipe.options);
-        Ok(command.arg(image).stdin(tar))
-    }
+    let command = command.args(["-j", &jobs.to_string()]).args(["-f", "-q"]).args(&recipe.options);
+    Ok(command.arg(image).stdin(tar))
 }
 
 fn codec_words(recipe: &Recipe) -> Result<Vec<String>, Missing> {
@@ -75,12 +57,12 @@ fn codec_words(recipe: &Recipe) -> Result<Vec<String>, Missing> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of_dir, of_tar, program};
+    use super::super::tests::{of_dir, of_tar};
     use super::*;
 
     #[test]
     fn spells_recipes() {
-        let maker = Tar2sqfs { program: program("tar2sqfs") };
+        let maker = Maker::in_bin("tar2sqfs", Makes { command });
         assert_eq!(of_tar(&maker, "squashfs xz").unwrap(), "tar2sqfs -c xz -j 4 -f -q i < t");
         assert_eq!(
             of_tar(&maker, "squashfs zstd:15 131072").unwrap(),
@@ -91,7 +73,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Tar2sqfs { program: program("tar2sqfs") };
+        let maker = Maker::in_bin("tar2sqfs", Makes { command });
         assert!(of_dir(&maker, "squashfs gzip").unwrap_err().why.contains("tars only"));
         assert!(of_tar(&maker, "squashfs none").is_err() && of_tar(&maker, "erofs lz4").is_err());
         assert!(of_tar(&maker, "squashfs zstd:23").unwrap_err().why.contains("1 to 22"));

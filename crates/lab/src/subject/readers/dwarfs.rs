@@ -4,40 +4,19 @@ use std::path::Path;
 
 use packfs::Result;
 
-use super::{Reader, need_fuse};
+use super::{Mounts, Reader, find_fuse};
 use crate::process::Within;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
 use crate::scratch::Mounted;
 
-/// dwarfs.
-pub(super) struct Dwarfs {
-    program: Program,
+const MOUNTS: Mounts = Mounts { reads: |format| format == "dwarfs", mount };
+
+pub(super) fn find() -> Result<Reader, Missing> {
+    let from = "https://github.com/mhx/dwarfs/releases";
+    find_fuse(Wanted { name: "dwarfs", version_option: "--help", from }, MOUNTS)
 }
 
-impl Dwarfs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        need_fuse("dwarfs")?;
-        let from = "https://github.com/mhx/dwarfs/releases";
-        let program = Wanted { name: "dwarfs", version_option: "--help", from }.find()?;
-        Ok(Self { program })
-    }
-}
-
-impl Reader for Dwarfs {
-    fn name(&self) -> &'static str {
-        "dwarfs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn reads(&self, format: &str) -> bool {
-        format == "dwarfs"
-    }
-
-    fn mount(&self, _: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
-        Mounted::served(&within.of(&self.program.invocation().arg(image).arg(at).arg("-f")), at)
-    }
+fn mount(program: &Program, _: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
+    Mounted::served(&within.of(&program.invocation().arg(image).arg(at).arg("-f")), at)
 }

@@ -4,43 +4,19 @@ use std::path::Path;
 
 use packfs::Result;
 
-use super::{Reader, need_fuse};
+use super::{Mounts, Reader, find_fuse};
 use crate::process::Within;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
 use crate::scratch::Mounted;
 
-/// erofsfuse.
-pub(super) struct Erofsfuse {
-    program: Program,
+const MOUNTS: Mounts = Mounts { reads: |format| format == "erofs", mount };
+
+pub(super) fn find() -> Result<Reader, Missing> {
+    let from = "Debian package erofsfuse, or `cargo xtask peers`";
+    find_fuse(Wanted { name: "erofsfuse", version_option: "--version", from }, MOUNTS)
 }
 
-impl Erofsfuse {
-    pub(super) fn find() -> Result<Self, Missing> {
-        need_fuse("erofsfuse")?;
-        let from = "Debian package erofsfuse, or `cargo xtask peers`";
-        let program = Wanted { name: "erofsfuse", version_option: "--version", from }.find()?;
-        Ok(Self { program })
-    }
-}
-
-impl Reader for Erofsfuse {
-    fn name(&self) -> &'static str {
-        "erofsfuse"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn reads(&self, format: &str) -> bool {
-        format == "erofs"
-    }
-
-    fn mount(&self, _: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
-        Mounted::served(
-            &within.of(&self.program.invocation().args(["-f", "--dbglevel=0"]).arg(image).arg(at)),
-            at,
-        )
-    }
+fn mount(program: &Program, _: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
+    Mounted::served(&within.of(&program.invocation().args(["-f", "--dbglevel=0"]).arg(image).arg(at)), at)
 }

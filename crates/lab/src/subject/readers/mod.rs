@@ -9,21 +9,26 @@ mod squashfuse_ll;
 
 use std::path::Path;
 
-use super::Reader;
+use super::{Mounts, Reader};
+use crate::programs::Wanted;
 use crate::results::Missing;
 
-pub(super) use kernel::has_driver;
-
 /// All that are known, found or not.
-pub(super) fn find(packfs: &Path) -> Vec<Result<Box<dyn Reader>, Missing>> {
+pub(super) fn find(packfs: &Path) -> Vec<Result<Reader, Missing>> {
     vec![
-        kernel::Kernel::find().map(|reader| Box::new(reader) as _),
-        packfs_fuse::PackfsFuse::find(packfs).map(|reader| Box::new(reader) as _),
-        squashfuse::Squashfuse::find().map(|reader| Box::new(reader) as _),
-        squashfuse_ll::SquashfuseLl::find().map(|reader| Box::new(reader) as _),
-        erofsfuse::Erofsfuse::find().map(|reader| Box::new(reader) as _),
-        dwarfs::Dwarfs::find().map(|reader| Box::new(reader) as _),
+        kernel::find(),
+        packfs_fuse::find(packfs),
+        squashfuse::find(),
+        squashfuse_ll::find(),
+        erofsfuse::find(),
+        dwarfs::find(),
     ]
+}
+
+/// Looks for a program that serves images through FUSE.
+fn find_fuse(wanted: Wanted, mounts: Mounts) -> Result<Reader, Missing> {
+    need_fuse(wanted.name)?;
+    Reader::find(wanted, mounts)
 }
 
 /// That this machine has no FUSE, or will not let us have it.

@@ -2,53 +2,33 @@
 
 use std::path::Path;
 
-use super::super::{Unpack, Unpacker};
+use super::{Unpack, Unpacker, Unpacks};
 use crate::process::Invocation;
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
 
-/// fsck.erofs.
-pub(super) struct FsckErofs {
-    program: Program,
+const UNPACKS: Unpacks = Unpacks { reads: |format| format == "erofs", command };
+
+pub(super) fn find() -> Result<Unpacker, Missing> {
+    let from = "Debian package erofs-utils, or `cargo xtask peers`";
+    Unpacker::find(Wanted { name: "fsck.erofs", version_option: "--version", from }, UNPACKS)
 }
 
-impl FsckErofs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "Debian package erofs-utils, or `cargo xtask peers`";
-        let program = Wanted { name: "fsck.erofs", version_option: "--version", from }.find()?;
-        Ok(Self { program })
-    }
-}
-
-impl Unpacker for FsckErofs {
-    fn name(&self) -> &'static str {
-        "fsck.erofs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn reads(&self, format: &str) -> bool {
-        format == "erofs"
-    }
-
-    fn command(&self, task: &Unpack, image: &Path, _: u32) -> Option<Invocation> {
-        let Unpack::Dir(dir) = task else { return None };
-        let mut extract = std::ffi::OsString::from("--extract=");
-        extract.push(dir);
-        Some(self.program.invocation().arg(extract).args(["--xattrs", "-d0"]).arg(image))
-    }
+fn command(program: &Program, task: &Unpack, image: &Path, _: u32) -> Option<Invocation> {
+    let Unpack::Dir(dir) = task else { return None };
+    let mut extract = std::ffi::OsString::from("--extract=");
+    extract.push(dir);
+    Some(program.invocation().arg(extract).args(["--xattrs", "-d0"]).arg(image))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{program, spelled};
+    use super::super::tests::spelled;
     use super::*;
 
     #[test]
     fn spells_what_it_does() {
-        let [tar, dir] = spelled(&FsckErofs { program: program("fsck.erofs") });
+        let [tar, dir] = spelled("fsck.erofs", UNPACKS);
         assert_eq!(tar, None);
         assert_eq!(dir.unwrap(), "fsck.erofs --extract=d --xattrs -d0 i");
     }

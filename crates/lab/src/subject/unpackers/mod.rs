@@ -8,35 +8,28 @@ mod unsquashfs;
 
 use std::path::Path;
 
-use super::Unpacker;
+use super::{Unpack, Unpacker, Unpacks};
 use crate::results::Missing;
 
 /// All that are known, found or not.
-pub(super) fn find(packfs: &Path) -> Vec<Result<Box<dyn Unpacker>, Missing>> {
+pub(super) fn find(packfs: &Path) -> Vec<Result<Unpacker, Missing>> {
     vec![
-        packfs::Packfs::find(packfs).map(|unpacker| Box::new(unpacker) as _),
-        unsquashfs::Unsquashfs::find().map(|unpacker| Box::new(unpacker) as _),
-        sqfs2tar::Sqfs2tar::find().map(|unpacker| Box::new(unpacker) as _),
-        fsck_erofs::FsckErofs::find().map(|unpacker| Box::new(unpacker) as _),
-        dwarfsextract::Dwarfsextract::find().map(|unpacker| Box::new(unpacker) as _),
+        packfs::find(packfs),
+        unsquashfs::find(),
+        sqfs2tar::find(),
+        fsck_erofs::find(),
+        dwarfsextract::find(),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::results::Program;
-    use crate::subject::Unpack;
-
-    pub(super) fn program(name: &str) -> Program {
-        Program { name: name.into(), version: "1.0".into(), path: Some(format!("/bin/{name}")) }
-    }
 
     /// What is typed to make a tar, and a directory `d`, of the image `i` in four threads.
-    pub(super) fn spelled(unpacker: &dyn Unpacker) -> [Option<String>; 2] {
-        [Unpack::Tar, Unpack::Dir(PathBuf::from("d"))]
+    pub(super) fn spelled(name: &'static str, unpacks: Unpacks) -> [Option<String>; 2] {
+        let unpacker = Unpacker::in_bin(name, unpacks);
+        [Unpack::Tar, Unpack::Dir("d".into())]
             .map(|task| unpacker.command(&task, Path::new("i"), 4).map(|command| command.spelled()))
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use packfs::{Error, Result};
 
-use super::failed;
+use super::{failed, sync};
 use crate::process;
 use crate::programs::Wanted;
 use crate::results::{CodecUsage, Missing, Program};
@@ -19,6 +19,7 @@ pub(super) fn find() -> Result<Program, Missing> {
 ///
 /// Errors: compsize is not here, or its table is not as it should be.
 pub(super) fn of(at: &Path) -> Result<Vec<CodecUsage>> {
+    sync(at)?;
     let program = find().map_err(failed)?;
     // It calls it a failure if nothing is there.
     let said = process::capture(&program.invocation().args(["-b", "-x"]).arg(at), true)?;

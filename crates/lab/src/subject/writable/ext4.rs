@@ -1,57 +1,30 @@
 //! ext4.
 
-use std::path::Path;
-
-use super::{WritableFs, maker, plain_options};
-use crate::process::Invocation;
+use super::{PLAIN, WritableFs, Writes, find_mkfs};
 use crate::programs::Wanted;
-use crate::results::{Missing, Program, Recipe};
+use crate::results::Missing;
 
-/// mkfs.ext4.
-pub(super) struct Ext4 {
-    program: Program,
-}
+const WRITES: Writes = Writes {
+    // Left to later, tables of inodes would be written by the kernel while something is measured.
+    options: &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+    ..PLAIN
+};
 
-impl Ext4 {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "Debian package e2fsprogs";
-        let program = maker(&Wanted { name: "mkfs.ext4", version_option: "-V", from }, "ext4")?;
-        Ok(Self { program })
-    }
-}
-
-impl WritableFs for Ext4 {
-    fn name(&self) -> &'static str {
-        "ext4"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing> {
-        // Left to later, tables of inodes would be written by the kernel while something is measured.
-        let command =
-            self.program.invocation().args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]);
-        Ok(command.args(&recipe.options).arg(device))
-    }
-
-    fn mount_options(&self, recipe: &Recipe) -> Result<String, Missing> {
-        plain_options(recipe)
-    }
+pub(super) fn find() -> Result<WritableFs, Missing> {
+    let from = "Debian package e2fsprogs";
+    find_mkfs("ext4", &Wanted { name: "mkfs.ext4", version_option: "-V", from }, WRITES)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{program, recipe};
+    use super::super::tests::{made, mounted};
     use super::*;
 
     #[test]
     fn compresses_nothing() {
-        let ext4 = Ext4 { program: program("mkfs.ext4") };
-        assert_eq!(ext4.mount_options(&recipe("ext4 none")).unwrap(), "");
-        assert!(ext4.mount_options(&recipe("ext4 zstd")).is_err());
-        let command = ext4.command(&recipe("ext4 none"), Path::new("/dev/loop7")).unwrap();
-        assert!(command.spelled().starts_with("mkfs.ext4 -q -F "), "{command:?}");
+        let ext4 = WritableFs::in_bin("mkfs.ext4", WRITES);
+        assert_eq!(mounted(&ext4, "ext4 none").unwrap(), "");
+        assert!(mounted(&ext4, "ext4 zstd").is_err());
+        assert!(made(&ext4, "ext4 none").starts_with("mkfs.ext4 -q -F "));
     }
 }

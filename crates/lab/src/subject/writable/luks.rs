@@ -14,6 +14,7 @@ use crate::process::{self, Invocation};
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
 use crate::scratch::Undo;
+use crate::subject::drivers::has_module;
 
 /// Length of the key, in bytes.
 const KEY_LEN: usize = 64;
@@ -41,9 +42,7 @@ fn has_device_mapper() -> bool {
     if devices.lines().any(|line| line.ends_with(" device-mapper")) {
         return true;
     }
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let modules = std::fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
-    modules.contains("/dm-mod.ko") && modules.contains("/dm-crypt.ko")
+    has_module("dm-mod") && has_module("dm-crypt")
 }
 
 /// A file in memory that holds the key, by a path that a child of ours can read it by.

@@ -13,44 +13,60 @@ use packfs::mount::is_root;
 use packfs::{Error, Result, ResultExt};
 use rustix::mount::MountFlags;
 
-use super::has_driver;
+use super::Found;
+use super::drivers::has_driver;
 use crate::process::{self, Invocation};
 use crate::programs::Wanted;
-use crate::results::{CodecUsage, Missing, Program, Recipe};
+use crate::results::{CodecUsage, Missing, Recipe};
 use crate::scratch::Mounted;
 
-/// A file system that a tree is copied to. All needs root.
-pub trait WritableFs: Sync + Send {
-    /// `btrfs`, `ext4`, `xfs`: as recipes name formats, and as the kernel names its driver.
-    fn name(&self) -> &'static str;
+/// A file system that a tree is copied to, by its name: as recipes name formats, and as the kernel names its driver. All
+/// needs root.
+pub type WritableFs = Found<Writes>;
 
-    /// What makes it.
-    fn program(&self) -> &Program;
+/// How a file system is made, and what its mount is told.
+pub struct Writes {
+    /// What its maker is told before what the recipe says.
+    options: &'static [&'static str],
+    /// See [`WritableFs::mount_options`].
+    mount_options: fn(&Recipe) -> Result<String, Missing>,
+    /// See [`WritableFs::usage`].
+    usage: fn(&Path) -> Result<Vec<CodecUsage>>,
+}
 
+/// Of those that have neither codecs nor blocks to choose.
+const PLAIN: Writes = Writes { options: &[], mount_options: plain_options, usage: |_| Ok(vec![]) };
+
+impl WritableFs {
     /// What to run to make an empty one on a device, or why there is none like this. LUKS is not part of it.
-    fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing>;
+    pub fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing> {
+        // What cannot be mounted like this is not made like this.
+        self.mount_options(recipe)?;
+        Ok(self.program.invocation().args(self.kind.options).args(&recipe.options).arg(device))
+    }
 
     /// What a mount is told, `compress=zstd:1`, or why it cannot be told that.
-    fn mount_options(&self, recipe: &Recipe) -> Result<String, Missing>;
+    pub fn mount_options(&self, recipe: &Recipe) -> Result<String, Missing> {
+        (self.kind.mount_options)(recipe)
+    }
 
     /// Makes an empty one on a block device, on LUKS if the recipe says so; whatever the device holds is lost.
     ///
     /// Errors: what cannot be made, the program's own, and with LUKS a kernel that has no device mapper.
-    fn make(&self, recipe: &Recipe, device: &Path) -> Result<()> {
-        self.mount_options(recipe).map_err(failed)?;
+    pub fn make(&self, recipe: &Recipe, device: &Path) -> Result<()> {
         // Found out before anything is written.
-        self.command(recipe, device).map_err(failed)?;
-        if recipe.luks {
-            luks::format(device)?;
-            let opened = luks::Opened::new(device)?;
-            process::capture(&self.command(recipe, opened.device()).map_err(failed)?, false)?;
-            return opened.close();
+        let command = self.command(recipe, device).map_err(failed)?;
+        if !recipe.luks {
+            return process::capture(&command, false).map(drop);
         }
-        process::capture(&self.command(recipe, device).map_err(failed)?, false).map(drop)
+        luks::format(device)?;
+        let opened = luks::Opened::new(device)?;
+        process::capture(&self.command(recipe, opened.device()).map_err(failed)?, false)?;
+        opened.close()
     }
 
     /// Mounts one that this made on the same device, on `at`, a directory that exists.
-    fn mount(&self, recipe: &Recipe, device: &Path, at: &Path) -> Result<Mounted> {
+    pub fn mount(&self, recipe: &Recipe, device: &Path, at: &Path) -> Result<Mounted> {
         let options = self.mount_options(recipe).map_err(failed)?;
         let at = at.canonicalize().or_io(|| format!("cannot find {at:?}"))?;
         let mut below = vec![];
@@ -68,12 +84,12 @@ pub trait WritableFs: Sync + Send {
     }
 
     /// How much of what is mounted at `at` each codec holds; empty where there are none.
-    fn usage(&self, _at: &Path) -> Result<Vec<CodecUsage>> {
-        Ok(vec![])
+    pub fn usage(&self, at: &Path) -> Result<Vec<CodecUsage>> {
+        (self.kind.usage)(at)
     }
 
     /// Bytes of its device that are taken, by data and by its own structures, once all is written.
-    fn taken(&self, at: &Path) -> Result<u64> {
+    pub fn taken(&self, at: &Path) -> Result<u64> {
         sync(at)?;
         let stat = rustix::fs::statvfs(at).or_io(|| format!("cannot look at {at:?}"))?;
         Ok(stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize))
@@ -81,12 +97,8 @@ pub trait WritableFs: Sync + Send {
 }
 
 /// All that are known, found or not.
-pub(super) fn find() -> Vec<Result<Box<dyn WritableFs>, Missing>> {
-    vec![
-        btrfs::Btrfs::find().map(|writable| Box::new(writable) as _),
-        ext4::Ext4::find().map(|writable| Box::new(writable) as _),
-        xfs::Xfs::find().map(|writable| Box::new(writable) as _),
-    ]
+pub(super) fn find() -> Vec<Result<WritableFs, Missing>> {
+    vec![btrfs::find(), ext4::find(), xfs::find()]
 }
 
 /// What is not here of what they are measured with: LUKS below them (`luks`), the program that counts (`compsize`).
@@ -94,17 +106,16 @@ pub(super) fn missing_helpers() -> Vec<Missing> {
     luks::missing().into_iter().chain(compsize::find().err()).collect()
 }
 
-/// Finds a program that makes a file system, and sees that this process may mount it.
-fn maker(wanted: &Wanted, driver: &str) -> Result<Program, Missing> {
+/// Looks for the program that makes a file system, and sees that this process may mount it.
+fn find_mkfs(name: &'static str, wanted: &Wanted, kind: Writes) -> Result<WritableFs, Missing> {
     let missing = |why: &str| Missing { what: wanted.name.into(), why: why.into() };
     if !is_root() {
         return Err(missing("only root makes and mounts file systems; run this with sudo"));
     }
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    if !has_driver(driver, &release) {
-        return Err(missing(&format!("this kernel has no driver for {driver}")));
+    if !has_driver(name) {
+        return Err(missing(&format!("this kernel has no driver for {name}")));
     }
-    wanted.find()
+    Ok(WritableFs { name, program: wanted.find()?, kind })
 }
 
 /// That there is no such file system.
@@ -113,7 +124,7 @@ fn cannot(recipe: &Recipe, why: impl Into<String>) -> Missing {
     Missing { what: format!("{} {}{level}", recipe.format, recipe.codec), why: why.into() }
 }
 
-/// Of those that have neither codecs nor blocks to choose.
+/// Nothing, as it has neither codecs nor levels to choose.
 fn plain_options(recipe: &Recipe) -> Result<String, Missing> {
     if recipe.codec != "none" || recipe.level.is_some() {
         return Err(cannot(recipe, format!("{} compresses nothing", recipe.format)));
@@ -134,17 +145,20 @@ fn sync(at: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    pub(super) fn program(name: &str) -> Program {
-        Program { name: name.into(), version: "1.0".into(), path: Some(format!("/sbin/{name}")) }
-    }
+    use crate::session::parse_recipe;
 
     /// `format codec[:level]`.
-    pub(super) fn recipe(of: &str) -> Recipe {
-        let (format, codec) = of.split_once(' ').unwrap();
-        let (codec, level) =
-            codec.split_once(':').map_or((codec, None), |(codec, level)| (codec, Some(level)));
-        let level = level.map(|level| level.parse().unwrap());
-        Recipe { format: format.into(), codec: codec.into(), level, ..Recipe::default() }
+    fn recipe(of: &str) -> Recipe {
+        parse_recipe(&format!("mkfs:{}", of.replace(' ', ":"))).unwrap()
+    }
+
+    /// What is typed to make one.
+    pub(super) fn made(fs: &WritableFs, of: &str) -> String {
+        fs.command(&recipe(of), Path::new("/dev/loop7")).unwrap().spelled()
+    }
+
+    /// What its mount is told.
+    pub(super) fn mounted(fs: &WritableFs, of: &str) -> Result<String, Missing> {
+        fs.mount_options(&recipe(of))
     }
 }

@@ -1,53 +1,25 @@
 //! XFS.
 
-use std::path::Path;
-
-use super::{WritableFs, maker, plain_options};
-use crate::process::Invocation;
+use super::{PLAIN, WritableFs, Writes, find_mkfs};
 use crate::programs::Wanted;
-use crate::results::{Missing, Program, Recipe};
+use crate::results::Missing;
 
-/// mkfs.xfs.
-pub(super) struct Xfs {
-    program: Program,
-}
+const WRITES: Writes = Writes { options: &["-q", "-f"], ..PLAIN };
 
-impl Xfs {
-    pub(super) fn find() -> Result<Self, Missing> {
-        let from = "Debian package xfsprogs";
-        let program = maker(&Wanted { name: "mkfs.xfs", version_option: "-V", from }, "xfs")?;
-        Ok(Self { program })
-    }
-}
-
-impl WritableFs for Xfs {
-    fn name(&self) -> &'static str {
-        "xfs"
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing> {
-        Ok(self.program.invocation().args(["-q", "-f"]).args(&recipe.options).arg(device))
-    }
-
-    fn mount_options(&self, recipe: &Recipe) -> Result<String, Missing> {
-        plain_options(recipe)
-    }
+pub(super) fn find() -> Result<WritableFs, Missing> {
+    let from = "Debian package xfsprogs";
+    find_mkfs("xfs", &Wanted { name: "mkfs.xfs", version_option: "-V", from }, WRITES)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{program, recipe};
+    use super::super::tests::{made, mounted};
     use super::*;
 
     #[test]
     fn compresses_nothing() {
-        let xfs = Xfs { program: program("mkfs.xfs") };
-        assert!(xfs.mount_options(&recipe("xfs lzo")).is_err());
-        let command = xfs.command(&recipe("xfs none"), Path::new("/dev/loop7")).unwrap();
-        assert_eq!(command.spelled(), "mkfs.xfs -q -f /dev/loop7");
+        let xfs = WritableFs::in_bin("mkfs.xfs", WRITES);
+        assert!(mounted(&xfs, "xfs lzo").is_err());
+        assert_eq!(made(&xfs, "xfs none"), "mkfs.xfs -q -f /dev/loop7");
     }
 }
