@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use packfs::{Error, Result};
 use serde::Serialize;
 
-/// What all pages share: colours of both schemes, tables, controls.
+/// What all pages share: colours of both schemes and of series, legends, tables, controls.
 const STYLE: &str = include_str!("base.css");
 
 /// What all pages share: making elements, spelling figures, keeping what is chosen in the address.
