@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::Trouble;
 use super::super::plan::Cell;
 use super::Lab;
-use super::counts::transferred;
+use super::reading::ColdTree;
 use crate::process::{Invocation, Output};
 use crate::programs;
 use crate::results::{Missing, Run};
@@ -19,21 +19,15 @@ const PIECE: u64 = 4096;
 const SMALL_SHARE: u64 = 20;
 
 impl Lab {
-    /// One run of a workload on the largest file of a tree that is mounted at `root`.
-    pub(super) fn read_large(
-        &mut self,
-        cell: &Cell,
-        root: &Path,
-        servers: &[u32],
-        counted: &Path,
-    ) -> Result<(String, Run), Trouble> {
+    /// One run of a workload on the largest file of a tree.
+    pub(super) fn read_large(&mut self, cell: &Cell, tree: ColdTree<'_>) -> Result<(String, Run), Trouble> {
         let what = cell.label();
         let missing = |why: &str| Missing { what: what.clone(), why: why.into() };
         let largest = self.sources.largest(&cell.tree).map_err(|error| self.trouble(&what, &error))?;
         let Some(largest) = largest.filter(|file| file.len >= PIECE * SMALL_SHARE) else {
             return Err(missing("its tree has no file of 80 KiB or more").into());
         };
-        let file = root.join(&largest.path);
+        let file = tree.root.join(&largest.path);
         let bytes = match cell.workload {
             Workload::LargeSmallRandom => largest.len / SMALL_SHARE / PIECE * PIECE,
             _ => largest.len,
@@ -47,11 +41,9 @@ impl Lab {
         } else {
             own(&self.packfs, &file, is_random, bytes, self.seed)
         };
-        self.forget(servers, if has_fio { &["fio"] } else { &[] })?;
-        let before = transferred(counted);
+        self.forget(tree.servers, if has_fio { &["fio"] } else { &[] })?;
         let output = if has_fio { Output::Null } else { Output::File(report.clone()) };
-        let ran = self.run_limited(&command, &output, servers);
-        let after = transferred(counted);
+        let ran = self.run_counted(tree, &command, &output);
         let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
         let text = std::fs::read_to_string(&report).unwrap_or_default();
         let told = if has_fio { told_by_fio(&text) } else { told_by_us(&text) };
@@ -62,7 +54,6 @@ impl Lab {
         run.wall = wall;
         run.bytes = Some(bytes);
         run.memory_peak = None;
-        run.device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         let spelled = command.spelled().replace(&*file.to_string_lossy(), "FILE");
         Ok((spelled.replace(&*report.to_string_lossy(), "REPORT"), run))
     }

@@ -12,11 +12,22 @@ use super::Lab;
 use super::counts::transferred;
 use super::sources::Sources;
 use crate::machine;
-use crate::process::{self, Invocation};
+use crate::process::{self, Invocation, Output};
 use crate::programs;
 use crate::results::{Missing, Run};
 use crate::scratch::Mounted;
 use crate::workload::{Need, Places, Workload, reading};
+
+/// A tree to be read, cold.
+#[derive(Clone, Copy)]
+pub(super) struct ColdTree<'a> {
+    /// Where it is, in a mount.
+    pub root: &'a Path,
+    /// Processes that serve the mount.
+    pub servers: &'a [u32],
+    /// The mount, or the device below it, whose bytes are counted.
+    pub counted: &'a Path,
+}
 
 impl Lab {
     /// One run of a cell that reads an image.
@@ -57,12 +68,12 @@ impl Lab {
         device: Option<&Path>,
     ) -> Result<(String, Run), Trouble> {
         let what = cell.label();
-        let counted = device.unwrap_or(mounted.at()).to_owned();
         let servers: Vec<u32> = mounted.server().into_iter().collect();
+        let tree = ColdTree { root, servers: &servers, counted: device.unwrap_or(mounted.at()) };
         let (command, mut run) = if cell.workload.need() == Need::LargeFile {
-            self.read_large(cell, root, &servers, &counted)?
+            self.read_large(cell, tree)?
         } else {
-            self.read_tree(cell, root, &servers, &counted)?
+            self.read_tree(cell, tree)?
         };
         if run.bytes.is_none() {
             run.bytes = self.bytes_read(cell).map_err(|error| self.trouble(&what, &error))?;
@@ -70,36 +81,41 @@ impl Lab {
         Ok((command, run))
     }
 
-    fn read_tree(
-        &mut self,
-        cell: &Cell,
-        root: &Path,
-        servers: &[u32],
-        counted: &Path,
-    ) -> Result<(String, Run), Trouble> {
+    fn read_tree(&mut self, cell: &Cell, tree: ColdTree<'_>) -> Result<(String, Run), Trouble> {
         let what = cell.label();
         let list = self.list_for(cell).map_err(|error| self.trouble(&what, &error))?;
         let copy = self.folder_for(cell)?;
-        let places = Places { mount: root, list: &list, memory: &copy };
+        let places = Places { mount: tree.root, list: &list, memory: &copy };
         let Some(reading) = reading(cell.workload, &places) else {
             let why = format!("{} reads no mount", cell.workload.name());
             return Err(Missing { what, why }.into());
         };
         let at_programs = cell.workload == Workload::TarPrograms;
-        if at_programs && !root.join("usr/bin").is_dir() {
+        if at_programs && !tree.root.join("usr/bin").is_dir() {
             return Err(Missing { what, why: "its tree has no usr/bin".into() }.into());
         }
         reading.programs.iter().for_each(|name| self.note_tool(name));
-        self.forget(servers, reading.programs)?;
-        let before = transferred(counted);
-        let ran = self.run_limited(&reading.invocation, &reading.output, servers);
-        let after = transferred(counted);
+        self.forget(tree.servers, reading.programs)?;
+        let ran = self.run_counted(tree, &reading.invocation, &reading.output);
         if cell.workload == Workload::CpRead {
             let _ = std::fs::remove_dir_all(&copy);
         }
-        let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
-        run.device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        let run = ran.map_err(|error| self.trouble(&what, &error))?;
         Ok((reading.spelled, run))
+    }
+
+    /// Runs what reads a tree, and counts what its device gave meanwhile.
+    pub(super) fn run_counted(
+        &self,
+        tree: ColdTree<'_>,
+        invocation: &Invocation,
+        output: &Output,
+    ) -> Result<Run> {
+        let before = transferred(tree.counted);
+        let run = self.run_limited(invocation, output, tree.servers)?;
+        let after = transferred(tree.counted);
+        let device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        Ok(Run { device_bytes, ..run })
     }
 
     /// Has the kernel forget everything but the programs that are about to run.
