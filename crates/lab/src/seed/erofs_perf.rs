@@ -3,7 +3,7 @@
 
 use super::Seed;
 use super::asked::{Asked, RecipeParts, cell, recipe};
-use super::figures::{Figures, cluster, column, quoted, quoted_column, ratio, words};
+use super::figures::{Figures, cluster, compared, quoted, ratio, words};
 use crate::results::{Cell, Recipe, Results, Table, Unit};
 use crate::session::Plan;
 use crate::workload::Workload;
@@ -192,6 +192,9 @@ impl Fs {
     }
 }
 
+/// What every row begins with.
+const TITLES: [&str; 2] = ["Filesystem", "Cluster size"];
+
 /// Who reads: whose image, and how.
 const KERNEL: &str = "kernel";
 const FUSE: &str = "packfs-fuse";
@@ -270,28 +273,19 @@ fn sizes(
                  without fragments and with its own times; packfs alike. The document's tree is another one, so its sizes compare \
                  with each other, not with these."
             .into(),
-        columns: vec![
-            column("Filesystem", Unit::Text),
-            column("Cluster size", Unit::Text),
-            quoted_column("document", Unit::Bytes),
-            column("mkfs.erofs, mksquashfs", Unit::Bytes),
-            column("packfs", Unit::Bytes),
-            column("packfs to theirs", Unit::Ratio),
-        ],
+        columns: compared(
+            &TITLES,
+            Unit::Bytes,
+            &["mkfs.erofs, mksquashfs", "packfs"],
+            Some("packfs to theirs"),
+        ),
         rows: sizes.iter().map(row).collect(),
     }
 }
 
 fn headings(unit: Unit) -> Vec<crate::results::Column> {
-    vec![
-        column("Filesystem", Unit::Text),
-        column("Cluster size", Unit::Text),
-        quoted_column("document", unit),
-        column("their image, kernel", unit),
-        column("packfs image, kernel", unit),
-        column("packfs image, packfs FUSE", unit),
-        column("packfs to theirs, kernel", Unit::Ratio),
-    ]
+    let here = ["their image, kernel", "packfs image, kernel", "packfs image, packfs FUSE"];
+    compared(&TITLES, unit, &here, Some("packfs to theirs, kernel"))
 }
 
 fn measured_row(

@@ -90,6 +90,14 @@ pub(super) fn quoted_column(title: impl Into<String>, unit: Unit) -> Column {
     Column { title: title.into(), unit, quoted: true }
 }
 
+/// Columns of words, then of one figure, the document's and those measured `here`, and of the ratio of what was measured.
+pub(super) fn compared(text: &[&str], unit: Unit, here: &[&str], ratio: Option<&str>) -> Vec<Column> {
+    let text = text.iter().map(|title| column(*title, Unit::Text));
+    let here = here.iter().map(|title| column(*title, unit));
+    let ratio = ratio.map(|title| column(title, Unit::Ratio));
+    text.chain([quoted_column("document", unit)]).chain(here).chain(ratio).collect()
+}
+
 /// `4096`, or `uncompressed`.
 pub(super) fn cluster(len: Option<u32>) -> Cell {
     words(len.map_or_else(|| "uncompressed".to_owned(), |len| len.to_string()))

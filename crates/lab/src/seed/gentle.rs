@@ -2,7 +2,7 @@
 
 use super::Seed;
 use super::asked::{Asked, RecipeParts, cell, recipe};
-use super::figures::{Figures, column, quoted, quoted_column, ratio, words};
+use super::figures::{Figures, compared, quoted, ratio, words};
 use crate::results::{Cell, Recipe, Results, Table, Unit};
 use crate::session::Plan;
 use crate::workload::Workload;
@@ -23,6 +23,13 @@ use Fs::{Erofs, Squashfs, Squashfs4K, Tar};
 
 const ALL: [Fs; 4] = [Tar, Squashfs, Squashfs4K, Erofs];
 
+/// What every row begins with.
+const TITLES: [&str; 2] = ["Compressor", "Format"];
+/// Whose sizes were measured.
+const MAKERS: [&str; 2] = ["tar, tar2sqfs, mkfs.erofs", "packfs"];
+/// Which reads were measured.
+const READERS: [&str; 3] = ["their image, kernel", "packfs image, kernel", "packfs image, packfs FUSE"];
+
 /// One compressor: name, codec of SquashFS and of EROFS; GiB of tar, SquashFS, SquashFS 4KiB and EROFS; then seconds and MiB/s of the
 /// latter three.
 struct Row {
@@ -35,39 +42,21 @@ struct Row {
 }
 
 static ROWS: [Row; 4] = [
-    Row {
-        title: "none",
-        squashfs: "none",
-        erofs: "none",
-        sizes: [6.5, 6.1, 6.1, 6.4],
-        seconds: [6.75, 7.60, 6.38],
-        rates: [18.5, 16.5, 19.6],
-    },
-    Row {
-        title: "LZ4",
-        squashfs: "lz4",
-        erofs: "lz4",
-        sizes: [3.3, 3.1, 3.6, 3.9],
-        seconds: [4.76, 6.61, 4.05],
-        rates: [26.3, 18.9, 30.9],
-    },
-    Row {
-        title: "LZ4 HC",
-        squashfs: "lz4hc",
-        erofs: "lz4hc",
-        sizes: [2.8, 2.7, 3.4, 3.6],
-        seconds: [4.40, 6.23, 3.59],
-        rates: [28.4, 20.1, 34.8],
-    },
-    Row {
-        title: "XZ",
-        squashfs: "xz",
-        erofs: "lzma",
-        sizes: [1.7, 2.0, 2.6, 2.7],
-        seconds: [24.81, 32.44, 17.71],
-        rates: [5.0, 3.9, 7.1],
-    },
+    row("none", ["none", "none"], [6.5, 6.1, 6.1, 6.4], [6.75, 7.60, 6.38], [18.5, 16.5, 19.6]),
+    row("LZ4", ["lz4", "lz4"], [3.3, 3.1, 3.6, 3.9], [4.76, 6.61, 4.05], [26.3, 18.9, 30.9]),
+    row("LZ4 HC", ["lz4hc", "lz4hc"], [2.8, 2.7, 3.4, 3.6], [4.40, 6.23, 3.59], [28.4, 20.1, 34.8]),
+    row("XZ", ["xz", "lzma"], [1.7, 2.0, 2.6, 2.7], [24.81, 32.44, 17.71], [5.0, 3.9, 7.1]),
 ];
+
+const fn row(
+    title: &'static str,
+    [squashfs, erofs]: [&'static str; 2],
+    sizes: [f64; 4],
+    seconds: [f64; 3],
+    rates: [f64; 3],
+) -> Row {
+    Row { title, squashfs, erofs, sizes, seconds, rates }
+}
 
 impl Fs {
     fn title(self) -> &'static str {
@@ -149,61 +138,49 @@ fn size_cells(tree: &str, fs: Fs, index: usize, row: &Row, figures: Figures<'_>)
     [quoted(row.sizes[index] * GIB), theirs, ours]
 }
 
-fn sizes(asked: &Asked, figures: Figures<'_>) -> Table {
-    let tree = asked.roles.id(0);
+/// A row for each compressor and format: their titles, and the cells of the two; the number is that of the format among `formats`.
+fn rows<const N: usize>(formats: &[Fs], cells: impl Fn(&Row, usize, Fs) -> [Cell; N]) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     for row in &ROWS {
-        for (index, fs) in ALL.into_iter().enumerate() {
-            let [from, theirs, ours] = size_cells(tree, fs, index, row, figures);
-            let by = ratio(&ours, &theirs);
-            rows.push(vec![words(row.title), words(fs.title()), from, theirs, ours, by]);
+        for (index, fs) in formats.iter().enumerate() {
+            let mut line = vec![words(row.title), words(fs.title())];
+            line.extend(cells(row, index, *fs));
+            rows.push(line);
         }
     }
+    rows
+}
+
+fn sizes(asked: &Asked, figures: Figures<'_>) -> Table {
+    let tree = asked.roles.id(0);
+    let rows = rows(&ALL, |row, index, fs| {
+        let [from, theirs, ours] = size_cells(tree, fs, index, row, figures);
+        let by = ratio(&ours, &theirs);
+        [from, theirs, ours, by]
+    });
     Table {
         title: format!("Image size ({tree})"),
         method: "tar by GNU tar and lz4 or xz, SquashFS by tar2sqfs -c, EROFS by mkfs.erofs -z; packfs with the same codec and block"
             .into(),
-        columns: vec![
-            column("Compressor", Unit::Text),
-            column("Format", Unit::Text),
-            quoted_column("document", Unit::Bytes),
-            column("tar, tar2sqfs, mkfs.erofs", Unit::Bytes),
-            column("packfs", Unit::Bytes),
-            column("packfs to theirs", Unit::Ratio),
-        ],
+        columns: compared(&TITLES, Unit::Bytes, &MAKERS, Some("packfs to theirs")),
         rows,
     }
 }
 
 fn shares(asked: &Asked, figures: Figures<'_>) -> Table {
     let tree = asked.roles.id(0);
-    let mut rows = Vec::new();
-    for row in &ROWS {
-        for (index, fs) in ALL.into_iter().enumerate() {
-            let [from, theirs, ours] = size_cells(tree, fs, index, row, figures);
-            let [from_whole, theirs_whole, ours_whole] = size_cells(tree, fs, index, &ROWS[0], figures);
-            // The uncompressed image that tar2sqfs cannot make is packfs's.
-            let theirs_whole =
-                if matches!(theirs_whole, Cell::Figure(_)) { theirs_whole } else { ours_whole.clone() };
-            rows.push(vec![
-                words(row.title),
-                words(fs.title()),
-                ratio(&from, &from_whole),
-                ratio(&theirs, &theirs_whole),
-                ratio(&ours, &ours_whole),
-            ]);
-        }
-    }
+    let rows = rows(&ALL, |row, index, fs| {
+        let [from, theirs, ours] = size_cells(tree, fs, index, row, figures);
+        let [from_whole, theirs_whole, ours_whole] = size_cells(tree, fs, index, &ROWS[0], figures);
+        // The uncompressed image that tar2sqfs cannot make is packfs's.
+        let theirs_whole =
+            if matches!(theirs_whole, Cell::Figure(_)) { theirs_whole } else { ours_whole.clone() };
+        [ratio(&from, &from_whole), ratio(&theirs, &theirs_whole), ratio(&ours, &ours_whole)]
+    });
     Table {
         title: format!("Image size, as a share of the uncompressed one ({tree})"),
         method: "each format by its own uncompressed image; tar2sqfs, which makes none, by packfs's".into(),
-        columns: vec![
-            column("Compressor", Unit::Text),
-            column("Format", Unit::Text),
-            quoted_column("document", Unit::Percent),
-            column("tar, tar2sqfs, mkfs.erofs", Unit::Percent),
-            column("packfs", Unit::Percent),
-        ],
+        columns: compared(&TITLES, Unit::Percent, &MAKERS, None),
         rows,
     }
 }
@@ -216,41 +193,17 @@ fn reads(
     figure: impl Fn(&crate::session::Cell) -> Cell,
 ) -> Vec<Vec<Cell>> {
     let tree = asked.roles.id(0);
-    let mut rows = Vec::new();
-    for row in &ROWS {
-        for (index, fs) in [Squashfs, Squashfs4K, Erofs].into_iter().enumerate() {
-            let of = |recipe: &Recipe, reader: &str| {
-                figure(&cell(tree, recipe, Some(reader), Workload::TarPrograms, device))
-            };
-            let theirs = of(&fs.rival(row), "kernel");
-            let ours = |reader: &str| fs.ours(row).map_or(Cell::Empty, |recipe| of(&recipe, reader));
-            rows.push(vec![
-                words(row.title),
-                words(fs.title()),
-                from(row, index),
-                theirs,
-                ours("kernel"),
-                ours("packfs-fuse"),
-            ]);
-        }
-    }
-    rows
+    rows(&[Squashfs, Squashfs4K, Erofs], |row, index, fs| {
+        let of = |recipe: &Recipe, reader: &str| {
+            figure(&cell(tree, recipe, Some(reader), Workload::TarPrograms, device))
+        };
+        let ours = |reader: &str| fs.ours(row).map_or(Cell::Empty, |recipe| of(&recipe, reader));
+        [from(row, index), of(&fs.rival(row), "kernel"), ours("kernel"), ours("packfs-fuse")]
+    })
 }
 
 fn read_table(title: String, method: &str, unit: Unit, rows: Vec<Vec<Cell>>) -> Table {
-    Table {
-        title,
-        method: method.into(),
-        columns: vec![
-            column("Compressor", Unit::Text),
-            column("Format", Unit::Text),
-            quoted_column("document", unit),
-            column("their image, kernel", unit),
-            column("packfs image, kernel", unit),
-            column("packfs image, packfs FUSE", unit),
-        ],
-        rows,
-    }
+    Table { title, method: method.into(), columns: compared(&TITLES, unit, &READERS, None), rows }
 }
 
 fn times(asked: &Asked, device: &str, figures: Figures<'_>) -> Table {

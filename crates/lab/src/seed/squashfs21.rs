@@ -1,7 +1,7 @@
 //! Squashfs 2.1, PERFORMANCE.README: Squashfs 2.0 and 2.1, zisofs, cloop and cramfs, from CD-ROM and from a hard disk.
 
 use super::asked::{Asked, RecipeParts, cell, recipe};
-use super::figures::{Figures, column, quoted, quoted_column, words};
+use super::figures::{Figures, compared, quoted, words};
 use crate::results::{Cell, Recipe, Results, Table, Unit};
 use crate::session::Plan;
 use crate::workload::Workload;
@@ -194,11 +194,7 @@ fn sizes(number: usize, disc: &Disc, asked: &Asked, figures: Figures<'_>) -> Tab
                  are packed by packfs: nobody else makes all of them today. cramfs and \
                  Squashfs 2 hold no extended attributes (--lossy)."
             .into(),
-        columns: vec![
-            column("Filesystem", Unit::Text),
-            quoted_column("document", Unit::Bytes),
-            column("here", Unit::Bytes),
-        ],
+        columns: compared(&["Filesystem"], Unit::Bytes, &["here"], None),
         rows: table_rows,
     }
 }
@@ -228,12 +224,7 @@ fn read(
             "{}; mounted anew and nothing of the image in memory before each run",
             workload.row().command
         ),
-        columns: vec![
-            column("Filesystem", Unit::Text),
-            quoted_column("document", Unit::Seconds),
-            column("kernel", Unit::Seconds),
-            column("packfs FUSE", Unit::Seconds),
-        ],
+        columns: compared(&["Filesystem"], Unit::Seconds, &["kernel", "packfs FUSE"], None),
         rows: rows(times).into_iter().map(row).collect(),
     }
 }

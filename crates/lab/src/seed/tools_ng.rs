@@ -2,7 +2,7 @@
 
 use super::Seed;
 use super::asked::{Asked, cell, recipe};
-use super::figures::{Figures, column, quoted, quoted_column, ratio, words};
+use super::figures::{Figures, column, compared, quoted, quoted_column, ratio, words};
 use crate::results::{Cell, Recipe, Results, Spread, Table, Unit};
 use crate::session::{self, Plan};
 use crate::workload::Workload;
@@ -270,12 +270,7 @@ fn throughput(asked: &Asked, device: &str, figures: Figures<'_>) -> Table {
     Table {
         title: format!("1. Parallel compression: highest throughput ({}, {device})", asked.roles.id(0)),
         method: "size of the tar by the shortest run time, with any number of jobs".into(),
-        columns: vec![
-            column("Compressor", Unit::Text),
-            quoted_column("document", Unit::BytesPerSecond),
-            column("tar2sqfs", Unit::BytesPerSecond),
-            column("packfs", Unit::BytesPerSecond),
-        ],
+        columns: compared(&["Compressor"], Unit::BytesPerSecond, &["tar2sqfs", "packfs"], None),
         rows: ROWS.iter().map(row).collect(),
     }
 }
@@ -285,10 +280,15 @@ fn tree_bytes(asked: &Asked, figures: Figures<'_>) -> f64 {
     figures.0.trees.iter().find(|facts| facts.id == tree).map_or(0.0, |facts| facts.bytes as f64)
 }
 
+/// The rows, the largest figure first.
+fn falling(figure: impl Fn(&Row) -> f64) -> Vec<&'static Row> {
+    let mut rows: Vec<&Row> = ROWS.iter().collect();
+    rows.sort_by(|a, b| figure(b).total_cmp(&figure(a)));
+    rows
+}
+
 fn unpacking(asked: &Asked, device: &str, figures: Figures<'_>) -> Table {
-    let mut order: Vec<&Row> = ROWS.iter().collect();
-    order.sort_by(|a, b| b.unpacking.total_cmp(&a.unpacking));
-    let row = |row: &&Row| {
+    let row = |row: &Row| {
         let [theirs, ours] = BOTH.map(|who| figures.seconds(&row.decode(asked, who, device)));
         let by = ratio(&ours, &theirs);
         vec![words(row.title), quoted(row.unpacking), theirs, ours, by]
@@ -298,27 +298,24 @@ fn unpacking(asked: &Asked, device: &str, figures: Figures<'_>) -> Table {
         method: "sqfs2tar IMAGE > /dev/null of tar2sqfs's image, packfs tar --jobs 1 of packfs's; the document has the worst of four \
                  runs"
             .into(),
-        columns: vec![
-            column("Compressor", Unit::Text),
-            quoted_column("document", Unit::Seconds),
-            column("sqfs2tar", Unit::Seconds),
-            column("packfs", Unit::Seconds),
-            column("packfs to theirs", Unit::Ratio),
-        ],
-        rows: order.iter().map(row).collect(),
+        columns: compared(
+            &["Compressor"],
+            Unit::Seconds,
+            &["sqfs2tar", "packfs"],
+            Some("packfs to theirs"),
+        ),
+        rows: falling(|row| row.unpacking).into_iter().map(row).collect(),
     }
 }
 
 fn sizes(asked: &Asked, figures: Figures<'_>) -> Table {
     let tree = asked.roles.id(0);
-    let mut order: Vec<&Row> = ROWS.iter().collect();
-    order.sort_by(|a, b| b.size.total_cmp(&a.size));
     let none = ROWS.iter().find(|row| row.codec == "none").unwrap_or(&ROWS[0]);
     let whole = figures.size(tree, &none.recipe(Who::Ours));
     let tar = Cell::Figure(Spread::exact(tree_bytes(asked, figures)));
     let mut rows =
         vec![vec![words("tar"), quoted(TAR_LEN), Cell::Empty, tar.clone(), tar, Cell::Empty, Cell::Empty]];
-    for row in order {
+    for row in falling(|row| row.size) {
         let [theirs, ours] = BOTH.map(|who| figures.size(tree, &row.recipe(who)));
         let shares =
             [ratio(&quoted(row.size), &quoted(none.size)), ratio(&theirs, &whole), ratio(&ours, &whole)];
