@@ -82,7 +82,30 @@ pub struct Answer {
     pub took: f64,
 }
 
+const KIB: f64 = (1 << 10) as f64;
 const MIB: f64 = (1 << 20) as f64;
+
+/// What figures are given in, so that small trees are not all `0.0`.
+struct Unit {
+    name: &'static str,
+    size: f64,
+}
+
+impl Unit {
+    /// For lengths of which the least is this.
+    fn of_bytes(least: u64) -> Unit {
+        if (least as f64) < MIB { Unit { name: "KiB", size: KIB } } else { Unit { name: "MiB", size: MIB } }
+    }
+
+    /// For times of which the least is this.
+    fn of_seconds(least: f64) -> Unit {
+        if least < 0.1 { Unit { name: "ms", size: 1e-3 } } else { Unit { name: "s", size: 1.0 } }
+    }
+
+    fn figure(&self, value: f64, digits: usize) -> String {
+        format!("{:.digits$}", value / self.size)
+    }
+}
 
 impl Answer {
     /// The answer for people, line by line.
@@ -123,19 +146,24 @@ impl Answer {
     }
 
     fn table(&self) -> Vec<String> {
-        let head = ["", "MiB", "+-", "read, s", "build, s CPU", "decode, MiB/s"].map(String::from);
+        let sizes = self.rows.iter().map(|row| row.size.bytes);
+        let unit = Unit::of_bytes(sizes.min().unwrap_or(0));
+        let reads = self.rows.iter().map(|row| row.read.seconds);
+        let read_unit = Unit::of_seconds(reads.fold(f64::INFINITY, f64::min));
+        let read = format!("read, {}", read_unit.name);
+        let head = ["", unit.name, "+-", &read, "build, s CPU", "decode, MiB/s"].map(String::from);
         let mut rows = vec![head.to_vec()];
         for row in &self.rows {
             let front = if row.on_front { "*" } else { " " };
             rows.push(vec![
                 format!("{front} {row}"),
-                format!("{:.1}", row.size.bytes as f64 / MIB),
+                unit.figure(row.size.bytes as f64, 1),
                 if row.size.error > 0.0 {
                     format!("{:.1} %", row.size.error * 100.0)
                 } else {
                     "exact".into()
                 },
-                format!("{:.2}", row.read.seconds),
+                read_unit.figure(row.read.seconds, 2),
                 format!("{:.1}", row.build.cpu),
                 format!("{:.0}", row.decodes_mib_per_second),
             ]);
@@ -147,14 +175,17 @@ impl Answer {
 
     fn looked_words(&self) -> String {
         let looked = &self.looked;
-        let mib = |bytes: u64| bytes as f64 / MIB;
         if looked.whole {
-            return format!("Measured: every candidate packed all {:.0} MiB.", mib(looked.bytes));
+            let unit = Unit::of_bytes(looked.bytes);
+            let all = unit.figure(looked.bytes as f64, 0);
+            return format!("Measured: every candidate packed all {all} {}.", unit.name);
         }
+        let unit = Unit::of_bytes(looked.sampled);
         format!(
-            "Measured: every candidate packed {:.0} of {:.0} MiB in {} samples (seed {}); each layout was packed as a whole once, with zstd:3.",
-            mib(looked.sampled),
-            mib(looked.bytes),
+            "Measured: every candidate packed {} of {} {} in {} samples (seed {}); each layout was packed as a whole once, with zstd:3.",
+            unit.figure(looked.sampled as f64, 0),
+            unit.figure(looked.bytes as f64, 0),
+            unit.name,
             looked.samples,
             looked.seed
         )
@@ -162,11 +193,12 @@ impl Answer {
 }
 
 fn size_words(size: &Size) -> String {
-    let mib = size.bytes as f64 / MIB;
+    let unit = Unit::of_bytes(size.bytes);
+    let len = format!("{} {}", unit.figure(size.bytes as f64, 1), unit.name);
     if size.error > 0.0 {
-        format!("{mib:.1} MiB, +- {:.1} %: forecast", size.error * 100.0)
+        format!("{len}, +- {:.1} %: forecast", size.error * 100.0)
     } else {
-        format!("{mib:.1} MiB: measured, before times and owners that options change")
+        format!("{len}: measured, before times and owners that options change")
     }
 }
 

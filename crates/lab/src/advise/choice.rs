@@ -153,7 +153,11 @@ fn compared(want: Want, best: &Row, other: &Row) -> String {
 }
 
 fn times(ratio: f64) -> String {
-    if ratio < 10.0 { format!("{ratio:.1} times") } else { format!("{ratio:.0} times") }
+    match ratio {
+        _ if ratio < 1.1 => format!("{ratio:.2} times"),
+        _ if ratio < 10.0 => format!("{ratio:.1} times"),
+        _ => format!("{ratio:.0} times"),
+    }
 }
 
 fn percent(share: f64) -> String {

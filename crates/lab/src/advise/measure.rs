@@ -1,6 +1,7 @@
 //! What a candidate costs: packs trees with it, and decodes what came of it.
 
 use super::candidates::Candidate;
+use super::scratch::explained;
 use packfs::image::MemoryImage;
 use packfs::source::Loaded;
 use packfs::{Class, Error, InodeKind, OpenOptions, Pack, PackReport, Progress, Result, ResultExt};
@@ -59,7 +60,7 @@ pub(crate) fn pack(
     let packing = Pack::of_loaded(Arc::clone(loaded), output);
     let packing = candidate.apply(packing).jobs(jobs).keep_going(true).lossy(true).verify(false).sync(false);
     let cpu = cpu_seconds();
-    let report = packing.run_with(&Unheard(progress))?;
+    let report = packing.run_with(&Unheard(progress)).map_err(explained)?;
     Ok(Packed::new(&report, cpu_seconds() - cpu))
 }
 

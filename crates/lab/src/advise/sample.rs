@@ -5,7 +5,7 @@
 //! side by side, so order by similarity and shared blocks find what they find in the whole. Pieces of a long file begin at whole
 //! blocks of every size, and are files of their own in the sample.
 
-use super::chance::Chance;
+use crate::workload::Random;
 use packfs::source::{Loaded, Notes};
 use packfs::{
     BuildId, ContentId, ContentReader, Contents, Error, Name, Node, NodeId, NodeKind, Result, Tree,
@@ -58,12 +58,12 @@ pub(crate) fn weight(tree: &Tree) -> u64 {
 /// Errors: those of building a tree, which do not come of a tree that was built.
 pub(crate) fn take(loaded: &Arc<Loaded>, budget: u64, groups: usize, seed: u64) -> Result<Vec<Sample>> {
     let strata = strata(&loaded.tree);
-    let mut chance = Chance::new(seed);
+    let mut random = Random(seed);
     let mut taken: Vec<Vec<&Unit>> = vec![Vec::new(); groups.max(1)];
     let all = (strata.stretch_weight + strata.piece_weight).max(1);
     for (units, weight) in [(&strata.stretches, strata.stretch_weight), (&strata.pieces, strata.piece_weight)]
     {
-        let start = chance.fraction();
+        let start = random.fraction();
         if units.is_empty() {
             continue;
         }

@@ -1,24 +1,30 @@
 //! From a tree to an answer, on trees that are made up.
 
+use super::forecast::size::{Pair, Whole};
+use super::sample::Sample;
 use super::*;
+use crate::workload::Random;
 use packfs::Silent;
+use packfs::source::Loaded;
 use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
 
 /// Text that compresses, different for each seed.
 fn text(seed: u64, len: usize) -> Vec<u8> {
-    let mut chance = chance::Chance::new(seed);
+    let mut random = Random(seed);
     let words = ["image ", "block ", "inode ", "codec ", "reads ", "tail\n"];
     let mut text = Vec::with_capacity(len + 8);
     while text.len() < len {
-        text.extend_from_slice(words[(chance.next() % 6) as usize].as_bytes());
+        text.extend_from_slice(words[(random.next() % 6) as usize].as_bytes());
     }
     text.truncate(len);
     text
 }
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut chance = chance::Chance::new(seed);
-    (0..len.div_ceil(8)).flat_map(|_| chance.next().to_le_bytes()).take(len).collect()
+    let mut random = Random(seed);
+    (0..len.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).take(len).collect()
 }
 
 fn question(tree: &Path, want: Want) -> Question {
@@ -174,13 +180,6 @@ fn a_trace_is_what_is_read() {
     assert!(answer.command.contains("--trace"), "{}", answer.command);
     fs::write(list.path(), "nothing/here\n").unwrap();
     assert!(advise(&traced, &Silent).unwrap_err().to_string().contains("names no file"));
-}
-
-#[test]
-fn words_are_quoted_for_the_shell() {
-    assert_eq!(quoted("xz:9,extreme"), "xz:9,extreme");
-    assert_eq!(quoted("my tree"), "'my tree'");
-    assert_eq!(quoted("it's"), "'it'\\''s'");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What an image is wanted for, and the files that stand for it.
 
-use super::chance::Chance;
+use crate::workload::Random;
 use packfs::{NodeId, NodeKind, Tree};
 use serde::Serialize;
 
@@ -51,16 +51,16 @@ impl Want {
             return within_bytes(tree, traced.iter().copied().filter(with_bytes));
         }
         let all: Vec<NodeId> = tree.nodes().map(|(id, _)| id).filter(with_bytes).collect();
-        let mut chance = Chance::new(seed ^ 0x00f1_1e50);
+        let mut random = Random(seed ^ 0x00f1_1e50);
         if self == Want::Random {
-            let mut drawn: Vec<(u64, NodeId)> = all.into_iter().map(|id| (chance.next(), id)).collect();
+            let mut drawn: Vec<(u64, NodeId)> = all.into_iter().map(|id| (random.next(), id)).collect();
             drawn.sort_unstable();
             drawn.truncate(RANDOM_FILES);
             return within_bytes(tree, drawn.into_iter().map(|(_, id)| id));
         }
         let bytes: u64 = all.iter().map(|&id| len_of(tree, id)).sum();
         let share = BOOT_SHARE.min(BYTES_MAX as f64 / bytes.max(1) as f64);
-        let picked: Vec<NodeId> = all.iter().copied().filter(|_| chance.fraction() < share).collect();
+        let picked: Vec<NodeId> = all.iter().copied().filter(|_| random.fraction() < share).collect();
         // Of very few files none may have been picked.
         let picked = if picked.is_empty() { all.into_iter().take(1).collect() } else { picked };
         within_bytes(tree, picked.into_iter())
@@ -68,10 +68,11 @@ impl Want {
 
     /// What is read, in words.
     pub fn workload_words(self, files: usize, traced: bool) -> String {
+        let count = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
         match (self, traced) {
-            (Want::Random, _) => format!("{files} files in random order"),
-            (_, true) => format!("the {files} files of the trace in its order"),
-            _ => format!("{files} files, picked at random, in the order of the tree"),
+            (Want::Random, _) => format!("{count} in random order"),
+            (_, true) => format!("the {count} of the trace in its order"),
+            _ => format!("{count}, picked at random, in the order of the tree"),
         }
     }
 }

@@ -22,6 +22,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// From 0 up to 1, which is never reached.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// Less than `bound`, which is not 0. What the quotient favours is 1 in 2^64 / bound.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
@@ -31,6 +36,14 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_seed_draws_stays_what_it_is() {
+        // The first numbers of SplitMix64 from 0, as its authors have them.
+        let mut random = Random(0);
+        assert_eq!([random.next(), random.next()], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
+        assert!((0..1000).map(|_| random.fraction()).all(|part| (0.0..1.0).contains(&part)));
+    }
 
     #[test]
     fn the_same_seed_draws_the_same_order_and_another_one_another() {

@@ -13,7 +13,7 @@ pub use commands::{Places, Reading, reading};
 pub use lists::{Listed, Lists, files_of};
 pub use pieces::read_pieces;
 
-pub(crate) use draw::shuffled;
+pub(crate) use draw::{Random, shuffled};
 pub(crate) use lists::as_list;
 
 /// One workload.

@@ -1,6 +1,10 @@
 //! A device as the forecast sees it: when a read ends that begins now.
 
+use crate::advise::kernels::Kernel;
 use packfs_device::{DeviceSpec, Due, Model, Nanos, Operation, Request};
+
+/// The first kernel whose SquashFS keeps such pages ("squashfs: cache partial compressed blocks").
+const EDGES_KEPT: Kernel = Kernel(6, 5);
 
 /// A time in seconds since the workload began.
 pub(crate) type Seconds = f64;
@@ -12,17 +16,28 @@ pub(crate) trait Device {
 
     /// How far the kernel reads ahead in a file, in bytes.
     fn read_ahead(&self) -> u64;
+
+    /// Length of a logical block, in bytes.
+    fn block_len(&self) -> u64 {
+        512
+    }
+
+    /// Whether the kernel that reads from it keeps pages of which SquashFS read a part, where blocks are as long as pages.
+    fn keeps_edges(&self) -> bool {
+        false
+    }
 }
 
 /// A simulated device without the simulation: its model alone.
 pub(crate) struct Modelled {
     model: Model,
+    kernel: Kernel,
 }
 
 impl Modelled {
-    /// A device that was idle for long.
-    pub(crate) fn new(spec: &DeviceSpec) -> Self {
-        Modelled { model: Model::new(spec) }
+    /// A device that was idle for long, and the kernel that reads from it.
+    pub(crate) fn new(spec: &DeviceSpec, kernel: Kernel) -> Self {
+        Modelled { model: Model::new(spec), kernel }
     }
 }
 
@@ -55,6 +70,14 @@ impl Device for Modelled {
 
     fn read_ahead(&self) -> u64 {
         u64::from(self.model.spec().queue.read_ahead_kib) << 10
+    }
+
+    fn block_len(&self) -> u64 {
+        u64::from(self.model.spec().medium.block_len)
+    }
+
+    fn keeps_edges(&self) -> bool {
+        self.kernel >= EDGES_KEPT
     }
 }
 

@@ -1,0 +1,50 @@
+//! Room for images that are measured and removed again.
+
+use packfs::{Error, Result, ResultExt};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Where images are that a kernel reads from memory.
+const MEMORY_FOLDER: &str = "/dev/shm";
+/// What to do about a folder that takes no images.
+const OTHER_FOLDER: &str = "--scratch DIR names another folder for images that are measured";
+
+/// A folder for images, gone with what is returned.
+///
+/// Errors: `Io` if nothing can be written there.
+pub(super) fn scratch(chosen: Option<&Path>) -> Result<TempDir> {
+    let folder = chosen.map_or_else(packfs::temporary_folder, Path::to_path_buf);
+    folder_in(&folder).map_err(|error| error.hint(OTHER_FOLDER))
+}
+
+/// A folder in another, gone with what is returned.
+///
+/// Errors: `Io` naming it.
+pub(super) fn folder_in(folder: &Path) -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("packfs-advise-").tempdir_in(folder);
+    made.or_io(|| format!("cannot make a folder in {folder:?}"))
+}
+
+/// Removes an image.
+///
+/// Errors: `Io` naming it.
+pub(super) fn remove(image: &Path) -> Result<()> {
+    std::fs::remove_file(image).or_io(|| format!("cannot remove {image:?}"))
+}
+
+/// A folder in memory with so much room, where this process may have the kernel mount.
+pub(super) fn memory_folder(room: u64) -> Option<TempDir> {
+    let folder = Path::new(MEMORY_FOLDER);
+    let stat = packfs::mount::is_root().then(|| rustix::fs::statvfs(folder).ok()).flatten()?;
+    // A container often has no more than 64 MiB there.
+    let has_room = stat.f_bavail.saturating_mul(stat.f_frsize) >= room;
+    has_room.then(|| folder_in(folder).ok()).flatten()
+}
+
+/// Tells of another folder where this one was full.
+pub(super) fn explained(error: Error) -> Error {
+    let full = error.io_source().is_some_and(|source| {
+        matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+    });
+    if full { error.hint(OTHER_FOLDER) } else { error }
+}
