@@ -1,7 +1,11 @@
 //! `packfs advise`: an answer that can be run, and what is wrong with a question.
 
 use crate::fixture::Fixture;
-use packfs_testkit::Random;
+use packfs_testkit::{Mount, Random, is_root, skip};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 fn tree(fixture: &Fixture) {
     let lines = (0..3000).map(|n| format!("line {n} of the same text as ever, {}\n", n * n % 97));
@@ -69,4 +73,91 @@ fn wrong_questions_say_what_would_be_right() {
     std::fs::create_dir(fixture.path("empty")).unwrap();
     let run = fixture.run(["advise", "empty", "--device", "sd", "--want", "boot"]);
     run.failed(1, &["no file with a byte"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_and_said() {
+    let fixture = Fixture::new();
+    tree(&fixture);
+    let secret = fixture.path("my tree/secret");
+    std::fs::write(&secret, "nobody knows").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o000)).unwrap();
+    let args = ["advise", "my tree", "--device", "sd", "--want", "boot", "--quick", "--kernel", "6.12", "-q"];
+    let run = fixture.run_as_nobody(args);
+    let text = run.done().text();
+    assert!(text.lines().next().unwrap().ends_with(" --keep-going"), "{text}");
+    assert!(text.contains("Left out, as it cannot be read: 1 in all, first cannot open"), "{text}");
+    assert!(text.contains("my tree/secret"), "{text}");
+}
+
+#[test]
+fn a_tree_of_which_nothing_can_be_read_is_not_called_empty() {
+    if !is_root() {
+        return skip("a directory that somebody else may not list needs root");
+    }
+    let fixture = Fixture::new();
+    tree(&fixture);
+    for dir in ["dir0", "dir1"] {
+        std::fs::set_permissions(fixture.path("my tree").join(dir), PermissionsExt::from_mode(0o700))
+            .unwrap();
+    }
+    let run =
+        fixture.run_as_nobody(["advise", "my tree", "--device", "sd", "--want", "boot", "--quick", "-q"]);
+    run.failed(1, &["nothing in \"my tree\" can be read: 2 left out", "my tree/dir", "hint: run packfs as"]);
+}
+
+#[test]
+fn a_tree_of_one_small_file_has_figures_that_can_be_told_apart() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("one")).unwrap();
+    std::fs::write(fixture.path("one/file"), "one line\n".repeat(3000)).unwrap();
+    let args = ["advise", "one", "--device", "sd", "--want", "boot", "--quick", "--kernel", "6.12", "-q"];
+    let run = fixture.run(args);
+    let text = run.done().text();
+    assert!(text.contains("(1 file, picked at random"), "{text}");
+    assert!(text.contains("packed all 26 KiB."), "{text}");
+    let row = text.lines().find(|line| line.contains("exact")).unwrap();
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let [_, size, _, read, ..] = cells[..] else { panic!("{row}") };
+    assert!(size.parse::<f64>().unwrap() >= 4.0 && read.parse::<f64>().unwrap() > 0.1, "{row}");
+}
+
+#[test]
+fn a_full_scratch_folder_is_told_from_a_full_disk() {
+    if !is_root() {
+        return skip("mounting needs root");
+    }
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("noise")).unwrap();
+    std::fs::write(fixture.path("noise/a"), Random::new(3).noise(300_000)).unwrap();
+    let disk = Mount::memory(64 << 10).unwrap();
+    std::fs::set_permissions(disk.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let args =
+        ["advise", "noise", "--device", "sd", "--want", "boot", "--quick", "--kernel", "6.12", "--scratch"];
+    // Root has the images in memory.
+    let run = fixture.run_as_nobody(args.iter().map(|arg| arg.as_ref()).chain([disk.path().as_os_str()]));
+    run.failed(1, &["disk is full", "--scratch DIR"]);
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_stopped_answer_leaves_no_image_behind() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("noise")).unwrap();
+    std::fs::create_dir(fixture.path("scratch")).unwrap();
+    std::fs::write(fixture.path("noise/a"), Random::new(5).noise(24_000_000)).unwrap();
+    let args =
+        ["advise", "noise", "--device", "sd", "--want", "size", "-q", "-j", "1", "--scratch", "scratch"];
+    let mut child = fixture.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // Many seconds of packing follow.
+    while std::fs::read_dir(fixture.path("scratch")).unwrap().count() == 0 {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((status.code(), stderr.as_str()), (Some(130), "error: stopped\n"));
+    assert_eq!(std::fs::read_dir(fixture.path("scratch")).unwrap().count(), 0);
 }
