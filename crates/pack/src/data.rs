@@ -12,7 +12,7 @@ use crate::context::{Context, Piece};
 use crate::cut::{CutPiece, CutSpan, Cutter};
 use crate::failures::Failures;
 use crate::limits::{Demand, Limits};
-use crate::order::Order;
+use crate::order::{self, Order};
 use crate::output::Output;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
 use crate::runs::{Home, Lodgers, Runs};
@@ -157,7 +157,8 @@ impl<'a> Placer<'a> {
     ) -> Self {
         let node_count = context.tree.node_count() as usize;
         let kept_count = context.reuse.map_or(0, |reuse| reuse.kept.len() as u32);
-        let are_alike = options.priorities.is_none() && matches!(options.order, Order::Similarity { .. });
+        let order = order::worthwhile(options.order, context.plan);
+        let are_alike = options.priorities.is_none() && matches!(order, Order::Similarity { .. });
         let open_count = if are_alike { OPEN_IF_ALIKE } else { OPEN_OTHERWISE };
         Placer {
             context,

@@ -1,6 +1,7 @@
 //! `pack`, and what goes wrong with it.
 
 use crate::fixture::{Fixture, assert_same_files, words};
+use packfs_testkit::Random;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -303,6 +304,26 @@ fn what_hardly_shrinks_is_stored_unless_it_is_wanted_compressed() {
         assert!(plain(&[]) >= bytes.len() as u64 / 2, "{format}");
         assert!(plain(&["--min-gain", "0"]) < bytes.len() as u64 / 2, "{format}");
     }
+}
+
+/// Files that are alike lie apart in the tree: likeness moves them together where a codec gains by it, and nothing where none does.
+#[test]
+fn what_is_stored_as_it_is_stays_in_the_order_of_the_tree() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("mixed")).unwrap();
+    let mut random = Random::new(31);
+    let kinds: Vec<Vec<u8>> = (0..6).map(|_| random.noise(1200)).collect();
+    for number in 0..48 {
+        let bytes = [&kinds[number % 6][..], &random.noise(40)].concat();
+        std::fs::write(fixture.path(&format!("mixed/{number:02}")), bytes).unwrap();
+    }
+    let pack = |codec: &str, order: &str| {
+        let args = ["pack", "mixed", "x.sqfs", "-q", "-c", codec, "-b", "4K", "--order", order];
+        fixture.run(args).done();
+        fixture.bytes("x.sqfs")
+    };
+    assert!(pack("zstd:3", "similarity").len() < pack("zstd:3", "path").len());
+    assert!(pack("none", "similarity") == pack("none", "path"));
 }
 
 #[test]

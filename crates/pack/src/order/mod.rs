@@ -78,7 +78,7 @@ fn by_likeness(
 ) -> Result<Vec<FileJob>> {
     let (small, others): (Vec<FileJob>, Vec<FileJob>) =
         files.iter().partition(|job| context.shares_whole(job) && !context.keeps_tail_of(job.node));
-    let mut sorted = match options.order {
+    let mut sorted = match worthwhile(options.order, context.plan) {
         Order::Path => return Ok(files.to_vec()),
         Order::Kind => by_kind(context.tree, small),
         Order::Similarity { within } => {
@@ -160,9 +160,25 @@ fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {
 /// A cluster of stored bytes holds about so many times as much input.
 const PLAIN_FACTOR: u32 = 3;
 
+/// The order that was asked for, unless nothing is gained by it: what is stored as it is takes the same room beside what it
+/// is like as anywhere else, and who reads along the tree would read shared blocks again and again for nothing.
+pub(crate) fn worthwhile(order: Order, plan: &Plan) -> Order {
+    match order {
+        Order::Similarity { .. } if shared_blocks(plan).1.is_none() => Order::Path,
+        order => order,
+    }
+}
+
 /// How much input a compressor sees at a time, or about so much.
 fn window_len(plan: &Plan) -> u64 {
-    let (block_len, codec) = match &plan.cut {
+    let (block_len, codec) = shared_blocks(plan);
+    let reach = codec.and_then(CodecSettings::reach).unwrap_or(u32::MAX);
+    u64::from(block_len.min(reach))
+}
+
+/// About how much input a shared block takes, and what encodes it; none if it is stored as it is.
+fn shared_blocks(plan: &Plan) -> (u32, Option<&CodecSettings>) {
+    match &plan.cut {
         Cut::FixedInput { block_len } => (*block_len, plan.shared_codec.as_ref()),
         Cut::FixedOutput(cut) => match cut.recipes.get(usize::from(cut.packed_recipe)) {
             Some(Recipe::Clusters { cluster_len, codec, .. }) => {
@@ -170,9 +186,7 @@ fn window_len(plan: &Plan) -> u64 {
             }
             _ => (cut.block_len, None),
         },
-    };
-    let reach = codec.and_then(CodecSettings::reach).unwrap_or(u32::MAX);
-    u64::from(block_len.min(reach))
+    }
 }
 
 #[cfg(test)]
