@@ -2,7 +2,7 @@
 
 use crate::report::figures;
 use crate::report::summary::{DISTURBED, summaries};
-use crate::results::{CpuLimit, DeviceFacts, Results, TreeFacts, Unit};
+use crate::results::{CpuLimit, DeviceFacts, Results, Settings, TreeFacts, Unit};
 
 /// A label and what it says.
 pub type Line = (&'static str, String);
@@ -42,20 +42,24 @@ pub fn method(results: &Results) -> Vec<Line> {
     let settings = &results.settings;
     let mut lines = vec![
         ("Command", settings.command.clone()),
-        (
-            "Runs",
-            format!(
-                "{} of each cell, after those that warm up; figures are medians, with the smallest and the largest{}",
-                figures::counted(u64::from(settings.runs), "measured run"),
-                if settings.quick { "; cut down to minutes (--quick)" } else { "" }
-            ),
-        ),
+        ("Runs", runs(settings)),
         ("Seed of random choices", settings.seed.to_string()),
         ("Processor limit", settings.cpu_limit.as_ref().map(limit).unwrap_or_default()),
         ("Noise", noise(results)),
     ];
     lines.retain(|(_, text)| !text.is_empty());
     lines
+}
+
+/// How often each cell was measured, and what its figures are.
+fn runs(settings: &Settings) -> String {
+    let count = figures::counted(u64::from(settings.runs), "measured run");
+    let how = match settings.warm_ups() {
+        0 => "none before it",
+        _ => "after those that warm up; figures are medians, with the smallest and the largest",
+    };
+    let quick = if settings.quick { "; cut down to minutes (--quick)" } else { "" };
+    format!("{count} of each cell, {how}{quick}")
 }
 
 /// What programs had of the processors, and who had all of them.
@@ -101,4 +105,16 @@ pub fn tree(tree: &TreeFacts) -> String {
 /// What a device is.
 pub fn device(device: &DeviceFacts) -> String {
     format!("{}{}", device.description, if device.simulated { " (simulated)" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_run_is_not_said_to_be_the_middle_of_several() {
+        let of = |count| runs(&Settings { runs: count, ..Settings::default() });
+        assert_eq!(of(1), "1 measured run of each cell, none before it");
+        assert!(of(2).contains("warm up") && of(2).contains("medians"));
+    }
 }

@@ -63,6 +63,13 @@ pub struct Settings {
     pub cpu_limit: Option<CpuLimit>,
 }
 
+impl Settings {
+    /// Runs of each cell before those that are measured: one, but none before a single run.
+    pub fn warm_ups(&self) -> u32 {
+        u32::from(self.runs > 1)
+    }
+}
+
 /// What the programs and FUSE servers of a session had of the processors. Threads of the kernel are not limited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

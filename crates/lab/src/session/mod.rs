@@ -200,7 +200,7 @@ impl Session<'_> {
                     self.note_subject(subject)?;
                 }
                 let Some(run) = ran.run else { return Ok("counted".into()) };
-                let is_warm_up = round < self.plan.warm_ups();
+                let is_warm_up = round < self.plan.settings.warm_ups();
                 if !is_warm_up {
                     self.note_programs()?;
                     self.journal.append(Entry::Run { cell, round, command: ran.command, run })?;

@@ -112,11 +112,6 @@ impl Plan {
         }
     }
 
-    /// Runs of each cell that are not measured: one if there are several, so that a single one is the first.
-    pub fn warm_ups(&self) -> u32 {
-        u32::from(self.settings.runs > 1)
-    }
-
     /// The tree of this `id`.
     pub fn tree(&self, id: &str) -> Option<&PlannedTree> {
         self.trees.iter().find(|tree| tree.facts.id == id)

@@ -140,7 +140,7 @@ fn order_of(cell: &Cell) -> (&str, bool, &str, Workload) {
 
 /// Cells and rounds: a round after the other, each beginning with another cell.
 fn runs_left(plan: &Plan, done: &Done, batch: &[(usize, &Cell)]) -> Vec<(usize, u32)> {
-    let warm_ups = plan.warm_ups();
+    let warm_ups = plan.settings.warm_ups();
     let last = warm_ups + plan.settings.runs;
     let is_done = |cell: usize, round: u32| done.runs.contains(&(cell, round));
     let is_left = |cell: usize| (warm_ups..last).any(|round| !is_done(cell, round));
