@@ -132,7 +132,7 @@ impl Kernel {
         let archives = debian::downloaded(&download)?;
         for (name, archive) in &archives {
             if name.starts_with("linux-image-") || name == "busybox-static" {
-                archive.extract(&root)?;
+                debian::extract(archive, &root)?;
             }
         }
         let mut modules = found_modules(&root)?;

@@ -47,6 +47,7 @@ pub fn markdown(session: &Session) -> String {
 /// Everything, with each single sample.
 pub fn json(session: &Session) -> Value {
     let machine = &session.machine;
+    let facts = &machine.facts;
     let versions =
         session.versions.iter().map(|(name, version)| json!({"program": name, "version": version}));
     let corpora = session.corpora.iter().map(
@@ -55,8 +56,8 @@ pub fn json(session: &Session) -> Value {
     let cases = session.outcomes.iter().map(|outcome| outcome_json(session, outcome));
     json!({
         "machine": {
-            "processor": machine.processor, "processor_count": machine.processor_count,
-            "memory": machine.memory, "kernel": machine.kernel, "system": machine.system,
+            "processor": facts.processor, "processor_count": facts.processor_count,
+            "memory_bytes": facts.memory_bytes, "kernel": facts.kernel, "system": facts.system,
         },
         "date": machine.date,
         "commit": machine.commit,
@@ -119,8 +120,8 @@ fn conditions(session: &Session) -> Vec<String> {
         })
         .collect();
     let mut lines = vec![
-        format!("Machine: {} x {}, {}", machine.processor_count, machine.processor, machine.memory),
-        format!("System: {}, {}", machine.system, machine.kernel),
+        format!("Machine: {}", machine.hardware()),
+        format!("System: {}, {}", machine.facts.system, machine.facts.kernel),
         format!("Load average before and after: {}, {}", session.load_before, session.load_after),
         format!("Programs: {}", versions.join(", ")),
         format!("Corpora: {}", corpora.join(", ")),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::debian::Debootstrap;
+use crate::debian::{self, Debootstrap};
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
@@ -13,9 +13,6 @@ const RELEASES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
 
 /// Besides the smallest system: ping carries a file capability (an extended attribute), the others are in daily use.
 const PACKAGES: [&str; 3] = ["iputils-ping", "file", "xz-utils"];
-
-/// What differs from one run to the next, below the root's `var`.
-const CACHES: [&str; 5] = ["cache/apt", "cache/ldconfig", "lib/apt/lists", "log", "tmp"];
 
 pub fn make_tree(path: &Path) -> Result<()> {
     let made = path.with_extension("new");
@@ -57,21 +54,7 @@ fn make_root(suite: &str, path: &Path) -> Result<()> {
     }
     let debootstrap = Debootstrap::find()?;
     debootstrap.run(&[], &PACKAGES, suite, path)?;
-    CACHES.iter().try_for_each(|cache| empty(&path.join("var").join(cache)))
-}
-
-/// Removes what a folder holds and keeps the folder.
-fn empty(dir: &Path) -> Result<()> {
-    let entries = std::fs::read_dir(dir).map_err(|error| Failure::io("list", dir, error))?;
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let removed = if path.is_dir() && !path.is_symlink() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        removed.map_err(|error| Failure::io("remove", &path, error))?;
-    }
-    Ok(())
+    debian::empty_caches(path)
 }
 
 pub fn make_tar(tree: &Path, path: &Path) -> Result<()> {

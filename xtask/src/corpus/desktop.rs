@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use crate::debian::Mmdebstrap;
+use crate::debian::{DESKTOP, Mmdebstrap};
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
 const SUITE: &str = "bullseye";
-
-/// In the words of apt's patterns: the smallest system, what a user expects beside it, and the desktop.
-const PACKAGES: [&str; 4] = ["?essential", "~prequired", "~pimportant", "task-xfce-desktop"];
 
 /// Unpacks the packages without configuring them: the same versions give the same files.
 pub fn make(path: &Path) -> Result<()> {
@@ -19,7 +16,7 @@ pub fn make(path: &Path) -> Result<()> {
     }
     let made = path.with_extension("new");
     workspace::remove_dir(&made)?;
-    Mmdebstrap::find()?.extract(&PACKAGES, SUITE, &made)?;
+    Mmdebstrap::find()?.extract(&DESKTOP, SUITE, &made)?;
     workspace::remove_dir(path)?;
     std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
 }

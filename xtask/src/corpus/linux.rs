@@ -3,14 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::debian::{self, Debootstrap};
+use crate::debian::{self, Debootstrap, LINUX_SOURCE as SOURCE};
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
 const SUITE: &str = "bookworm";
-
-/// The package, and what its only large file is called.
-const SOURCE: &str = "linux-source-6.1";
 
 pub fn make(path: &Path) -> Result<()> {
     let made = path.with_extension("new");
@@ -21,7 +18,7 @@ pub fn make(path: &Path) -> Result<()> {
         .remove(SOURCE)
         .ok_or_else(|| Failure::new(format!("Debian {SUITE} has no package {SOURCE}")))?;
     let root = made.join("package");
-    archive.extract(&root)?;
+    debian::extract(&archive, &root)?;
     let tar = root.join(format!("usr/src/{SOURCE}.tar.xz"));
     shell::run_quietly(
         Command::new("tar").arg("--extract").arg("--file").arg(&tar).arg("--directory").arg(&made),

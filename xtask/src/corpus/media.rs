@@ -1,24 +1,14 @@
 //! Files that do not compress: pictures, music, web fonts, and packages as they are downloaded.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::debian::{self, Debootstrap};
+use crate::debian::{self, Debootstrap, MEDIA};
 use crate::failure::{Failure, Result};
-use crate::{shell, workspace};
+use crate::workspace;
 
 const SUITE: &str = "bookworm";
 
-/// Of these what is in them: JPEG and PNG, Vorbis, WebP, WOFF and WOFF2.
-const UNPACKED: [&str; 5] = [
-    "plasma-workspace-wallpapers",
-    "wesnoth-1.16-music",
-    "gnome-backgrounds",
-    "fonts-katex",
-    "fonts-mathjax",
-];
-
-/// Of these the archives, which are compressed with XZ.
+/// Beside what those packages hold, the archives of these, which are compressed with XZ.
 const KEPT: [&str; 3] = ["frozen-bubble-data", "neverball-data", "desktop-base"];
 
 pub fn make(path: &Path) -> Result<()> {
@@ -28,15 +18,14 @@ pub fn make(path: &Path) -> Result<()> {
         workspace::remove_dir(dir)?;
         workspace::make_dir(dir)?;
     }
-    let packages = [&UNPACKED[..], &KEPT].concat();
+    let packages = [&MEDIA[..], &KEPT].concat();
     Debootstrap::find()?.run(&["--download-only"], &packages, SUITE, &download)?;
     let archives = debian::downloaded(&download)?;
     let archive = |package: &str| {
         archives.get(package).ok_or_else(|| Failure::new(format!("Debian {SUITE} has no package {package}")))
     };
-    for package in UNPACKED {
-        let from = &archive(package)?.path;
-        shell::run_quietly(Command::new("dpkg-deb").arg("--extract").arg(from).arg(made.join(package)))?;
+    for package in MEDIA {
+        debian::extract(archive(package)?, &made.join(package))?;
     }
     let kept = made.join("packages");
     workspace::make_dir(&kept)?;

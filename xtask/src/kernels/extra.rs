@@ -74,7 +74,7 @@ impl Build {
             parts.iter().any(|part| name.starts_with(part)) || name == source || LIBELF.contains(&name)
         };
         for (_, archive) in archives.iter().filter(|(name, _)| is_needed(name)) {
-            archive.extract(root)?;
+            debian::extract(archive, root)?;
         }
         let src = root.join("usr/src");
         let headers = one_of_folders(&src, "-cloud-amd64")?;

@@ -22,7 +22,7 @@ pub fn fetch() -> Result<Stamp> {
     let archives = debian::downloaded(&download)?;
     let unpacked = download.join("root");
     for archive in archives.values() {
-        archive.extract(&unpacked)?;
+        debian::extract(archive, &unpacked)?;
     }
     workspace::remove_dir(&root())?;
     std::fs::rename(&unpacked, root()).map_err(|error| Failure::io("move", &unpacked, error))?;

@@ -133,11 +133,11 @@ impl Bench<'_> {
     }
 
     fn circumstances(&self, load_before: &str) -> Vec<String> {
-        let Machine { processor, processor_count, memory, kernel, system, date, commit } = Machine::here();
+        let machine = Machine::here();
+        let Machine { facts, date, commit } = &machine;
+        let (hardware, system, kernel) = (machine.hardware(), &facts.system, &facts.kernel);
         vec![
-            format!(
-                "Measured {date} at commit {commit} on {processor_count} x {processor}, {memory}; {system}, {kernel}"
-            ),
+            format!("Measured {date} at commit {commit} on {hardware}; {system}, {kernel}"),
             format!("Load average before and after: {load_before}, {}", machine::load()),
             format!("Images on {}", self.scratch.description),
             format!("Medians of {} runs in turn after one to warm up; ratios are packfs to rival", self.runs),

@@ -1,10 +1,10 @@
 //! One run of a reader: an image is put on its device, mounted anew, forgotten by the kernel, and read.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use packfs::{Error, Result, ResultExt};
+use packfs::{Error, Result};
+use packfs_host::cold;
 
 use super::super::plan::Cell;
 use super::super::{Ran, Trouble};
@@ -122,9 +122,7 @@ impl Lab {
     pub(super) fn forget(&mut self, servers: &[u32], names: &[&str]) -> Result<(), Trouble> {
         machine::drop_caches()?;
         self.sources.cool();
-        for server in servers {
-            load_mapped(*server);
-        }
+        servers.iter().for_each(|server| cold::load_mapped(*server));
         let within = self.within();
         if within.is_limited() {
             // What a program enters the limit by is loaded, too.
@@ -185,39 +183,5 @@ pub(super) fn make_dir(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(Error::io(format!("cannot make {path:?}"), error)),
         Ok(()) => Ok(()),
-    }
-}
-
-/// Reads the files that a running program has mapped, itself and its libraries: else it would be loaded from the disk again
-/// while time is taken.
-fn load_mapped(process: u32) {
-    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
-    for path in mapped_files(&maps) {
-        // What cannot be read is no worse off.
-        let _ = File::open(&path)
-            .and_then(|mut file| io::copy(&mut file, &mut io::sink()))
-            .or_io(|| format!("cannot read {path:?}"));
-    }
-}
-
-/// The sixth field, where it is a path; see `proc_pid_maps(5)`.
-fn mapped_files(maps: &str) -> Vec<PathBuf> {
-    let paths = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
-    let mut paths: Vec<_> = paths.filter(|path| path.starts_with('/')).map(PathBuf::from).collect();
-    paths.dedup();
-    paths
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_files_a_process_has_mapped() {
-        let maps = "55d0-55d1 r--p 00000000 fe:00 131 /usr/bin/cat\n\
-            55d1-55d2 r-xp 00001000 fe:00 131 /usr/bin/cat\n\
-            7ffc-7ffd rw-p 00000000 00:00 0 [stack]\n\
-            7ffe-7fff rw-p 00000000 00:00 0\n";
-        assert_eq!(mapped_files(maps), [PathBuf::from("/usr/bin/cat")]);
     }
 }
