@@ -33,7 +33,7 @@ pub use inode::{RawDir, RawFile, RawInode, RawKind};
 pub use place::{InodeRef, Place};
 pub use records::{
     EntryHead, FragmentRow, IndexHead, Layout, Records, RunHeader, SQUASHFS_COMPRESSED_BIT_BLOCK,
-    SQUASHFS_DIR_COUNT, SQUASHFS_INVALID_FRAG, SQUASHFS_NAME_LEN, Shape, StoredData, size_word,
+    SQUASHFS_INVALID_FRAG, Shape, StoredData, size_word,
 };
 pub use stored::{HeaderForm, Region, SQUASHFS_COMPRESSED_BIT, SQUASHFS_METADATA_SIZE, first_compressed};
 pub use table::{Table, TableKind};

@@ -16,9 +16,9 @@ use packfs_core::{Inode, InodeId, Result};
 use std::ops::Range;
 
 /// Longest name, in bytes, that the format can hold; Linux takes 255.
-pub const SQUASHFS_NAME_LEN: usize = 256;
+pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
 /// Most entries below one directory header.
-pub const SQUASHFS_DIR_COUNT: u32 = 256;
+pub(crate) const SQUASHFS_DIR_COUNT: u32 = 256;
 /// A file whose tail is in no fragment.
 pub const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
 /// Bit of the size word of a data block or fragment: stored as it is. The 24 bits below are its stored length.

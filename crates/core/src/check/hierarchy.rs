@@ -1,15 +1,18 @@
 //! The directories and inodes that a walk has met: what their paths are, and whether their link counts are true.
 
 use super::Report;
-use crate::{ImagePath, Name, escaped};
+use super::entry_path::{DirNames, EntryPath};
+use crate::escaped;
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::rc::Rc;
 
 /// What a walk of all directories has met. `K` tells inodes apart, `D` is what the walk wants to know of a directory.
 ///
 /// A directory knows its parent by a number that is lower than its own, so paths are finite whatever an image says.
 pub struct Hierarchy<K, D> {
     dirs: Vec<Dir<D>>,
+    names: Rc<DirNames>,
     met: HashMap<K, Met>,
     /// First names of inodes that claim several links, in the order in which they were met.
     linked: Vec<(K, usize, Box<[u8]>)>,
@@ -18,7 +21,6 @@ pub struct Hierarchy<K, D> {
 struct Dir<D> {
     /// Its parent, as an index; the root is its own.
     parent: usize,
-    name: Box<[u8]>,
     facts: D,
 }
 
@@ -30,7 +32,7 @@ struct Met {
 
 impl<K, D> Default for Hierarchy<K, D> {
     fn default() -> Self {
-        Hierarchy { dirs: Vec::new(), met: HashMap::new(), linked: Vec::new() }
+        Hierarchy { dirs: Vec::new(), names: Rc::default(), met: HashMap::new(), linked: Vec::new() }
     }
 }
 
@@ -38,7 +40,7 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
     /// Meets the root, before all others.
     pub fn meet_root(&mut self, id: K, nlink: u32, facts: D) {
         self.met.insert(id, Met { nlink, names: 1, is_dir: true });
-        self.dirs.push(Dir { parent: 0, name: Box::default(), facts });
+        self.push_dir(0, &[], facts);
     }
 
     /// Meets an inode for the first time, by the entry `name` of directory `dir`; `facts` for a directory. Directories get
@@ -47,10 +49,15 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         let is_dir = facts.is_some();
         self.met.insert(id, Met { nlink, names: 1, is_dir });
         if let Some(facts) = facts {
-            self.dirs.push(Dir { parent: dir, name: name.into(), facts });
+            self.push_dir(dir, name, facts);
         } else if nlink != 1 {
             self.linked.push((id, dir, name.into()));
         }
+    }
+
+    fn push_dir(&mut self, parent: usize, name: &[u8], facts: D) {
+        self.names.push(parent, name);
+        self.dirs.push(Dir { parent, facts });
     }
 
     /// Tells of a further name of an inode that was met before, if that is amiss. Says whether it is a directory; `None`
@@ -84,25 +91,13 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
     }
 
     /// The path of directory `index`, without names that no path may have.
-    pub fn path(&self, mut index: usize) -> ImagePath {
-        let mut names = Vec::new();
-        while let Some(dir) = self.dirs.get(index).filter(|_| index != 0) {
-            names.push(&dir.name);
-            index = dir.parent;
-        }
-        let mut path = ImagePath::root();
-        for name in names.into_iter().rev() {
-            if let Ok(name) = Name::new(name) {
-                path.push(name);
-            }
-        }
-        path
+    pub fn path(&self, index: usize) -> EntryPath<'static> {
+        EntryPath::new(&self.names, index, &[])
     }
 
     /// The path of an entry of directory `dir`, or the directory's where the name is none.
-    pub fn entry_path(&self, dir: usize, name: &[u8]) -> ImagePath {
-        let path = self.path(dir);
-        Name::new(name).map_or(path.clone(), |name| path.join(name))
+    pub fn entry_path<'n>(&self, dir: usize, name: &'n [u8]) -> EntryPath<'n> {
+        EntryPath::new(&self.names, dir, name)
     }
 
     /// Tells that the entry `name` of directory `dir` may not follow `before`.

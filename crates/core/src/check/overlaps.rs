@@ -3,22 +3,81 @@
 use super::{Report, Tally};
 use std::ops::Range;
 
-/// Notes which of the places of data overlap in part. Files may share data as a whole; blocks that overlap in part are legal,
-/// too, but nobody writes them.
-pub fn note_overlaps<'a>(data: impl IntoIterator<Item = &'a Range<u64>>, report: &mut Report<'_>) {
-    let mut ranges: Vec<(u64, u64)> = data.into_iter().map(|range| (range.start, range.end)).collect();
-    ranges.sort_unstable();
-    ranges.dedup();
-    let mut overlaps = Tally::default();
-    let mut end = 0;
-    for (start, own_end) in ranges {
-        if start < end {
-            overlaps.add(|| format!("at {start:#x}"));
-        }
-        end = end.max(own_end);
+/// Places after which no more are kept: 256 MiB of them. Size words that claim the same few bytes again and again compress to
+/// nothing, so an image may name many more than it has bytes.
+const PLACES_MAX: usize = 1 << 24;
+
+/// Places after which it is looked for the first time which of them are the same.
+const PLACES_FIRST: usize = 1 << 16;
+
+/// Where blocks of data lie. Memory is bounded: the same places are kept once, and of too many different ones none.
+pub struct DataPlaces {
+    /// Start and end.
+    places: Vec<(u64, u64)>,
+    /// How many may be there before the same ones are dropped again.
+    room: usize,
+    max: usize,
+}
+
+impl Default for DataPlaces {
+    fn default() -> Self {
+        DataPlaces { places: Vec::new(), room: PLACES_FIRST, max: PLACES_MAX }
     }
-    if let Some(text) = overlaps.told("blocks share a part of their bytes with others") {
-        report.note("data", text);
+}
+
+impl DataPlaces {
+    /// Adds a place.
+    pub fn add(&mut self, place: Range<u64>) {
+        if self.is_too_many() {
+            return;
+        }
+        self.places.push((place.start, place.end));
+        if self.places.len() >= self.room {
+            self.keep_each_once();
+            // So each place is sorted twice on average, however many there will be.
+            self.room = self.places.len().saturating_mul(2).max(PLACES_FIRST);
+            if self.places.len() > self.max {
+                (self.places, self.room) = (Vec::new(), 0);
+            }
+        }
+    }
+
+    fn is_too_many(&self) -> bool {
+        self.room == 0
+    }
+
+    fn keep_each_once(&mut self) {
+        self.places.sort_unstable();
+        self.places.dedup();
+    }
+
+    /// Notes which of them overlap in part. Files may share data as a whole; blocks that overlap in part are legal, too, but nobody
+    /// writes them.
+    pub fn note_overlaps(mut self, report: &mut Report<'_>) {
+        if self.is_too_many() {
+            let fault =
+                format_args!("over {} different blocks; whether they overlap was not checked", self.max);
+            report.note("data", fault);
+            return;
+        }
+        self.keep_each_once();
+        let mut overlaps = Tally::default();
+        let mut end = 0;
+        for (start, own_end) in self.places {
+            if start < end {
+                overlaps.add(|| format!("at {start:#x}"));
+            }
+            end = end.max(own_end);
+        }
+        if let Some(text) = overlaps.told("blocks share a part of their bytes with others") {
+            report.note("data", text);
+        }
+    }
+}
+
+impl Extend<Range<u64>> for DataPlaces {
+    fn extend<I: IntoIterator<Item = Range<u64>>>(&mut self, places: I) {
+        places.into_iter().for_each(|place| self.add(place));
     }
 }
 
@@ -26,11 +85,17 @@ pub fn note_overlaps<'a>(data: impl IntoIterator<Item = &'a Range<u64>>, report:
 mod tests {
     use super::*;
 
-    fn noted(data: &[Range<u64>]) -> Vec<String> {
+    fn noted_of(places: DataPlaces) -> Vec<String> {
         let mut faults = Vec::new();
         let mut found = |finding: crate::Finding| faults.push(finding.fault);
-        note_overlaps(data, &mut Report::new("any", &mut found));
+        places.note_overlaps(&mut Report::new("any", &mut found));
         faults
+    }
+
+    fn noted(data: &[Range<u64>]) -> Vec<String> {
+        let mut places = DataPlaces::default();
+        places.extend(data.iter().cloned());
+        noted_of(places)
     }
 
     #[test]
@@ -43,5 +108,22 @@ mod tests {
         let faults = noted(&[40..50, 0..32, 16..24, 24..48]);
         assert_eq!(faults.len(), 1);
         assert!(faults[0].contains("3 of them, the first is at 0x10"), "{faults:?}");
+    }
+
+    #[test]
+    fn the_same_place_is_kept_once_however_often_it_is_claimed() {
+        let mut places = DataPlaces::default();
+        (0..10 * PLACES_FIRST as u64).for_each(|number| places.add(number % 7..number % 7 + 1));
+        assert!(places.places.capacity() <= 2 * PLACES_FIRST, "{}", places.places.capacity());
+        assert_eq!(noted_of(places), Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_too_many_different_places_it_is_told_that_they_were_not_compared() {
+        let mut places = DataPlaces { max: 3 * PLACES_FIRST, ..DataPlaces::default() };
+        (0..10 * PLACES_FIRST as u64).for_each(|number| places.add(2 * number..2 * number + 1));
+        assert!(places.places.is_empty());
+        let faults = noted_of(places);
+        assert!(faults.len() == 1 && faults[0].contains("was not checked"), "{faults:?}");
     }
 }

@@ -5,10 +5,10 @@ use crate::disk::*;
 use crate::inode::RawInode;
 use crate::volume::CramfsVolume;
 use crate::walk::{Budget, Contents, has_blocks};
-use packfs_core::check::{Hierarchy, Report, Tally, note_overlaps};
-use packfs_core::{FileType, ImagePath, InodeId, Result, Volume};
+use packfs_core::check::{DataPlaces, EntryPath, Hierarchy, Report, Tally};
+use packfs_core::{FileType, InodeId, Result, Volume};
 use std::collections::HashSet;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 /// Longest target of a symbolic link that kernels read.
 const LINK_LEN_OF_KERNELS: u32 = 4095;
@@ -22,7 +22,7 @@ struct Walk<'a, 'r> {
     pointers: Budget,
     contents: Contents,
     /// Where blocks of files and targets lie, each once.
-    data: Vec<Range<u64>>,
+    data: DataPlaces,
     /// Whether everything could be walked, so that what was not seen is not there.
     whole: bool,
     unflagged_holes: Tally,
@@ -38,7 +38,7 @@ pub(super) fn check(volume: &CramfsVolume, report: &mut Report<'_>) -> Result<()
         listings: Budget::of(volume),
         pointers: Budget::of(volume),
         contents: Contents::default(),
-        data: Vec::new(),
+        data: DataPlaces::default(),
         whole: true,
         unflagged_holes: Tally::default(),
         lost_pages: Tally::default(),
@@ -121,7 +121,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn blocks(&mut self, path: &ImagePath, inode: &RawInode) -> Result<()> {
+    fn blocks(&mut self, path: &EntryPath<'_>, inode: &RawInode) -> Result<()> {
         let geometry = &self.volume.geometry;
         let room = self.pointers.spend(inode.place, inode.pointers_len(geometry));
         if self.refused(path, room)?.is_none() {
@@ -132,7 +132,7 @@ impl Walk<'_, '_> {
         let walked = self.volume.each_block(inode, 0..inode.block_count(geometry), &mut |block| {
             has_holes |= block.stored_as == StoredAs::Hole;
             if block.len > 0 {
-                data.push(block.at..block.at + u64::from(block.len));
+                data.add(block.at..block.at + u64::from(block.len));
             }
             last = Some(block);
             ControlFlow::Continue(())
@@ -162,7 +162,7 @@ impl Walk<'_, '_> {
 
     fn finish(&mut self) {
         self.whole &= !self.report.is_full();
-        note_overlaps(&self.data, self.report);
+        std::mem::take(&mut self.data).note_overlaps(self.report);
         if let Some(text) = self.unflagged_holes.told("holes in an image without the flag for them") {
             self.report.note("superblock", text);
         }

@@ -7,8 +7,8 @@ use crate::inode::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::Claims;
 use crate::walk::Budget;
-use packfs_core::check::{Hierarchy, Report, Tally};
-use packfs_core::{BlockRef, ErrorKind, FileType, ImagePath, Name, Result, escaped};
+use packfs_core::check::{EntryPath, Hierarchy, Report, Tally};
+use packfs_core::{BlockRef, ErrorKind, FileType, Name, Result, escaped};
 use std::ops::ControlFlow;
 
 /// What the walk learnt, for the checks of the whole.
@@ -92,7 +92,7 @@ impl Walk<'_, '_> {
             self.report.error("/", format_args!("the root is a {}", raw.file_type.word()));
             return Ok(());
         }
-        self.inode(&ImagePath::root(), &raw)?;
+        self.inode(&self.hierarchy.path(0), &raw)?;
         self.hierarchy.meet_root(raw.nid, raw.nlink, raw);
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Walk<'_, '_> {
     }
 
     /// Every name of an inode has to say what it is, not only the first.
-    fn claimed_type(&mut self, path: &ImagePath, entry: &RawEntry<'_>, truth: FileType) {
+    fn claimed_type(&mut self, path: &EntryPath<'_>, entry: &RawEntry<'_>, truth: FileType) {
         let claimed = entry_type(entry.file_type);
         if claimed != Some(truth) {
             let claim =
@@ -211,7 +211,7 @@ impl Walk<'_, '_> {
     }
 
     /// Checks an inode that is met for the first time.
-    fn inode(&mut self, path: &ImagePath, raw: &RawInode) -> Result<()> {
+    fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
         self.seen.inode_count += 1;
         if !raw.extended
             && raw.nlink == 1
@@ -238,7 +238,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn xattrs(&mut self, path: &ImagePath, raw: &RawInode) -> Result<()> {
+    fn xattrs(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
         let read = self.reader.xattrs_of(raw);
         let Some((_, figures)) = self.refused(path, read)? else { return Ok(()) };
         if figures.unknown > 0 {

@@ -11,8 +11,8 @@ use crate::record::Record;
 use crate::volume::Iso9660Volume;
 use crate::walk::Budget;
 use crate::zisofs::Compressed;
-use packfs_core::check::{Hierarchy, Report, Tally};
-use packfs_core::{FileType, ImagePath, InodeId, Result};
+use packfs_core::check::{EntryPath, Hierarchy, Report, Tally};
+use packfs_core::{FileType, InodeId, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -80,7 +80,7 @@ impl Walk<'_, '_> {
     fn root(&mut self) -> Result<()> {
         let read = self.volume.raw_inode(InodeId(self.volume.geometry.root_at));
         let Some(raw) = self.refused("/", read)? else { return Ok(()) };
-        self.inode(&ImagePath::root(), &raw)?;
+        self.inode(&self.hierarchy.path(0), &raw)?;
         let dir = self.dir(&raw.record);
         self.hierarchy.meet_root((true, dir.start), 1, dir);
         Ok(())
@@ -141,7 +141,7 @@ impl Walk<'_, '_> {
     }
 
     /// The first two records of a directory have to be those of itself and its parent.
-    fn self_or_parent(&mut self, path: &ImagePath, index: usize, number: u64, dir: Dir, record: &Record) {
+    fn self_or_parent(&mut self, path: &EntryPath<'_>, index: usize, number: u64, dir: Dir, record: &Record) {
         let (name, wanted, word) = match number {
             0 => (NAME_SELF, Some(dir.extent), "itself"),
             _ => (NAME_PARENT, self.hierarchy.parent(index).map(|parent| parent.extent), "its parent"),
@@ -192,7 +192,7 @@ impl Walk<'_, '_> {
     }
 
     /// Checks what a record says of a file.
-    fn inode(&mut self, path: &ImagePath, raw: &RawInode) -> Result<()> {
+    fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
         if let Some(fault) = raw.rock_ridge.fault {
             self.report.error(path, fault);
         }
@@ -212,7 +212,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn file(&mut self, path: &ImagePath, raw: &RawInode, sections: &[Section]) -> Result<()> {
+    fn file(&mut self, path: &EntryPath<'_>, raw: &RawInode, sections: &[Section]) -> Result<()> {
         let checked = self.volume.check_file(raw).and_then(|()| self.volume.check_sections(sections));
         if self.refused(path, checked)?.is_none() {
             return Ok(());

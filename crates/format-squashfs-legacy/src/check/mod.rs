@@ -19,8 +19,8 @@ impl LegacyVolume {
         let mut report = Report::new("squashfs", found);
         self.check_layout(&mut report);
         let mut rules = Rules::new(self.geometry.version());
-        let seen = check_tree(self, &mut rules, &mut report)?;
-        check_tables(self, &seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
+        let mut seen = check_tree(self, &mut rules, &mut report)?;
+        check_tables(self, &mut seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
         check_ids("uid table", &self.uids, &seen, |index| seen.uids.contains(&index), &mut report);
         check_ids("gid table", &self.gids, &seen, |index| seen.gids.contains(&index), &mut report);
         if self.geometry.flag(SQUASHFS_NOD) && seen.compressed_data {

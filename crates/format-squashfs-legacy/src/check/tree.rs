@@ -1,8 +1,7 @@
 //! What is checked of the tree before 4.0 beyond what all generations have in common.
 
 use crate::disk::Version;
-use packfs_core::ImagePath;
-use packfs_core::check::{Report, Tally};
+use packfs_core::check::{EntryPath, Report, Tally};
 use packfs_squashfs_metadata::check::TreeRules;
 
 /// What is counted while the tree is walked.
@@ -19,7 +18,7 @@ impl Rules {
 }
 
 impl TreeRules for Rules {
-    fn holes(&mut self, path: &ImagePath, _holes: u64) {
+    fn holes(&mut self, path: &EntryPath<'_>, _holes: u64) {
         if self.version != Version::V3_1 {
             self.early_holes.add(|| format!("\"{path}\""));
         }

@@ -21,8 +21,8 @@ impl SquashfsVolume {
         self.check_layout(&mut report)?;
         self.check_codec(&mut report)?;
         let mut rules = Rules::new(self);
-        let seen = check_tree(self, &mut rules, &mut report)?;
-        check_tables(self, &seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
+        let mut seen = check_tree(self, &mut rules, &mut report)?;
+        check_tables(self, &mut seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
         let is_used = |index| seen.uids.contains(&index) || seen.gids.contains(&index);
         check_ids("id table", &self.ids, &seen, is_used, &mut report);
         self.check_xattrs(&rules.xattrs, seen.whole, &mut report)?;

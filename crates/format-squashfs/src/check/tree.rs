@@ -2,8 +2,7 @@
 
 use crate::disk::SQUASHFS_INVALID_XATTR;
 use crate::volume::SquashfsVolume;
-use packfs_core::ImagePath;
-use packfs_core::check::{Report, Tally};
+use packfs_core::check::{EntryPath, Report, Tally};
 use packfs_squashfs_metadata::RawInode;
 use packfs_squashfs_metadata::check::TreeRules;
 use std::collections::HashSet;
@@ -30,7 +29,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn mode(&mut self, path: &ImagePath, raw: &RawInode, report: &mut Report<'_>) {
+    fn mode(&mut self, path: &EntryPath<'_>, raw: &RawInode, report: &mut Report<'_>) {
         let type_bits = u32::from(raw.mode & !0o7777);
         if type_bits & !raw.file_type.mode_bits() != 0 {
             let (mode, word) = (raw.mode, raw.file_type.word());
@@ -40,7 +39,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn xattr_index(&mut self, path: &ImagePath, index: u32, report: &mut Report<'_>) {
+    fn xattr_index(&mut self, path: &EntryPath<'_>, index: u32, report: &mut Report<'_>) {
         if index == SQUASHFS_INVALID_XATTR {
             return;
         }
@@ -57,17 +56,17 @@ impl<'a> Rules<'a> {
 }
 
 impl TreeRules for Rules<'_> {
-    fn inode(&mut self, path: &ImagePath, raw: &RawInode, report: &mut Report<'_>) {
+    fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode, report: &mut Report<'_>) {
         self.mode(path, raw, report);
         self.xattr_index(path, raw.xattr, report);
     }
 
-    fn whole_tail(&mut self, path: &ImagePath) -> bool {
+    fn whole_tail(&mut self, path: &EntryPath<'_>) -> bool {
         self.whole_tails.add(|| format!("\"{path}\""));
         true
     }
 
-    fn dir_links(&mut self, path: &ImagePath, nlink: u32, entries: u32) -> bool {
+    fn dir_links(&mut self, path: &EntryPath<'_>, nlink: u32, entries: u32) -> bool {
         let counts_entries = nlink == entries.saturating_add(2);
         if counts_entries {
             self.counts_entries.add(|| format!("\"{path}\""));

@@ -4,21 +4,20 @@ use super::tree::Seen;
 use crate::data::check_fragment;
 use crate::place::Place;
 use crate::records::Records;
-use packfs_core::check::{Report, Tally, note_overlaps};
+use packfs_core::check::{Report, Tally};
 use packfs_core::{InodeId, Result};
-use std::ops::Range;
 
 /// Checks the tables of fragments and of inodes by number, and that data do not lie half over each other. `raw_fragments` is
 /// what the superblock says: no fragment is compressed.
 pub fn check_tables<R: Records>(
     records: &R,
-    seen: &Seen,
+    seen: &mut Seen,
     raw_fragments: bool,
     report: &mut Report<'_>,
 ) -> Result<()> {
-    let fragments = check_fragments(records, seen, raw_fragments, report)?;
+    check_fragments(records, seen, raw_fragments, report)?;
     // Tails may lie in others' blocks.
-    note_overlaps(seen.data.iter().chain(&fragments), report);
+    std::mem::take(&mut seen.data).note_overlaps(report);
     check_export(records, seen, report)
 }
 
@@ -43,17 +42,16 @@ pub fn check_ids(
 
 fn check_fragments<R: Records>(
     records: &R,
-    seen: &Seen,
+    seen: &mut Seen,
     raw_fragments: bool,
     report: &mut Report<'_>,
-) -> Result<Vec<Range<u64>>> {
-    let mut ranges = Vec::new();
+) -> Result<()> {
     let mut unused = Tally::default();
     let mut compressed = false;
     let walked = records.each_fragment_row(|index, row| {
         let checked = check_fragment(records, row, Place::at("fragment", row.start_block));
         if let Some((start, stored)) = report.refused(format_args!("fragment {index}"), checked)? {
-            ranges.push(start..start + u64::from(stored.len));
+            seen.data.add(start..start + u64::from(stored.len));
             compressed |= stored.compressed;
         }
         if !seen.fragments.contains(&index) {
@@ -68,7 +66,7 @@ fn check_fragments<R: Records>(
     if compressed && raw_fragments {
         report.note("superblock", "flag uncompressed-fragments on an image with compressed fragments");
     }
-    Ok(ranges)
+    Ok(())
 }
 
 fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -> Result<()> {

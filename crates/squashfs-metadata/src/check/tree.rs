@@ -8,10 +8,9 @@ use crate::inode::{RawDir, RawFile, RawInode, RawKind, link_target, raw_inode, w
 use crate::place::Place;
 use crate::records::{Records, SQUASHFS_INVALID_FRAG, SQUASHFS_NAME_LEN, Shape};
 use crate::walk::{Budget, inode_count_max};
-use packfs_core::check::{Hierarchy, Report};
-use packfs_core::{FileType, ImagePath, InodeId, Result, escaped};
+use packfs_core::check::{DataPlaces, EntryPath, Hierarchy, Report};
+use packfs_core::{FileType, InodeId, Result, escaped};
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 /// What the walk learnt, for the checks of tables.
 #[derive(Default)]
@@ -24,7 +23,7 @@ pub struct Seen {
     pub gids: HashSet<u16>,
     pub(super) fragments: HashSet<u32>,
     /// Where each of files' own blocks lies.
-    pub(super) data: Vec<Range<u64>>,
+    pub(super) data: DataPlaces,
     /// Whether any block of a file is compressed.
     pub compressed_data: bool,
     /// Whether everything could be walked, so that what was not seen is not there.
@@ -81,7 +80,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             self.report.error("/", format_args!("the root is a {}", raw.file_type.word()));
             return Ok(());
         };
-        self.inode(&ImagePath::root(), id, &raw)?;
+        self.inode(&self.hierarchy.path(0), id, &raw)?;
         self.hierarchy.meet_root(id, raw.nlink, (raw, dir));
         Ok(())
     }
@@ -186,7 +185,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
     }
 
     /// Compares what an entry claims with what its inode says.
-    fn claims(&mut self, path: &ImagePath, entry: &RawEntry, raw: &RawInode) {
+    fn claims(&mut self, path: &EntryPath<'_>, entry: &RawEntry, raw: &RawInode) {
         if entry.file_type != raw.file_type {
             let (claim, truth) = (entry.file_type.word(), raw.file_type.word());
             self.report.warn(path, format_args!("its entry says {claim}, its inode {truth}"));
@@ -199,7 +198,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
     }
 
     /// Checks an inode that is met for the first time.
-    fn inode(&mut self, path: &ImagePath, id: InodeId, raw: &RawInode) -> Result<()> {
+    fn inode(&mut self, path: &EntryPath<'_>, id: InodeId, raw: &RawInode) -> Result<()> {
         if self.shape.has_numbers {
             self.number(path, id, raw.number);
         }
@@ -216,7 +215,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         }
     }
 
-    fn number(&mut self, path: &ImagePath, id: InodeId, number: u32) {
+    fn number(&mut self, path: &EntryPath<'_>, id: InodeId, number: u32) {
         if self.seen.numbers.insert(number, id).is_some_and(|other| other != id) {
             // Kernels tell inodes apart by their numbers: one file would show up in place of the other.
             self.report.error(path, format_args!("inode number {number} is another inode's, too"));
@@ -227,7 +226,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         }
     }
 
-    fn file(&mut self, path: &ImagePath, raw: &RawInode, file: &RawFile) -> Result<()> {
+    fn file(&mut self, path: &EntryPath<'_>, raw: &RawInode, file: &RawFile) -> Result<()> {
         let words = word_count(self.records, file);
         let room = self.tails.spend(raw.place, words * self.shape.size_word_len);
         if self.refused(path, room)?.is_none() {
@@ -239,7 +238,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         let walked = each_stored_block(self.records, raw, file, |stored| {
             let start = end;
             end += u64::from(stored.len);
-            blocks.push(start..end);
+            blocks.add(start..end);
             compressed |= stored.compressed;
             stored_blocks += 1;
         });
@@ -265,7 +264,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         Ok(())
     }
 
-    fn symlink(&mut self, path: &ImagePath, id: InodeId, raw: &RawInode, len: u32) -> Result<()> {
+    fn symlink(&mut self, path: &EntryPath<'_>, id: InodeId, raw: &RawInode, len: u32) -> Result<()> {
         let room = self.tails.spend(raw.place, u64::from(len));
         let target = room.and_then(|()| link_target(self.records, id));
         self.refused(path, target)?;
