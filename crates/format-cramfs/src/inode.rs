@@ -63,6 +63,16 @@ impl RawInode {
         u64::from(self.block_count(geometry)) * u64::from(POINTER_LEN)
     }
 
+    /// What Linux's `get_cramfs_inode` counts: everything that has data by its length, directories and targets, too.
+    fn sectors(&self) -> u64 {
+        match self.file_type {
+            FileType::Directory | FileType::File | FileType::Symlink => {
+                u64::from(self.raw.size).div_ceil(512)
+            }
+            FileType::BlockDevice | FileType::CharDevice | FileType::Fifo | FileType::Socket => 0,
+        }
+    }
+
     /// What the rest of packfs is told of an inode.
     pub(crate) fn plain(&self) -> Inode {
         let CramfsInode { mode, uid, size, gid, .. } = self.raw;
@@ -85,7 +95,7 @@ impl RawInode {
             links: 1,
             number: self.place.at,
             has_xattrs: false,
-            sectors: kind.sectors_filled(),
+            sectors: self.sectors(),
         }
     }
 }

@@ -77,8 +77,7 @@ impl Iso9660Volume {
             FileType::Directory => RawKind::Directory,
             FileType::File => {
                 let sections = self.sections(&record)?;
-                let stored_len = sections.iter().map(|section| section.len).sum();
-                let len = rock_ridge.zisofs.map_or(stored_len, |marked| marked.len);
+                let len = rock_ridge.zisofs.map_or_else(|| sections_len(&sections), |marked| marked.len);
                 RawKind::File { len, sections }
             }
             _ => RawKind::Other,
@@ -113,7 +112,7 @@ impl Iso9660Volume {
             links: posix.map_or(1, |posix| posix.links),
             number: number.map_or(record.at >> NUMBER_SHIFT, u64::from),
             has_xattrs: self.has_attributes(raw),
-            sectors: kind.sectors_filled(),
+            sectors: stored_len(raw).div_ceil(512),
         })
     }
 
@@ -132,5 +131,17 @@ impl Iso9660Volume {
             _ => return Ok(target),
         };
         Err(Corruption::Target { place, fault }.into())
+    }
+}
+
+fn sections_len(sections: &[Section]) -> u64 {
+    sections.iter().map(|section| section.len).sum()
+}
+
+/// Bytes stored of a file or directory, before decompression: what Linux's `isofs_read_inode` counts blocks by, whatever the type.
+fn stored_len(raw: &RawInode) -> u64 {
+    match &raw.kind {
+        RawKind::File { sections, .. } => sections_len(sections),
+        RawKind::Directory | RawKind::Other => raw.record.data_len(),
     }
 }
