@@ -126,6 +126,7 @@ impl Opts {
         let asked: Vec<Asked> = match (&self.check_list, &self.check) {
             (Some(list), _) => {
                 let listed = digest_list::read(list)?;
+                self.refuse_options_of_one(listed.len())?;
                 let opening = self.opening();
                 let asked = |Listed { digest, source }| Asked::new(source, &opening, Some(digest));
                 listed.into_iter().map(asked).collect::<Result<_>>()?
@@ -144,17 +145,21 @@ impl Opts {
     }
 
     fn each_source(&self, digest: Option<TreeDigest>) -> Result<Vec<Asked>> {
-        if self.sources.len() > 1 && (self.offset > 0 || !self.device.is_empty() || !self.nested.is_default())
-        {
-            return Err(Error::usage(
-                "--offset, --device, --part, --outer and --magic are about one SOURCE, but several are given",
-            ));
-        }
+        self.refuse_options_of_one(self.sources.len())?;
         if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
             return Err(Error::usage("only one SOURCE can come from standard input"));
         }
         let opening = self.opening();
         self.sources.iter().map(|source| Asked::new(source.clone(), &opening, digest)).collect()
+    }
+
+    /// What tells how one image is opened tells nothing about others.
+    fn refuse_options_of_one(&self, sources: usize) -> Result<(), Error> {
+        if sources < 2 || (self.offset == 0 && self.device.is_empty() && self.nested.is_default()) {
+            return Ok(());
+        }
+        let options = "--offset, --device, --part, --outer and --magic";
+        Err(Error::usage(format!("{options} are about one SOURCE, but there are {sources}")))
     }
 
     fn run_with(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {

@@ -94,11 +94,8 @@ impl Source {
     ///
     /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of what is no image.
     pub fn load_with(&self, opening: &OpenOptions, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
-        if opening.has_devices() && !matches!(self, Source::Image(_)) {
-            return Err(Error::usage("further devices are given, but the source is no image"));
-        }
-        if opening.means_an_image() && !matches!(self, Source::Image(_)) {
-            return Err(Error::usage("an offset or a magic is given, but the source is no image"));
+        if opening.has_devices() || opening.means_an_image() {
+            self.refuse_unless_an_image(opening)?;
         }
         let limits = opening.own_limits();
         match self {
@@ -117,6 +114,21 @@ impl Source {
                 packfs_source::shape_tree(&loaded.tree, contents, shape)
             }
         }
+    }
+}
+
+impl Source {
+    fn refuse_unless_an_image(&self, opening: &OpenOptions) -> Result<()> {
+        let (path, what) = match self {
+            Source::Image(_) => return Ok(()),
+            Source::Directory(path) => (path.as_path(), "a directory"),
+            Source::Tar(path) => (path.as_path(), "a tar"),
+            Source::TarStdin => (Path::new("-"), "a tar"),
+            Source::Manifest(path) => (path.as_path(), "a manifest"),
+        };
+        let given = if opening.has_devices() { "further devices are" } else { "an offset or a magic is" };
+        Err(Error::usage(format!("{path:?} is {what} and no image, but {given} given"))
+            .hint("leave it out, or name the image that it is about"))
     }
 }
 

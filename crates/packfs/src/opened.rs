@@ -92,11 +92,6 @@ impl OpenOptions {
         self
     }
 
-    /// Where the image begins in its file.
-    pub(crate) fn begins_at(&self) -> u64 {
-        self.offset
-    }
-
     /// Whether only an image can be opened so.
     pub(crate) fn means_an_image(&self) -> bool {
         self.offset > 0 || self.magic.is_some()
@@ -110,6 +105,11 @@ impl OpenOptions {
     /// Whether any was given.
     pub(crate) fn has_devices(&self) -> bool {
         !self.devices.is_empty()
+    }
+
+    /// Whether anything is said that makes sense for images alone.
+    pub(crate) fn is_about_an_image(&self) -> bool {
+        self.means_an_image() || self.chooses_part() || self.has_devices()
     }
 
     /// Decoding threads; 0: one for each processor.
@@ -178,15 +178,19 @@ impl OpenOptions {
     ///
     /// Errors: as [`open`].
     pub fn open_image(&self, image: Arc<dyn Image>) -> Result<Opened> {
+        nested::descend(self.open_layer(self.image_in(image)?, Vec::new())?, &self.which, self)
+    }
+
+    /// The image in a file: where it begins and ends, and what it begins with.
+    pub(crate) fn image_in(&self, file: Arc<dyn Image>) -> Result<Arc<dyn Image>> {
         let image: Arc<dyn Image> = match (self.offset, self.len) {
-            (0, None) => image,
-            (offset, len) => Arc::new(SliceImage::new(image, offset, len)?),
+            (0, None) => file,
+            (offset, len) => Arc::new(SliceImage::new(file, offset, len)?),
         };
-        let image: Arc<dyn Image> = match &self.magic {
+        Ok(match &self.magic {
             None => image,
             Some(magic) => Arc::new(BeginningImage::new(image, magic.clone())),
-        };
-        nested::descend(self.open_layer(image, Vec::new())?, &self.which, self)
+        })
     }
 
     /// Opens an image that lies within such others.

@@ -95,7 +95,8 @@ impl Pack {
     }
 
     /// Packs a tree that was looked through before, by [`Source::load`] or otherwise: for whoever packs it several times, or parts
-    /// of it. It is packed as it is: [`Pack::shape`] does nothing.
+    /// of it. It is packed as it is: [`Pack::shape`] and [`Pack::limits`] do nothing, and of what the format cannot hold only what
+    /// is refused without [`Pack::lossy`] is told, wherever the tree came from.
     pub fn of_loaded(loaded: Arc<Loaded>, output: impl AsRef<Path>) -> Self {
         Pack::new(Given::Loaded(LoadedSource(loaded)), output.as_ref())
     }
@@ -342,20 +343,16 @@ impl Pack {
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
         let base = self.earlier.open_base(&*packer, &self.output, &self.plainly_opening(), progress)?;
-        let source = match &self.source {
-            Given::Path(path) => Some(Source::detect_for(path, &self.opening())?),
-            Given::Known(source) => Some(source.clone()),
-            Given::Loaded(_) => None,
-        };
         let shape = self.whole_shape(packer.data_files());
-        let (loaded, base) = match (&again, &source, &self.source) {
-            (Some(opened), ..) => {
+        let (loaded, base, is_image) = match &again {
+            Some(opened) => {
                 let (loaded, base) = self.earlier.load_source(opened, &*packer, &shape, progress)?;
-                (Arc::new(loaded), base)
+                (Arc::new(loaded), base, true)
             }
-            (None, _, Given::Loaded(loaded)) => (Arc::clone(&loaded.0), base),
-            (None, Some(source), _) => (Arc::new(source.load_with(&self.opening(), &shape, progress)?), base),
-            (None, None, _) => return Err(Error::failed("internal: there is nothing to pack")),
+            None => {
+                let (loaded, is_image) = self.load(&shape, progress)?;
+                (loaded, base, is_image)
+            }
         };
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
@@ -366,7 +363,7 @@ impl Pack {
             Goal::Read => Order::Path,
             Goal::Size | Goal::Balanced | Goal::Build => Order::default(),
         });
-        options.warn_of_all_losses = matches!(source, Some(Source::Image(_)));
+        options.warn_of_all_losses = is_image;
         if let Some(order) = &order {
             let (priorities, missing) = order.priorities(&loaded.tree);
             warn_of_missing("order file", &missing, progress);
@@ -386,6 +383,22 @@ impl Pack {
             packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
+    }
+
+    /// Looks through the source. Says whether it is an image.
+    fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<(Arc<Loaded>, bool)> {
+        let opening = self.opening();
+        let source = match &self.source {
+            Given::Loaded(_) if opening.is_about_an_image() => {
+                let what = "has no part, offset, magic or further devices";
+                return Err(Error::usage(format!("a tree that is already there {what}")));
+            }
+            Given::Loaded(loaded) => return Ok((Arc::clone(&loaded.0), false)),
+            Given::Known(source) => source.clone(),
+            Given::Path(path) => Source::detect_for(path, &opening)?,
+        };
+        let loaded = source.load_with(&opening, shape, progress)?;
+        Ok((Arc::new(loaded), matches!(source, Source::Image(_))))
     }
 
     /// Packs in a format that holds one image instead of a tree.
@@ -437,7 +450,7 @@ impl Pack {
                 };
                 let report = inner.run_with(progress)?;
                 // The file is open, so that it lasts as long as it is needed and no longer.
-                (wrapping::of_file(&inner.output, 0)?.without_name(), report.skipped)
+                (wrapping::of_file(&inner.output)?.without_name(), report.skipped)
             }
         };
         let (tree, contents) = wrapping::tree(bytes, wrapping)?;

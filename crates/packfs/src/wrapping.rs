@@ -8,7 +8,7 @@ use packfs_core::{
     ContainedFiles, ContentId, ContentReader, Contents, Error, ErrorKind, Image, Name, NodeKind, PackFormat,
     Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
 };
-use packfs_image::{FileImage, SliceImage};
+use packfs_image::FileImage;
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -87,7 +87,8 @@ fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<
         let image = Arc::clone(opening.open(path)?.image());
         return Ok(Bytes { image, file: None });
     }
-    let bytes = of_file(path, opening.begins_at())?;
+    let file = of_file(path)?;
+    let bytes = Bytes { image: opening.image_in(file.image)?, file: file.file };
     let format = packfs_formats::probe(&*bytes.image)?;
     if format.is_some_and(|format| format.name() == packer.format_name()) {
         let opened = opening.clone().outermost().open(path)?;
@@ -98,16 +99,12 @@ fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<
     Ok(bytes)
 }
 
-/// The bytes of a file from `offset` on.
+/// All bytes of a file.
 ///
 /// Errors: `Io`, `Usage` for what is neither a file nor a block device.
-pub(crate) fn of_file(path: &Path, offset: u64) -> Result<Bytes> {
+pub(crate) fn of_file(path: &Path) -> Result<Bytes> {
     let metadata = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
-    let image: Arc<dyn Image> = Arc::new(FileImage::open(path)?);
-    let image = match offset {
-        0 => image,
-        _ => Arc::new(SliceImage::new(image, offset, None)?),
-    };
+    let image = Arc::new(FileImage::open(path)?);
     let file = metadata.is_file().then(|| (path.to_owned(), metadata));
     Ok(Bytes { image, file })
 }

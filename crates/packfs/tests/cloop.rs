@@ -209,6 +209,14 @@ fn images_are_wrapped_and_archives_are_not() {
     assert!(unpacked(&again) == padded(&std::fs::read(&squash).unwrap(), K64));
     packfs::repack(&wrapped, &again).codec("lz4").block_size(4096).run().unwrap();
     assert!(unpacked(&again) == std::fs::read(&squash).unwrap());
+    // One whose beginning somebody changed is one when it is said what it began with.
+    let mut bytes = std::fs::read(&wrapped).unwrap();
+    let beginning = bytes[..16].to_vec();
+    bytes[..16].fill(b'x');
+    let changed = folder.path().join("changed.cloop");
+    std::fs::write(&changed, bytes).unwrap();
+    packfs::pack(&changed, &again).source_magic(beginning).block_size(4096).run().unwrap();
+    assert!(unpacked(&again) == std::fs::read(&squash).unwrap());
     // For other formats an image is a tree, and so is the image in a cloop.
     let erofs = folder.path().join("out.erofs");
     packfs::pack(&wrapped, &erofs).run().unwrap();

@@ -140,7 +140,7 @@ fn wrong_wishes_for_devices_are_told() {
         packfs::pack(&source, &image).option("device", "b").option("kernel", "5.15").run().unwrap_err();
     assert!(error.to_string().contains("device needs Linux 5.16"), "{error}");
     let error = packfs::pack(&source, &image).source_device("b").run().unwrap_err();
-    assert!(error.to_string().contains("the source is no image"), "{error}");
+    assert!(error.to_string().contains("a directory and no image"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the source");
     assert!(to(&folder.path().join("blob")).is_none(), "without any data, too");
 }

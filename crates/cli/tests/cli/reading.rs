@@ -270,7 +270,9 @@ fn an_old_image_says_what_it_cannot_hold_and_is_read_whatever_its_magic_is() {
     for made in ["new.sqfs", "same.img"] {
         fixture.run(["diff", "rootfs", made]).done();
     }
-    fixture.run(["pack", "rootfs", "new.sqfs", "--source-magic", "sqsh", "-q"]).failed(2, &["no image"]);
+    fixture
+        .run(["pack", "rootfs", "new.sqfs", "--source-magic", "sqsh", "-q"])
+        .failed(2, &["rootfs", "no image"]);
     fixture
         .run(["pack", "old.img", "new.sqfs", "--source-magic", "sqs", "-q"])
         .failed(2, &["four characters"]);

@@ -91,7 +91,9 @@ fn data_beside_the_image_are_read_compared_and_packed_again() {
     assert!(run.stderr.contains("warning: lost: times lose their fractions of a second"), "{}", run.stderr);
     fixture.run(["diff", "y.sqfs", "rootfs"]).done();
     fixture.run(["pack", "x.erofs", "z.erofs"]).failed(1, &["device 1", "not given", "--device"]);
-    fixture.run(["pack", "rootfs", "z.sqfs", "--device", "x.blob"]).failed(2, &["the source is no image"]);
+    fixture
+        .run(["pack", "rootfs", "z.sqfs", "--device", "x.blob"])
+        .failed(2, &["rootfs", "a directory and no image", "further devices"]);
     fixture.run(["pack", "rootfs", "z.sqfs", "-O", "device=z.blob"]).failed(2, &["device"]);
 }
 
