@@ -12,6 +12,7 @@ use crate::Outcome;
 use crate::lab_run::{Common, command_line, with_hints};
 use crate::lab_watch::Watcher;
 use crate::report::Out;
+use crate::text;
 
 /// Measure again what a document measured, beside its own figures
 #[derive(clap::Args)]
@@ -30,6 +31,10 @@ pub struct Opts {
     #[arg(long, value_name = "[NAME=]DIR")]
     tree: Vec<String>,
 
+    /// Bytes of a tree to measure on, whole folders drawn by lot: 1G; more than --quick takes, and less than all
+    #[arg(long, value_name = "BYTES", value_parser = part)]
+    part: Option<u64>,
+
     /// File systems that are written on LUKS, too
     #[arg(long)]
     luks: bool,
@@ -43,11 +48,18 @@ Examples:
   packfs lab seed                                   the documents, their trees and devices
   packfs lab seed erofs-perf --quick --tree debian=/srv/debian --output results
   packfs lab seed squashfs21 --quick --cpus 0.25       as slow as a processor of its time
+  packfs lab seed tools-ng --part 1G --runs 1          every cell, on a third of the tree
   packfs lab seed daily --tree desktop=/srv/desktop --tree linux=/usr/src/linux --device nvme --runs 3
 An interrupted session goes on when the same command is given again.";
 
 fn document(name: &str) -> Result<Seed, String> {
     with_hints(Seed::named(name))
+}
+
+/// Part of a tree of which files can still be drawn.
+fn part(typed: &str) -> Result<u64, String> {
+    let bytes = text::parse_size(typed)?;
+    if bytes < 1 << 20 { Err("1M is the least that can be measured on".into()) } else { Ok(bytes) }
 }
 
 impl Opts {
@@ -68,6 +80,7 @@ impl Opts {
         let scratch = Scratch::new(&parent)?;
         let mut asked = Asked {
             quick: self.quick,
+            part: self.part,
             devices: self.common.device.clone(),
             runs: self.common.runs,
             jobs: self.common.jobs(),

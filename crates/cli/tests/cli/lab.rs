@@ -144,6 +144,7 @@ fn wrong_usage_of_the_lab_is_told() {
         (&["lab", "run", "rootfs", "--resume", "--output", "none"], 1, &["no session to go on with"]),
         (&["lab", "run", "rootfs", "--scratch", "no/such/folder"], 1, &["no/such/folder"]),
         (&["lab", "seed", "minix"], 2, &["minix"]),
+        (&["lab", "seed", "gentle", "--part", "0"], 2, &["--part", "1M"]),
         (&["lab", "seed", "gentle", "--tree", "linux=rootfs"], 2, &["desktop"]),
         (&["lab", "tree", "suse", "x"], 2, &["suse"]),
         (&["lab", "tree", "large", "x"], 2, &["--from"]),

@@ -10,6 +10,8 @@ use crate::workload::Workload;
 pub struct Asked {
     /// Minutes, not hours: fewer cells, fewer runs, smaller trees.
     pub quick: bool,
+    /// Bytes that trees are cut down to, if neither those of `quick` nor the document's will do.
+    pub part: Option<u64>,
     /// Trees in the order of the document's own.
     pub roles: Roles,
     /// Devices instead of the document's own; empty for these.
@@ -40,6 +42,11 @@ impl Roles {
 }
 
 impl Asked {
+    /// Bytes that trees are cut down to; none for all of them.
+    pub(super) fn tree_bytes(&self, row: &SeedRow) -> Option<u64> {
+        self.part.or(if self.quick { Some(row.quick_bytes) } else { row.bytes })
+    }
+
     /// A plan without a cell.
     pub(super) fn empty_plan(&self, row: &SeedRow) -> Plan {
         let runs = self.runs.unwrap_or(if self.quick { 1 } else { row.runs });

@@ -25,6 +25,16 @@ fn asked(seed: Seed, quick: bool) -> Asked {
     Asked { quick, roles: Roles(trees), jobs: 2, seed: 1, ..Asked::default() }
 }
 
+#[test]
+fn a_part_that_is_asked_for_goes_before_those_of_quick_and_of_the_document() {
+    let row = Seed::Squashfs21.row();
+    let bytes = |quick, part| Asked { part, ..asked(row.seed, quick) }.tree_bytes(row);
+    assert_eq!(bytes(false, None), row.bytes);
+    assert_eq!(bytes(true, None), Some(row.quick_bytes));
+    assert_eq!(bytes(true, Some(5 << 20)), Some(5 << 20));
+    assert_eq!(bytes(false, Some(5 << 20)), Some(5 << 20));
+}
+
 /// A figure that tells cells apart and is the same each time.
 fn made_up(cell: &Cell) -> f64 {
     let sum: u32 = cell.label().bytes().map(u32::from).sum();

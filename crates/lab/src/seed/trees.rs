@@ -83,7 +83,7 @@ pub fn prepare(
             None => kept_tree(kind, kept, note)?,
         };
         let row = seed.row();
-        let bytes = if asked.quick { Some(row.quick_bytes) } else { row.bytes };
+        let bytes = asked.tree_bytes(row);
         let tree = match bytes.filter(|_| kind != TreeKind::Large) {
             Some(bytes) => {
                 smaller(tree, &Cut { bytes, wanted: row.wanted, seed: asked.seed }, scratch, note)?
