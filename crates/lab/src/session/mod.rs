@@ -60,6 +60,9 @@ pub trait Bench {
     /// Makes the image of a subject unless it is there; returns what is known of it then.
     fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble>;
 
+    /// Whether the image of a subject is there.
+    fn is_made(&self, subject: &SubjectKey) -> bool;
+
     /// One run of a cell.
     fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble>;
 
@@ -176,7 +179,9 @@ impl Session<'_> {
         if cells.iter().all(|cell| self.missing.contains(cell)) {
             return Ok(());
         }
-        self.watch.note(&format!("making {}", subject_id(&subject.tree, &subject.recipe)));
+        if !self.bench.is_made(subject) {
+            self.watch.note(&format!("making {}", subject_id(&subject.tree, &subject.recipe)));
+        }
         match self.bench.make(subject) {
             Ok(Some(made)) => self.note_subject(made),
             Ok(None) => Ok(()),

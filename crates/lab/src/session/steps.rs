@@ -96,7 +96,7 @@ fn chunk_steps(
         |(index, cell): &(usize, &Cell)| chunk.contains(&place(cell)) && !done.missing.contains(index);
     let cells: Vec<_> = plan.cells.iter().enumerate().filter(is_due).collect();
     let batches = batches(&cells);
-    let (mut made, begin) = (HashSet::new(), steps.len());
+    let (mut asked_for, mut left_behind, begin) = (HashSet::new(), HashSet::new(), steps.len());
     for batch in &batches {
         let runs = runs_left(plan, done, batch);
         for (index, cell) in batch {
@@ -104,16 +104,17 @@ fn chunk_steps(
             let is_run = runs.iter().any(|(run, _)| run == index);
             let is_unknown = !done.subjects.contains(&subjects[subject]);
             let needs_facts = cell.workload == Workload::ImageSize && is_unknown;
-            if (needs_facts || is_run && reads_an_image(cell)) && made.insert(subject) {
+            // Also where a run builds it: that one may fail, or be of a device that nothing is built on.
+            if (needs_facts || is_run && reads_an_image(cell)) && asked_for.insert(subject) {
                 steps.push(Step::Make { subject });
             }
-            if is_run && !reads_an_image(cell) {
-                made.insert(subject);
+            if needs_facts || is_run {
+                left_behind.insert(subject);
             }
         }
         steps.extend(runs.into_iter().map(|(cell, round)| Step::Run { cell, round }));
     }
-    remove_after_last_use(plan, subjects.len(), &made, begin, place, steps);
+    remove_after_last_use(plan, subjects.len(), &left_behind, begin, place, steps);
 }
 
 /// Cells that are interleaved, in the order of workloads, those that make images first.
@@ -168,7 +169,7 @@ fn runs_left(plan: &Plan, done: &Done, batch: &[(usize, &Cell)]) -> Vec<(usize, 
 fn remove_after_last_use(
     plan: &Plan,
     subject_count: usize,
-    made: &HashSet<usize>,
+    left_behind: &HashSet<usize>,
     begin: usize,
     place: impl Fn(&Cell) -> usize,
     steps: &mut Vec<Step>,
@@ -185,7 +186,7 @@ fn remove_after_last_use(
     for (index, step) in chunk.into_iter().enumerate() {
         steps.push(step);
         let ended = (0..subject_count)
-            .filter(|subject| made.contains(subject) && last_uses[*subject] == Some(begin + index));
+            .filter(|subject| left_behind.contains(subject) && last_uses[*subject] == Some(begin + index));
         steps.extend(ended.map(|subject| Step::Remove { subject }));
     }
 }
@@ -253,9 +254,24 @@ mod tests {
     fn building_comes_first_and_what_it_built_is_removed() {
         let cells = vec![cell("a", Workload::Decode), cell("a", Workload::Build)];
         let steps = Steps::of(&plan(1, cells), &Done::default(), u64::MAX, |_| 1);
-        assert_eq!(spelled(&steps), "B0 A0 -0");
+        assert_eq!(spelled(&steps), "B0 +0 A0 -0");
         let steps = Steps::of(&plan(1, vec![cell("a", Workload::Build)]), &Done::default(), u64::MAX, |_| 1);
         assert_eq!(spelled(&steps), "A0 -0");
+    }
+
+    #[test]
+    fn what_reads_an_image_or_asks_for_its_length_never_relies_on_a_run_that_builds_it() {
+        let works = [Workload::ImageSize, Workload::Build, Workload::List];
+        let steps =
+            Steps::of(&plan(1, works.map(|work| cell("a", work)).into()), &Done::default(), u64::MAX, |_| 1);
+        assert_eq!(spelled(&steps), "B0 +0 C0 -0");
+        let steps = Steps::of(
+            &plan(1, works[..2].iter().map(|&work| cell("a", work)).collect()),
+            &Done::default(),
+            u64::MAX,
+            |_| 1,
+        );
+        assert_eq!(spelled(&steps), "B0 +0 -0");
     }
 
     #[test]

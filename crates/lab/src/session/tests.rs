@@ -11,6 +11,9 @@ struct Fake {
     /// The number of the run that stops, as a full disk does.
     stops_at: Option<usize>,
     runs: usize,
+    /// It builds nothing, as on a simulated device.
+    builds_nothing: bool,
+    made: HashSet<SubjectKey>,
     broken_maker: Option<&'static str>,
     broken_reader: Option<&'static str>,
     room: Option<u64>,
@@ -23,14 +26,12 @@ impl Bench for Fake {
         if self.broken_maker == Some(subject.recipe.maker.as_str()) {
             return Err(Missing { what: "a program".into(), why: "it is not here".into() }.into());
         }
-        Ok(Some(Subject {
-            id: subject_id(&subject.tree, &subject.recipe),
-            tree: subject.tree.clone(),
-            recipe: subject.recipe.clone(),
-            command: "make".into(),
-            stored_len: Some(10),
-            usage: vec![],
-        }))
+        self.made.insert(subject.clone());
+        Ok(Some(facts(subject)))
+    }
+
+    fn is_made(&self, subject: &SubjectKey) -> bool {
+        self.made.contains(subject)
     }
 
     fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
@@ -43,12 +44,20 @@ impl Bench for Fake {
         if self.broken_reader == Some(reader.as_str()) {
             return Err(Missing { what: reader, why: "no driver".into() }.into());
         }
+        let builds = cell.workload == Workload::Build;
+        if builds && self.builds_nothing {
+            return Err(Missing { what: cell.label(), why: "nobody builds there".into() }.into());
+        }
+        if builds {
+            self.made.insert(cell.subject());
+        }
         let run = Run { wall: self.runs as f64, ..Run::default() };
-        Ok(Ran { command: "ls".into(), run: Some(run), subject: None })
+        Ok(Ran { command: "ls".into(), run: Some(run), subject: builds.then(|| facts(&cell.subject())) })
     }
 
     fn remove(&mut self, subject: &SubjectKey) -> Result<()> {
         self.asked.push(format!("remove {}", subject.recipe.maker));
+        self.made.remove(subject);
         Ok(())
     }
 
@@ -78,6 +87,17 @@ impl Bench for Fake {
 
     fn place_name(&self) -> String {
         "\"/scratch\"".into()
+    }
+}
+
+fn facts(subject: &SubjectKey) -> Subject {
+    Subject {
+        id: subject_id(&subject.tree, &subject.recipe),
+        tree: subject.tree.clone(),
+        recipe: subject.recipe.clone(),
+        command: "make".into(),
+        stored_len: Some(10),
+        usage: vec![],
     }
 }
 
@@ -169,6 +189,28 @@ fn what_cannot_be_measured_is_told_and_the_rest_goes_on() {
     let expected =
         [("b f c of t", "a program: it is not here"), ("list, a f c of t, fuse, disk", "fuse: no driver")];
     assert_eq!(missing, expected);
+}
+
+#[test]
+fn an_image_that_no_run_builds_is_made_all_the_same_and_its_length_is_known() {
+    let mut plan = plan(1);
+    plan.cells.truncate(1);
+    for workload in [Workload::ImageSize, Workload::Build] {
+        plan.cells.push(Cell { workload, reader: None, ..plan.cells[0].clone() });
+    }
+    for (builds_nothing, missing_count) in [(true, 1), (false, 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut fake = Fake { builds_nothing, ..Fake::default() };
+        let (results, lines) = carry_out(&plan, dir.path(), &mut fake);
+        let results = results.unwrap();
+        assert_eq!(fake.asked, ["a ", "make a", "a kernel", "remove a"]);
+        assert_eq!(results.subjects.iter().map(|found| found.stored_len).collect::<Vec<_>>(), [Some(10)]);
+        assert_eq!(results.missing.len(), missing_count, "{:?}", results.missing);
+        assert!(results.measurements.iter().any(|found| found.workload == "list"));
+        // What a run built is not announced once more.
+        let is_announced = lines.iter().any(|line| line.starts_with("making "));
+        assert_eq!(is_announced, builds_nothing, "{lines:?}");
+    }
 }
 
 #[test]

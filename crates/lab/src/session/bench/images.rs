@@ -32,6 +32,11 @@ pub(super) struct Images {
 }
 
 impl Images {
+    /// Whether one is there.
+    pub(super) fn is_made(&self, subject: &SubjectKey) -> bool {
+        self.made.contains_key(subject)
+    }
+
     /// Removes one, if it is there.
     pub(super) fn remove(&mut self, subject: &SubjectKey) {
         let paths = [self.made.remove(subject).map(|made| made.path), self.copies.remove(subject)];
@@ -122,21 +127,21 @@ impl Lab {
         ))
     }
 
-    /// An image where a device is: itself on the disk, a copy in memory. None for simulated devices, which take a file.
-    pub(super) fn image_on(&mut self, subject: &SubjectKey, place: &Place) -> Result<PathBuf, Trouble> {
+    /// An image where a device is: a copy in memory for that, else the one in the scratch, which simulated devices take, too.
+    pub(super) fn image_on(&mut self, subject: &SubjectKey, place: &Place) -> Result<Made, Trouble> {
         let made = self.image_of(subject)?;
         if !matches!(place, Place::Memory) {
-            return Ok(made.path);
+            return Ok(made);
         }
         if let Some(copy) = self.images.copies.get(subject) {
-            return Ok(copy.clone());
+            return Ok(Made { path: copy.clone(), ..made });
         }
         let copy = self.memory(&made.facts.id)?.path(&file_name(&made.path));
         std::fs::copy(&made.path, &copy).map_err(|error| {
             self.trouble(&made.facts.id, &packfs::Error::io(format!("cannot copy to {copy:?}"), error))
         })?;
         self.images.copies.insert(subject.clone(), copy.clone());
-        Ok(copy)
+        Ok(Made { path: copy, ..made })
     }
 
     /// One run of a maker.
@@ -162,7 +167,7 @@ impl Lab {
         let what = cell.label();
         let missing = |why: String| Missing { what: what.clone(), why };
         let place = self.place(&cell.device)?;
-        let image = self.image_on(&cell.subject(), &place)?;
+        let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
         let name = cell.reader.clone().unwrap_or_default();
         let program = self.subjects.unpacker(&name).map_err(|m| missing(m.why))?.program().clone();
         self.note(&program);
@@ -183,7 +188,7 @@ impl Lab {
         let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         let spelled = self.tidy(&command.spelled(), &source);
-        Ok(Ran { command: format!("{spelled} > /dev/null"), run: Some(run), subject: None })
+        Ok(Ran { command: format!("{spelled} > /dev/null"), run: Some(run), subject: Some(facts) })
     }
 }
 

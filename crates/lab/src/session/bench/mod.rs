@@ -181,6 +181,11 @@ impl Bench for Lab {
         Ok(Some(image.facts))
     }
 
+    fn is_made(&self, subject: &SubjectKey) -> bool {
+        // What is written has no image to be made.
+        self.is_writable(subject) || self.images.is_made(subject)
+    }
+
     fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
         if self.is_writable(&cell.subject()) {
             return self.run_on_disk(cell);

@@ -10,6 +10,7 @@ use super::super::plan::Cell;
 use super::super::{Ran, Trouble};
 use super::Lab;
 use super::counts::transferred;
+use super::images::Made;
 use super::sources::Sources;
 use crate::machine;
 use crate::process::{self, Invocation, Output};
@@ -42,7 +43,7 @@ impl Lab {
         }
         let program = reader.program().clone();
         self.note(&program);
-        let image = self.image_on(&cell.subject(), &place)?;
+        let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
         let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
         let source = attached.as_ref().map_or(image, |attached| attached.path().to_owned());
         let at = self.scratch.path("mount");
@@ -56,7 +57,7 @@ impl Lab {
         mounted.unmount().map_err(|error| self.trouble(&what, &error))?;
         drop(attached);
         let (command, run) = ran?;
-        Ok(Ran { command, run: Some(run), subject: None })
+        Ok(Ran { command, run: Some(run), subject: Some(facts) })
     }
 
     /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it is not the mount's own.
