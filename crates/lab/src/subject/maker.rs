@@ -22,9 +22,16 @@ pub type Maker = Found<Makes>;
 pub struct Makes {
     /// See [`Maker::command`].
     pub(super) command: fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>,
+    /// See [`Maker::needs_tar`].
+    pub(super) needs_tar: bool,
 }
 
 impl Maker {
+    /// Whether it makes images of tars only, never of directories.
+    pub fn needs_tar(&self) -> bool {
+        self.kind.needs_tar
+    }
+
     /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it cannot make this.
     ///
     /// It does what rivals do: nothing is read back for verification, nothing is waited for to be on the disk, nothing is

@@ -20,4 +20,4 @@ pub use maker::{Input, Maker, Makes};
 pub use reader::{Mounts, Reader};
 pub use subjects::Subjects;
 pub use unpacker::{Unpack, Unpacker, Unpacks};
-pub use writable::{WritableFs, Writes};
+pub use writable::{WritableFs, Writes, is_writable};

@@ -9,7 +9,10 @@ use crate::results::{Missing, Program, Recipe};
 
 pub(super) fn find() -> Result<Maker, Missing> {
     let from = "https://github.com/mhx/dwarfs/releases";
-    Maker::find(Wanted { name: "mkdwarfs", version_option: "--help", from }, Makes { command })
+    Maker::find(
+        Wanted { name: "mkdwarfs", version_option: "--help", from },
+        Makes { command, needs_tar: false },
+    )
 }
 
 fn command(
@@ -60,7 +63,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("mkdwarfs", Makes { command });
+        let maker = Maker::in_bin("mkdwarfs", Makes { command, needs_tar: false });
         let rest = "-N 4 --no-progress --log-level=error --with-devices --with-specials";
         assert_eq!(
             of_dir(&maker, "dwarfs zstd:22 16777216").unwrap(),

@@ -9,7 +9,10 @@ use crate::results::{Missing, Program, Recipe};
 
 pub(super) fn find() -> Result<Maker, Missing> {
     let from = "Debian package erofs-utils, or `cargo xtask peers`";
-    Maker::find(Wanted { name: "mkfs.erofs", version_option: "--version", from }, Makes { command })
+    Maker::find(
+        Wanted { name: "mkfs.erofs", version_option: "--version", from },
+        Makes { command, needs_tar: false },
+    )
 }
 
 fn command(
@@ -54,7 +57,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("mkfs.erofs", Makes { command });
+        let maker = Maker::in_bin("mkfs.erofs", Makes { command, needs_tar: false });
         let rest = "--workers=4 --quiet";
         assert_eq!(
             of_dir(&maker, "erofs lz4hc:12 65536").unwrap(),
@@ -66,7 +69,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Maker::in_bin("mkfs.erofs", Makes { command });
+        let maker = Maker::in_bin("mkfs.erofs", Makes { command, needs_tar: false });
         for of in ["squashfs lz4", "erofs xz", "erofs lz4:3", "erofs deflate:12"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");
         }

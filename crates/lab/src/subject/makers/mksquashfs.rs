@@ -12,7 +12,10 @@ const LZ4HC_LEVEL: i32 = 12;
 
 pub(super) fn find() -> Result<Maker, Missing> {
     let from = "Debian package squashfs-tools, or `cargo xtask peers`";
-    Maker::find(Wanted { name: "mksquashfs", version_option: "-version", from }, Makes { command })
+    Maker::find(
+        Wanted { name: "mksquashfs", version_option: "-version", from },
+        Makes { command, needs_tar: false },
+    )
 }
 
 fn command(
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("mksquashfs", Makes { command });
+        let maker = Maker::in_bin("mksquashfs", Makes { command, needs_tar: false });
         let rest = "-processors 4 -no-progress -quiet";
         assert_eq!(
             of_dir(&maker, "squashfs gzip:9 4096").unwrap(),
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Maker::in_bin("mksquashfs", Makes { command });
+        let maker = Maker::in_bin("mksquashfs", Makes { command, needs_tar: false });
         for of in ["erofs lz4", "squashfs gzip:12", "squashfs xz:6", "squashfs lz4hc:9", "squashfs deflate"] {
             let missing = of_dir(&maker, of).unwrap_err();
             assert!(missing.what.starts_with("mksquashfs") && !missing.why.is_empty(), "{missing:?}");

@@ -8,7 +8,7 @@ use crate::results::{Missing, Program, Recipe};
 
 /// `packfs pack` by the program at a path.
 pub(super) fn find(path: &Path) -> Result<Maker, Missing> {
-    Ok(Maker { name: "packfs", program: program(path)?, kind: Makes { command } })
+    Ok(Maker { name: "packfs", program: program(path)?, kind: Makes { command, needs_tar: false } })
 }
 
 /// The program at a path, which has to be packfs.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("packfs", Makes { command });
+        let maker = Maker::in_bin("packfs", Makes { command, needs_tar: false });
         let rest = "--jobs 4 --no-verify --no-sync --quiet";
         assert_eq!(
             of_dir(&maker, "squashfs zstd:15 131072").unwrap(),

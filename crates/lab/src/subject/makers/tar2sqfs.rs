@@ -9,7 +9,10 @@ use crate::results::{Missing, Program, Recipe};
 
 pub(super) fn find() -> Result<Maker, Missing> {
     let from = "Debian package squashfs-tools-ng, or `cargo xtask peers`";
-    Maker::find(Wanted { name: "tar2sqfs", version_option: "--version", from }, Makes { command })
+    Maker::find(
+        Wanted { name: "tar2sqfs", version_option: "--version", from },
+        Makes { command, needs_tar: true },
+    )
 }
 
 fn command(
@@ -62,7 +65,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("tar2sqfs", Makes { command });
+        let maker = Maker::in_bin("tar2sqfs", Makes { command, needs_tar: true });
         assert_eq!(of_tar(&maker, "squashfs xz").unwrap(), "tar2sqfs -c xz -j 4 -f -q i < t");
         assert_eq!(
             of_tar(&maker, "squashfs zstd:15 131072").unwrap(),
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Maker::in_bin("tar2sqfs", Makes { command });
+        let maker = Maker::in_bin("tar2sqfs", Makes { command, needs_tar: true });
         assert!(of_dir(&maker, "squashfs gzip").unwrap_err().why.contains("tars only"));
         assert!(of_tar(&maker, "squashfs none").is_err() && of_tar(&maker, "erofs lz4").is_err());
         assert!(of_tar(&maker, "squashfs zstd:23").unwrap_err().why.contains("1 to 22"));

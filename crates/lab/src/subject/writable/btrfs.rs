@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn tells_the_mount_its_codec() {
-        let btrfs = WritableFs::in_bin("mkfs.btrfs", WRITES);
+        let btrfs = WritableFs { name: "btrfs", ..WritableFs::in_bin("mkfs.btrfs", WRITES) };
         let options = |of: &str| mounted(&btrfs, of);
         assert_eq!(options("btrfs none").unwrap(), "");
         assert_eq!(options("btrfs lzo").unwrap(), "compress=lzo");

@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn compresses_nothing() {
-        let ext4 = WritableFs::in_bin("mkfs.ext4", WRITES);
+        let ext4 = WritableFs { name: "ext4", ..WritableFs::in_bin("mkfs.ext4", WRITES) };
         assert_eq!(mounted(&ext4, "ext4 none").unwrap(), "");
         assert!(mounted(&ext4, "ext4 zstd").is_err());
         assert!(made(&ext4, "ext4 none").starts_with("mkfs.ext4 -q -F "));

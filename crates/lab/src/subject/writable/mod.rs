@@ -20,6 +20,14 @@ use crate::programs::Wanted;
 use crate::results::{CodecUsage, Missing, Recipe};
 use crate::scratch::Mounted;
 
+/// Their names.
+const FORMATS: [&str; 3] = ["btrfs", "ext4", "xfs"];
+
+/// Whether a format is a file system that a tree is copied to, not an image that is made at once.
+pub fn is_writable(format: &str) -> bool {
+    FORMATS.contains(&format)
+}
+
 /// A file system that a tree is copied to, by its name: as recipes name formats, and as the kernel names its driver. All
 /// needs root.
 pub type WritableFs = Found<Writes>;
@@ -40,6 +48,12 @@ const PLAIN: Writes = Writes { options: &[], mount_options: plain_options, usage
 impl WritableFs {
     /// What to run to make an empty one on a device, or why there is none like this. LUKS is not part of it.
     pub fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing> {
+        if recipe.format != self.name {
+            return Err(cannot(recipe, format!("{} makes {} only", self.program.name, self.name)));
+        }
+        if recipe.block_len.is_some() {
+            return Err(cannot(recipe, format!("blocks of {} are not chosen; leave them out", self.name)));
+        }
         // What cannot be mounted like this is not made like this.
         self.mount_options(recipe)?;
         Ok(self.program.invocation().args(self.kind.options).args(&recipe.options).arg(device))
@@ -150,6 +164,24 @@ mod tests {
     /// `format codec[:level]`.
     fn recipe(of: &str) -> Recipe {
         parse_recipe(&format!("mkfs:{}", of.replace(' ', ":"))).unwrap()
+    }
+
+    #[test]
+    fn refuses_another_format_and_blocks() {
+        let fs = WritableFs::in_bin("xfs", PLAIN);
+        let why = |of: &str| fs.command(&recipe(of), Path::new("/dev/loop7")).unwrap_err().why;
+        assert!(why("btrfs none").contains("makes xfs only"));
+        assert!(why("xfs none 4096").contains("blocks of xfs"));
+        assert!(fs.command(&recipe("xfs none"), Path::new("/dev/loop7")).is_ok());
+    }
+
+    #[test]
+    fn a_format_is_written_if_there_is_a_maker_of_it() {
+        assert!(FORMATS.iter().all(|format| is_writable(format)));
+        assert!(!is_writable("squashfs") && !is_writable("mkfs.xfs"));
+        for fs in find().into_iter().flatten() {
+            assert!(is_writable(fs.name()), "{}", fs.name());
+        }
     }
 
     /// What is typed to make one.

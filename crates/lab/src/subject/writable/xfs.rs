@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn compresses_nothing() {
-        let xfs = WritableFs::in_bin("mkfs.xfs", WRITES);
+        let xfs = WritableFs { name: "xfs", ..WritableFs::in_bin("mkfs.xfs", WRITES) };
         assert!(mounted(&xfs, "xfs lzo").is_err());
         assert_eq!(made(&xfs, "xfs none"), "mkfs.xfs -q -f /dev/loop7");
     }
