@@ -188,7 +188,7 @@ fn workload(name: &str) -> Result<Workload, String> {
 
 /// An error as clap shows it, which knows no hints.
 pub fn with_hints<T>(outcome: Result<T>) -> Result<T, String> {
-    outcome.map_err(|error| [&[error.to_string()], error.hints()].concat().join("; "))
+    outcome.map_err(|error| packfs_lab::told(&error))
 }
 
 /// The command line as it was typed, for the record.

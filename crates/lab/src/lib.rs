@@ -19,9 +19,12 @@ pub mod scratch;
 pub mod seed;
 pub mod session;
 pub mod subject;
+mod told;
 pub mod treemap;
 pub mod trees;
 pub mod workload;
+
+pub use told::told;
 
 /// Devices that images are read from.
 pub use packfs_device as device;

@@ -8,6 +8,7 @@ use packfs_device::cpu;
 use super::Invocation;
 use crate::results::CpuLimit;
 use crate::scratch::Undo;
+use crate::told;
 
 /// A limit that is in force as long as this lives, and gone on a signal, too.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Limit {
         match (Self::new(0.5), Self::new(1.0)) {
             (Ok(limit), _) => format!("0.01 to {there_are} processors, by {}", limit.facts.way),
             (Err(_), Ok(limit)) => format!("1 to {there_are} whole processors, by {}", limit.facts.way),
-            (Err(_), Err(error)) => [&[error.to_string()], error.hints()].concat().join("; "),
+            (Err(_), Err(error)) => told(&error),
         }
     }
 }

@@ -55,6 +55,15 @@ pub struct Ran {
     pub subject: Option<Subject>,
 }
 
+/// Room for images, in bytes that may be there at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// In the scratch, where each has its place.
+    pub scratch: u64,
+    /// In memory, for copies of them; none where a plan has nothing there.
+    pub memory: Option<u64>,
+}
+
 /// Who does to the machine what a plan says.
 pub trait Bench {
     /// Makes the image of a subject unless it is there; returns what is known of it then.
@@ -75,8 +84,8 @@ pub trait Bench {
     /// Devices that were used so far.
     fn devices(&self) -> Vec<DeviceFacts>;
 
-    /// How many bytes of images may be there at the same time.
-    fn room(&self) -> Result<u64>;
+    /// Where images of this plan have room, and how much.
+    fn room(&self, plan: &Plan) -> Result<Room>;
 
     /// How long the image of a subject may become, roughly and rather too much.
     fn len_guess(&self, subject: &SubjectKey) -> u64;
@@ -121,12 +130,13 @@ fn check_limit(plan: &Plan, bench: &dyn Bench) -> Result<()> {
     Err(Error::failed(what))
 }
 
-/// Room for images, which has to do for the longest of them.
+/// Room for images that are there at the same time. The scratch has to do for the longest of them; what is too long for memory
+/// is missing there, and nothing else.
 fn room_for(plan: &Plan, bench: &dyn Bench) -> Result<u64> {
-    let room = bench.room()?;
+    let Room { scratch: room, memory } = bench.room(plan)?;
     let longest = plan.subjects().iter().map(|subject| bench.len_guess(subject)).max().unwrap_or(0);
     if room >= longest {
-        return Ok(room);
+        return Ok(memory.map_or(room, |memory| memory.min(room)));
     }
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     let what = format!("{} has room for {} MiB of images", bench.place_name(), mib(room));

@@ -3,7 +3,7 @@
 use super::plan::{Cell, Plan, PlannedTree};
 use super::spec::parse_recipe;
 use crate::results::{CpuLimit, Recipe, Settings};
-use crate::subject::Subjects;
+use crate::subject::{Subjects, is_writable};
 use crate::workload::{Need, WORKLOADS, Workload};
 
 /// How much is measured where nothing is named.
@@ -141,10 +141,6 @@ fn is_here(recipe: &Recipe, subjects: &Subjects) -> bool {
     subjects.maker(&recipe.maker).is_ok() || subjects.writable(&recipe.maker).is_ok()
 }
 
-fn is_writable(recipe: &Recipe) -> bool {
-    matches!(recipe.format.as_str(), "btrfs" | "ext4" | "xfs")
-}
-
 fn add(
     plan: &mut Plan,
     tree: &PlannedTree,
@@ -160,7 +156,7 @@ fn add(
     };
     let is_chosen =
         |name: &str| wishes.readers.is_empty() || wishes.readers.iter().any(|asked| asked == name);
-    match (workload.need(), is_writable(recipe)) {
+    match (workload.need(), is_writable(&recipe.format)) {
         (Need::Writable, true) => push(None, None),
         // Only what reads a copied tree says something of file systems that are written.
         (Need::Mount, true) => push(Some("kernel"), None),

@@ -17,6 +17,7 @@ struct Fake {
     broken_maker: Option<&'static str>,
     broken_reader: Option<&'static str>,
     room: Option<u64>,
+    memory: Option<u64>,
     limit: Option<CpuLimit>,
 }
 
@@ -69,8 +70,8 @@ impl Bench for Fake {
         vec![]
     }
 
-    fn room(&self) -> Result<u64> {
-        Ok(self.room.unwrap_or(u64::MAX))
+    fn room(&self, _: &Plan) -> Result<Room> {
+        Ok(Room { scratch: self.room.unwrap_or(u64::MAX), memory: self.memory })
     }
 
     fn len_guess(&self, _: &SubjectKey) -> u64 {
@@ -235,6 +236,17 @@ fn a_scratch_too_small_for_any_image_is_told_before_anything_runs() {
     assert!(error.to_string().contains("50 MiB") && error.to_string().contains("100"), "{error}");
     assert!(error.hints()[0].contains("--scratch"), "{error:?}");
     assert!(fake.asked.is_empty());
+}
+
+#[test]
+fn a_memory_too_small_for_all_copies_takes_them_one_by_one_and_refuses_none() {
+    for memory in [150 << 20, 50 << 20] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut fake = Fake { memory: Some(memory), ..Fake::default() };
+        carry_out(&plan(1), dir.path(), &mut fake).0.unwrap();
+        let asked = "make a, a kernel, a fuse, remove a, make b, b kernel, remove b";
+        assert_eq!(fake.asked.join(", "), asked);
+    }
 }
 
 #[test]

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use packfs::Result;
+use packfs::{Error, Result};
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::{Ran, Trouble};
 use super::place::Place;
+use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::Output;
 use crate::results::{Missing, Run, Subject};
+use crate::scratch::Scratch;
 use crate::subject::Unpack;
 
 /// An image that is there.
@@ -65,12 +67,14 @@ impl Lab {
         jobs: u32,
     ) -> Result<(Made, Run), Trouble> {
         let id = subject_id(&subject.tree, &subject.recipe);
-        let stop = Trouble::Stop;
-        let program = self.subjects.maker(&subject.recipe.maker)?.program().clone();
+        let maker = self.subjects.maker(&subject.recipe.maker)?;
+        let (program, needs_tar) = (maker.program().clone(), maker.needs_tar());
         self.note(&program);
-        self.check_room(subject, &id)?;
-        let as_tar = subject.recipe.maker == "tar2sqfs";
-        let input = self.sources.input(&subject.tree, as_tar, &self.scratch).map_err(stop)?;
+        // One that is there is replaced: nobody plans with room for two.
+        self.images.remove(subject);
+        self.check_room(subject, &id, needs_tar)?;
+        let input = self.sources.input(&subject.tree, needs_tar, &self.scratch);
+        let input = input.map_err(|error| self.trouble(&id, &error))?;
         self.images.number += 1;
         let name = format!("image-{}.{}", self.images.number, subject.recipe.format);
         let path = self.scratch.path(&name);
@@ -85,8 +89,9 @@ impl Lab {
         })?;
         let ran = self.run_limited(&command, &Output::Null, &[]);
         let run = ran.map_err(|error| {
+            let trouble = self.trouble(&id, &error);
             let _ = std::fs::remove_file(&written);
-            self.trouble(&id, &error)
+            trouble
         })?;
         let len = std::fs::metadata(&written).map(|facts| facts.len()).map_err(|error| {
             let why = format!("{} left no image: {error}", command.spelled());
@@ -95,7 +100,9 @@ impl Lab {
         if written != path {
             let moved = std::fs::copy(&written, &path).and_then(|_| std::fs::remove_file(&written));
             moved.map_err(|error| {
-                self.trouble(&id, &packfs::Error::io(format!("cannot copy to {path:?}"), error))
+                let trouble = self.trouble(&id, &Error::io(format!("cannot copy to {path:?}"), error));
+                [&path, &written].map(std::fs::remove_file).into_iter().for_each(drop);
+                trouble
             })?;
         }
         let facts = Subject {
@@ -106,25 +113,22 @@ impl Lab {
             stored_len: Some(len),
             usage: vec![],
         };
-        self.images.remove(subject);
         let made = Made { path, facts };
         self.images.made.insert(subject.clone(), made.clone());
         Ok((made, run))
     }
 
-    /// That an image fits into the scratch, as far as one can tell beforehand.
-    fn check_room(&self, subject: &SubjectKey, id: &str) -> Result<(), Trouble> {
+    /// That an image fits into the scratch, with the tar it is made of, as far as one can tell beforehand.
+    fn check_room(&self, subject: &SubjectKey, id: &str, needs_tar: bool) -> Result<(), Trouble> {
         let free = self.scratch.free().map_err(Trouble::Stop)?;
-        let needed = super::Bench::len_guess(self, subject).saturating_add(SPARE);
+        let tar_len = if needs_tar { self.sources.tar_len(&subject.tree) } else { 0 };
+        let needed = super::Bench::len_guess(self, subject) + tar_len + SPARE;
         if free >= needed {
             return Ok(());
         }
         let (dir, mib) = (self.scratch.dir(), |bytes: u64| bytes.div_ceil(1 << 20));
         let what = format!("{dir:?} has {} MiB free, and {id} may need {}", mib(free), mib(needed));
-        Err(Trouble::Stop(
-            packfs::Error::failed(what)
-                .hint("free some space, or have --scratch DIR name another place; the same command goes on"),
-        ))
+        Err(Trouble::Stop(Error::failed(what).hint(NO_ROOM)))
     }
 
     /// An image where a device is: a copy in memory for that, else the one in the scratch, which simulated devices take, too.
@@ -136,9 +140,18 @@ impl Lab {
         if let Some(copy) = self.images.copies.get(subject) {
             return Ok(Made { path: copy.clone(), ..made });
         }
-        let copy = self.memory(&made.facts.id)?.path(&file_name(&made.path));
+        let memory = self.memory(&made.facts.id)?;
+        let (free, needed) = (memory.free().map_err(Trouble::Stop)?, made.facts.stored_len.unwrap_or(0));
+        if free < needed {
+            let why = format!("the image takes {needed} bytes, and {:?} has {free} free", memory.dir());
+            return Err(Missing { what: made.facts.id, why }.into());
+        }
+        let copy = memory.path(&file_name(&made.path));
         std::fs::copy(&made.path, &copy).map_err(|error| {
-            self.trouble(&made.facts.id, &packfs::Error::io(format!("cannot copy to {copy:?}"), error))
+            let error = Error::io(format!("cannot copy to {copy:?}"), error);
+            let trouble = self.trouble(&made.facts.id, &error);
+            let _ = std::fs::remove_file(&copy);
+            trouble
         })?;
         self.images.copies.insert(subject.clone(), copy.clone());
         Ok(Made { path: copy, ..made })
@@ -173,22 +186,37 @@ impl Lab {
         self.note(&program);
         let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
         let source = attached.as_ref().map_or(image.clone(), |attached| attached.path().to_owned());
-        let dir = self.memory.as_ref().unwrap_or(&self.scratch).path("unpacked");
         let unpacker = self.subjects.unpacker(&name).map_err(|m| missing(m.why))?;
         if !unpacker.reads(&cell.recipe.format) {
             return Err(missing(format!("{name} reads no {}", cell.recipe.format)).into());
         }
         let jobs = cell.jobs.unwrap_or(self.jobs);
-        let command = unpacker
-            .command(&Unpack::Tar, &source, jobs)
-            .or_else(|| unpacker.command(&Unpack::Dir(dir.clone()), &source, jobs))
+        let as_tar = unpacker.command(&Unpack::Tar, &source, jobs);
+        let dir = if as_tar.is_some() { None } else { Some(self.place_to_unpack(cell)?.path("unpacked")) };
+        let command = as_tar
+            .or_else(|| unpacker.command(&Unpack::Dir(dir.clone()?), &source, jobs))
             .ok_or_else(|| missing(format!("{name} neither writes tars nor unpacks")))?;
         let ran = self.run_limited(&command, &Output::Null, &[]);
-        let _ = std::fs::remove_dir_all(&dir);
-        let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
+        let ran = ran.map_err(|error| self.trouble(&what, &error));
+        if let Some(dir) = dir {
+            let _ = std::fs::remove_dir_all(dir);
+        }
+        let mut run = ran?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         let spelled = self.tidy(&command.spelled(), &source);
         Ok(Ran { command: format!("{spelled} > /dev/null"), run: Some(run), subject: Some(facts) })
+    }
+
+    /// Where a whole tree is unpacked: in memory, or, where it does not fit, in the scratch.
+    fn place_to_unpack(&self, cell: &Cell) -> Result<&Scratch, Missing> {
+        let needed = self.sources.copied_len(&cell.tree);
+        let places = [self.memory.as_ref(), Some(&self.scratch)].into_iter().flatten();
+        let mut fitting = places.filter(|place| place.free().is_ok_and(|free| free >= needed));
+        fitting.next().ok_or_else(|| {
+            let why =
+                format!("the tree takes {needed} bytes unpacked, and neither memory nor scratch has them");
+            Missing { what: cell.label(), why }
+        })
     }
 }
 

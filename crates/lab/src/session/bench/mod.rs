@@ -7,28 +7,32 @@ mod place;
 mod reading;
 mod simulated;
 mod sources;
+mod trouble;
 mod writing;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result};
 
-use super::plan::{Cell, PlannedTree, SubjectKey};
-use super::{Bench, Ran, Trouble};
+use super::plan::{Cell, Plan, PlannedTree, SubjectKey};
+use super::{Bench, Ran, Room, Trouble};
 use crate::machine;
 use crate::process::{self, Invocation, Limit, Output, Within};
 use crate::programs::Wanted;
 use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Run, Subject};
 use crate::scratch::Scratch;
-use crate::subject::Subjects;
-use crate::workload::{Need, Workload};
+use crate::subject::{Maker, Subjects, is_writable};
+use crate::told;
+use crate::trees::TreeKind;
+use crate::workload::Need;
 
 pub use place::{check_device, device_names};
 
 use images::Images;
 use place::Place;
 use sources::Sources;
+use trouble::Space;
 use writing::Disks;
 
 /// Where images lie if nobody says.
@@ -138,19 +142,18 @@ impl Lab {
         }
     }
 
-    /// A failure of a program: usually its own; but on a full disk nothing else can go on.
+    /// What a failure means; asked before what was written is removed.
     fn trouble(&self, what: &str, error: &Error) -> Trouble {
-        let text = [&[error.to_string()], error.hints()].concat().join("; ");
-        let is_full = |scratch: &Scratch| scratch.free().is_ok_and(|free| free < 1 << 20);
-        let is_no_room = text.contains("No space left") || text.contains("disk is full");
-        let full = [Some(&self.scratch), self.memory.as_ref()].into_iter().flatten().find(|s| is_full(s));
-        if is_no_room || full.is_some() {
-            let dir = full.unwrap_or(&self.scratch).dir();
-            let stop = Error::failed(format!("the scratch in {dir:?} is full: {text}"))
-                .hint("free some space, or have --scratch DIR name another place; the same command goes on");
-            return Trouble::Stop(stop);
-        }
-        Trouble::Missing(Missing { what: what.into(), why: text })
+        trouble::trouble(what, &told(error), Space::of(&self.scratch), self.memory.as_ref().map(Space::of))
+    }
+
+    /// Bytes of the tars that the makers of a plan take and that are not there.
+    fn tars_len(&self, plan: &Plan) -> u64 {
+        let subjects = plan.subjects();
+        let needs_tar =
+            |subject: &&SubjectKey| self.subjects.maker(&subject.recipe.maker).is_ok_and(Maker::needs_tar);
+        let trees: HashSet<_> = subjects.iter().filter(needs_tar).map(|subject| &*subject.tree).collect();
+        trees.into_iter().map(|tree| self.sources.tar_len(tree)).sum()
     }
 
     /// A command without the paths that differ from session to session.
@@ -174,7 +177,7 @@ impl Lab {
 
 impl Bench for Lab {
     fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble> {
-        if self.is_writable(subject) {
+        if is_writable(&subject.recipe.format) {
             return Ok(None);
         }
         let image = self.image_of(subject)?;
@@ -183,19 +186,19 @@ impl Bench for Lab {
 
     fn is_made(&self, subject: &SubjectKey) -> bool {
         // What is written has no image to be made.
-        self.is_writable(subject) || self.images.is_made(subject)
+        is_writable(&subject.recipe.format) || self.images.is_made(subject)
     }
 
     fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
-        if self.is_writable(&cell.subject()) {
+        if is_writable(&cell.recipe.format) {
             return self.run_on_disk(cell);
         }
-        match (cell.workload.need(), cell.workload) {
-            (Need::Maker, _) => self.build(cell),
-            (Need::Unpacker, _) => self.decode(cell),
-            (Need::Mount | Need::LargeFile, _) => self.read(cell),
-            (Need::Image, _) => Ok(Ran { command: String::new(), run: None, subject: None }),
-            (Need::Writable, Workload::Write | Workload::DiskUsage) | (Need::Writable, _) => {
+        match cell.workload.need() {
+            Need::Maker => self.build(cell),
+            Need::Unpacker => self.decode(cell),
+            Need::Mount | Need::LargeFile => self.read(cell),
+            Need::Image => Ok(Ran { command: String::new(), run: None, subject: None }),
+            Need::Writable => {
                 let why = format!("{} images cannot be written", cell.recipe.format);
                 Err(Missing { what: cell.label(), why }.into())
             }
@@ -229,15 +232,24 @@ impl Bench for Lab {
         machine::here(self.scratch.dir())
     }
 
-    fn room(&self) -> Result<u64> {
-        Ok(self.scratch.free()?.saturating_sub(SPARE) / 10 * 9)
+    fn room(&self, plan: &Plan) -> Result<Room> {
+        let scratch = self.scratch.free()?.saturating_sub(SPARE) / 10 * 9;
+        let is_in_memory =
+            plan.cells.iter().any(|cell| matches!(Place::find(&cell.device), Ok(Place::Memory)));
+        // Without memory its cells say so, and the others need none.
+        let memory = self.memory.as_ref().filter(|_| is_in_memory);
+        let memory = memory.map(|memory| memory.free().map(|free| free / 10 * 9)).transpose()?;
+        Ok(Room { scratch: scratch.saturating_sub(self.tars_len(plan)), memory })
     }
 
     fn len_guess(&self, subject: &SubjectKey) -> u64 {
         let bytes = self.sources.bytes(&subject.tree);
-        // What these codecs leave of trees of programs and texts, and rather more.
         let percent = match subject.recipe.codec.as_str() {
+            // Small files take whole blocks, and whoever counts on a codec may find nothing to compress.
+            _ if is_writable(&subject.recipe.format) => 120,
             "none" => 105,
+            _ if subject.tree == TreeKind::Media.row().name => 105,
+            // What these codecs leave of trees of programs and texts, and rather more.
             "lz4" | "lz4hc" | "lzo" => 70,
             _ => 55,
         };

@@ -8,6 +8,7 @@ use super::simulated::{self, Attached, Spec};
 use crate::machine;
 use crate::results::{DeviceFacts, Missing};
 use crate::scratch::Scratch;
+use crate::told;
 
 /// The names of what there is without a model.
 const REAL: [&str; 2] = ["disk", "memory"];
@@ -31,10 +32,7 @@ impl Place {
             "memory" => Ok(Self::Memory),
             _ => {
                 let found = simulated::find(name);
-                let missing = |error: packfs::Error| {
-                    let why = [&[error.to_string()], error.hints()].concat().join("; ");
-                    Missing { what: name.into(), why }
-                };
+                let missing = |error| Missing { what: name.into(), why: told(&error) };
                 found.map(|spec| Self::Simulated(Box::new(spec))).map_err(missing)
             }
         }

@@ -98,11 +98,11 @@ impl Lab {
         reading.programs.iter().for_each(|name| self.note_tool(name));
         self.forget(tree.servers, reading.programs)?;
         let ran = self.run_counted(tree, &reading.invocation, &reading.output);
+        let ran = ran.map_err(|error| self.trouble(&what, &error));
         if cell.workload == Workload::CpRead {
             let _ = std::fs::remove_dir_all(&copy);
         }
-        let run = ran.map_err(|error| self.trouble(&what, &error))?;
-        Ok((reading.spelled, run))
+        Ok((reading.spelled, ran?))
     }
 
     /// Runs what reads a tree, and counts what its device gave meanwhile.
@@ -151,8 +151,7 @@ impl Lab {
             return Ok(PathBuf::new());
         }
         let memory = self.memory(&cell.label())?;
-        let (free, needed) =
-            (memory.free().map_err(Trouble::Stop)?, self.sources.bytes(&cell.tree) / 10 * 11);
+        let (free, needed) = (memory.free().map_err(Trouble::Stop)?, self.sources.copied_len(&cell.tree));
         if free < needed {
             let why = format!("the tree takes {needed} bytes, and {:?} has {free} free", memory.dir());
             return Err(Missing { what: cell.label(), why }.into());

@@ -13,6 +13,12 @@ use crate::subject::Input;
 use crate::trees::make_tar;
 use crate::workload::{Listed, Lists, Workload, as_list};
 
+/// What files are rounded up to by most file systems, in bytes.
+const BLOCK: u64 = 4096;
+/// Bytes that a tar has beside a file's own, at most as a rule: its header, a further one of pax with its data, and what is
+/// rounded up.
+const TAR_ENTRY: u64 = 2048;
+
 /// Trees by their ids.
 pub(super) struct Sources {
     trees: HashMap<String, Source>,
@@ -23,6 +29,8 @@ pub(super) struct Sources {
 struct Source {
     path: PathBuf,
     bytes: u64,
+    entries: u64,
+    number: usize,
     is_tar: bool,
     lists: Lists,
     tar: Option<PathBuf>,
@@ -30,14 +38,17 @@ struct Source {
 
 impl Sources {
     pub(super) fn new(trees: &[PlannedTree], seed: u64) -> Self {
-        let source = |tree: &PlannedTree| Source {
+        let source = |(number, tree): (usize, &PlannedTree)| Source {
+            number,
             path: tree.path.clone(),
             bytes: tree.facts.bytes,
+            entries: tree.facts.files + tree.facts.dirs + tree.facts.others,
             is_tar: tree.path.is_file(),
             lists: Lists::new(tree.path.clone(), seed),
             tar: None,
         };
-        let trees = trees.iter().map(|tree| (tree.facts.id.clone(), source(tree))).collect();
+        let trees = trees.iter().enumerate();
+        let trees = trees.map(|tree| (tree.1.facts.id.clone(), source(tree))).collect();
         Self { trees, warm: HashSet::new() }
     }
 
@@ -48,6 +59,22 @@ impl Sources {
     /// Bytes in files of a tree.
     pub(super) fn bytes(&self, id: &str) -> u64 {
         self.trees.get(id).map_or(0, |source| source.bytes)
+    }
+
+    /// Bytes that a copy of a tree takes at most, where files take whole blocks.
+    pub(super) fn copied_len(&self, id: &str) -> u64 {
+        self.trees.get(id).map_or(0, |source| source.bytes + source.entries * BLOCK)
+    }
+
+    /// Bytes of the tar that has yet to be made for those who take nothing else; 0 if there is one.
+    pub(super) fn tar_len(&self, id: &str) -> u64 {
+        let source = self.trees.get(id).filter(|source| !source.is_tar && source.tar.is_none());
+        source.map_or(0, |source| source.bytes + source.entries * TAR_ENTRY)
+    }
+
+    /// Whether a tree is given as a tar.
+    pub(super) fn is_tar(&self, id: &str) -> bool {
+        self.trees.get(id).is_some_and(|source| source.is_tar)
     }
 
     /// Where a tree lies.
@@ -67,8 +94,8 @@ impl Sources {
         if let Some(tar) = &source.tar {
             return Ok(Input::Tar(tar.clone()));
         }
-        let path = scratch.path(&format!("tree-{}.tar", self.trees.len()));
-        let path = if path.exists() { scratch.path(&format!("tree-{id}.tar")) } else { path };
+        // One that an earlier attempt left unfinished is written over.
+        let path = scratch.path(&format!("tree-{}.tar", source.number));
         make_tar(&source.path, &path)?;
         if let Some(source) = self.trees.get_mut(id) {
             source.tar = Some(path.clone());

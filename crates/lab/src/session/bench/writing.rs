@@ -11,6 +11,7 @@ use super::super::{Ran, Trouble};
 use super::place::Place;
 use super::reading::make_dir;
 use super::simulated::{self, Attached};
+use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::{self, Invocation, Output};
 use crate::results::{CodecUsage, Missing, Run, Subject};
@@ -70,14 +71,12 @@ impl Disks {
 }
 
 impl Lab {
-    /// Whether a subject is a file system that is written.
-    pub(super) fn is_writable(&self, subject: &SubjectKey) -> bool {
-        matches!(subject.recipe.format.as_str(), "btrfs" | "ext4" | "xfs")
-    }
-
     /// One run on a file system that can be written.
     pub(super) fn run_on_disk(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
         let what = cell.label();
+        if self.sources.is_tar(&cell.tree) {
+            return Err(Missing { what, why: "a tar has no files to copy one by one".into() }.into());
+        }
         self.ensure_disk(cell)?;
         if !matches!(cell.workload, Workload::Write) {
             self.ensure_filled(cell)?;
@@ -138,7 +137,7 @@ impl Lab {
         let bytes = self.sources.bytes(&cell.tree);
         // Small files take whole blocks, and Btrfs keeps its metadata twice.
         let len = (bytes / 2 * 3 + (1 << 30)).max(DISK_LEN_MIN).next_multiple_of(1 << 20);
-        let taken = bytes / 10 * 12 + SPARE;
+        let taken = super::Bench::len_guess(self, &cell.subject()) + SPARE;
         let in_memory = self.memory.as_ref().filter(|memory| {
             memory.free().is_ok_and(|free| free / 4 >= taken) && available_memory() / 4 >= taken
         });
@@ -150,9 +149,10 @@ impl Lab {
         let free = scratch.free().map_err(Trouble::Stop)?;
         if free < taken {
             let full = format!("{:?} has {free} bytes free, and {what} takes about {taken}", scratch.dir());
-            return Err(Trouble::Stop(
-                Error::failed(full).hint("free some space, or have --scratch DIR name another place"),
-            ));
+            return Err(match place {
+                Place::Memory => Missing { what, why: full }.into(),
+                Place::Disk | Place::Simulated(_) => Trouble::Stop(Error::failed(full).hint(NO_ROOM)),
+            });
         }
         let path = scratch.path(&format!("disk-{number}"));
         let made = match place {
