@@ -61,6 +61,9 @@ pub struct Settings {
     pub seed: u64,
     /// What programs had of the processors; none if all.
     pub cpu_limit: Option<CpuLimit>,
+    /// Most threads of programs where a workload does not vary them; none in sessions that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<u32>,
 }
 
 impl Settings {
@@ -161,7 +164,7 @@ mod tests {
         let all = r#"{"command": "packfs lab run t", "quick": false, "runs": 3, "seed": 1"#;
         for rest in ["}", r#", "cpu_limit": null}"#] {
             let settings: Settings = serde_json::from_str(&format!("{all}{rest}")).unwrap();
-            assert_eq!((settings.runs, settings.cpu_limit), (3, None));
+            assert_eq!((settings.runs, settings.cpu_limit, settings.jobs), (3, None, None));
         }
     }
 

@@ -32,11 +32,6 @@ impl Spread {
     pub fn exact(figure: f64) -> Self {
         Self { median: figure, min: figure, max: figure, count: 1 }
     }
-
-    /// How far the figures lie apart, as a share of the median; 0 if that is 0.
-    pub fn relative_width(&self) -> f64 {
-        if self.median == 0.0 { 0.0 } else { (self.max - self.min) / self.median }
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use super::undo::Undo;
 #[derive(Debug)]
 pub struct BlockFile {
     device: PathBuf,
-    file: PathBuf,
     // Dropped in this order.
     _loop_device: Undo,
     _removal: Undo,
@@ -32,17 +31,12 @@ impl BlockFile {
         let device = LoopDevice::new(file, &LoopOptions { is_writable: true, ..LoopOptions::default() })?;
         let path = device.path().to_owned();
         let loop_device = keep(device);
-        Ok(Self { device: path, file: file.to_owned(), _loop_device: loop_device, _removal: removal })
+        Ok(Self { device: path, _loop_device: loop_device, _removal: removal })
     }
 
     /// The block device.
     pub fn device(&self) -> &Path {
         &self.device
-    }
-
-    /// The file.
-    pub fn file(&self) -> &Path {
-        &self.file
     }
 }
 

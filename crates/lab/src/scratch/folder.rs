@@ -1,6 +1,7 @@
 //! The folder of a session.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -38,13 +39,13 @@ impl Scratch {
         Ok(Self { dir, _lock: lock, _undo: undo })
     }
 
-    /// One process may have several.
+    /// One process may have several. Nobody else sees into it: it lies where everybody may write, and holds what a tree may hide.
     fn make(parent: &Path) -> Result<PathBuf> {
         let id = std::process::id();
         for number in 0..1000_u32 {
             let suffix = if number == 0 { String::new() } else { format!(".{number}") };
             let dir = parent.join(format!("{PREFIX}{id}{suffix}"));
-            match std::fs::create_dir(&dir) {
+            match DirBuilder::new().mode(0o700).create(&dir) {
                 Ok(()) => return Ok(dir),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
@@ -97,5 +98,19 @@ pub(super) fn remove(dir: &Path) -> Result<()> {
             Err(Error::io(format!("cannot remove {dir:?}"), error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn nobody_else_sees_into_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(parent.path()).unwrap();
+        assert_eq!(scratch.dir().metadata().unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

@@ -56,6 +56,7 @@ impl Asked {
             runs,
             seed: self.seed,
             cpu_limit: self.cpu_limit.clone(),
+            jobs: Some(self.jobs),
         };
         let mut plan = Plan { title: row.name.into(), settings, ..Plan::default() };
         for tree in &self.roles.0 {

@@ -8,13 +8,14 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result, ResultExt};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Cell, Plan, SubjectKey};
+use super::plan::{Plan, SubjectKey};
+use super::recorded;
 use super::steps::Done;
-use crate::results::{
-    CpuLimit, DeviceFacts, Machine, Measurement, Missing, Program, Results, Run, SCHEMA, Subject,
-};
+use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Settings, Subject};
 
 /// What the journal is called in the output folder.
 pub const NAME: &str = "session.jsonl";
@@ -35,6 +36,8 @@ pub(super) enum Entry {
     Subject(Subject),
     /// A run was measured.
     Run { cell: usize, round: u32, command: String, run: Run },
+    /// What is not timed was counted; its subject tells how much.
+    Counted { cell: usize },
     /// Cells cannot be measured.
     Missing { cells: Vec<usize>, missing: Missing },
 }
@@ -50,7 +53,10 @@ pub(super) struct Journal {
 impl Journal {
     /// Begins one for `plan` in `folder`, or goes on with the one that is there.
     ///
-    /// Errors: `Failed` if the one that is there is of another plan; `Corrupt` if it cannot be read.
+    /// It is locked until this is dropped: lines of two sessions in one file would be nobody's.
+    ///
+    /// Errors: `Failed` if the one that is there is of another plan, or another session is at it; `Corrupt` if it cannot be
+    /// read.
     pub(super) fn open(folder: &Path, plan: &Plan) -> Result<Self> {
         std::fs::create_dir_all(folder).or_io(|| format!("cannot make {folder:?}"))?;
         let path = folder.join(NAME);
@@ -58,6 +64,7 @@ impl Journal {
         let mut options = OpenOptions::new();
         let mut file =
             options.read(true).write(true).create(true).truncate(false).open(&path).or_io(cannot)?;
+        lock(&file, folder)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).or_io(|| format!("cannot read {path:?}"))?;
         let (entries, len) = parse(&text).map_err(|error| error.at(format!("{path:?}")))?;
@@ -73,17 +80,35 @@ impl Journal {
     }
 
     fn of_another_plan(&self, asked: &Plan) -> Error {
-        let (title, limit) = match self.entries.first() {
-            Some(Entry::Plan(found)) => (found.settings.command.clone(), found.settings.cpu_limit.as_ref()),
-            _ => ("something else".into(), None),
+        let had = match self.entries.first() {
+            Some(Entry::Plan(found)) => found.settings.clone(),
+            _ => Settings { command: "something else".into(), ..Settings::default() },
         };
-        let mut what = format!("{:?} is the journal of another session: {title}", self.path);
-        if limit != asked.settings.cpu_limit.as_ref() {
-            // The way may differ though the command does not.
-            let had = limit.map_or_else(|| "all processors".into(), CpuLimit::spelled);
+        let mut what = format!("{:?} is the journal of another session: {}", self.path, had.command);
+        // Both may differ though the command does not.
+        if had.cpu_limit != asked.settings.cpu_limit {
+            let had = had.cpu_limit.as_ref().map_or_else(|| "all processors".into(), CpuLimit::spelled);
             what += &format!("; its programs had {had}");
         }
+        if let Some(jobs) = had.jobs.filter(|_| had.jobs != asked.settings.jobs) {
+            what += &format!("; its programs had --jobs {jobs}");
+        }
         Error::failed(what).hint("--output names another folder; remove this one if nobody needs it")
+    }
+
+    /// That images lie where those did that were measured before: figures of two places are not one table's.
+    ///
+    /// Errors: `Failed` if they do not.
+    pub(super) fn check_place(&self, machine: &Machine) -> Result<()> {
+        let before = self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Machine(found) if self.is_resumed() => Some(&found.scratch),
+            _ => None,
+        });
+        let Some(before) = before.filter(|&before| *before != machine.scratch) else { return Ok(()) };
+        let now = &machine.scratch;
+        let what = format!("images of the session in {:?} lay on {before}, and now on {now}", self.path);
+        Err(Error::failed(what)
+            .hint("--scratch DIR names a folder of the former place; --output begins another session"))
     }
 
     /// Whether something was done before.
@@ -112,6 +137,7 @@ impl Journal {
         for entry in &self.entries {
             match entry {
                 Entry::Run { cell, round, .. } => drop(done.runs.insert((*cell, *round))),
+                Entry::Counted { cell } => drop(done.counted.insert(*cell)),
                 Entry::Subject(subject) => {
                     let key = SubjectKey { tree: subject.tree.clone(), recipe: subject.recipe.clone() };
                     done.subjects.insert(key);
@@ -132,7 +158,16 @@ impl Journal {
 
     /// All that was measured, but for the tables.
     pub(super) fn results(&self) -> Results {
-        results(&self.entries)
+        recorded::results(&self.entries)
+    }
+}
+
+fn lock(file: &File, folder: &Path) -> Result<()> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Error::failed(format!("a session is at work in {folder:?}"))
+            .hint("wait until it has ended, or have --output name another folder")),
+        // Some file systems have no locks; there the user has to take care.
+        _ => Ok(()),
     }
 }
 
@@ -148,82 +183,11 @@ fn parse(text: &[u8]) -> Result<(Vec<Entry>, u64)> {
     Ok((entries, whole as u64))
 }
 
-fn results(entries: &[Entry]) -> Results {
-    let mut results = Results { schema: SCHEMA.into(), ..Results::default() };
-    let mut cells: Vec<Cell> = Vec::new();
-    let mut runs: Vec<Vec<(u32, &String, Run)>> = Vec::new();
-    for entry in entries {
-        match entry {
-            Entry::Plan(plan) => {
-                results.title.clone_from(&plan.title);
-                results.settings = plan.settings.clone();
-                results.trees = plan.trees.iter().map(|tree| tree.facts.clone()).collect();
-                results.missing.clone_from(&plan.missing);
-                cells.clone_from(&plan.cells);
-                runs = vec![Vec::new(); cells.len()];
-            }
-            Entry::Machine(machine) => {
-                let started = std::mem::take(&mut results.machine.started);
-                results.machine = machine.clone();
-                if !started.is_empty() {
-                    results.machine.started = started;
-                }
-            }
-            Entry::Program(program) if !results.programs.contains(program) => {
-                results.programs.push(program.clone());
-            }
-            Entry::Device(device) if !results.devices.contains(device) => {
-                results.devices.push(device.clone())
-            }
-            Entry::Program(_) | Entry::Device(_) => {}
-            Entry::Subject(subject) => {
-                results.subjects.retain(|known| known.id != subject.id);
-                results.subjects.push(subject.clone());
-            }
-            Entry::Run { cell, round, command, run } => {
-                if let Some(runs) = runs.get_mut(*cell) {
-                    runs.push((*round, command, *run));
-                }
-            }
-            Entry::Missing { missing, .. } if !results.missing.contains(missing) => {
-                results.missing.push(missing.clone());
-            }
-            Entry::Missing { .. } => {}
-        }
-    }
-    for (cell, mut runs) in cells.iter().zip(runs) {
-        runs.sort_by_key(|(round, ..)| *round);
-        let Some((_, command, _)) = runs.first() else { continue };
-        results.measurements.push(Measurement {
-            workload: cell.workload.name().into(),
-            subject: super::plan::subject_id(&cell.tree, &cell.recipe),
-            reader: cell.reader.clone(),
-            device: cell.device.clone(),
-            jobs: cell.jobs,
-            command: (*command).clone(),
-            runs: runs.iter().map(|(_, _, run)| *run).collect(),
-        });
-    }
-    results.missing.retain(|missing| !is_measured_later(entries, missing));
-    results
-}
-
-/// Whether what was missing was there after all, in a later attempt.
-fn is_measured_later(entries: &[Entry], missing: &Missing) -> bool {
-    let is_it = |entry: &Entry| matches!(entry, Entry::Missing { missing: found, .. } if found == missing);
-    let Some(place) = entries.iter().rposition(is_it) else { return false };
-    let Entry::Missing { cells, .. } = &entries[place] else { return false };
-    entries[place..].iter().any(|entry| match entry {
-        Entry::Run { cell, .. } => cells.contains(cell),
-        Entry::Subject(subject) => subject.id == missing.what,
-        _ => false,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Recipe, Settings};
+    use crate::results::Recipe;
+    use crate::session::Cell;
     use crate::workload::Workload;
 
     fn plan() -> Plan {
@@ -253,17 +217,62 @@ mod tests {
         let path = dir.path().join(NAME);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"run\":{\"cell\":1,").unwrap();
+        drop(journal);
         let mut again = plan();
         again.settings.command = "packfs lab run t --output x".into();
         let mut journal = Journal::open(dir.path(), &again).unwrap();
         assert!(journal.is_resumed());
         assert_eq!(journal.done().runs, [(0, 1), (0, 2)].into());
         journal.append(run(1, 1, 3.0)).unwrap();
+        drop(journal);
         let results = Journal::open(dir.path(), &plan()).unwrap().results();
         let walls = |index: usize| results.measurements[index].runs.iter().map(|run| run.wall).collect();
         let walls: [Vec<f64>; 2] = [walls(0), walls(1)];
         assert_eq!(walls, [vec![1.0, 2.0], vec![3.0]]);
         assert_eq!(results.measurements[0].subject, "a of t");
+    }
+
+    #[test]
+    fn a_folder_is_of_one_session_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(dir.path(), &plan()).unwrap();
+        let error = Journal::open(dir.path(), &plan()).unwrap_err();
+        assert!(error.to_string().contains("a session is at work"), "{error}");
+        assert!(error.hints()[0].contains("--output"), "{error:?}");
+        drop(journal);
+        assert!(Journal::open(dir.path(), &plan()).is_ok());
+    }
+
+    #[test]
+    fn another_number_of_threads_is_another_session_where_it_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let with = |jobs: Option<u32>| {
+            let mut plan = plan();
+            plan.settings.jobs = jobs;
+            plan
+        };
+        drop(Journal::open(dir.path(), &with(Some(1))).unwrap());
+        let error = Journal::open(dir.path(), &with(Some(4))).unwrap_err();
+        assert!(error.to_string().ends_with("its programs had --jobs 1"), "{error}");
+        assert!(Journal::open(dir.path(), &with(Some(1))).is_ok());
+        let dir = tempfile::tempdir().unwrap();
+        drop(Journal::open(dir.path(), &with(None)).unwrap());
+        assert!(Journal::open(dir.path(), &with(Some(4))).is_ok());
+    }
+
+    #[test]
+    fn images_of_a_session_stay_where_they_lay() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = |scratch: &str| Machine { scratch: scratch.into(), ..Machine::default() };
+        let mut journal = Journal::open(dir.path(), &plan()).unwrap();
+        journal.append(Entry::Machine(machine("ext4 on /dev/vda"))).unwrap();
+        // Nothing was measured there.
+        assert!(journal.check_place(&machine("tmpfs on tmpfs")).is_ok());
+        journal.append(run(0, 1, 1.0)).unwrap();
+        assert!(journal.check_place(&machine("ext4 on /dev/vda")).is_ok());
+        let error = journal.check_place(&machine("tmpfs on tmpfs")).unwrap_err();
+        assert!(error.to_string().contains("lay on ext4 on /dev/vda"), "{error}");
+        assert!(error.hints()[0].contains("--scratch"), "{error:?}");
     }
 
     #[test]
@@ -320,5 +329,8 @@ mod tests {
         }
         journal.append(run(0, 1, 1.0)).unwrap();
         assert_eq!(journal.results().missing, [missing(1)]);
+        journal.append(Entry::Counted { cell: 1 }).unwrap();
+        assert_eq!(journal.results().missing, []);
+        assert_eq!(journal.done().counted, [1].into());
     }
 }

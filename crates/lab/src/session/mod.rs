@@ -7,6 +7,7 @@ mod bench;
 mod journal;
 mod own;
 mod plan;
+mod recorded;
 mod spec;
 mod steps;
 mod watch;
@@ -28,6 +29,24 @@ use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, 
 use journal::{Entry, Journal};
 use steps::{Step, Steps};
 use watch::{Forecast, spell_seconds};
+
+/// How a run went.
+struct Went {
+    /// In a word: `0.250 s`.
+    word: String,
+    /// Whether there was one; if not, what it took says nothing.
+    is_run: bool,
+}
+
+impl Went {
+    fn well(word: String) -> Self {
+        Self { word, is_run: true }
+    }
+
+    fn not_at_all(word: String) -> Self {
+        Self { word, is_run: false }
+    }
+}
 
 /// Why a step was not done.
 #[derive(Debug)]
@@ -110,6 +129,7 @@ pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch)
     if journal.is_resumed() {
         watch.note(&format!("goes on with the session in {folder:?}"));
     }
+    journal.check_place(&bench.machine())?;
     journal.append(Entry::Machine(bench.machine()))?;
     let room = room_for(plan, bench)?;
     let steps = Steps::of(plan, &journal.done(), room, |subject| bench.len_guess(subject));
@@ -162,69 +182,85 @@ impl Session<'_> {
             }
             let start = Instant::now();
             match step {
-                Step::Make { subject } => self.make(&steps.subjects[subject])?,
+                Step::Make { subject } => {
+                    if self.make(&steps.subjects[subject])? {
+                        forecast.add(self.plan, step, start.elapsed());
+                    }
+                }
                 Step::Remove { subject } => self.bench.remove(&steps.subjects[subject])?,
                 Step::Run { cell, round } => {
                     number += 1;
-                    let outcome = self.run(cell, round)?;
-                    forecast.add(self.plan, step, start.elapsed());
+                    let went = self.run(cell, round)?;
+                    if went.is_run {
+                        forecast.add(self.plan, step, start.elapsed());
+                    }
                     let label = self.plan.cells[cell].label();
-                    let mut line = format!("[{number}/{total}] {label}: {outcome}");
-                    let left = forecast.left(self.plan, &steps.steps[index + 1..]).filter(|_| number < total);
-                    if let Some(left) = left {
+                    let mut line = format!("[{number}/{total}] {label}: {}", went.word);
+                    let left = forecast.left(self.plan, &self.still_due(&steps.steps[index + 1..]));
+                    if let Some(left) = left.filter(|_| number < total) {
                         line += &format!(" (about {} left)", spell_seconds(left));
                     }
                     self.watch.note(&line);
-                    continue;
                 }
             }
-            forecast.add(self.plan, step, start.elapsed());
         }
         Ok(())
     }
 
-    fn make(&mut self, subject: &SubjectKey) -> Result<()> {
+    /// Steps that take time still: not those of cells that turned out to be missing.
+    fn still_due(&self, steps: &[Step]) -> Vec<Step> {
+        let is_due = |step: &Step| !matches!(step, Step::Run { cell, .. } if self.missing.contains(cell));
+        steps.iter().copied().filter(is_due).collect()
+    }
+
+    /// Returns whether an image was made, and not there already or missing.
+    fn make(&mut self, subject: &SubjectKey) -> Result<bool> {
         let is_of_it = |&index: &usize| self.plan.cells[index].subject() == *subject;
         let cells: Vec<_> = (0..self.plan.cells.len()).filter(is_of_it).collect();
         if cells.iter().all(|cell| self.missing.contains(cell)) {
-            return Ok(());
+            return Ok(false);
         }
-        if !self.bench.is_made(subject) {
+        let was_there = self.bench.is_made(subject);
+        if !was_there {
             self.watch.note(&format!("making {}", subject_id(&subject.tree, &subject.recipe)));
         }
         match self.bench.make(subject) {
-            Ok(Some(made)) => self.note_subject(made),
-            Ok(None) => Ok(()),
+            Ok(made) => {
+                made.map_or(Ok(()), |made| self.note_subject(made))?;
+                Ok(!was_there)
+            }
             Err(trouble) => {
                 let id = subject_id(&subject.tree, &subject.recipe);
                 let why = self.note_trouble(trouble, &id, cells)?;
                 self.watch.note(&format!("{id}: not measured: {why}"));
-                Ok(())
+                Ok(false)
             }
         }
     }
 
-    /// Returns how it went, in a word.
-    fn run(&mut self, cell: usize, round: u32) -> Result<String> {
+    fn run(&mut self, cell: usize, round: u32) -> Result<Went> {
         if self.missing.contains(&cell) {
-            return Ok("not measured".into());
+            return Ok(Went::not_at_all("not measured".into()));
         }
         match self.bench.run(&self.plan.cells[cell]) {
             Ok(ran) => {
                 if let Some(subject) = ran.subject {
                     self.note_subject(subject)?;
                 }
-                let Some(run) = ran.run else { return Ok("counted".into()) };
+                let Some(run) = ran.run else {
+                    self.journal.append_once(Entry::Counted { cell })?;
+                    return Ok(Went::well("counted".into()));
+                };
                 let is_warm_up = round < self.plan.settings.warm_ups();
                 if !is_warm_up {
                     self.note_programs()?;
                     self.journal.append(Entry::Run { cell, round, command: ran.command, run })?;
                 }
-                Ok(format!("{:.3} s{}", run.wall, if is_warm_up { ", to warm up" } else { "" }))
+                Ok(Went::well(format!("{:.3} s{}", run.wall, if is_warm_up { ", to warm up" } else { "" })))
             }
             Err(trouble) => {
                 let why = self.note_trouble(trouble, &self.plan.cells[cell].label(), vec![cell])?;
-                Ok(format!("not measured: {why}"))
+                Ok(Went::not_at_all(format!("not measured: {why}")))
             }
         }
     }

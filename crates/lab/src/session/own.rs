@@ -107,6 +107,7 @@ pub fn own_plan(tree: PlannedTree, wishes: &Wishes, subjects: &Subjects) -> Plan
             runs: wishes.runs.unwrap_or(depth.runs()),
             seed: wishes.seed,
             cpu_limit: wishes.cpu_limit.clone(),
+            jobs: Some(wishes.jobs),
         },
         ..Plan::default()
     };

@@ -118,16 +118,18 @@ impl Plan {
     }
 
     /// The same but for what may differ when a session is taken up again: how it was called, where trees lie that were made
-    /// for it, and what is missing.
+    /// for it, and what is missing. Threads may be unknown, in journals that do not have them.
     pub fn is_same(&self, other: &Self) -> bool {
+        let jobs = self.settings.jobs.zip(other.settings.jobs);
         let without_place = |plan: &Self| {
             let mut plan = plan.clone();
             plan.settings.command.clear();
+            plan.settings.jobs = None;
             plan.trees.iter_mut().for_each(|tree| tree.path = PathBuf::new());
             plan.missing.clear();
             plan
         };
-        without_place(self) == without_place(other)
+        jobs.is_none_or(|(own, others)| own == others) && without_place(self) == without_place(other)
     }
 
     /// Its subjects, each once, in the order of its cells.

@@ -21,8 +21,8 @@ pub(super) enum Step {
 pub(super) struct Done {
     /// Runs that were measured: cell and round.
     pub(super) runs: HashSet<(usize, u32)>,
-    /// Cells that cannot be measured.
-    pub(super) missing: HashSet<usize>,
+    /// Cells that are not timed, and were counted.
+    pub(super) counted: HashSet<usize>,
     /// Subjects whose facts are known.
     pub(super) subjects: HashSet<SubjectKey>,
 }
@@ -92,9 +92,8 @@ fn chunk_steps(
     let places: HashMap<_, _> =
         subjects.iter().enumerate().map(|(index, subject)| (subject, index)).collect();
     let place = |cell: &Cell| places.get(&cell.subject()).copied().unwrap_or(usize::MAX);
-    let is_due =
-        |(index, cell): &(usize, &Cell)| chunk.contains(&place(cell)) && !done.missing.contains(index);
-    let cells: Vec<_> = plan.cells.iter().enumerate().filter(is_due).collect();
+    let cells: Vec<_> =
+        plan.cells.iter().enumerate().filter(|(_, cell)| chunk.contains(&place(cell))).collect();
     let batches = batches(&cells);
     let (mut asked_for, mut left_behind, begin) = (HashSet::new(), HashSet::new(), steps.len());
     for batch in &batches {
@@ -145,10 +144,9 @@ fn runs_left(plan: &Plan, done: &Done, batch: &[(usize, &Cell)]) -> Vec<(usize, 
     let last = warm_ups + plan.settings.runs;
     let is_done = |cell: usize, round: u32| done.runs.contains(&(cell, round));
     let is_left = |cell: usize| (warm_ups..last).any(|round| !is_done(cell, round));
-    // What a file system takes is known with its subject.
-    let is_known = |cell: &Cell| !cell.workload.is_timed() && done.subjects.contains(&cell.subject());
-    let is_run = |cell: &Cell| cell.workload != Workload::ImageSize && !is_known(cell);
-    let timed: Vec<_> = batch.iter().filter(|(_, cell)| is_run(cell)).collect();
+    let is_run =
+        |index: &usize, cell: &Cell| cell.workload != Workload::ImageSize && !done.counted.contains(index);
+    let timed: Vec<_> = batch.iter().filter(|(index, cell)| is_run(index, cell)).collect();
     let mut runs = Vec::new();
     for round in 0..last {
         let start = if timed.is_empty() { 0 } else { round as usize % timed.len() };
@@ -275,13 +273,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_system_takes_is_counted_once_though_its_subject_is_known() {
+        let plan = plan(2, vec![cell("a", Workload::DiskUsage)]);
+        let mut done = Done::default();
+        done.subjects.insert(plan.cells[0].subject());
+        assert_eq!(spelled(&Steps::of(&plan, &done, u64::MAX, |_| 1)), "A1 -0");
+        done.counted.insert(0);
+        assert_eq!(spelled(&Steps::of(&plan, &done, u64::MAX, |_| 1)), "");
+    }
+
+    #[test]
     fn what_is_done_is_not_done_again_but_warmed_up_for() {
         let plan = plan(2, ["a", "b"].map(|maker| cell(maker, Workload::List)).into());
         let mut done = Done::default();
         done.runs.extend([(0, 1), (0, 2), (1, 1)]);
         let steps = Steps::of(&plan, &done, u64::MAX, |_| 1);
         assert_eq!(spelled(&steps), "+1 B0 B2 -1");
-        done.missing.insert(1);
+        done.runs.insert((1, 2));
         assert_eq!(spelled(&Steps::of(&plan, &done, u64::MAX, |_| 1)), "");
     }
 }

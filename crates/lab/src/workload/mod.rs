@@ -77,15 +77,6 @@ pub enum Need {
     Writable,
 }
 
-/// What is in memory when a run begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caches {
-    /// Nothing of the image; the programs that read it.
-    Cold,
-    /// Whatever was read.
-    Warm,
-}
-
 /// What is known of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -99,8 +90,6 @@ pub struct Row {
     pub command: &'static str,
     /// What it needs.
     pub need: Need,
-    /// What is in memory beforehand.
-    pub caches: Caches,
     /// The documents that measure so, by the names of [`crate::seed`].
     pub seeds: &'static [&'static str],
 }
@@ -113,11 +102,7 @@ const fn row(
     need: Need,
     seeds: &'static [&'static str],
 ) -> Row {
-    let caches = match need {
-        Need::Mount | Need::LargeFile => Caches::Cold,
-        Need::Image | Need::Maker | Need::Unpacker | Need::Writable => Caches::Warm,
-    };
-    Row { workload, name, title, command, need, caches, seeds }
+    Row { workload, name, title, command, need, seeds }
 }
 
 /// All workloads, in the order in which a session runs them.

@@ -77,6 +77,7 @@ fn context() -> Results {
             runs: 5,
             seed: 42,
             cpu_limit: Some(CpuLimit { cpus: 0.5, way: "cgroup v2 (cpu.max)".into() }),
+            jobs: None,
         },
         machine: Machine {
             processor: "Made-up Processor 9000".into(),

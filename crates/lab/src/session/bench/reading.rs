@@ -9,7 +9,7 @@ use packfs_host::cold;
 use super::super::plan::Cell;
 use super::super::{Ran, Trouble};
 use super::Lab;
-use super::counts::transferred;
+use super::counts::read_so_far;
 use super::images::Made;
 use super::sources::Sources;
 use crate::machine;
@@ -112,9 +112,9 @@ impl Lab {
         invocation: &Invocation,
         output: &Output,
     ) -> Result<Run> {
-        let before = transferred(tree.counted);
+        let before = read_so_far(tree.counted);
         let run = self.run_limited(invocation, output, tree.servers)?;
-        let after = transferred(tree.counted);
+        let after = read_so_far(tree.counted);
         let device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         Ok(Run { device_bytes, ..run })
     }
