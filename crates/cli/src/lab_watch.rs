@@ -18,24 +18,25 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// From now on a signal takes away all that was made and ends the program; `hint` tells how to go on.
+    /// From now on a signal takes away all that was made and ends the program; `hint` tells how to go on. A second one ends it
+    /// at once.
     pub fn new(quiet: bool, hint: Option<String>) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         // Without handlers a signal ends the program as it would any other, and the next session cleans up.
         if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
             let stopped = Arc::clone(&stopped);
             std::thread::spawn(move || {
-                let Some(signal) = signals.forever().next() else { return };
-                stopped.store(true, Ordering::SeqCst);
-                anstream::eprintln!("stopping: unmounts and removes what was made");
-                for error in undo_all() {
-                    report::failure(&error);
+                for signal in signals.forever() {
+                    if !stopped.swap(true, Ordering::SeqCst) {
+                        anstream::eprintln!("stopping: unmounts and removes what was made");
+                        let hint = hint.clone();
+                        // Slow devices take minutes to write out; a second signal need not wait for them.
+                        std::thread::spawn(move || undo_and_exit(signal, hint));
+                    } else if signal != SIGHUP {
+                        // A terminal that is closed may hang up more than once, and its user is not there to insist.
+                        exit_at_once(signal);
+                    }
                 }
-                anstream::eprintln!("error: stopped");
-                if let Some(hint) = hint {
-                    anstream::eprintln!("hint: {hint}");
-                }
-                std::process::exit(128 + signal);
             });
         }
         Self { quiet, stopped }
@@ -53,6 +54,23 @@ impl Watcher {
     pub fn done() -> Outcome {
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn undo_and_exit(signal: i32, hint: Option<String>) {
+    for error in undo_all() {
+        report::failure(&error);
+    }
+    anstream::eprintln!("error: stopped");
+    if let Some(hint) = hint {
+        anstream::eprintln!("hint: {hint}");
+    }
+    std::process::exit(128 + signal);
+}
+
+fn exit_at_once(signal: i32) {
+    anstream::eprintln!("error: stopped before all was undone: mounts, devices and folders may be left");
+    anstream::eprintln!("hint: the next session with the same --scratch removes them");
+    std::process::exit(128 + signal);
 }
 
 impl Watch for Watcher {

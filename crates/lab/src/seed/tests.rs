@@ -201,6 +201,37 @@ fn trees_are_given_by_name_or_for_all() {
     let error = SeedTrees::parse(Seed::Gentle, &typed(&["linux=/a"])).unwrap_err();
     assert!(error.hints()[0].contains("desktop"), "{error:?}");
     assert!(SeedTrees::parse(Seed::Gentle, &typed(&["/a", "/b"])).is_err());
+    let error = SeedTrees::parse(Seed::ErofsPerf, &typed(&["debian=/a", "debian=/a"])).unwrap_err();
+    assert!(error.to_string().contains("debian is given twice"), "{error}");
+}
+
+#[test]
+fn two_trees_never_go_by_one_name() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let dir = parent.path().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("file"), [1; 1000]).unwrap();
+        dir.to_string_lossy().into_owned()
+    };
+    let scratch = crate::scratch::Scratch::new(parent.path()).unwrap();
+    let prepare = |seed, typed: &[String]| {
+        let (trees, asked) = (SeedTrees::parse(seed, typed).unwrap(), Asked::default());
+        prepare(seed, &trees, &asked, &parent.path().join("kept"), &scratch, &|_| ())
+    };
+    let (other, large) = (folder("other"), folder("a/large"));
+    let (debian, named) = (folder("a/debian"), format!("debian={other}"));
+    for (seed, typed) in [(Seed::Squashfs21, vec![debian.clone(), named]), (Seed::ErofsPerf, vec![large])] {
+        let error = prepare(seed, &typed).unwrap_err();
+        assert_eq!(error.kind(), packfs::ErrorKind::Usage, "{error}");
+        assert!(
+            error.to_string().contains("two trees") && error.hints()[0].contains("debian=DIR"),
+            "{error:?}"
+        );
+    }
+    // One that is given for all and by its name is one tree still.
+    let roles = prepare(Seed::Squashfs21, &[debian.clone(), format!("debian={debian}/.")]).unwrap();
+    assert_eq!(roles.0.iter().map(|tree| &*tree.facts.id).collect::<Vec<_>>(), ["debian", "debian"]);
 }
 
 /// One table of each document, as the terminal shows it.

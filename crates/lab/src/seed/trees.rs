@@ -22,12 +22,16 @@ pub struct SeedTrees {
 impl SeedTrees {
     /// Reads what the user typed.
     ///
-    /// Errors: `Usage` if a tree is named that the document does not have, or two stand for every one.
+    /// Errors: `Usage` if a tree is named that the document does not have, or twice, or two stand for every one.
     pub fn parse(seed: Seed, typed: &[String]) -> Result<Self> {
         let mut trees = Self::default();
         for text in typed {
             let kind = text.split_once('=').and_then(|(name, dir)| Some((TreeKind::named(name).ok()?, dir)));
             match kind {
+                Some((kind, _)) if trees.named.iter().any(|(named, _)| *named == kind) => {
+                    let error = format!("the tree {} is given twice", kind.row().name);
+                    return Err(Error::usage(error).hint("each name takes one DIR"));
+                }
                 Some((kind, dir)) if seed.row().trees.contains(&kind) => trees.named.push((kind, dir.into())),
                 Some((kind, _)) => {
                     let own: Vec<_> = seed.row().trees.iter().map(|kind| kind.row().name).collect();
@@ -54,7 +58,8 @@ impl SeedTrees {
 
 /// Finds the trees of a document; those that nobody gives are made in `kept`, once. Smaller ones are made in the scratch.
 ///
-/// Errors: a tree cannot be made, as this is not root or a program is not here.
+/// Errors: `Usage` if two different trees would go by one name; a tree cannot be made, as this is not root or a program is not
+/// here.
 pub fn prepare(
     seed: Seed,
     given: &SeedTrees,
@@ -63,7 +68,7 @@ pub fn prepare(
     scratch: &Scratch,
     note: &dyn Fn(&str),
 ) -> Result<Roles> {
-    let mut roles = Roles::default();
+    let (mut roles, mut names) = (Roles::default(), Names::default());
     for &kind in seed.row().trees {
         let main = roles.0.first().map(|tree| tree.path.clone());
         let tree = match given.given(kind) {
@@ -74,14 +79,19 @@ pub fn prepare(
             }
             None if kind == TreeKind::Large => {
                 let dir = scratch.path("large");
+                names.check(kind.row().name, &dir)?;
                 note("making one large file");
                 let len = asked.quick.then_some(LARGE_QUICK);
                 let from = main.ok_or_else(|| Error::usage("one large file is made of a tree"))?;
                 make_large(&from, &dir, len)?;
                 planned(&dir, Some("large"), Some(kind.row().made_by))?
             }
-            None => kept_tree(kind, kept, note)?,
+            None => {
+                names.check(kind.row().name, &kept.join(kind.row().name))?;
+                kept_tree(kind, kept, note)?
+            }
         };
+        names.take(&tree)?;
         let row = seed.row();
         let bytes = asked.tree_bytes(row);
         let tree = match bytes.filter(|_| kind != TreeKind::Large) {
@@ -93,6 +103,36 @@ pub fn prepare(
         roles.0.push(if seed == Seed::ToolsNg { as_tar(tree, scratch, note)? } else { tree });
     }
     Ok(roles)
+}
+
+/// By which names trees go, and where these lie before anything is made of them.
+#[derive(Debug, Default)]
+struct Names(Vec<(String, PathBuf)>);
+
+impl Names {
+    /// That no other tree than the one at `path`, which may have to be made yet, goes by a name: figures of two would stand
+    /// in one row.
+    fn check(&self, name: &str, path: &Path) -> Result<()> {
+        let path = whole(path);
+        let Some((_, other)) = self.0.iter().find(|(taken, other)| taken == name && *other != path) else {
+            return Ok(());
+        };
+        let error = format!("two trees would go by the name {name:?}: {other:?} and {path:?}");
+        Err(Error::usage(error)
+            .hint("NAME=DIR has a tree go by its name in the document, such as debian=DIR"))
+    }
+
+    /// Gives a tree that is there its name.
+    fn take(&mut self, tree: &PlannedTree) -> Result<()> {
+        self.check(&tree.facts.id, &tree.path)?;
+        self.0.push((tree.facts.id.clone(), whole(&tree.path)));
+        Ok(())
+    }
+}
+
+/// The same for all spellings of one path, if something is there.
+fn whole(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// A tree of the folder where they are kept, made if it is not there.

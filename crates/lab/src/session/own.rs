@@ -3,7 +3,7 @@
 use super::plan::{Cell, Plan, PlannedTree};
 use super::spec::parse_recipe;
 use crate::results::{CpuLimit, Recipe, Settings};
-use crate::subject::{Subjects, is_writable};
+use crate::subject::{Subjects, is_unpacker, is_writable};
 use crate::workload::{Need, WORKLOADS, Workload};
 
 /// How much is measured where nothing is named.
@@ -172,6 +172,9 @@ fn add(
             let here = subjects.unpackers.iter().filter(|unpacker| unpacker.reads(&recipe.format));
             here.filter(|unpacker| is_chosen(unpacker.name()))
                 .for_each(|unpacker| push(Some(unpacker.name()), None));
+            // Who is named and not here is noted when he is tried.
+            let named = wishes.readers.iter().filter(|name| is_unpacker(name));
+            named.filter(|name| subjects.unpacker(name).is_err()).for_each(|name| push(Some(name), None));
         }
         (Need::Mount | Need::LargeFile, false) if wishes.readers.is_empty() => {
             let here = subjects.readers.iter().filter(|reader| reader.reads(&recipe.format));
@@ -183,7 +186,6 @@ fn add(
         }
         (Need::Mount | Need::LargeFile, false) => {
             // An unpacker that was named for other workloads mounts nothing.
-            let is_unpacker = |name: &str| subjects.unpacker(name).is_ok() && subjects.reader(name).is_err();
             wishes.readers.iter().filter(|name| !is_unpacker(name)).for_each(|name| push(Some(name), None));
         }
     }
@@ -227,6 +229,19 @@ mod tests {
         ];
         assert_eq!(labels(&plan), expected);
         assert_eq!(plan.settings.runs, 3);
+    }
+
+    #[test]
+    fn an_unpacker_that_was_named_is_planned_though_it_is_not_here_and_mounts_nothing() {
+        let wishes = Wishes {
+            subjects: vec![parse_recipe("mksquashfs:squashfs:xz").unwrap()],
+            readers: vec!["unsquashfs".into(), "kernel".into()],
+            workloads: vec![Workload::Decode, Workload::List],
+            ..Wishes::default()
+        };
+        let id = "mksquashfs squashfs xz of t";
+        let expected = [format!("decode, {id}, unsquashfs, disk"), format!("list, {id}, kernel, disk")];
+        assert_eq!(labels(&own_plan(tree(), &wishes, &subjects())), expected);
     }
 
     #[test]

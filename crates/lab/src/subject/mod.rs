@@ -20,4 +20,5 @@ pub use maker::{Input, Maker, Makes};
 pub use reader::{Mounts, Reader};
 pub use subjects::Subjects;
 pub use unpacker::{Unpack, Unpacker, Unpacks};
+pub use unpackers::is_unpacker;
 pub use writable::{WritableFs, Writes, is_writable};

@@ -22,9 +22,27 @@ pub(super) fn find(packfs: &Path) -> Vec<Result<Unpacker, Missing>> {
     ]
 }
 
+/// Their names.
+const NAMES: [&str; 5] = ["packfs", "unsquashfs", "sqfs2tar", "fsck.erofs", "dwarfsextract"];
+
+/// Whether there is an unpacker of this name, here or elsewhere.
+pub fn is_unpacker(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_is_known_by_its_name() {
+        let found = find(Path::new("/bin/true"));
+        assert_eq!(found.len(), NAMES.len());
+        for one in found {
+            let name = one.map_or_else(|missing| missing.what, |unpacker| unpacker.name().to_owned());
+            assert!(is_unpacker(&name), "{name}");
+        }
+    }
 
     /// What is typed to make a tar, and a directory `d`, of the image `i` in four threads.
     pub(super) fn spelled(name: &'static str, unpacks: Unpacks) -> [Option<String>; 2] {
