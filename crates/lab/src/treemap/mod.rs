@@ -35,9 +35,9 @@ pub fn html(opened: &Opened, title: &str, facts: &[(String, String)]) -> Result<
         .iter()
         .map(|(label, words)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(label), escape(words)))
         .collect();
-    let title = escape(title);
+    let heading = escape(title);
     let body = format!(
-        "<header>\n<h1>{title}</h1>\n<p id=\"summary\"></p>\n</header>\n<main>\n\
+        "<header>\n<h1>{heading}</h1>\n<p id=\"summary\"></p>\n</header>\n<main>\n\
          <noscript><p class=\"alert\">The map is drawn by a script; <code>packfs info --space</code> prints who owns the \
          bytes.</p></noscript>\n\
          <nav id=\"crumbs\" aria-label=\"Folder\"></nav>\n<div id=\"map\" role=\"group\" aria-label=\"Map of stored bytes\"></div>\n\

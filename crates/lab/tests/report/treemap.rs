@@ -89,6 +89,9 @@ fn a_browser_draws_it_and_goes_to_the_folder_that_the_address_names() {
     let html = treemap::html(&packfs::open(&image).unwrap(), "</title><b>&", &facts).unwrap();
     assert_eq!(html.matches("</script>").count(), 2);
     assert!(!html.contains("<b>") && !html.contains("<i>"));
+    let words = "&lt;/title&gt;&lt;b&gt;&amp;";
+    assert!(html.contains(&format!("<title>{words} - where its bytes go</title>")));
+    assert!(html.contains(&format!("<h1>{words}</h1>")));
     if !has_chromium() {
         return;
     }
