@@ -59,7 +59,9 @@ impl Page {
 /// Something as JSON that may stand in a script element: `<`, `>` and `&` occur in strings alone, and are spelled as JSON's
 /// escapes there; so are the two line separators that older scripts stumble over.
 ///
-/// Errors: none but of figures that JSON has no word for.
+/// Figures that are no numbers, or infinite, become `null`.
+///
+/// Errors: keys of maps that are no strings.
 pub fn data(value: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(value)
         .map_err(|error| Error::failed(format!("the data of a page cannot be written as JSON: {error}")))?;

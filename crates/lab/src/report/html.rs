@@ -15,7 +15,7 @@ use crate::results::{Results, Table};
 
 /// The whole file. What can be said without a script is said without one.
 ///
-/// Errors: none but of figures that JSON has no word for.
+/// Errors: none that results can cause; figures that are no numbers are `null` to the script.
 pub fn html(results: &Results) -> Result<String> {
     let mut body = Body::default();
     body.header(results);

@@ -17,7 +17,9 @@ const SUBJECT: &str = "results of the lab";
 
 /// The document, indented, with a line feed at its end.
 ///
-/// Errors: none but of figures that JSON has no word for, which is the fault of whoever measured them.
+/// A figure that is no number, or infinite, is written as `null`, which [`parse`] refuses where a figure has to be.
+///
+/// Errors: none that results can cause.
 pub fn json(results: &Results) -> Result<String> {
     serde_json::to_string_pretty(results)
         .map(|text| text + "\n")

@@ -102,7 +102,7 @@ impl Page {
         }
         let headings = ["program", "version", "found at"].map(|title| (title.to_owned(), false));
         let rows = results.programs.iter().map(|program| {
-            let path = program.path.as_ref().map_or_else(|| "the kernel's".into(), |path| code(path));
+            let path = program.path.as_ref().map_or_else(|| "the kernel's".into(), |path| cell_code(path));
             vec![text(&program.name), text(&program.version), path]
         });
         self.rows(&headings, rows);
@@ -138,7 +138,7 @@ impl Page {
         let headings = headings.map(|(title, right)| (title.to_owned(), right));
         let rows = results.subjects.iter().map(|subject| {
             let size = subject.stored_len.map_or_else(String::new, figures::length);
-            vec![text(&subject.id), text(&subject.tree), size, code(&subject.command)]
+            vec![text(&subject.id), text(&subject.tree), size, cell_code(&subject.command)]
         });
         self.rows(&headings, rows);
     }
@@ -191,7 +191,7 @@ fn paragraph_start(escaped: &str) -> String {
     }
 }
 
-/// A command, letter by letter; in tables too, whose bars are escaped even there.
+/// A command, letter by letter, where bars mean nothing.
 fn code(command: &str) -> String {
     if command.trim().is_empty() {
         return String::new();
@@ -199,8 +199,13 @@ fn code(command: &str) -> String {
     let longest = command.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let space = if command.starts_with('`') || command.ends_with('`') { " " } else { "" };
-    let command = command.replace(['\n', '\r'], " ").replace('|', "\\|");
+    let command = command.replace(['\n', '\r'], " ");
     format!("{fence}{space}{command}{space}{fence}")
+}
+
+/// As [`code`] in a row of a table, which ends a cell at a bar even within code.
+fn cell_code(command: &str) -> String {
+    code(command).replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -216,7 +221,8 @@ mod tests {
 
     #[test]
     fn commands_keep_their_letters() {
-        assert_eq!(code("tar cf - . | cat"), "`tar cf - . \\| cat`");
+        assert_eq!(code("tar cf - . | cat"), "`tar cf - . | cat`");
+        assert_eq!(cell_code("tar cf - . | cat"), "`tar cf - . \\| cat`");
         assert_eq!(code("echo `date` ``"), "``` echo `date` `` ```");
         assert_eq!(code(" "), "");
     }
