@@ -140,7 +140,11 @@ fn compared(want: Want, best: &Row, other: &Row) -> String {
     };
     let won = if want == Want::Build {
         let ratio = other.build.cpu / best.build.cpu.max(1e-9);
-        format!("takes {} less work to make", percent(1.0 - 1.0 / ratio.max(1e-9)))
+        match ratio {
+            _ if (0.97..1.03).contains(&ratio) => "takes the same work to make".to_string(),
+            _ if ratio > 1.0 => format!("takes {} less work to make", percent(1.0 - 1.0 / ratio)),
+            _ => format!("takes {} as much work to make", times(1.0 / ratio.max(1e-9))),
+        }
     } else {
         let ratio = other.read.seconds / best.read.seconds.max(1e-9);
         match ratio {
@@ -200,6 +204,19 @@ mod tests {
     fn the_smaller_wins_where_times_are_the_same() {
         let rows = rows(&[("lz4", 47, 3.0, 1.0), ("zstd:15", 40, 3.02, 12.0), ("none", 100, 9.0, 0.1)]);
         assert_eq!(first(Want::Boot, &rows), "zstd:15");
+    }
+
+    #[test]
+    fn who_takes_more_work_than_the_runner_up_is_not_said_to_take_less() {
+        // Only the first is accepted: the other is too large.
+        let rows = rows(&[("zstd:3", 40, 4.5, 12.0), ("lz4", 80, 3.0, 1.0), ("none", 100, 2.0, 6.0)]);
+        let order = rank(Want::Build, &rows);
+        assert_eq!(order[..2], [0, 1]);
+        let why = reasons(Want::Build, "sd", &rows, &order);
+        assert!(why[1].contains("takes 12 times as much work to make in 50 % less space"), "{why:?}");
+        let order = [1, 0];
+        let why = reasons(Want::Build, "sd", &rows, &order);
+        assert!(why[1].contains("takes 92 % less work to make for 100 % more space"), "{why:?}");
     }
 
     #[test]
