@@ -37,7 +37,7 @@ pub struct Opts {
     #[arg(short, long, value_name = "NAME")]
     format: Vec<String>,
 
-    /// What is read, and placed in front (boot): one path a line, as `packfs mount --record` writes it
+    /// What is read, and placed in front, unless random files are wanted: one path a line, as `packfs mount --record` writes it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 

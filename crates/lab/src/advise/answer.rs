@@ -24,6 +24,8 @@ pub struct Row {
     pub decodes_mib_per_second: f64,
     /// Whether what decoding costs the kernel was measured, or told from packfs's own decoding.
     pub kernel_measured: bool,
+    /// What the format cannot hold of the tree: it is packed with `--lossy` only.
+    pub losses: Vec<String>,
     /// Whether no other is both smaller and read sooner.
     pub on_front: bool,
 }
@@ -163,13 +165,20 @@ impl Answer {
                 } else {
                     "exact".into()
                 },
-                read_unit.figure(row.read.seconds, 2),
+                format!(
+                    "{}{}",
+                    if row.kernel_measured { "" } else { "~" },
+                    read_unit.figure(row.read.seconds, 2)
+                ),
                 format!("{:.1}", row.build.cpu),
                 format!("{:.0}", row.decodes_mib_per_second),
             ]);
         }
         let mut lines = aligned(&rows);
         lines.push("* nothing listed is both smaller and read sooner".into());
+        if self.rows.iter().any(|row| !row.kernel_measured) {
+            lines.push("~ what decoding takes the kernel is told from packfs's own decoding".into());
+        }
         lines
     }
 
@@ -248,6 +257,7 @@ pub(crate) fn test_row(codec: &str, bytes: u64, read: f64, build: f64) -> Row {
         read: ReadTime { seconds: read, waiting: read / 2.0, ..ReadTime::default() },
         decodes_mib_per_second: 100.0,
         kernel_measured: true,
+        losses: Vec::new(),
         on_front: false,
     }
 }

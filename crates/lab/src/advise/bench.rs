@@ -1,12 +1,14 @@
 //! What every candidate is measured with: the tree, parts that stand for it, the files that are read, and room for images.
 
+use super::candidates::Candidate;
 use super::kernels::Kernel;
+use super::measure::{self, Packed};
 use super::sample::Sample;
 use super::scratch::{memory_folder, scratch};
 use super::{Question, sample};
 use packfs::source::{Loaded, Trace};
-use packfs::{Error, ImagePath, NodeId, Result};
-use std::path::PathBuf;
+use packfs::{Error, ImagePath, NodeId, Progress, Result, Tree};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -35,6 +37,8 @@ pub(super) struct Bench<'a> {
     pub(super) times: f64,
     /// Parts that stand for that; none: it is short enough itself.
     pub(super) samples: Vec<Sample>,
+    /// A list of what is read, which is packed in front; none: nothing that was given is read.
+    pub(super) trace: Option<&'a Path>,
     /// The workload.
     pub(super) files: Vec<ImagePath>,
     pub(super) jobs: usize,
@@ -48,33 +52,31 @@ impl<'a> Bench<'a> {
     ///
     /// Errors: those of reading the trace and of making the scratch folder; `Usage` for a trace that names no file.
     pub(super) fn new(question: &'a Question, kernel: Kernel, all: &Arc<Loaded>) -> Result<Bench<'a>> {
+        Bench::with_budget(question, kernel, all, budget(&all.tree, question.quick))
+    }
+
+    /// As [`Bench::new`], with what is packed of a tree that weighs more, as [`sample::weight`] weighs.
+    pub(super) fn with_budget(
+        question: &'a Question,
+        kernel: Kernel,
+        all: &Arc<Loaded>,
+        budget: u64,
+    ) -> Result<Bench<'a>> {
         let quick = usize::from(question.quick);
-        let weight = sample::weight(&all.tree);
-        let nodes = u64::from(all.tree.node_count());
-        let of_nodes = (weight as f64 * REFERENCE_NODES[quick] as f64 / nodes.max(1) as f64) as u64;
-        let budget = REFERENCE_LEN[quick].min(of_nodes);
-        let (whole, times) = if weight > budget {
-            let taken = sample::take(all, budget, 1, question.seed)?;
-            let taken = taken.into_iter().next().ok_or_else(|| Error::failed("internal: an empty sample"))?;
-            let times = weight as f64 / sample::weight(&taken.loaded.tree).max(1) as f64;
-            (taken.loaded, times)
-        } else {
-            (Arc::clone(all), 1.0)
-        };
+        let trace = question.trace.as_deref().filter(|_| question.want.reads_trace());
+        let traced = trace.map_or(Ok(Vec::new()), |path| traced(path, question, &all.tree))?;
+        let (whole, times) = cut_down(all, budget, &traced, question.seed)?;
         let samples = if sample::weight(&whole.tree) > WHOLE_LEN[quick] {
             sample::take(&whole, SAMPLE_LEN[quick], SAMPLES[quick], question.seed)?
         } else {
             Vec::new()
         };
-        let traced = match &question.trace {
-            Some(path) => Trace::read(path)?.nodes(&whole.tree).0,
-            None => Vec::new(),
+        let paths = |tree: &Tree, ids: Vec<NodeId>| ids.into_iter().map(|id| tree.path(id)).collect();
+        let files = if trace.is_some() {
+            paths(&all.tree, traced)
+        } else {
+            paths(&whole.tree, question.want.files(&whole.tree, &[], question.seed))
         };
-        if question.trace.is_some() && traced.is_empty() {
-            return Err(Error::usage("the trace names no file of the tree"));
-        }
-        let files = question.want.files(&whole.tree, &traced, question.seed);
-        let files = files.into_iter().map(|id: NodeId| whole.tree.path(id)).collect();
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Bench {
             question,
@@ -83,6 +85,7 @@ impl<'a> Bench<'a> {
             whole,
             times,
             samples,
+            trace,
             files,
             jobs: if question.jobs == 0 { processors() } else { question.jobs },
             scratch: scratch(question.scratch.as_deref())?,
@@ -90,8 +93,52 @@ impl<'a> Bench<'a> {
         })
     }
 
+    /// Makes an image, as [`measure::pack`].
+    pub(super) fn pack(
+        &self,
+        loaded: &Arc<Loaded>,
+        candidate: &Candidate,
+        trace: Option<&Path>,
+        image: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Packed> {
+        measure::pack(loaded, candidate, trace, image, self.jobs, progress)
+    }
+
     /// Where images of samples are made: in memory, if the kernel is to read them.
     pub(super) fn sample_image(&self) -> PathBuf {
         self.memory.as_ref().unwrap_or(&self.scratch).path().join("sample")
     }
+}
+
+/// The files of a trace that are read, in its order.
+///
+/// Errors: those of reading it; `Usage` if none of them is in the tree.
+fn traced(path: &Path, question: &Question, tree: &Tree) -> Result<Vec<NodeId>> {
+    let nodes = Trace::read(path)?.nodes(tree).0;
+    let files = if nodes.is_empty() { nodes } else { question.want.files(tree, &nodes, question.seed) };
+    if files.is_empty() {
+        let message = format!("the trace {path:?} names no file of the tree with a byte in it");
+        return Err(Error::usage(message).hint("it lists one path a line, from the root of the tree on"));
+    }
+    Ok(files)
+}
+
+/// How much of a tree is packed with the quick codec, as [`sample::weight`] weighs.
+fn budget(tree: &Tree, quick: bool) -> u64 {
+    let quick = usize::from(quick);
+    let nodes = f64::from(tree.node_count().max(1));
+    let of_nodes = sample::weight(tree) as f64 * REFERENCE_NODES[quick] as f64 / nodes;
+    REFERENCE_LEN[quick].min(of_nodes as u64)
+}
+
+/// As much of a tree as the budget allows and all of `kept`, and how many times as much there is.
+fn cut_down(all: &Arc<Loaded>, budget: u64, kept: &[NodeId], seed: u64) -> Result<(Arc<Loaded>, f64)> {
+    let weight = sample::weight(&all.tree);
+    if weight <= budget {
+        return Ok((Arc::clone(all), 1.0));
+    }
+    let part = sample::part(all, budget, kept, seed)?;
+    let times = weight as f64 / sample::weight(&part.loaded.tree).max(1) as f64;
+    Ok((part.loaded, times))
 }

@@ -8,7 +8,7 @@ use super::forecast::device::Modelled;
 use super::forecast::pattern::Pattern;
 use super::forecast::size::{Pair, Ratios, Size, Whole};
 use super::forecast::time::{Cost, Scaling};
-use super::measure::{Decoding, Packed};
+use super::measure::Decoding;
 use super::reading::Measured;
 use super::scratch::remove;
 use super::{forecast, measure, reading};
@@ -36,14 +36,14 @@ impl Bench<'_> {
         }
         let reference = first.reference();
         let image = self.scratch.path().join("whole");
-        let packed = measure::pack(&self.whole, &reference, &image, self.jobs, progress)?;
+        let packed = self.pack(&self.whole, &reference, self.trace, &image, progress)?;
         let pattern = self.pattern(&image)?;
         remove(&image)?;
         let whole = Whole { packed, times: self.times };
         let mut references = Vec::new();
         let image = self.sample_image();
         for sample in &self.samples {
-            references.push(measure::pack(&sample.loaded, &reference, &image, self.jobs, progress)?);
+            references.push(self.pack(&sample.loaded, &reference, None, &image, progress)?);
             remove(&image)?;
         }
         let mut rows = Vec::new();
@@ -51,7 +51,7 @@ impl Bench<'_> {
             let mut pairs = Vec::new();
             let mut costs = Costs { decoding: Vec::new(), measured: Vec::new() };
             for (sample, reference) in self.samples.iter().zip(&references) {
-                let packed = measure::pack(&sample.loaded, candidate, &image, self.jobs, progress)?;
+                let packed = self.pack(&sample.loaded, candidate, None, &image, progress)?;
                 self.cost(candidate, &sample.loaded, &image, &mut costs, kernel_missing, progress)?;
                 remove(&image)?;
                 pairs.push(Pair { reference: reference.clone(), candidate: packed });
@@ -61,7 +61,8 @@ impl Bench<'_> {
             let size = size(&whole, &pairs);
             let build = forecast::build::forecast(&whole, &pairs, self.jobs);
             let ratios = forecast::size::ratios(&whole, &pairs);
-            rows.push(self.row(candidate, &pattern, ratios, size, build, &costs));
+            let row = self.row(candidate, &pattern, ratios, size, build, &costs);
+            rows.push(Row { losses: whole.packed.losses.clone(), ..row });
         }
         Ok(rows)
     }
@@ -74,14 +75,15 @@ impl Bench<'_> {
         progress: &dyn Progress,
     ) -> Result<Row> {
         let image = self.sample_image();
-        let packed: Packed = measure::pack(&self.whole, candidate, &image, self.jobs, progress)?;
+        let packed = self.pack(&self.whole, candidate, self.trace, &image, progress)?;
         let mut costs = Costs { decoding: Vec::new(), measured: Vec::new() };
         self.cost(candidate, &self.whole, &image, &mut costs, kernel_missing, progress)?;
         let pattern = self.pattern(&image)?;
         remove(&image)?;
         let size = Size { bytes: packed.image_len, error: 0.0 };
         let build = forecast::build::of_cpu(packed.cpu, self.jobs);
-        Ok(self.row(candidate, &pattern, Ratios { data: 1.0, metadata: 1.0 }, size, build, &costs))
+        let row = self.row(candidate, &pattern, Ratios { data: 1.0, metadata: 1.0 }, size, build, &costs);
+        Ok(Row { losses: packed.losses, ..row })
     }
 
     /// What decoding an image costs packfs, and the kernel where it mounts for us.
@@ -138,6 +140,7 @@ impl Bench<'_> {
             read,
             decodes_mib_per_second: decoded as f64 / f64::from(1 << 20) / cpu.max(1e-6),
             kernel_measured,
+            losses: Vec::new(),
             on_front: false,
         }
     }

@@ -3,7 +3,6 @@
 use super::answer::{Row, aligned, seconds};
 use super::bench::Bench;
 use super::candidates::Candidate;
-use super::measure;
 use super::mounted::Mounted;
 use super::scratch::remove;
 
@@ -70,7 +69,7 @@ pub(super) fn check(bench: &Bench<'_>, rows: &[Row], progress: &dyn Progress) ->
     let mut found = Vec::new();
     for row in rows.iter().take(CHECKED) {
         let image = bench.scratch.path().join("checked");
-        let packed = measure::pack(&bench.all, &row.candidate, &image, bench.jobs, progress)?;
+        let packed = bench.pack(&bench.all, &row.candidate, bench.trace, &image, progress)?;
         let read = on_device(bench, &row.candidate, &image, progress);
         remove(&image)?;
         let (runs, not_read) = match read {
@@ -113,7 +112,8 @@ fn on_device(
     image: &Path,
     progress: &dyn Progress,
 ) -> Result<Runs> {
-    if bench.times > 1.0 {
+    // A trace is read from the whole tree, and all it lists is there under its own name.
+    if bench.times > 1.0 && bench.trace.is_none() {
         return Err(Error::failed(
             "the files to read were picked from a part of the tree, and some are pieces of files",
         ));

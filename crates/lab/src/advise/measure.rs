@@ -26,6 +26,8 @@ pub(crate) struct Packed {
     pub(crate) classes: BTreeMap<Class, (u64, u64)>,
     /// Seconds of all processors.
     pub(crate) cpu: f64,
+    /// What the format could not hold, so that it is made only where that is accepted.
+    pub(crate) losses: Vec<String>,
 }
 
 impl Packed {
@@ -37,8 +39,14 @@ impl Packed {
             metadata_len: report.metadata_len,
             classes: report.classes.iter().map(row).collect(),
             cpu,
+            losses: report.losses.iter().filter(|loss| loss.refused).map(lost_words).collect(),
         }
     }
+}
+
+fn lost_words(loss: &packfs::Loss) -> String {
+    let others = if loss.count > 1 { format!(" and {} more", loss.count - 1) } else { String::new() };
+    format!("{} ({}{others})", loss.what, loss.example)
 }
 
 /// Processor time of this process, in seconds.
@@ -47,17 +55,20 @@ pub(crate) fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Makes an image. Neither waits for the disk nor reads it back, so that compressing is what is measured.
+/// Makes an image, with what `trace` lists in front. Neither waits for the disk nor reads it back, so that compressing is what
+/// is measured.
 ///
 /// Errors: as [`Pack::run_with`].
 pub(crate) fn pack(
     loaded: &Arc<Loaded>,
     candidate: &Candidate,
+    trace: Option<&Path>,
     output: &Path,
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<Packed> {
     let packing = Pack::of_loaded(Arc::clone(loaded), output);
+    let packing = if let Some(trace) = trace { packing.trace(trace) } else { packing };
     let packing = candidate.apply(packing).jobs(jobs).keep_going(true).lossy(true).verify(false).sync(false);
     let cpu = cpu_seconds();
     let report = packing.run_with(&Unheard(progress)).map_err(explained)?;

@@ -82,14 +82,14 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
     let reasons = choice::reasons(question.want, &question.device_name, &rows, &order);
     let rows: Vec<Row> = order.into_iter().map(|index| rows[index].clone()).collect();
     let truth = if question.check { check::check(&lab, &rows, progress)? } else { Vec::new() };
-    let notes = lab.notes(kernel_missing);
+    let notes = lab.notes(&rows, kernel_missing);
     Ok(Answer {
-        command: lab.command(&rows[0].candidate),
+        command: lab.command(&rows[0]),
         want: question.want,
         device: question.device_name.clone(),
         device_title: question.device.title.clone(),
         kernel: kernel.to_string(),
-        workload: question.want.workload_words(lab.files.len(), question.trace.is_some()),
+        workload: question.want.workload_words(lab.files.len(), lab.trace.is_some()),
         looked: lab.looked(),
         rows,
         reasons,

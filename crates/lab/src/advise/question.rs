@@ -22,7 +22,7 @@ pub struct Question {
     pub quick: bool,
     /// Formats to consider; none: SquashFS and EROFS.
     pub formats: Vec<String>,
-    /// A list of the files that are read, for [`Want::Boot`].
+    /// A list of the files that are read, for every want but [`Want::Random`], which draws them.
     pub trace: Option<PathBuf>,
     /// Where images are made; none: where temporary files go.
     pub scratch: Option<PathBuf>,

@@ -11,7 +11,7 @@ use packfs::{
     BuildId, ContentId, ContentReader, Contents, Error, Name, Node, NodeId, NodeKind, Result, Tree,
     TreeBuilder,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -58,27 +58,43 @@ pub(crate) fn weight(tree: &Tree) -> u64 {
 /// Errors: those of building a tree, which do not come of a tree that was built.
 pub(crate) fn take(loaded: &Arc<Loaded>, budget: u64, groups: usize, seed: u64) -> Result<Vec<Sample>> {
     let strata = strata(&loaded.tree);
-    let mut random = Random(seed);
-    let mut taken: Vec<Vec<&Unit>> = vec![Vec::new(); groups.max(1)];
-    let all = (strata.stretch_weight + strata.piece_weight).max(1);
-    for (units, weight) in [(&strata.stretches, strata.stretch_weight), (&strata.pieces, strata.piece_weight)]
-    {
-        let start = random.fraction();
-        if units.is_empty() {
-            continue;
-        }
-        let wanted = units.len() as f64 * budget as f64 / all as f64;
-        // Of whatever there is, every group has something, as far as it lasts.
-        let wanted = (wanted.round() as usize).max(groups).min(units.len());
-        let share = weight as f64 / all as f64;
-        let wanted = if share < 0.01 { wanted.min(groups) } else { wanted };
-        for index in 0..wanted {
-            let at = ((index as f64 + start) * units.len() as f64 / wanted as f64) as usize;
-            taken[index % groups].push(&units[at.min(units.len() - 1)]);
-        }
-    }
+    let mut taken = strata.taken(budget, groups, seed);
     taken.retain(|units| !units.is_empty());
-    taken.iter().map(|units| build(loaded, units)).collect()
+    taken.iter().map(|units| build(loaded, units, &[])).collect()
+}
+
+/// About so many bytes of a tree as one sample, which has the files `kept` besides, whole and under their own names.
+///
+/// Errors: as [`take`].
+pub(crate) fn part(loaded: &Arc<Loaded>, budget: u64, kept: &[NodeId], seed: u64) -> Result<Sample> {
+    let strata = strata(&loaded.tree);
+    let units: Vec<&Unit> = strata.taken(budget, 1, seed).into_iter().flatten().collect();
+    build(loaded, &units, kept)
+}
+
+impl Strata {
+    /// Units of about so many bytes in so many groups, some of which may be empty; stretches before pieces.
+    fn taken(&self, budget: u64, groups: usize, seed: u64) -> Vec<Vec<&Unit>> {
+        let mut random = Random(seed);
+        let mut taken: Vec<Vec<&Unit>> = vec![Vec::new(); groups.max(1)];
+        let all = (self.stretch_weight + self.piece_weight).max(1);
+        for (units, weight) in [(&self.stretches, self.stretch_weight), (&self.pieces, self.piece_weight)] {
+            let start = random.fraction();
+            if units.is_empty() {
+                continue;
+            }
+            let wanted = units.len() as f64 * budget as f64 / all as f64;
+            // Of whatever there is, every group has something, as far as it lasts.
+            let wanted = (wanted.round() as usize).max(groups).min(units.len());
+            let share = weight as f64 / all as f64;
+            let wanted = if share < 0.01 { wanted.min(groups) } else { wanted };
+            for index in 0..wanted {
+                let at = ((index as f64 + start) * units.len() as f64 / wanted as f64) as usize;
+                taken[index % groups].push(&units[at.min(units.len() - 1)]);
+            }
+        }
+        taken
+    }
 }
 
 fn strata(tree: &Tree) -> Strata {
@@ -107,14 +123,18 @@ fn strata(tree: &Tree) -> Strata {
     strata
 }
 
-fn build(loaded: &Arc<Loaded>, units: &[&Unit]) -> Result<Sample> {
+fn build(loaded: &Arc<Loaded>, units: &[&Unit], kept: &[NodeId]) -> Result<Sample> {
     let tree = &loaded.tree;
     let mut building = Building {
         tree,
         builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
         dirs: HashMap::from([(NodeId::ROOT, BuildId::ROOT)]),
         parts: Vec::new(),
+        kept: kept.iter().copied().collect(),
     };
+    for &id in kept {
+        building.add_whole(id)?;
+    }
     for unit in units {
         match unit {
             Unit::Stretch(range) => {
@@ -137,14 +157,23 @@ struct Building<'a> {
     builder: TreeBuilder,
     dirs: HashMap<NodeId, BuildId>,
     parts: Vec<Part>,
+    /// What is there as a whole before anything else is added.
+    kept: HashSet<NodeId>,
 }
 
 impl Building<'_> {
     fn add(&mut self, id: NodeId) -> Result<()> {
+        match self.tree.node(id).kind {
+            NodeKind::File { len, .. } if len >= 2 * PIECE_LEN => Ok(()),
+            _ if self.kept.contains(&id) => Ok(()),
+            _ => self.add_whole(id),
+        }
+    }
+
+    fn add_whole(&mut self, id: NodeId) -> Result<()> {
         let node = self.tree.node(id);
         match node.kind {
             NodeKind::Directory => self.dir(id).map(|_| ()),
-            NodeKind::File { len, .. } if len >= 2 * PIECE_LEN => Ok(()),
             NodeKind::File { len, content } => {
                 let kind = self.part(content, 0..len);
                 self.put(node, self.tree.first_name(id), kind)
@@ -156,14 +185,31 @@ impl Building<'_> {
     fn add_piece(&mut self, id: NodeId, number: u64) -> Result<()> {
         let node = self.tree.node(id);
         let NodeKind::File { len, content } = node.kind else { return Ok(()) };
+        if self.kept.contains(&id) {
+            return Ok(());
+        }
         let start = number * PIECE_LEN;
         let kind = self.part(content, start..(start + PIECE_LEN).min(len));
-        let mut name = self.tree.first_name(id).to_vec();
-        let suffix = format!(".{number}");
-        // Names have an end; which one it was does not matter.
-        name.truncate(255 - suffix.len());
-        name.extend_from_slice(suffix.as_bytes());
+        let name = self.name_of_piece(id, number)?;
         self.put(node, &name, kind)
+    }
+
+    /// A name for a piece that nothing in the tree has, whether it was taken or not: what is added replaces its namesake.
+    fn name_of_piece(&mut self, id: NodeId, number: u64) -> Result<Vec<u8>> {
+        let dir = self.tree.node(id).parent();
+        let parent = self.dir(dir)?;
+        let mut dots = String::from(".");
+        loop {
+            let suffix = format!("{dots}{number}");
+            let mut name = self.tree.first_name(id).to_vec();
+            // Names have an end; which one it was does not matter.
+            name.truncate(255_usize.saturating_sub(suffix.len()));
+            name.extend_from_slice(suffix.as_bytes());
+            if self.tree.lookup(dir, &name).is_none() && !self.builder.has_child(parent, &name) {
+                return Ok(name);
+            }
+            dots.push('.');
+        }
     }
 
     fn part(&mut self, content: ContentId, range: Range<u64>) -> NodeKind {

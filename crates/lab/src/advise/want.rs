@@ -44,10 +44,15 @@ impl Want {
         Want::ALL.into_iter().find(|want| want.name() == name)
     }
 
+    /// Whether a trace says what is read.
+    pub fn reads_trace(self) -> bool {
+        self != Want::Random
+    }
+
     /// The files that are read, in their order: `traced` where there are any. The same for the same tree and seed.
     pub fn files(self, tree: &Tree, traced: &[NodeId], seed: u64) -> Vec<NodeId> {
         let with_bytes = |id: &NodeId| len_of(tree, *id) > 0;
-        if !traced.is_empty() && self != Want::Random {
+        if !traced.is_empty() && self.reads_trace() {
             return within_bytes(tree, traced.iter().copied().filter(with_bytes));
         }
         let all: Vec<NodeId> = tree.nodes().map(|(id, _)| id).filter(with_bytes).collect();

@@ -1,8 +1,7 @@
 //! What is said beside the figures: what was looked at, how, and the command to run.
 
-use super::answer::Looked;
+use super::answer::{Looked, Row};
 use super::bench::Bench;
-use super::candidates::Candidate;
 
 impl Bench<'_> {
     /// What was looked at.
@@ -23,29 +22,32 @@ impl Bench<'_> {
     }
 
     /// What is to be known of how the figures came about.
-    pub(super) fn notes(&self, kernel_missing: Option<String>) -> Vec<String> {
+    pub(super) fn notes(&self, rows: &[Row], kernel_missing: Option<String>) -> Vec<String> {
         let mut notes = vec![format!(
             "Read times: which blocks Linux {} asks for and when, played through the model of {} ({}).",
             self.kernel, self.question.device_name, self.question.device.title
         )];
-        notes.push(match (&self.memory, kernel_missing) {
-            (Some(_), None) => {
-                "Decoding was measured in this machine's kernel; a slower processor takes longer.".into()
-            }
-            (Some(_), Some(why)) => {
-                format!("Not measured in this machine's kernel, told from packfs's own decoding: {why}.")
-            }
+        let reason = match (&self.memory, kernel_missing) {
+            (Some(_), Some(why)) => why,
+            (Some(_), None) => "that is done for squashfs and erofs".to_string(),
             (None, _) if packfs::mount::is_root() => {
-                "Decoding was told from packfs's own: there is no room in memory for images that the kernel reads."
-                    .to_string()
+                "there is no room in memory for images that the kernel reads".to_string()
             }
-            (None, _) => {
-                "Decoding was told from packfs's own: only root can have the kernel read the samples."
-                    .to_string()
-            }
-        });
+            (None, _) => "only root can have the kernel read the samples".to_string(),
+        };
+        notes.push(decoding_words(rows, &reason));
         if self.times > 1.0 {
             notes.push(format!("The tree is long: 1 part in {:.1} of it was packed at all.", self.times));
+        }
+        if self.question.trace.is_some() && self.trace.is_none() {
+            let want = self.question.want.name();
+            notes.push(format!(
+                "The trace was not used: what is wanted ({want}) reads files that it chooses itself."
+            ));
+        }
+        if let Some(best) = rows.first().filter(|best| !best.losses.is_empty()) {
+            let losses = best.losses.join("; ");
+            notes.push(format!("Lost, as {} cannot hold it: {losses}.", best.candidate.layout.format));
         }
         let unreadable = &self.all.notes.unreadable;
         if let Some(first) = unreadable.first() {
@@ -56,7 +58,8 @@ impl Bench<'_> {
     }
 
     /// The command that makes the image.
-    pub(super) fn command(&self, candidate: &Candidate) -> String {
+    pub(super) fn command(&self, best: &Row) -> String {
+        let candidate = &best.candidate;
         let tree = &self.question.tree;
         let name = tree.canonicalize().ok().and_then(|path| path.file_name().map(|name| name.to_os_string()));
         let stem = name.map_or_else(|| "image".to_string(), |name| name.to_string_lossy().into_owned());
@@ -65,13 +68,31 @@ impl Bench<'_> {
         let mut words = vec!["packfs".to_string(), "pack".into(), tree.to_string_lossy().into_owned()];
         words.push(format!("{stem}.{extension}"));
         words.extend(candidate.options());
-        if let Some(trace) = &self.question.trace {
+        if let Some(trace) = self.trace {
             words.extend(["--trace".to_string(), trace.to_string_lossy().into_owned()]);
         }
         if !self.all.notes.unreadable.is_empty() {
             words.push("--keep-going".into());
         }
+        if !best.losses.is_empty() {
+            words.push("--lossy".into());
+        }
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Where figures of decoding come from; `reason` is why some were not measured.
+fn decoding_words(rows: &[Row], reason: &str) -> String {
+    let guessed: Vec<String> =
+        rows.iter().filter(|row| !row.kernel_measured).map(ToString::to_string).collect();
+    match guessed.len() {
+        0 => "Decoding was measured in this machine's kernel; a slower processor takes longer.".to_string(),
+        all if all == rows.len() => format!("Decoding was told from packfs's own: {reason}."),
+        _ => format!(
+            "Decoding was measured in this machine's kernel; a slower processor takes longer. It was told from packfs's own \
+             for {}: {reason}.",
+            guessed.join("; ")
+        ),
     }
 }
 
@@ -87,7 +108,19 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::super::answer::test_row;
+    use super::*;
+
+    #[test]
+    fn only_what_was_not_measured_is_said_not_to_have_been() {
+        let rows =
+            [test_row("xz", 1, 1.0, 1.0), Row { kernel_measured: false, ..test_row("lz4", 1, 1.0, 1.0) }];
+        assert!(!decoding_words(&rows[..1], "why").contains("packfs's own"));
+        assert_eq!(decoding_words(&rows[1..], "why"), "Decoding was told from packfs's own: why.");
+        let some = decoding_words(&rows, "why");
+        assert!(some.starts_with("Decoding was measured") && !some.contains("xz"), "{some}");
+        assert!(some.ends_with("for squashfs lz4 128K: why."), "{some}");
+    }
 
     #[test]
     fn words_are_quoted_for_the_shell() {
