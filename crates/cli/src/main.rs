@@ -69,7 +69,7 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt input,
-4 unsupported input, 130 and 143 stopped. NO_COLOR=1 turns colour off.";
+4 unsupported input, 129, 130 and 143 stopped. NO_COLOR=1 turns colour off.";
 
 /// The table of contents: one row a verb, one file a row.
 #[derive(Subcommand)]

@@ -7,7 +7,8 @@
 use crate::text;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use packfs::{Progress, Stage};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use packfs_lab::scratch::undo_all;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// Bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM only ask the work to stop.
+    /// Bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM only ask the work to stop, and so does
+    /// SIGHUP unless whoever started the program has it ignored, as `nohup` does.
     pub fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -62,7 +64,7 @@ impl Bars {
 
     fn listen(&self) {
         // Without handlers a signal ends the program as it would any other: nothing is lost but tidiness.
-        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(listened()) else { return };
         let stop = Arc::clone(&self.stop);
         let bar = self.bar.clone();
         std::thread::spawn(move || {
@@ -73,6 +75,10 @@ impl Bars {
                 }
                 if !first || !stop.leaves_traces.load(Ordering::SeqCst) {
                     bar.finish_and_clear();
+                    // Mounts and folders would outlast the program.
+                    for error in undo_all() {
+                        crate::report::failure(&error);
+                    }
                     std::process::exit(128 + signal);
                 }
             }
@@ -89,7 +95,7 @@ impl Bars {
         self.bar.finish_and_clear();
     }
 
-    /// The exit code of a program that was asked to stop: 130 or 143.
+    /// The exit code of a program that was asked to stop: 129, 130 or 143.
     pub fn stopped_exit_code(&self) -> Option<u8> {
         match self.stop.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -143,6 +149,22 @@ impl Progress for Bars {
     fn cancelled(&self) -> bool {
         self.stop.signal.load(Ordering::Relaxed) != 0
     }
+}
+
+/// The signals that ask for an end.
+fn listened() -> Vec<i32> {
+    let mut signals = vec![SIGINT, SIGTERM];
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if !ignores_hangup(&status) {
+        signals.push(SIGHUP);
+    }
+    signals
+}
+
+/// Whether a process ignores SIGHUP, signal 1, by its `/proc/PID/status`.
+fn ignores_hangup(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 fn word(stage: Stage) -> &'static str {
@@ -206,6 +228,13 @@ mod tests {
         counters.bytes_in.store(3 << 20, Ordering::Relaxed);
         counters.bytes_out.store(1 << 20, Ordering::Relaxed);
         assert_eq!(facts(&counters), "1,234/5,000 files  3.0 MiB > 1.0 MiB (33.3 %)");
+    }
+
+    #[test]
+    fn a_hangup_that_is_ignored_stays_so() {
+        assert!(ignores_hangup("Name:\tpackfs\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n"));
+        assert!(!ignores_hangup("Name:\tpackfs\nSigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n"));
+        assert!(!ignores_hangup(""));
     }
 
     #[test]

@@ -146,6 +146,12 @@ fn a_stopped_answer_leaves_no_image_behind() {
     std::fs::create_dir(fixture.path("noise")).unwrap();
     std::fs::create_dir(fixture.path("scratch")).unwrap();
     std::fs::write(fixture.path("noise/a"), Random::new(5).noise(24_000_000)).unwrap();
+    for (signal, code) in [(Signal::INT, 130), (Signal::HUP, 129)] {
+        stopped_by(&fixture, signal, code);
+    }
+}
+
+fn stopped_by(fixture: &Fixture, signal: Signal, code: i32) {
     let args =
         ["advise", "noise", "--device", "sd", "--want", "size", "-q", "-j", "1", "--scratch", "scratch"];
     let mut child = fixture.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -154,10 +160,10 @@ fn a_stopped_answer_leaves_no_image_behind() {
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::yield_now();
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), signal).unwrap();
     let status = child.wait().unwrap();
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert_eq!((status.code(), stderr.as_str()), (Some(130), "error: stopped\n"));
+    assert_eq!((status.code(), stderr.as_str()), (Some(code), "error: stopped\n"));
     assert_eq!(std::fs::read_dir(fixture.path("scratch")).unwrap().count(), 0);
 }

@@ -4,13 +4,12 @@ use super::candidates::Candidate;
 use super::kernels::Kernel;
 use super::measure::{self, Packed};
 use super::sample::Sample;
-use super::scratch::{memory_folder, scratch};
+use super::scratch::{Folder, memory_folder, scratch};
 use super::{Question, sample};
 use packfs::source::{Loaded, Trace};
 use packfs::{Error, ImagePath, NodeId, Progress, Result, Tree};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::TempDir;
 
 /// How much is packed: at first and with `--quick`.
 const SAMPLE_LEN: [u64; 2] = [64 << 20, 32 << 20];
@@ -42,9 +41,9 @@ pub(super) struct Bench<'a> {
     /// The workload.
     pub(super) files: Vec<ImagePath>,
     pub(super) jobs: usize,
-    pub(super) scratch: TempDir,
+    pub(super) scratch: Folder,
     /// A folder in memory, where the kernel may mount for us.
-    pub(super) memory: Option<TempDir>,
+    pub(super) memory: Option<Folder>,
 }
 
 impl<'a> Bench<'a> {

@@ -1,22 +1,22 @@
 //! An image mounted by the kernel for as long as it is measured.
 
+use packfs::mount::MountFlags;
 use packfs::mount::kernel::KernelMount;
-use packfs::mount::{MountFlags, unmount};
 use packfs::{Error, ImagePath, Progress, Result, ResultExt};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
+
+use crate::scratch;
 
 /// How much is read at a time, as `cat` does.
 const BUFFER_LEN: usize = 128 << 10;
 
-/// A mount that goes away when dropped.
-pub(crate) struct Mounted {
-    at: PathBuf,
-}
+/// A mount that goes away when dropped, or when a program that is stopped undoes what it did.
+pub(crate) struct Mounted(scratch::Mounted);
 
 impl Mounted {
     /// Mounts `image`, a file or block device, on a new directory in `folder`. Needs root.
@@ -39,7 +39,7 @@ impl Mounted {
             flags: MountFlags::default(),
         };
         mount.mount(&at)?;
-        Ok(Mounted { at })
+        Ok(Mounted(scratch::Mounted::new(&at, None, Vec::new())))
     }
 
     /// Reads files from beginning to end, one after the other; how many seconds that took.
@@ -49,7 +49,8 @@ impl Mounted {
         let mut buffer = vec![0; BUFFER_LEN];
         self.walk(files, progress, |path| {
             let mut file = File::open(path)?;
-            while file.read(&mut buffer)? > 0 {}
+            // One long file takes minutes on a slow device.
+            while !progress.cancelled() && file.read(&mut buffer)? > 0 {}
             Ok(())
         })
     }
@@ -72,19 +73,13 @@ impl Mounted {
             if progress.cancelled() {
                 return Err(Error::cancelled());
             }
-            let path = self.at.join(OsStr::from_bytes(path.as_bytes()));
+            let path = self.0.at().join(OsStr::from_bytes(path.as_bytes()));
             visit(&path).or_io(|| format!("cannot read {path:?}"))?;
         }
-        Ok(start.elapsed().as_secs_f64())
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        // Who still looks at it must not keep it.
-        if unmount(&self.at, false).is_err() {
-            let _ = unmount(&self.at, true);
+        // The last may have been left in its midst.
+        if progress.cancelled() {
+            return Err(Error::cancelled());
         }
-        let _ = std::fs::remove_dir(&self.at);
+        Ok(start.elapsed().as_secs_f64())
     }
 }

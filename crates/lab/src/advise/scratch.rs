@@ -1,28 +1,45 @@
 //! Room for images that are measured and removed again.
 
 use packfs::{Error, Result, ResultExt};
-use std::path::Path;
-use tempfile::TempDir;
+use std::path::{Path, PathBuf};
+
+use crate::scratch::{Undo, remove_patiently};
 
 /// Where images are that a kernel reads from memory.
 const MEMORY_FOLDER: &str = "/dev/shm";
 /// What to do about a folder that takes no images.
 const OTHER_FOLDER: &str = "--scratch DIR names another folder for images that are measured";
 
-/// A folder for images, gone with what is returned.
+/// A folder that nobody else may look into, gone when this is dropped or a program that is stopped undoes what it did.
+pub(super) struct Folder {
+    path: PathBuf,
+    _undo: Undo,
+}
+
+impl Folder {
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A folder for images.
 ///
 /// Errors: `Io` if nothing can be written there.
-pub(super) fn scratch(chosen: Option<&Path>) -> Result<TempDir> {
+pub(super) fn scratch(chosen: Option<&Path>) -> Result<Folder> {
     let folder = chosen.map_or_else(packfs::temporary_folder, Path::to_path_buf);
     folder_in(&folder).map_err(|error| error.hint(OTHER_FOLDER))
 }
 
-/// A folder in another, gone with what is returned.
+/// A folder in another.
 ///
 /// Errors: `Io` naming it.
-pub(super) fn folder_in(folder: &Path) -> Result<TempDir> {
+fn folder_in(folder: &Path) -> Result<Folder> {
     let made = tempfile::Builder::new().prefix("packfs-advise-").tempdir_in(folder);
-    made.or_io(|| format!("cannot make a folder in {folder:?}"))
+    let path = made.or_io(|| format!("cannot make a folder in {folder:?}"))?.keep();
+    let own = path.clone();
+    let undo = Undo::new(format!("remove {path:?}"), move || remove_patiently(&own));
+    Ok(Folder { path, _undo: undo })
 }
 
 /// Removes an image.
@@ -33,7 +50,7 @@ pub(super) fn remove(image: &Path) -> Result<()> {
 }
 
 /// A folder in memory with so much room, where this process may have the kernel mount.
-pub(super) fn memory_folder(room: u64) -> Option<TempDir> {
+pub(super) fn memory_folder(room: u64) -> Option<Folder> {
     let folder = Path::new(MEMORY_FOLDER);
     let stat = packfs::mount::is_root().then(|| rustix::fs::statvfs(folder).ok()).flatten()?;
     // A container often has no more than 64 MiB there.

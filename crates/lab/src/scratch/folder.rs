@@ -76,7 +76,7 @@ impl Scratch {
 
 /// Removes a folder whose process may be at work in it still: on a signal the one who undoes is not the one who works, and a
 /// mount that the latter is about to make or to take away is gone in a moment.
-fn remove_patiently(dir: &Path) -> Result<()> {
+pub(crate) fn remove_patiently(dir: &Path) -> Result<()> {
     let start = Instant::now();
     loop {
         match remove(dir) {
