@@ -23,6 +23,9 @@ pub struct LoopDevice {
     path: PathBuf,
     number: u32,
     device: Option<File>,
+    /// The kernel's count of what has been behind block devices, as it was when this was attached: others may get our number
+    /// as soon as we let go of it. `None` before Linux 5.15.
+    sequence: Option<String>,
     /// Whether it was made for this, and goes with it.
     is_own: bool,
 }
@@ -32,8 +35,6 @@ pub struct LoopDevice {
 pub struct LoopOptions {
     /// Where it begins in the file, in bytes.
     pub offset: u64,
-    /// How long it is; all that is left of the file if `None`.
-    pub len: Option<u64>,
     /// It can be written.
     pub is_writable: bool,
     /// Reads and writes go past the page cache of the file; refused by files that have no such way.
@@ -60,13 +61,21 @@ impl LoopDevice {
         let control = File::open(CONTROL).or_io(|| format!("cannot open {CONTROL:?}"))?;
         let config = config(backing, name, options);
         for attempt in 0..ATTEMPTS_MAX {
-            let number = match options.own_from {
-                Some(first) => own_number(&control, first + attempt)?,
+            let own = match options.own_from {
+                Some(first) => match OwnNumber::make(&control, first + attempt)? {
+                    Some(own) => Some(own),
+                    None => continue,
+                },
+                None => None,
+            };
+            let number = match &own {
+                Some(own) => own.number,
                 None => sys::free_loop_number(&control).or_io(|| "cannot get a free loop device")?,
             };
             let path = PathBuf::from(format!("/dev/loop{number}"));
             let device = match OpenOptions::new().read(true).write(options.is_writable).open(&path) {
                 Ok(device) => device,
+                Err(error) if own.is_some() && is_without_node(&error, number) => return Err(no_node(&path)),
                 // Removed again by somebody else.
                 Err(error) if is_gone(&error) => continue,
                 Err(error) => return Err(Error::io(format!("cannot open {path:?}"), error)),
@@ -75,12 +84,11 @@ impl LoopDevice {
                 Ok(()) => {
                     // Who has it open for writing may keep others from mounting it.
                     let device = File::open(&path).or_io(|| format!("cannot open {path:?}"))?;
-                    return Ok(LoopDevice {
-                        path,
-                        number,
-                        device: Some(device),
-                        is_own: options.own_from.is_some(),
-                    });
+                    let (sequence, is_own) = (sequence(number), own.is_some());
+                    if let Some(own) = own {
+                        own.keep();
+                    }
+                    return Ok(LoopDevice { path, number, device: Some(device), sequence, is_own });
                 }
                 Err(Errno::BUSY) => {}
                 Err(error) => {
@@ -114,8 +122,7 @@ impl LoopDevice {
         let end = Instant::now() + patience;
         let mut pause = Duration::from_micros(100);
         loop {
-            let is_bound = self.attribute("backing_file").exists();
-            if !is_bound && (!self.is_own || self.remove()) {
+            if self.is_gone() {
                 return true;
             }
             if Instant::now() >= end {
@@ -123,6 +130,16 @@ impl LoopDevice {
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Whether nothing of it is left; what was made for it is removed first.
+    fn is_gone(&self) -> bool {
+        // Read first: it changes once nothing of ours is behind the device, and whatever is there by then is somebody else's.
+        let is_ours = sequence(self.number) == self.sequence;
+        match self.attribute("backing_file").exists() {
+            true => !is_ours,
+            false => !self.is_own || self.remove(),
         }
     }
 
@@ -163,11 +180,52 @@ fn is_gone(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|error| gone.contains(&error))
 }
 
-/// Sees to it that there is a device of this number.
-fn own_number(control: &File, number: u32) -> Result<u32> {
-    match sys::make_loop_number(control, number, true) {
-        Ok(()) | Err(Errno::EXIST) => Ok(number),
-        Err(error) => Err(Error::io(format!("cannot make the loop device {number}"), error.into())),
+/// Whether a device is there, and no node of it where nodes are.
+fn is_without_node(error: &std::io::Error, number: u32) -> bool {
+    let is_known = || Path::new(&format!("/sys/block/loop{number}")).exists();
+    error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) && is_known()
+}
+
+fn no_node(path: &Path) -> Error {
+    let what = format!("the kernel has made a loop device, and {path:?} does not appear");
+    Error::failed(what).hint(
+        "/dev shows no new devices here, as in many containers: mount devtmpfs on it, or give the container the host's /dev",
+    )
+}
+
+/// See [`LoopDevice::sequence`].
+fn sequence(number: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/sys/block/loop{number}/diskseq")).ok()
+}
+
+/// A loop device that was made by us; removed again unless it is kept.
+struct OwnNumber<'a> {
+    control: &'a File,
+    number: u32,
+    is_kept: bool,
+}
+
+impl<'a> OwnNumber<'a> {
+    /// Makes it; `None` if somebody else has one of this number.
+    fn make(control: &'a File, number: u32) -> Result<Option<Self>> {
+        match sys::make_loop_number(control, number, true) {
+            Ok(()) => Ok(Some(OwnNumber { control, number, is_kept: false })),
+            Err(Errno::EXIST) => Ok(None),
+            Err(error) => Err(Error::io(format!("cannot make the loop device {number}"), error.into())),
+        }
+    }
+
+    fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for OwnNumber<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Refused if somebody else was quicker and uses it: then it is theirs.
+            let _ = sys::make_loop_number(self.control, self.number, false);
+        }
     }
 }
 
@@ -185,7 +243,8 @@ fn config(backing: &File, name: &Path, options: &LoopOptions) -> LoopConfig {
         lo_inode: 0,
         lo_rdevice: 0,
         lo_offset: options.offset,
-        lo_sizelimit: options.len.unwrap_or(0),
+        // All that is left of the file.
+        lo_sizelimit: 0,
         lo_number: 0,
         lo_encrypt_type: 0,
         lo_encrypt_key_size: 0,

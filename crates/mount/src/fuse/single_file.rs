@@ -11,7 +11,7 @@ use super::detached::mount_detached;
 use super::device::{self, Device};
 use super::handshake::{Wishes, shake_hands};
 use super::served::name;
-use packfs_core::{Error, Result, ResultExt};
+use packfs_core::{Result, ResultExt};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -61,7 +61,8 @@ pub trait FileContents: Send + Sync {
     fn discard(&self, offset: u64, len: u64) -> io::Result<()>;
 }
 
-/// Such a file, and the threads of this process that serve it.
+/// Such a file, and the threads of this process that serve it. Dropping it ends it: what still has the file open gets errors from
+/// then on. A thread that does not come back from its contents within two seconds is left behind.
 pub struct SingleFile {
     root: OwnedFd,
     stop: Arc<AtomicBool>,
@@ -111,38 +112,43 @@ impl SingleFile {
         Ok(File::from(file.or_io(|| "cannot open the file that we serve")?))
     }
 
-    /// Ends it. What still has the file open gets errors from then on.
-    ///
-    /// Errors: `Failed` if a thread that serves does not come back from its contents.
-    pub fn end(mut self) -> Result<()> {
-        self.finish()
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        // A thread ends with the first request that it is woken by: there is one for each.
+    /// Has the threads end, as far as they come back from the contents in time: what still has the file open gets errors once
+    /// the last one is gone.
+    fn finish(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         let end = Instant::now() + PATIENCE;
-        while self.threads.iter().any(|thread| !thread.is_finished()) {
-            if Instant::now() > end {
-                self.threads.clear();
-                return Err(Error::failed("a thread that serves a file does not end"));
+        let mut wakers = Vec::new();
+        loop {
+            self.threads.retain(|thread| !thread.is_finished());
+            if self.threads.is_empty() || Instant::now() > end {
+                return;
             }
-            // Answered, or refused once the last one is gone; it must not wait for a thread that waits itself.
-            if let Ok(root) = rustix::io::fcntl_dupfd_cloexec(&self.root, 0) {
-                std::thread::spawn(move || rustix::fs::fstatfs(&root).map(drop));
-            }
+            self.wake(&mut wakers);
             std::thread::sleep(Duration::from_micros(200));
         }
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
+    }
+
+    /// A thread ends with the first request that it is woken by: sees to it that there is one for each that has not ended. What
+    /// cannot be started now (no more threads allowed) is tried again the next time.
+    fn wake(&self, wakers: &mut Vec<JoinHandle<()>>) {
+        wakers.retain(|waker| !waker.is_finished());
+        while wakers.len() < self.threads.len() {
+            let Ok(root) = rustix::io::fcntl_dupfd_cloexec(&self.root, 0) else { return };
+            // Answered, or refused once the last thread is gone; we must not wait for one that waits itself.
+            let ask = move || {
+                let _ = rustix::io::retry_on_intr(|| rustix::fs::fstatfs(&root));
+            };
+            let Ok(waker) = std::thread::Builder::new().name("packfs-waker".into()).spawn(ask) else {
+                return;
+            };
+            wakers.push(waker);
         }
-        Ok(())
     }
 }
 
 impl Drop for SingleFile {
     fn drop(&mut self) {
-        let _ = self.finish();
+        self.finish();
     }
 }
 
