@@ -10,9 +10,12 @@ use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// Answers that are later than this count as late.
 const LATE_MIN: Nanos = 100_000;
+/// How long a thread sleeps before it looks whether anybody waits still: hours may be left, and the device is to go now.
+const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 thread_local! {
     static IS_PUNCTUAL: Cell<bool> = const { Cell::new(false) };
@@ -49,7 +52,7 @@ impl Delayed {
         self.is_immediate.store(false, Ordering::SeqCst);
     }
 
-    /// From now on everything is answered at once: nobody measures any more.
+    /// From now on everything is answered at once, what waits already within [`SLEEP_MAX`]: nobody measures any more.
     pub(crate) fn hurry(&self) {
         self.is_immediate.store(true, Ordering::SeqCst);
     }
@@ -95,10 +98,10 @@ impl Delayed {
         while !self.is_immediate.load(Ordering::Relaxed) {
             let due = self.model().due(clock::now(), ticket);
             match due {
-                Due::NotBefore(time) => clock::sleep_until(time),
+                Due::NotBefore(time) => self.sleep_until(time),
                 Due::At(end) => {
                     let answer = end.saturating_sub(outbound);
-                    clock::sleep_until(answer);
+                    self.sleep_until(answer);
                     let late = clock::now().saturating_sub(answer);
                     if late > LATE_MIN {
                         self.late.fetch_add(1, Ordering::Relaxed);
@@ -107,6 +110,18 @@ impl Delayed {
                     return;
                 }
             }
+        }
+    }
+
+    /// Returns at `time`, or soon once nobody waits any more.
+    fn sleep_until(&self, time: Nanos) {
+        while !self.is_immediate.load(Ordering::Relaxed) {
+            let left = Duration::from_nanos(time.saturating_sub(clock::now()));
+            if left <= SLEEP_MAX {
+                return clock::sleep_until(time);
+            }
+            // The last stretch is the one that has to end to the point.
+            std::thread::sleep((left - SLEEP_MAX).min(SLEEP_MAX));
         }
     }
 }
@@ -131,5 +146,42 @@ impl FileContents for Delayed {
 
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         self.delayed(Operation::Discard, offset, len, || self.store.discard(offset, len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Backing;
+
+    /// Hours a request, so that a thread which sleeps to the end of one is noticed.
+    const SLOW: &str = "name = \"slow\"\ntitle = \"for tests\"\n[medium]\ncapacity_mib = 1\nblock_bytes = 512\n[queue]\ndepth = 4\n\
+                        channels = 1\nread_ahead_kib = 0\nmax_request_kib = 4\n[bus]\nmb_per_s = 100\n[read]\n\
+                        latency_us = 3.6e10\nmb_per_s = 100\n";
+
+    #[test]
+    fn whoever_sleeps_already_is_answered_when_nobody_measures_any_more() {
+        let spec = DeviceSpec::parse(SLOW, "slow").unwrap();
+        let delayed = Delayed::new(Store::open(Backing::Blank(1 << 20), &spec).unwrap(), &spec);
+        delayed.begin(PathCost::default());
+        std::thread::scope(|scope| {
+            let reads: Vec<_> = (0..3)
+                .map(|index| {
+                    scope.spawn({
+                        let delayed = &delayed;
+                        move || delayed.read(index * 4096, &mut [1; 4096])
+                    })
+                })
+                .collect();
+            while delayed.statistics().reads < 3 {
+                std::thread::yield_now();
+            }
+            // They are told of their time by now, and sleep.
+            std::thread::sleep(2 * SLEEP_MAX);
+            assert!(reads.iter().all(|read| !read.is_finished()));
+            delayed.hurry();
+            assert!(reads.into_iter().all(|read| read.join().unwrap().is_ok()));
+        });
+        assert_eq!(delayed.statistics().late, 0);
     }
 }

@@ -28,9 +28,26 @@ fn can_attach() -> bool {
     can
 }
 
-fn is_bound(device: &Path) -> bool {
-    let name = device.file_name().unwrap();
-    Path::new("/sys/block").join(name).join("loop/backing_file").exists()
+/// What is behind a loop device now. Its number says too little: that is anybody's once the device is gone.
+struct Bound {
+    folder: PathBuf,
+    sequence: Option<String>,
+}
+
+impl Bound {
+    #[track_caller]
+    fn of(device: &Path) -> Bound {
+        let folder = Path::new("/sys/block").join(device.file_name().unwrap());
+        let bound = Bound { sequence: fs::read_to_string(folder.join("diskseq")).ok(), folder };
+        assert!(bound.is_still(), "{device:?} has nothing behind it");
+        bound
+    }
+
+    fn is_still(&self) -> bool {
+        let is_bound = self.folder.join("loop/backing_file").exists();
+        // Read last: it changes with what is behind the device.
+        is_bound && fs::read_to_string(self.folder.join("diskseq")).ok() == self.sequence
+    }
 }
 
 fn make_tree(root: &Path) {
@@ -59,17 +76,20 @@ fn an_image_is_mounted_by_the_kernel_and_nothing_is_left() {
         assert!(device.is_in_memory());
         assert_eq!(device.refused_attributes(), [] as [String; 0]);
         let path = device.path().to_owned();
+        let bound = Bound::of(&path);
         {
             let mount = Mount::block_device(&path, "squashfs").unwrap();
             let (found, expected): (Snapshot, Snapshot) = (snapshot_dir(&mount.path()), snapshot_dir(&tree));
             found.assert_same(&expected, Default::default(), "the mount of a simulated device");
+            // What is mounted from the device is to be seen; the mount that serves it is not.
+            let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+            assert!(mounts.contains(path.to_str().unwrap()), "{mounts}");
+            assert!(!mounts.contains(&format!("packfs-{}", spec.name)), "{mounts}");
         }
         let statistics = device.detach().unwrap();
         assert!(statistics.reads > 10 && statistics.writes == 0, "{statistics:?}");
         assert!(statistics.read_bytes >= fs::metadata(&image).unwrap().len() / 2, "{statistics:?}");
-        assert!(!is_bound(&path));
-        // No mount of it was ever to be seen.
-        assert!(!fs::read_to_string("/proc/self/mountinfo").unwrap().contains("packfs-fast"));
+        assert!(!bound.is_still());
     }
 }
 
@@ -120,13 +140,82 @@ fn a_device_in_use_gives_errors_and_goes_with_its_last_user() {
     }
     let device = Simulated::attach(&fast(), Backing::Blank(4 << 20)).unwrap();
     let path = device.path().to_owned();
+    let bound = Bound::of(&path);
     let user = fs::File::open(&path).unwrap();
     let error = device.detach().unwrap_err();
     assert!(error.to_string().contains("while it was in use"), "{error}");
     let mut bytes = [0; 4096];
     assert!(user.read_exact_at(&mut bytes, 1 << 20).is_err());
     drop(user);
-    wait_until_unbound(&path);
+    wait_until_unbound(&bound);
+}
+
+#[test]
+fn what_waits_for_a_slow_device_does_not_keep_it() {
+    if !can_attach() {
+        return;
+    }
+    let mut slow = fast();
+    // Ten hours a request.
+    slow.read.latency = 36_000_000_000_000;
+    let device = Simulated::attach(&slow, Backing::Blank(4 << 20)).unwrap();
+    let path = device.path().to_owned();
+    let before = device.statistics().reads;
+    let reader = std::thread::spawn(move || fs::File::open(&path).unwrap().read_exact(&mut [0; 4096]));
+    while device.statistics().reads == before {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    device.detach().unwrap();
+    reader.join().unwrap().unwrap();
+}
+
+#[test]
+fn devices_that_come_and_go_at_once_do_not_take_each_other_for_their_own() {
+    if !can_attach() {
+        return;
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    let device = Simulated::attach(&fast(), Backing::Blank(1 << 20)).unwrap();
+                    let bound = Bound::of(device.path());
+                    device.detach().unwrap();
+                    assert!(!bound.is_still());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_dev_that_shows_no_new_devices_is_told_and_nothing_is_left() {
+    if !can_attach() {
+        return;
+    }
+    if std::env::var_os(CHILD).is_some() {
+        let error = Simulated::attach(&fast(), Backing::Blank(1 << 20)).err().unwrap();
+        println!("error: {error} (hint: {})", error.hints().join("; "));
+        return;
+    }
+    let dev = tempfile::tempdir().unwrap();
+    let script = "cp -a /dev/fuse /dev/loop-control /dev/null \"$1\" && mount --bind \"$1\" /dev && exec \"$2\" --exact \
+                  a_dev_that_shows_no_new_devices_is_told_and_nothing_is_left --nocapture";
+    let mut child = Command::new("unshare");
+    child.args(["--mount", "sh", "-c", script, "sh"]).arg(dev.path()).arg(std::env::current_exe().unwrap());
+    let output = child.env(CHILD, "1").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("does not appear") && told.contains("mount devtmpfs"), "{told}");
+    let number = told.split_once("/dev/loop").unwrap().1.split_once('"').unwrap().0;
+    let folder = PathBuf::from(format!("/sys/block/loop{number}"));
+    // Another device may have this number by now, and then something is behind it.
+    for _ in 0..100 {
+        if !folder.exists() || folder.join("loop/backing_file").exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{folder:?} was left");
 }
 
 #[test]
@@ -144,10 +233,10 @@ fn a_process_that_is_killed_leaves_nothing() {
     let path =
         told.map_while(Result::ok).find_map(|line| Some(PathBuf::from(line.split_once("device at ")?.1)));
     let path = path.expect("the child attaches a device");
-    assert!(is_bound(&path));
+    let bound = Bound::of(&path);
     child.kill().unwrap();
     child.wait().unwrap();
-    wait_until_unbound(&path);
+    wait_until_unbound(&bound);
 }
 
 /// Attaches a device, leaves a write in the page cache that nobody has written, and waits for its end.
@@ -163,12 +252,12 @@ fn be_killed() {
 
 /// The kernel lets go of a device in its own time.
 #[track_caller]
-fn wait_until_unbound(device: &Path) {
+fn wait_until_unbound(bound: &Bound) {
     for _ in 0..600 {
-        if !is_bound(device) {
+        if !bound.is_still() {
             return;
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    panic!("{device:?} is bound still");
+    panic!("{:?} is bound still", bound.folder);
 }
