@@ -156,9 +156,9 @@ impl Bench<'_> {
         }
         if let Some(seek) = &spec.seek {
             let step = (4 * spec.read_buffer).max(MIB) / MIB * MIB;
-            let short = expected.access(seek.time(step as f64 / capacity as f64));
+            let short = expected.seek_and_read(seek.time(step as f64 / capacity as f64));
             self.time("short seek and 4K read", short, &Pattern::steps(capacity, step))?;
-            let full = expected.access(seek.full_stroke);
+            let full = expected.seek_and_read(seek.full_stroke);
             self.time("seek from end to end and 4K read", full, &Pattern::ends(capacity))?;
         }
         if spec.is_writable() {

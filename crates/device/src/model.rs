@@ -18,8 +18,8 @@ use crate::statistics::Statistics;
 use heads::Heads;
 use limit::Limit;
 use random::Random;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+pub(crate) use random::mix;
+use std::collections::HashMap;
 use streams::Streams;
 use write_back::WriteBack;
 
@@ -84,8 +84,6 @@ pub struct Model {
     waiting: Vec<Waiting>,
     /// What it has taken, and nobody has asked for.
     taken: HashMap<Ticket, Nanos>,
-    /// Ends of what is under way, for the statistics.
-    under_way: BinaryHeap<Reverse<Nanos>>,
     next: u64,
     statistics: Statistics,
 }
@@ -111,7 +109,6 @@ impl Model {
             write_back: WriteBack::default(),
             waiting: Vec::new(),
             taken: HashMap::new(),
-            under_way: BinaryHeap::new(),
             next: 0,
             statistics: Statistics::default(),
             spec: spec.clone(),
@@ -132,7 +129,7 @@ impl Model {
     pub fn submit(&mut self, now: Nanos, request: Request) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
-        self.count(now, &request);
+        self.statistics.count(&request);
         let start = self.admit(now, &request);
         let moves = self.spec.seek.is_some() && !self.is_cached(&request);
         if self.spec.queue.order == Order::Nearest && moves && request.operation != Operation::Flush {
@@ -204,7 +201,7 @@ impl Model {
 
     /// Does a request whose turn has come, and says when it ends.
     fn serve(&mut self, start: Nanos, request: &Request) -> Nanos {
-        let end = match request.operation {
+        match request.operation {
             Operation::Read => {
                 let access = self.spec.read.clone();
                 self.access(start, request, &access)
@@ -222,10 +219,7 @@ impl Model {
             }
             Operation::Flush => self.occupy(start, self.spec.flush).1,
             Operation::Discard => self.occupy(start, self.spec.discard).1,
-        };
-        self.under_way.push(Reverse(end));
-        self.statistics.service += end.saturating_sub(start);
-        end
+        }
     }
 
     /// Reads, or writes what no cache takes.
@@ -304,15 +298,6 @@ impl Model {
 
     fn part(&self, offset: u64) -> f64 {
         offset as f64 / self.spec.medium.capacity as f64
-    }
-
-    fn count(&mut self, now: Nanos, request: &Request) {
-        while self.under_way.peek().is_some_and(|Reverse(end)| *end <= now) {
-            self.under_way.pop();
-        }
-        let depth = self.under_way.len() + self.waiting.len() + 1;
-        let streams = if request.operation == Operation::Read { &self.reads } else { &self.writes };
-        self.statistics.count(request, depth as u64, streams.would_follow(request));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading and writing a device directly, so many requests at a time.
 
 use crate::aligned::Aligned;
+use crate::model::mix;
 use crate::path_cost::open_direct;
 use crate::{Nanos, Simulated, clock};
 use packfs_core::{Error, Result, ResultExt};
@@ -65,7 +66,7 @@ impl Pattern {
             }
             Place::Random(range) => {
                 let count = ((range.end - range.start) / self.len).max(1);
-                range.start + scattered(index) % count * self.len
+                range.start + mix(index) % count * self.len
             }
             Place::Steps { capacity, step } => index % (capacity / step).max(1) * step,
             Place::Ends { capacity } => {
@@ -162,14 +163,6 @@ fn send(
 fn one(file: &File, pattern: &Pattern, index: u64, room: &mut [u8]) -> std::io::Result<()> {
     let offset = pattern.offset(index);
     if pattern.is_write { file.write_all_at(room, offset) } else { file.read_exact_at(room, offset) }
-}
-
-/// A number that has nothing to do with its neighbours' (the mixer of SplitMix64).
-fn scattered(index: u64) -> u64 {
-    let mut mixed = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

@@ -2,6 +2,17 @@
 
 use super::Nanos;
 
+/// What SplitMix64 goes on by: odd, and as far from any pattern as the golden ratio.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What SplitMix64 tells at this state: a number that has nothing to do with its neighbours'.
+pub(crate) fn mix(state: u64) -> u64 {
+    let mut mixed = state.wrapping_add(STEP);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 pub(super) struct Random(u64);
 
@@ -11,11 +22,9 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let mixed = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        mixed
     }
 
     /// Evenly from 0 to 1.

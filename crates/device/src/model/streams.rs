@@ -16,12 +16,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Whether a request goes on where an earlier one ended.
-    pub(super) fn would_follow(&self, request: &Request) -> bool {
-        self.find(request).is_some()
-    }
-
-    /// The same; the request counts from now on.
+    /// Whether a request goes on where an earlier one ended; it counts from now on.
     pub(super) fn follows(&mut self, request: &Request) -> bool {
         let end = request.offset.saturating_add(request.len);
         match self.find(request) {

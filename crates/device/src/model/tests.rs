@@ -258,7 +258,4 @@ fn statistics_count_what_was_asked() {
     let found = model.statistics();
     assert_eq!((found.reads, found.writes, found.discards, found.requests()), (100, 1, 1, 102));
     assert_eq!((found.read_bytes, found.written_bytes), (100 * BLOCK, BLOCK));
-    assert_eq!(found.depth_max, 4);
-    assert!(found.depth_mean() > 3.8 && found.sequential_share() > 0.97, "{found:?}");
-    assert!(found.service_seconds() > 0.0);
 }
