@@ -259,11 +259,10 @@ impl Checked<'_> {
     }
 
     fn seek(&self, table: &SeekTable) -> Result<Seek> {
-        let milliseconds = |name: &str, value: f64| self.microseconds(name, value * 1000.0);
         let seek = Seek {
-            track_to_track: milliseconds("[seek] track_to_track_ms", table.track_to_track_ms)?,
-            average: milliseconds("[seek] average_ms", table.average_ms)?,
-            full_stroke: milliseconds("[seek] full_stroke_ms", table.full_stroke_ms)?,
+            track_to_track: self.milliseconds("[seek] track_to_track_ms", table.track_to_track_ms)?,
+            average: self.milliseconds("[seek] average_ms", table.average_ms)?,
+            full_stroke: self.milliseconds("[seek] full_stroke_ms", table.full_stroke_ms)?,
             rotation: (60e9 / self.figure("[seek] rpm", table.rpm, 1.0, 1e6)?) as u64,
         };
         let (root, line) = seek.curve();
@@ -318,6 +317,10 @@ impl Checked<'_> {
 
     fn microseconds(&self, name: &str, value: f64) -> Result<u64> {
         Ok((self.figure(name, value, 0.0, MICROSECONDS_MAX)? * 1000.0) as u64)
+    }
+
+    fn milliseconds(&self, name: &str, value: f64) -> Result<u64> {
+        Ok((self.figure(name, value, 0.0, MICROSECONDS_MAX / 1000.0)? * 1e6) as u64)
     }
 
     fn figure(&self, name: &str, value: f64, min: f64, max: f64) -> Result<f64> {

@@ -75,6 +75,15 @@ fn every_figure_is_checked() {
     let steep =
         GOOD.replace("channels = 2", "channels = 1") + &SEEK.replace("average_ms = 8", "average_ms = 15.9");
     assert!(refusal(&steep).contains("no curve that rises"), "{}", refusal(&steep));
+    for (figure, found) in [
+        ("average_ms = 8", "average_ms = -1"),
+        ("track_to_track_ms = 1", "track_to_track_ms = 1e9"),
+        ("full_stroke_ms = 16", "full_stroke_ms = nan"),
+    ] {
+        let said = refusal(&(GOOD.to_owned() + &SEEK.replace(figure, found)));
+        let found = found.replace("1e9", "1000000000").replace("nan", "NaN");
+        assert!(said.ends_with(&format!("[seek] {found}: 0 to 86400000 is allowed")), "{said}");
+    }
     let slow = GOOD.to_owned() + "\n[limits]\niops = 0\n";
     assert!(refusal(&slow).contains("[limits] iops = 0: 1 to"));
 }
