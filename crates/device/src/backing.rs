@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// Devices are whole multiples of this, so that every block length fits.
 const PAGE: u64 = 4096;
+/// `TMPFS_MAGIC` of the kernel's `uapi/linux/magic.h`.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
 
 /// What a simulated device holds.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +73,8 @@ impl Store {
                 let mut file = file.or_io(|| format!("cannot open {path:?} for writing"))?;
                 let len = length(&mut file, path)?;
                 fits(len, format!("{path:?}"))?;
-                Ok(Store { file, len, is_in_memory: false, is_writable: true })
+                let is_in_memory = is_on_tmpfs(&file);
+                Ok(Store { file, len, is_in_memory, is_writable: true })
             }
         }
     }
@@ -115,6 +118,11 @@ fn length(file: &mut File, path: &Path) -> Result<u64> {
         return Err(Error::failed(format!("{path:?} is empty")));
     }
     Ok(len)
+}
+
+/// Whether a file lies in memory already. What is swapped out is not asked for.
+fn is_on_tmpfs(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type == TMPFS_MAGIC as _)
 }
 
 fn memory(len: u64) -> Result<File> {

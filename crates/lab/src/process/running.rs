@@ -73,6 +73,7 @@ pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<
         bytes: None,
         device_bytes: None,
         noise: Processors::now().noise_since(processors_before, cpu.total()),
+        simulation: None,
     })
 }
 

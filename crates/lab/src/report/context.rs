@@ -2,7 +2,10 @@
 
 use crate::report::figures;
 use crate::report::summary::{DISTURBED, summaries};
-use crate::results::{CpuLimit, DeviceFacts, Results, Settings, TreeFacts, Unit};
+use crate::results::{CpuLimit, DeviceFacts, Measurement, Results, Settings, Simulation, TreeFacts, Unit};
+
+/// A run of whose requests a simulated device answered more than this part late says nothing of the device.
+const LATE: f64 = 0.05;
 
 /// A label and what it says.
 pub type Line = (&'static str, String);
@@ -46,6 +49,7 @@ pub fn method(results: &Results) -> Vec<Line> {
         ("Seed of random choices", settings.seed.to_string()),
         ("Processor limit", settings.cpu_limit.as_ref().map(limit).unwrap_or_default()),
         ("Noise", noise(results)),
+        ("Simulated devices", simulation(results)),
     ];
     lines.retain(|(_, text)| !text.is_empty());
     lines
@@ -88,6 +92,43 @@ fn noise(results: &Results) -> String {
     }
 }
 
+/// How simulated devices kept to their models; nothing without any.
+fn simulation(results: &Results) -> String {
+    let told = |cell: &Measurement| cell.runs.iter().filter_map(|run| run.simulation).collect::<Vec<_>>();
+    let cells: Vec<_> = results.measurements.iter().map(told).filter(|runs| !runs.is_empty()).collect();
+    let Some(worst) = cells.iter().flatten().map(Simulation::late_share).max_by(f64::total_cmp) else {
+        return String::new();
+    };
+    let all = figures::counted(cells.len() as u64, "cell");
+    let count =
+        |is_it: &dyn Fn(&Simulation) -> bool| cells.iter().filter(|runs| runs.iter().any(is_it)).count();
+    let share = figures::figure(worst, Unit::Percent);
+    let mut text =
+        format!("at most {share} of the requests of a run were answered late (by more than 0.1 ms)");
+    let warnings = [
+        (
+            count(&|it| it.late_share() > LATE),
+            format!(
+                "it was more than {}: this machine could not keep up, their figures are worth nothing",
+                figures::figure(LATE, Unit::Percent)
+            ),
+        ),
+        (
+            count(&|it| !it.in_memory),
+            "what the device held was not in memory, so another had a part in it".into(),
+        ),
+        (
+            count(&|it| it.refused_attributes > 0),
+            "the kernel did not take all attributes of the queue (`packfs lab devices --check` tells which)"
+                .into(),
+        ),
+    ];
+    for (found, why) in warnings.into_iter().filter(|(found, _)| *found > 0) {
+        text += &format!("; in {found} of {all} {why}");
+    }
+    text
+}
+
 /// What a tree holds.
 pub fn tree(tree: &TreeFacts) -> String {
     format!(
@@ -110,6 +151,34 @@ pub fn device(device: &DeviceFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Run;
+
+    #[test]
+    fn simulated_devices_that_were_not_what_they_say_are_told() {
+        let cell = |simulation| Measurement {
+            workload: "tar-read".into(),
+            subject: String::new(),
+            reader: None,
+            device: "sd".into(),
+            jobs: None,
+            command: String::new(),
+            runs: vec![Run { simulation, ..Run::default() }],
+        };
+        let said = |simulations: &[Option<Simulation>]| {
+            let measurements = simulations.iter().copied().map(cell).collect();
+            simulation(&Results { measurements, ..Results::default() })
+        };
+        assert_eq!(said(&[None]), "");
+        let good = Simulation { requests: 1000, late: 10, in_memory: true, ..Simulation::default() };
+        let all_well = said(&[None, Some(good)]);
+        assert!(all_well.contains("at most 1") && !all_well.contains("; in "), "{all_well}");
+        let late = Simulation { late: 200, ..good };
+        let elsewhere = Simulation { in_memory: false, refused_attributes: 2, ..good };
+        let told = said(&[None, Some(good), Some(late), Some(elsewhere)]);
+        assert!(told.contains("; in 1 of 3 cells it was more than 5"), "{told}");
+        assert!(told.contains("; in 1 of 3 cells what the device held was not in memory"), "{told}");
+        assert!(told.contains("; in 1 of 3 cells the kernel did not take"), "{told}");
+    }
 
     #[test]
     fn a_single_run_is_not_said_to_be_the_middle_of_several() {

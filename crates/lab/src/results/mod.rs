@@ -11,7 +11,7 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 
-pub use run::{Measurement, Missing, Noise, Run};
+pub use run::{Measurement, Missing, Noise, Run, Simulation};
 pub use spread::Spread;
 pub use subject::{CodecUsage, Recipe, Subject};
 pub use table::{Cell, Column, Table, Unit};
@@ -166,6 +166,20 @@ mod tests {
             let settings: Settings = serde_json::from_str(&format!("{all}{rest}")).unwrap();
             assert_eq!((settings.runs, settings.cpu_limit, settings.jobs), (3, None, None));
         }
+    }
+
+    #[test]
+    fn runs_that_tell_of_no_simulation_stay_readable() {
+        let run = Run { wall: 2.5, ..Run::default() };
+        let text = serde_json::to_string(&run).unwrap();
+        assert!(!text.contains("simulation"), "{text}");
+        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+        let simulation = Simulation { requests: 8, late: 2, lateness: 0.5, ..Simulation::default() };
+        let run = Run { simulation: Some(simulation), ..run };
+        let text = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+        assert_eq!(simulation.late_share(), 0.25);
+        assert_eq!(Simulation::default().late_share(), 0.0);
     }
 
     #[test]

@@ -40,6 +40,34 @@ pub struct Run {
     pub device_bytes: Option<u64>,
     /// What else went on meanwhile.
     pub noise: Noise,
+    /// How the simulated device kept to its model; none without one, and in documents from before this was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Simulation>,
+}
+
+/// How a simulated device kept to its model during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Simulation {
+    /// What it was asked for.
+    pub requests: u64,
+    /// Requests that were answered more than a tenth of a millisecond later than the model says.
+    pub late: u64,
+    /// By how much those were late, in seconds, summed up.
+    pub lateness: f64,
+    /// Whether what it holds lay in memory, so that no other device had a part in it.
+    pub in_memory: bool,
+    /// Attributes of its queue that the kernel did not take.
+    pub refused_attributes: u32,
+}
+
+impl Simulation {
+    /// Which part of the requests was late, from 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "digits beyond those that are shown")]
+    pub fn late_share(&self) -> f64 {
+        // What was late may have been asked for before the run.
+        self.late as f64 / self.requests.max(self.late).max(1) as f64
+    }
 }
 
 /// What else went on during a run.

@@ -8,6 +8,7 @@ use packfs::{Error, Result};
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::{Ran, Trouble};
 use super::place::Place;
+use super::simulated::{Attached, probed};
 use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::Output;
@@ -196,7 +197,8 @@ impl Lab {
         let command = as_tar
             .or_else(|| unpacker.command(&Unpack::Dir(dir.clone()?), &source, jobs))
             .ok_or_else(|| missing(format!("{name} neither writes tars nor unpacks")))?;
-        let ran = self.run_limited(&command, &Output::Null, &[]);
+        let probe = attached.as_ref().map(Attached::probe);
+        let ran = probed(probe, || self.run_limited(&command, &Output::Null, &[]));
         let ran = ran.map_err(|error| self.trouble(&what, &error));
         if let Some(dir) = dir {
             let _ = std::fs::remove_dir_all(dir);

@@ -11,6 +11,7 @@ use super::super::{Ran, Trouble};
 use super::Lab;
 use super::counts::read_so_far;
 use super::images::Made;
+use super::simulated::{Attached, Probe, probed};
 use super::sources::Sources;
 use crate::machine;
 use crate::process::{self, Invocation, Output};
@@ -28,6 +29,8 @@ pub(super) struct ColdTree<'a> {
     pub servers: &'a [u32],
     /// The mount, or the device below it, whose bytes are counted.
     pub counted: &'a Path,
+    /// Tells of the device below, if that is a simulated one.
+    pub probe: Option<&'a Probe>,
 }
 
 impl Lab {
@@ -52,7 +55,8 @@ impl Lab {
         let mounted = reader.mount(&cell.recipe.format, &source, &at, &self.within());
         let mounted = mounted.map_err(|error| self.trouble(&what, &error))?;
         let device = attached.as_ref().map(|attached| attached.path().to_owned());
-        let ran = self.read_mounted(cell, &mounted, mounted.at(), device.as_deref());
+        let probe = attached.as_ref().map(Attached::probe);
+        let ran = self.read_mounted(cell, &mounted, mounted.at(), device.as_deref(), probe);
         // Whoever was still in it disturbed the run.
         mounted.unmount().map_err(|error| self.trouble(&what, &error))?;
         drop(attached);
@@ -60,17 +64,19 @@ impl Lab {
         Ok(Ran { command, run: Some(run), subject: Some(facts) })
     }
 
-    /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it is not the mount's own.
+    /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it is not the mount's own; `probe`
+    /// tells of it if it is a simulated one.
     pub(super) fn read_mounted(
         &mut self,
         cell: &Cell,
         mounted: &Mounted,
         root: &Path,
         device: Option<&Path>,
+        probe: Option<&Probe>,
     ) -> Result<(String, Run), Trouble> {
         let what = cell.label();
         let servers: Vec<u32> = mounted.server().into_iter().collect();
-        let tree = ColdTree { root, servers: &servers, counted: device.unwrap_or(mounted.at()) };
+        let tree = ColdTree { root, servers: &servers, counted: device.unwrap_or(mounted.at()), probe };
         let (command, mut run) = if cell.workload.need() == Need::LargeFile {
             self.read_large(cell, tree)?
         } else {
@@ -113,7 +119,7 @@ impl Lab {
         output: &Output,
     ) -> Result<Run> {
         let before = read_so_far(tree.counted);
-        let run = self.run_limited(invocation, output, tree.servers)?;
+        let run = probed(tree.probe, || self.run_limited(invocation, output, tree.servers))?;
         let after = read_so_far(tree.counted);
         let device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         Ok(Run { device_bytes, ..run })

@@ -10,7 +10,7 @@ use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::{Ran, Trouble};
 use super::place::Place;
 use super::reading::make_dir;
-use super::simulated::{self, Attached};
+use super::simulated::{self, Attached, Probe, probed};
 use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::{self, Invocation, Output};
@@ -54,6 +54,13 @@ impl Below {
             Self::Simulated { attached, .. } => attached.path(),
         }
     }
+
+    fn probe(&self) -> Option<&Probe> {
+        match self {
+            Self::File(_) => None,
+            Self::Simulated { attached, .. } => Some(attached.probe()),
+        }
+    }
 }
 
 impl Disks {
@@ -91,11 +98,9 @@ impl Lab {
             _ => {
                 let root = mounted.at().join(COPY);
                 let device = self.device_of(cell).map(Path::to_owned);
-                self.read_mounted(cell, &mounted, &root, device.as_deref()).map(|(command, run)| Ran {
-                    command,
-                    run: Some(run),
-                    subject: None,
-                })
+                let probe = self.probe_of(cell);
+                self.read_mounted(cell, &mounted, &root, device.as_deref(), probe.as_ref())
+                    .map(|(command, run)| Ran { command, run: Some(run), subject: None })
             }
         };
         mounted.unmount().map_err(|error| self.trouble(&what, &error))?;
@@ -104,6 +109,10 @@ impl Lab {
 
     fn device_of(&self, cell: &Cell) -> Option<&Path> {
         self.disks.made.get(&key(cell)).map(|disk| disk.below.device())
+    }
+
+    fn probe_of(&self, cell: &Cell) -> Option<Probe> {
+        self.disks.made.get(&key(cell)).and_then(|disk| disk.below.probe()).cloned()
     }
 
     fn ensure_disk(&mut self, cell: &Cell) -> Result<(), Trouble> {
@@ -204,7 +213,8 @@ impl Lab {
         self.note_tool("cp");
         let script = r#"cp -a "$1" "$2" && sync --file-system "$2""#;
         let command = Invocation::shell(script).arg("sh").arg(&tree).arg(&copy);
-        let ran = self.run_limited(&command, &Output::Null, &[]);
+        let probe = self.probe_of(cell);
+        let ran = probed(probe.as_ref(), || self.run_limited(&command, &Output::Null, &[]));
         let mut run: Run = ran.map_err(|error| self.trouble(&what, &error))?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         if let Some(disk) = self.disks.made.get_mut(&key(cell)) {
