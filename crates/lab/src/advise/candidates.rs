@@ -5,6 +5,7 @@
 
 use super::Want;
 use super::kernels::Kernel;
+use crate::results::spelled_len;
 use packfs::{Order, Pack, PackSettings, Result};
 use serde::Serialize;
 use std::fmt;
@@ -93,7 +94,7 @@ impl Candidate {
             words.extend(["--codec".to_string(), codec.clone()]);
         }
         if let Some(block) = layout.block {
-            words.extend(["--block-size".to_string(), block_words(block)]);
+            words.extend(["--block-size".to_string(), spelled_len(block)]);
         }
         if layout.path_order {
             words.extend(["--order".to_string(), "path".to_string()]);
@@ -172,7 +173,7 @@ impl fmt::Display for Candidate {
             write!(f, " {codec}")?;
         }
         if let Some(block) = self.layout.block {
-            write!(f, " {}", block_words(block))?;
+            write!(f, " {}", spelled_len(block))?;
         }
         if self.layout.path_order {
             f.write_str(", path order")?;
@@ -181,14 +182,6 @@ impl fmt::Display for Candidate {
             f.write_str(", all packed")?;
         }
         Ok(())
-    }
-}
-
-fn block_words(block: u32) -> String {
-    match block {
-        _ if block.is_multiple_of(K * K) => format!("{}M", block / (K * K)),
-        _ if block.is_multiple_of(K) => format!("{}K", block / K),
-        _ => block.to_string(),
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use run::{Measurement, Missing, Noise, Run, Simulation};
 pub use spread::Spread;
-pub use subject::{CodecUsage, Recipe, Subject};
+pub use subject::{CodecUsage, Recipe, Subject, spelled_len};
 pub use table::{Cell, Column, Table, Unit};
 
 /// The schema that this code reads and writes; another major number is another schema.

@@ -40,6 +40,16 @@ pub struct Recipe {
     pub luks: bool,
 }
 
+/// The length of a block as one types it: `4K`, `128K`, `1M`, or bytes.
+pub fn spelled_len(bytes: u32) -> String {
+    match bytes {
+        0 => "0".into(),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{}K", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
 /// One row of disk usage, as compsize prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,4 +62,15 @@ pub struct CodecUsage {
     pub uncompressed: u64,
     /// Bytes of files that refer to them.
     pub referenced: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_spelled_as_one_types_them() {
+        let typed = ["0", "512", "1000", "4K", "128K", "1M"];
+        assert_eq!([0, 512, 1000, 4096, 128 << 10, 1 << 20].map(spelled_len), typed);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Missing, Recipe, Settings, TreeFacts};
+use crate::results::{Missing, Recipe, Settings, TreeFacts, spelled_len};
 use crate::workload::{Need, Workload};
 
 /// A tree, and where it lies: a folder, or a tar.
@@ -71,21 +71,11 @@ pub fn recipe_label(recipe: &Recipe) -> String {
         None => recipe.codec.clone(),
     };
     let mut words = vec![recipe.maker.clone(), recipe.format.clone(), codec];
-    words.extend(recipe.block_len.map(spell_len));
+    words.extend(recipe.block_len.map(spelled_len));
     words.extend(recipe.options.iter().cloned());
     words.extend(recipe.luks.then(|| "luks".to_owned()));
     words.retain(|word| !word.is_empty());
     words.join(" ")
-}
-
-/// `4K`, `128K`, `1M`, or bytes.
-pub fn spell_len(bytes: u32) -> String {
-    match bytes {
-        0 => "0".into(),
-        _ if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
-        _ if bytes.is_multiple_of(1 << 10) => format!("{}K", bytes >> 10),
-        _ => bytes.to_string(),
-    }
 }
 
 /// Everything a session is to do.
@@ -174,6 +164,5 @@ mod tests {
             ..Recipe::default()
         };
         assert_eq!(recipe_label(&recipe), "mkfs.ext4 ext4 none luks");
-        assert_eq!([0, 512, 4096, 1 << 20].map(spell_len), ["0", "512", "4K", "1M"]);
     }
 }

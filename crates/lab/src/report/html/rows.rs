@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::report::summary::{Summary, summaries};
-use crate::results::{Results, Spread};
+use crate::results::{Results, Spread, spelled_len};
 
 /// The maker whose marks are filled.
 const OURS: &str = "packfs";
@@ -67,7 +67,7 @@ fn row<'a>(summary: &Summary<'a>) -> Row<'a> {
         maker: recipe.map_or("", |recipe| &recipe.maker),
         format: recipe.map_or("", |recipe| &recipe.format),
         codec,
-        block: recipe.and_then(|recipe| recipe.block_len).map_or_else(String::new, block_len),
+        block: recipe.and_then(|recipe| recipe.block_len).map_or_else(String::new, spelled_len),
         workload: &measurement.workload,
         device: &measurement.device,
         reader: measurement.reader.as_deref().unwrap_or_default(),
@@ -93,24 +93,9 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     distinct
 }
 
-/// A block as one types it: `128K`, `1M`.
-fn block_len(bytes: u32) -> String {
-    match bytes {
-        0 => "0".into(),
-        _ if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
-        _ if bytes.is_multiple_of(1 << 10) => format!("{}K", bytes >> 10),
-        _ => bytes.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocks_are_spelled_as_one_types_them() {
-        assert_eq!([131_072, 1 << 20, 1000, 0].map(block_len), ["128K", "1M", "1000", "0"]);
-    }
 
     #[test]
     fn names_keep_their_first_place() {
