@@ -61,14 +61,12 @@ pub(crate) fn by_kernel(
     let decoded = |pattern: &Pattern| {
         forecast(pattern, &scaling, &Cost { per_byte: 0.0, per_file: 0.0 }, &mut Memory).decoded
     };
-    let data_of = |mut pattern: Pattern| {
-        pattern.files.iter_mut().for_each(|file| file.metadata.clear());
-        decoded(&pattern)
-    };
-    let pattern = Pattern::of(&opened, &files)?;
+    let mut pattern = Pattern::of(&opened, &files)?;
     let decoded_all = decoded(&pattern);
-    let data = data_of(pattern);
-    let thin_data = data_of(Pattern::of(&opened, &thinned)?);
+    pattern.files.iter_mut().for_each(|file| file.metadata.clear());
+    let data = decoded(&pattern);
+    pattern.files = pattern.files.into_iter().step_by(THIN).collect();
+    let thin_data = decoded(&pattern);
     let [mut lookup, mut all, mut warm, mut thin] = [f64::INFINITY; 4];
     for _ in 0..RUNS {
         let mounted = Mounted::new(candidate.layout.format, image, folder)?;
