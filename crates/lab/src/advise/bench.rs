@@ -4,8 +4,9 @@ use super::candidates::Candidate;
 use super::kernels::Kernel;
 use super::measure::{self, Packed};
 use super::sample::Sample;
-use super::scratch::{Folder, memory_folder, scratch};
+use super::scratch::{memory_folder, scratch};
 use super::{Question, sample};
+use crate::scratch::Scratch;
 use packfs::source::{Loaded, Trace};
 use packfs::{Error, ImagePath, NodeId, Progress, Result, Tree};
 use std::path::{Path, PathBuf};
@@ -41,9 +42,9 @@ pub(super) struct Bench<'a> {
     /// The workload.
     pub(super) files: Vec<ImagePath>,
     pub(super) jobs: usize,
-    pub(super) scratch: Folder,
+    pub(super) scratch: Scratch,
     /// A folder in memory, where the kernel may mount for us.
-    pub(super) memory: Option<Folder>,
+    pub(super) memory: Option<Scratch>,
 }
 
 impl<'a> Bench<'a> {
@@ -106,7 +107,7 @@ impl<'a> Bench<'a> {
 
     /// Where images of samples are made: in memory, if the kernel is to read them.
     pub(super) fn sample_image(&self) -> PathBuf {
-        self.memory.as_ref().unwrap_or(&self.scratch).path().join("sample")
+        self.memory.as_ref().unwrap_or(&self.scratch).path("sample")
     }
 }
 

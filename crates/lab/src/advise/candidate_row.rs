@@ -35,7 +35,7 @@ impl Bench<'_> {
             return candidates.iter().map(|it| self.as_a_whole(it, kernel_missing, progress)).collect();
         }
         let reference = first.reference();
-        let image = self.scratch.path().join("whole");
+        let image = self.scratch.path("whole");
         let packed = self.pack(&self.whole, &reference, self.trace, &image, progress)?;
         let pattern = self.pattern(&image)?;
         remove(&image)?;
@@ -101,7 +101,7 @@ impl Bench<'_> {
         if !matches!(candidate.layout.format, "squashfs" | "erofs") {
             return Ok(());
         }
-        match reading::by_kernel(image, &loaded.tree, candidate, memory.path(), progress) {
+        match reading::by_kernel(image, &loaded.tree, candidate, memory.dir(), progress) {
             Ok(measured) => costs.measured.push(measured),
             Err(error) if error.kind() == packfs::ErrorKind::Cancelled => return Err(error),
             // This kernel may lack what another has: the forecast goes by packfs's own decoding then.

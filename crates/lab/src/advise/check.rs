@@ -68,7 +68,7 @@ impl Truth {
 pub(super) fn check(bench: &Bench<'_>, rows: &[Row], progress: &dyn Progress) -> Result<Vec<Truth>> {
     let mut found = Vec::new();
     for row in rows.iter().take(CHECKED) {
-        let image = bench.scratch.path().join("checked");
+        let image = bench.scratch.path("checked");
         let packed = bench.pack(&bench.all, &row.candidate, bench.trace, &image, progress)?;
         let read = on_device(bench, &row.candidate, &image, progress);
         remove(&image)?;
@@ -122,7 +122,7 @@ fn on_device(
     for _ in 0..RUNS {
         // A device of its own for each run: the cache of a block device outlives a mount.
         let device = Simulated::attach(&bench.question.device, Backing::Image(image))?;
-        let mounted = Mounted::new(candidate.layout.format, device.path(), bench.scratch.path())?;
+        let mounted = Mounted::new(candidate.layout.format, device.path(), bench.scratch.dir())?;
         // What mounting asks for is no part of the workload.
         let before = device.statistics();
         runs.read.push(mounted.read(&bench.files, progress)?);

@@ -1,45 +1,20 @@
 //! Room for images that are measured and removed again.
 
 use packfs::{Error, Result, ResultExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::scratch::{Undo, remove_patiently};
+use crate::scratch::Scratch;
 
 /// Where images are that a kernel reads from memory.
 const MEMORY_FOLDER: &str = "/dev/shm";
 /// What to do about a folder that takes no images.
 const OTHER_FOLDER: &str = "--scratch DIR names another folder for images that are measured";
 
-/// A folder that nobody else may look into, gone when this is dropped or a program that is stopped undoes what it did.
-pub(super) struct Folder {
-    path: PathBuf,
-    _undo: Undo,
-}
-
-impl Folder {
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
 /// A folder for images.
 ///
 /// Errors: `Io` if nothing can be written there.
-pub(super) fn scratch(chosen: Option<&Path>) -> Result<Folder> {
-    let folder = chosen.map_or_else(packfs::temporary_folder, Path::to_path_buf);
-    folder_in(&folder).map_err(|error| error.hint(OTHER_FOLDER))
-}
-
-/// A folder in another.
-///
-/// Errors: `Io` naming it.
-fn folder_in(folder: &Path) -> Result<Folder> {
-    let made = tempfile::Builder::new().prefix("packfs-advise-").tempdir_in(folder);
-    let path = made.or_io(|| format!("cannot make a folder in {folder:?}"))?.keep();
-    let own = path.clone();
-    let undo = Undo::new(format!("remove {path:?}"), move || remove_patiently(&own));
-    Ok(Folder { path, _undo: undo })
+pub(super) fn scratch(chosen: Option<&Path>) -> Result<Scratch> {
+    Scratch::new(&chosen.map_or_else(packfs::temporary_folder, Path::to_path_buf))
 }
 
 /// Removes an image.
@@ -50,12 +25,12 @@ pub(super) fn remove(image: &Path) -> Result<()> {
 }
 
 /// A folder in memory with so much room, where this process may have the kernel mount.
-pub(super) fn memory_folder(room: u64) -> Option<Folder> {
+pub(super) fn memory_folder(room: u64) -> Option<Scratch> {
     let folder = Path::new(MEMORY_FOLDER);
     let stat = packfs::mount::is_root().then(|| rustix::fs::statvfs(folder).ok()).flatten()?;
     // A container often has no more than 64 MiB there.
     let has_room = stat.f_bavail.saturating_mul(stat.f_frsize) >= room;
-    has_room.then(|| folder_in(folder).ok()).flatten()
+    has_room.then(|| Scratch::new(folder).ok()).flatten()
 }
 
 /// Tells of another folder where this one was full.

@@ -1,18 +1,23 @@
 //! The folder of a session.
 
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use packfs::{Error, Result, ResultExt};
-use rustix::fs::FlockOperation;
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
+use rustix::io::Errno;
 
 use super::undo::Undo;
 use super::{left_over, mounted};
 
 /// What folders of sessions are called, before the id of their process.
 pub(super) const PREFIX: &str = "packfs-lab-";
+/// What to do about a place that takes none.
+const ANOTHER_PLACE: &str = "--scratch DIR names another place";
+/// What they are called at first, before something random.
+const UNLOCKED_PREFIX: &str = "packfs-new-";
 
 /// A folder that is removed when this is dropped, with all that is in it.
 #[derive(Debug)]
@@ -28,33 +33,14 @@ impl Scratch {
     ///
     /// Errors: `Io` if nothing can be made there.
     pub fn new(parent: &Path) -> Result<Self> {
-        let parent = parent.canonicalize().or_io(|| format!("cannot use {parent:?} for scratch"))?;
+        let parent = parent.canonicalize().map_err(|error| {
+            Error::io(format!("cannot use {parent:?} for scratch"), error).hint(ANOTHER_PLACE)
+        })?;
         left_over::remove(&parent)?;
-        let dir = Self::make(&parent)?;
-        let lock = File::open(&dir).or_io(|| format!("cannot open {dir:?}"))?;
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .or_io(|| format!("cannot lock {dir:?}"))?;
+        let (dir, lock) = make(&parent)?;
         let own = dir.clone();
         let undo = Undo::new(format!("remove {dir:?}"), move || remove_patiently(&own));
         Ok(Self { dir, _lock: lock, _undo: undo })
-    }
-
-    /// One process may have several. Nobody else sees into it: it lies where everybody may write, and holds what a tree may hide.
-    fn make(parent: &Path) -> Result<PathBuf> {
-        let id = std::process::id();
-        for number in 0..1000_u32 {
-            let suffix = if number == 0 { String::new() } else { format!(".{number}") };
-            let dir = parent.join(format!("{PREFIX}{id}{suffix}"));
-            match DirBuilder::new().mode(0o700).create(&dir) {
-                Ok(()) => return Ok(dir),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(Error::io(format!("cannot make {dir:?} for scratch"), error)
-                        .hint("--scratch DIR names another place"));
-                }
-            }
-        }
-        Err(Error::failed(format!("{parent:?} holds 1000 folders of process {id} already")))
     }
 
     /// The folder.
@@ -74,9 +60,39 @@ impl Scratch {
     }
 }
 
+/// A folder, and the lock on it. One process may have several. Nobody else sees into it: it lies where everybody may write, and
+/// holds what a tree may hide.
+fn make(parent: &Path) -> Result<(PathBuf, File)> {
+    // It is locked before it has the name that others look for: they would take it for one whose process is gone.
+    let mut folder = tempfile::Builder::new();
+    let folder = folder.prefix(UNLOCKED_PREFIX).permissions(Permissions::from_mode(0o700));
+    let made = folder.tempdir_in(parent).map_err(|error| {
+        Error::io(format!("cannot make a folder in {parent:?} for scratch"), error).hint(ANOTHER_PLACE)
+    })?;
+    let unlocked = made.path();
+    let lock = File::open(unlocked).or_io(|| format!("cannot open {unlocked:?}"))?;
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        .or_io(|| format!("cannot lock {unlocked:?}"))?;
+    let id = std::process::id();
+    for number in 0..1000_u32 {
+        let suffix = if number == 0 { String::new() } else { format!(".{number}") };
+        let dir = parent.join(format!("{PREFIX}{id}{suffix}"));
+        match rustix::fs::renameat_with(CWD, unlocked, CWD, &dir, RenameFlags::NOREPLACE) {
+            Ok(()) => {
+                // What it was called is gone already.
+                let _ = made.keep();
+                return Ok((dir, lock));
+            }
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(Error::io(format!("cannot call {unlocked:?} {dir:?}"), error.into())),
+        }
+    }
+    Err(Error::failed(format!("{parent:?} holds 1000 folders of process {id} already")))
+}
+
 /// Removes a folder whose process may be at work in it still: on a signal the one who undoes is not the one who works, and a
 /// mount that the latter is about to make or to take away is gone in a moment.
-pub(crate) fn remove_patiently(dir: &Path) -> Result<()> {
+fn remove_patiently(dir: &Path) -> Result<()> {
     let start = Instant::now();
     loop {
         match remove(dir) {
@@ -103,9 +119,21 @@ pub(super) fn remove(dir: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+
+    /// Whoever begins while others begin finds nothing of theirs that seems to be left.
+    #[test]
+    fn many_begin_at_once_and_nobody_takes_away_what_is_anothers() {
+        let parent = tempfile::tempdir().unwrap();
+        let begin = || {
+            for _ in 0..50 {
+                let scratch = Scratch::new(parent.path()).unwrap();
+                std::fs::write(scratch.path("file"), "kept").unwrap();
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(begin))));
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn nobody_else_sees_into_it() {

@@ -13,6 +13,5 @@ mod undo;
 
 pub use block_file::{BlockFile, loop_device_of};
 pub use folder::Scratch;
-pub(crate) use folder::remove_patiently;
 pub use mounted::Mounted;
 pub use undo::{Undo, undo_all};
