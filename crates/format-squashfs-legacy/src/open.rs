@@ -6,7 +6,9 @@ use crate::codec;
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{Error, Image, InodeId, Result};
-use packfs_squashfs_metadata::{Endian, HeaderForm, Layout, MetadataFault, Region, Table, TableKind};
+use packfs_squashfs_metadata::{
+    Endian, HeaderForm, Layout, MetadataFault, Table, TableKind, inodes_and_directories,
+};
 
 /// Where everything of an image is; every figure is checked.
 #[derive(Clone, Debug)]
@@ -84,7 +86,10 @@ impl Geometry {
             count => IdTable::new("gid table", super_block.gid_start, count, super_block_len, bytes_used)?,
         };
         let (fragments, export, directories_end) = tables(image, &super_block)?;
-        let (inodes, directories) = inodes_and_directories(&super_block, directories_end)?;
+        let directories = super_block.directory_table_start..directories_end;
+        // A tree without any name has no listing.
+        let (inodes, directories) =
+            inodes_and_directories(super_block.inode_table_start, directories, super_block_len, true)?;
         let form = header_form(&super_block);
         let algorithm = codec::recognise(image, form, super_block.magic.writer, [inodes, directories])?;
         let layout = Layout {
@@ -193,26 +198,4 @@ fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>,
         fragments = Some(table);
     }
     Ok((fragments, export, limit))
-}
-
-fn inodes_and_directories(super_block: &SuperBlock, directories_end: u64) -> Result<(Region, Region)> {
-    let (inodes, directories) = (super_block.inode_table_start, super_block.directory_table_start);
-    let min = super_block.version.super_block_len() as u64;
-    // A tree without any name has no listing.
-    if directories > directories_end {
-        let limit = directories_end;
-        return Err(MetadataFault::TableOrder { table: "directory table", start: directories, limit }.into());
-    }
-    if inodes >= directories {
-        return Err(
-            MetadataFault::TableOrder { table: "inode table", start: inodes, limit: directories }.into()
-        );
-    }
-    if inodes < min {
-        return Err(MetadataFault::TableStart { table: "inode table", start: inodes, min }.into());
-    }
-    Ok((
-        Region { block_name: "inode table block", start: inodes, end: directories },
-        Region { block_name: "directory table block", start: directories, end: directories_end },
-    ))
 }

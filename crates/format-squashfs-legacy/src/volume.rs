@@ -5,12 +5,9 @@ use packfs_core::{
     Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
     Xattrs,
 };
-use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode};
+use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode, padded_len};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-
-/// What images are filled up to a multiple of, in bytes.
-const PADDING: u64 = 4096;
 
 /// An opened image of Squashfs 1.0 to 3.1.
 pub(crate) struct LegacyVolume {
@@ -77,9 +74,7 @@ impl Volume for LegacyVolume {
     }
 
     fn image_len(&self) -> Option<u64> {
-        // Writers fill up to what block devices used to ask for; some do not.
-        let padded = self.geometry.bytes_used.next_multiple_of(PADDING);
-        Some(if padded <= self.geometry.image_len { padded } else { self.geometry.bytes_used })
+        Some(padded_len(self.geometry.bytes_used, self.geometry.image_len))
     }
 
     fn coding(&self) -> Option<Coding> {

@@ -10,6 +10,7 @@ use packfs_core::codec::Algorithm;
 use packfs_core::{Error, Image, InodeId, Result};
 use packfs_squashfs_metadata::{
     Endian, Layout, MetadataFault, Place, Region, SQUASHFS_METADATA_SIZE, Table, TableKind,
+    inodes_and_directories,
 };
 use std::mem::size_of;
 use zerocopy::FromZeros;
@@ -84,7 +85,9 @@ impl Geometry {
         let image_len = image.len();
         let bytes_used = bytes_used(&super_block, image_len)?;
         let (tables, directories_end) = Tables::read(image, &super_block, bytes_used)?;
-        let (inodes, directories) = inodes_and_directories(&super_block, directories_end)?;
+        let directories = super_block.directory_table_start.get()..directories_end;
+        let inodes = super_block.inode_table_start.get();
+        let (inodes, directories) = inodes_and_directories(inodes, directories, TABLES_START_MIN, false)?;
         let options = options(image, &super_block, inodes.start)?;
         let algorithm = vendor::framing(image, algorithm, &inodes)?;
         let data_start = options.map_or(TABLES_START_MIN, |options| options.end());
@@ -267,29 +270,6 @@ fn xattrs(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Resul
     }
     let pairs = Region { block_name: "xattr block", start: pairs_start, end: sets.start() };
     Ok(Some(XattrTables { sets, pairs, head }))
-}
-
-fn inodes_and_directories(super_block: &SuperBlock, directories_end: u64) -> Result<(Region, Region)> {
-    let (inodes, directories) =
-        (super_block.inode_table_start.get(), super_block.directory_table_start.get());
-    if directories >= directories_end {
-        let limit = directories_end;
-        return Err(MetadataFault::TableOrder { table: "directory table", start: directories, limit }.into());
-    }
-    if inodes >= directories {
-        return Err(
-            MetadataFault::TableOrder { table: "inode table", start: inodes, limit: directories }.into()
-        );
-    }
-    if inodes < TABLES_START_MIN {
-        return Err(
-            MetadataFault::TableStart { table: "inode table", start: inodes, min: TABLES_START_MIN }.into()
-        );
-    }
-    Ok((
-        Region { block_name: "inode table block", start: inodes, end: directories },
-        Region { block_name: "directory table block", start: directories, end: directories_end },
-    ))
 }
 
 /// Finds the codec's options behind the superblock.

@@ -6,13 +6,10 @@ use packfs_core::{
     Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
     Xattrs,
 };
-use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode};
+use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode, padded_len};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zerocopy::little_endian::U32;
-
-/// What images are filled up to a multiple of, in bytes.
-const PADDING: u64 = 4096;
 
 /// An opened SquashFS image.
 pub(crate) struct SquashfsVolume {
@@ -85,9 +82,7 @@ impl Volume for SquashfsVolume {
     }
 
     fn image_len(&self) -> Option<u64> {
-        // Writers fill up to what block devices used to ask for; some do not.
-        let padded = self.geometry.bytes_used.next_multiple_of(PADDING);
-        Some(if padded <= self.geometry.image_len { padded } else { self.geometry.bytes_used })
+        Some(padded_len(self.geometry.bytes_used, self.geometry.image_len))
     }
 
     fn coding(&self) -> Option<Coding> {

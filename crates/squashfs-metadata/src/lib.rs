@@ -16,9 +16,11 @@ pub mod dir;
 mod endian;
 mod fault;
 pub mod inode;
+mod layout;
 pub mod pack;
 mod place;
 mod records;
+mod space;
 mod stored;
 mod table;
 mod types;
@@ -30,11 +32,13 @@ pub use cursor::{Cursor, Position};
 pub use endian::Endian;
 pub use fault::MetadataFault;
 pub use inode::{RawDir, RawFile, RawInode, RawKind};
+pub use layout::{PADDING_UNIT, inodes_and_directories, padded_len};
 pub use place::{InodeRef, Place};
 pub use records::{
     EntryHead, FragmentRow, IndexHead, Layout, Records, RunHeader, SQUASHFS_COMPRESSED_BIT_BLOCK,
     SQUASHFS_INVALID_FRAG, Shape, StoredData, size_word,
 };
+pub use space::SpaceClaims;
 pub use stored::{HeaderForm, Region, SQUASHFS_COMPRESSED_BIT, SQUASHFS_METADATA_SIZE, first_compressed};
 pub use table::{Table, TableKind};
 pub use types::{

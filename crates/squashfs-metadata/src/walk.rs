@@ -75,7 +75,7 @@ fn each_inode<R: Records>(records: &R, mut visit: impl FnMut(&RawInode) -> Resul
 /// over each other.
 ///
 /// Errors: the first structure that cannot be read.
-pub fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'static str)>> {
+pub(crate) fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'static str)>> {
     let mut claims = Vec::new();
     records.each_fragment_row(|_, row| {
         let (start, stored) = check_fragment(records, row, Place::at("fragment", row.start_block))?;

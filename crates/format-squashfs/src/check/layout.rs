@@ -6,10 +6,9 @@ use packfs_core::Result;
 use packfs_core::check::Report;
 use packfs_core::codec::Algorithm;
 use packfs_squashfs_metadata::check::{check_behind, check_unused};
-use packfs_squashfs_metadata::{SQUASHFS_METADATA_SIZE, Table};
+use packfs_squashfs_metadata::{PADDING_UNIT, SQUASHFS_METADATA_SIZE, Table};
 
 const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
-const PADDING_UNIT: u64 = 4096;
 /// Longest distance between the starts of two metadata blocks of a table.
 const BLOCK_DISTANCE_MAX: u64 = (SQUASHFS_METADATA_SIZE + METADATA_HEADER_LEN) as u64;
 
