@@ -5,7 +5,7 @@ use packfs_testkit::{Mount, Random, is_root, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 fn tree(fixture: &Fixture) {
     let lines = (0..3000).map(|n| format!("line {n} of the same text as ever, {}\n", n * n % 97));
@@ -154,7 +154,12 @@ fn a_stopped_answer_leaves_no_image_behind() {
 fn stopped_by(fixture: &Fixture, signal: Signal, code: i32) {
     let args =
         ["advise", "noise", "--device", "sd", "--want", "size", "-q", "-j", "1", "--scratch", "scratch"];
-    let mut child = fixture.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let packfs = fixture.command(args);
+    let mut child = Command::new("env");
+    // Who runs the tests may have it ignored, and who inherits that keeps to it.
+    child.arg("--default-signal=HUP").arg(packfs.get_program()).args(packfs.get_args());
+    child.current_dir(fixture.path("")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
     // Many seconds of packing follow.
     while std::fs::read_dir(fixture.path("scratch")).unwrap().count() == 0 {
         assert_eq!(child.try_wait().unwrap(), None);
