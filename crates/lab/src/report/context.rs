@@ -2,9 +2,11 @@
 
 use crate::report::figures;
 use crate::report::summary::{DISTURBED, summaries};
-use crate::results::{CpuLimit, DeviceFacts, Measurement, Results, Settings, Simulation, TreeFacts, Unit};
+use crate::results::{
+    CpuLimit, DeviceFacts, Measurement, Results, Run, Settings, Simulation, TreeFacts, Unit,
+};
 
-/// A run of whose requests a simulated device answered more than this part late says nothing of the device.
+/// A run of which late answers of a simulated device take more than this part says more of this machine than of the device.
 const LATE: f64 = 0.05;
 
 /// A label and what it says.
@@ -94,31 +96,32 @@ fn noise(results: &Results) -> String {
 
 /// How simulated devices kept to their models; nothing without any.
 fn simulation(results: &Results) -> String {
-    let told = |cell: &Measurement| cell.runs.iter().filter_map(|run| run.simulation).collect::<Vec<_>>();
-    let cells: Vec<_> = results.measurements.iter().map(told).filter(|runs| !runs.is_empty()).collect();
-    let Some(worst) = cells.iter().flatten().map(Simulation::late_share).max_by(f64::total_cmp) else {
+    let is_told = |cell: &&Measurement| cell.runs.iter().any(|run| run.simulation.is_some());
+    let cells: Vec<_> = results.measurements.iter().filter(is_told).collect();
+    let runs = cells.iter().flat_map(|cell| &cell.runs);
+    let Some(worst) = runs.filter_map(Run::late_share).max_by(f64::total_cmp) else {
         return String::new();
     };
     let all = figures::counted(cells.len() as u64, "cell");
     let count =
-        |is_it: &dyn Fn(&Simulation) -> bool| cells.iter().filter(|runs| runs.iter().any(is_it)).count();
+        |is_it: &dyn Fn(&Run) -> bool| cells.iter().filter(|cell| cell.runs.iter().any(is_it)).count();
+    let how = |is_it: fn(&Simulation) -> bool| count(&|run| run.simulation.as_ref().is_some_and(is_it));
     let share = figures::figure(worst, Unit::Percent);
-    let mut text =
-        format!("at most {share} of the requests of a run were answered late (by more than 0.1 ms)");
+    let mut text = format!("late answers, all together, were at most {share} of the time of a run");
     let warnings = [
         (
-            count(&|it| it.late_share() > LATE),
+            count(&|run| run.late_share() > Some(LATE)),
             format!(
-                "it was more than {}: this machine could not keep up, their figures are worth nothing",
+                "it was more than {}: this machine did not keep up with the model",
                 figures::figure(LATE, Unit::Percent)
             ),
         ),
         (
-            count(&|it| !it.in_memory),
+            how(|it| !it.in_memory),
             "what the device held was not in memory, so another had a part in it".into(),
         ),
         (
-            count(&|it| it.refused_attributes > 0),
+            how(|it| it.refused_attributes > 0),
             "the kernel did not take all attributes of the queue (`packfs lab devices --check` tells which)"
                 .into(),
         ),
@@ -151,7 +154,6 @@ pub fn device(device: &DeviceFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Run;
 
     #[test]
     fn simulated_devices_that_were_not_what_they_say_are_told() {
@@ -162,17 +164,17 @@ mod tests {
             device: "sd".into(),
             jobs: None,
             command: String::new(),
-            runs: vec![Run { simulation, ..Run::default() }],
+            runs: vec![Run { wall: 10.0, simulation, ..Run::default() }],
         };
         let said = |simulations: &[Option<Simulation>]| {
             let measurements = simulations.iter().copied().map(cell).collect();
             simulation(&Results { measurements, ..Results::default() })
         };
         assert_eq!(said(&[None]), "");
-        let good = Simulation { requests: 1000, late: 10, in_memory: true, ..Simulation::default() };
+        let good = Simulation { requests: 1000, lateness: 0.1, in_memory: true, ..Simulation::default() };
         let all_well = said(&[None, Some(good)]);
         assert!(all_well.contains("at most 1") && !all_well.contains("; in "), "{all_well}");
-        let late = Simulation { late: 200, ..good };
+        let late = Simulation { lateness: 2.0, ..good };
         let elsewhere = Simulation { in_memory: false, refused_attributes: 2, ..good };
         let told = said(&[None, Some(good), Some(late), Some(elsewhere)]);
         assert!(told.contains("; in 1 of 3 cells it was more than 5"), "{told}");
