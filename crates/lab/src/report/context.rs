@@ -6,7 +6,8 @@ use crate::results::{
     CpuLimit, DeviceFacts, Measurement, Results, Run, Settings, Simulation, TreeFacts, Unit,
 };
 
-/// A run of which late answers of a simulated device take more than this part says more of this machine than of the device.
+/// A run of whose requests a simulated device answered more than this part late, by more than this part of its time, says more
+/// of this machine than of the device.
 const LATE: f64 = 0.05;
 
 /// A label and what it says.
@@ -98,8 +99,8 @@ fn noise(results: &Results) -> String {
 fn simulation(results: &Results) -> String {
     let is_told = |cell: &&Measurement| cell.runs.iter().any(|run| run.simulation.is_some());
     let cells: Vec<_> = results.measurements.iter().filter(is_told).collect();
-    let runs = cells.iter().flat_map(|cell| &cell.runs);
-    let Some(worst) = runs.filter_map(Run::late_share).max_by(f64::total_cmp) else {
+    let runs = cells.iter().flat_map(|cell| &cell.runs).filter_map(|run| run.simulation.as_ref());
+    let Some(worst) = runs.map(Simulation::late_share).max_by(f64::total_cmp) else {
         return String::new();
     };
     let all = figures::counted(cells.len() as u64, "cell");
@@ -107,12 +108,13 @@ fn simulation(results: &Results) -> String {
         |is_it: &dyn Fn(&Run) -> bool| cells.iter().filter(|cell| cell.runs.iter().any(is_it)).count();
     let how = |is_it: fn(&Simulation) -> bool| count(&|run| run.simulation.as_ref().is_some_and(is_it));
     let share = figures::figure(worst, Unit::Percent);
-    let mut text = format!("late answers, all together, were at most {share} of the time of a run");
+    let mut text =
+        format!("at most {share} of the requests of a run were answered late (by more than 0.1 ms)");
     let warnings = [
         (
-            count(&|run| run.late_share() > Some(LATE)),
+            count(&|run| run.fell_behind(LATE)),
             format!(
-                "it was more than {}: this machine did not keep up with the model",
+                "it was more than {0}, by more than {0} of the run's time: this machine did not keep up with the model",
                 figures::figure(LATE, Unit::Percent)
             ),
         ),
@@ -171,10 +173,11 @@ mod tests {
             simulation(&Results { measurements, ..Results::default() })
         };
         assert_eq!(said(&[None]), "");
-        let good = Simulation { requests: 1000, lateness: 0.1, in_memory: true, ..Simulation::default() };
+        let good =
+            Simulation { requests: 1000, late: 10, lateness: 0.1, in_memory: true, ..Simulation::default() };
         let all_well = said(&[None, Some(good)]);
         assert!(all_well.contains("at most 1") && !all_well.contains("; in "), "{all_well}");
-        let late = Simulation { lateness: 2.0, ..good };
+        let late = Simulation { late: 200, lateness: 2.0, ..good };
         let elsewhere = Simulation { in_memory: false, refused_attributes: 2, ..good };
         let told = said(&[None, Some(good), Some(late), Some(elsewhere)]);
         assert!(told.contains("; in 1 of 3 cells it was more than 5"), "{told}");

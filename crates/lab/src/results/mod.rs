@@ -178,9 +178,10 @@ mod tests {
         let run = Run { simulation: Some(simulation), ..run };
         let text = serde_json::to_string(&run).unwrap();
         assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
-        assert_eq!(run.late_share(), Some(0.2));
-        assert_eq!(Run { simulation: None, ..run }.late_share(), None);
-        assert_eq!(Run { wall: 0.0, ..run }.late_share(), None);
+        assert_eq!(simulation.late_share(), 0.25);
+        assert_eq!(Simulation::default().late_share(), 0.0);
+        assert!(run.fell_behind(0.1) && !run.fell_behind(0.2), "a fifth of the time");
+        assert!(!Run { simulation: None, ..run }.fell_behind(0.0));
     }
 
     #[test]

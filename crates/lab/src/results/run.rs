@@ -61,11 +61,20 @@ pub struct Simulation {
     pub refused_attributes: u32,
 }
 
+impl Simulation {
+    /// Which part of the requests was late, from 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "digits beyond those that are shown")]
+    pub fn late_share(&self) -> f64 {
+        // What was late may have been asked for before the run.
+        self.late as f64 / self.requests.max(self.late).max(1) as f64
+    }
+}
+
 impl Run {
-    /// By which part of its time its simulated device answered late, all requests together: by more than that a machine that
-    /// keeps up would not have been quicker. None without such a device.
-    pub fn late_share(&self) -> Option<f64> {
-        self.simulation.filter(|_| self.wall > 0.0).map(|simulation| simulation.lateness / self.wall)
+    /// Whether its simulated device fell behind its model: more than the part `most` of its requests were late, and that by more
+    /// than this part of the run's time, all together. Many that are hardly late change nothing.
+    pub fn fell_behind(&self, most: f64) -> bool {
+        self.simulation.is_some_and(|it| it.late_share() > most && it.lateness > most * self.wall)
     }
 }
 
