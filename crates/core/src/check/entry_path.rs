@@ -19,6 +19,11 @@ impl DirNames {
         self.0.borrow_mut().push((parent, name.into()));
     }
 
+    /// The number of the directory that one lies in; the root lies in itself.
+    pub(super) fn parent(&self, dir: usize) -> Option<usize> {
+        self.0.borrow().get(dir).map(|(parent, _)| *parent)
+    }
+
     /// The path from the root, without names that no path may have; and whether the names next to the root were left out.
     fn path(&self, mut dir: usize, last: &[u8]) -> (ImagePath, bool) {
         let dirs = self.0.borrow();

@@ -11,17 +11,12 @@ use std::rc::Rc;
 ///
 /// A directory knows its parent by a number that is lower than its own, so paths are finite whatever an image says.
 pub struct Hierarchy<K, D> {
-    dirs: Vec<Dir<D>>,
+    /// What is known of directories, by number.
+    dirs: Vec<D>,
     names: Rc<DirNames>,
     met: HashMap<K, Met>,
     /// First names of inodes that claim several links, in the order in which they were met.
     linked: Vec<(K, usize, Box<[u8]>)>,
-}
-
-struct Dir<D> {
-    /// Its parent, as an index; the root is its own.
-    parent: usize,
-    facts: D,
 }
 
 struct Met {
@@ -57,7 +52,7 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
 
     fn push_dir(&mut self, parent: usize, name: &[u8], facts: D) {
         self.names.push(parent, name);
-        self.dirs.push(Dir { parent, facts });
+        self.dirs.push(facts);
     }
 
     /// Tells of a further name of an inode that was met before, if that is amiss. Says whether it is a directory; `None`
@@ -77,12 +72,12 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
 
     /// What is known of directory `index`; `None` if so many were not met.
     pub fn dir(&self, index: usize) -> Option<D> {
-        self.dirs.get(index).map(|dir| dir.facts)
+        self.dirs.get(index).copied()
     }
 
     /// The same of the directory it lies in; the root lies in itself.
     pub fn parent(&self, index: usize) -> Option<D> {
-        self.dirs.get(index).and_then(|dir| self.dir(dir.parent))
+        self.names.parent(index).and_then(|parent| self.dir(parent))
     }
 
     /// How many inodes were met.
