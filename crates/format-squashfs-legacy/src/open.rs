@@ -89,7 +89,7 @@ impl Geometry {
         let directories = super_block.directory_table_start..directories_end;
         // A tree without any name has no listing.
         let (inodes, directories) =
-            inodes_and_directories(super_block.inode_table_start, directories, super_block_len, true)?;
+            inodes_and_directories(super_block.inode_table_start, directories, super_block_len)?;
         let form = header_form(&super_block);
         let algorithm = codec::recognise(image, form, super_block.magic.writer, [inodes, directories])?;
         let layout = Layout {

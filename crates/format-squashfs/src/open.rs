@@ -87,7 +87,7 @@ impl Geometry {
         let (tables, directories_end) = Tables::read(image, &super_block, bytes_used)?;
         let directories = super_block.directory_table_start.get()..directories_end;
         let inodes = super_block.inode_table_start.get();
-        let (inodes, directories) = inodes_and_directories(inodes, directories, TABLES_START_MIN, false)?;
+        let (inodes, directories) = inodes_and_directories(inodes, directories, TABLES_START_MIN)?;
         let options = options(image, &super_block, inodes.start)?;
         let algorithm = vendor::framing(image, algorithm, &inodes)?;
         let data_start = options.map_or(TABLES_START_MIN, |options| options.end());

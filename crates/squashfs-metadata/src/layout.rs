@@ -14,18 +14,13 @@ pub fn padded_len(bytes_used: u64, len: u64) -> u64 {
     if padded <= len { padded } else { bytes_used }
 }
 
-/// The inode table, which starts at `inodes` and not before `min`, and the directory table behind it. Whether the latter may be
-/// empty is the generation's to say.
+/// The inode table, which starts at `inodes` and not before `min`, and the directory table behind it. The latter is empty where
+/// the root is: an empty directory has no listing.
 ///
 /// Errors: `Corrupt` if they do not follow each other.
-pub fn inodes_and_directories(
-    inodes: u64,
-    directories: Range<u64>,
-    min: u64,
-    may_be_empty: bool,
-) -> Result<(Region, Region)> {
+pub fn inodes_and_directories(inodes: u64, directories: Range<u64>, min: u64) -> Result<(Region, Region)> {
     let Range { start: directories, end } = directories;
-    if directories > end || (directories == end && !may_be_empty) {
+    if directories > end {
         let table = "directory table";
         return Err(MetadataFault::TableOrder { table, start: directories, limit: end }.into());
     }
@@ -54,16 +49,16 @@ mod tests {
 
     #[test]
     fn tables_follow_each_other() {
-        let found = |inodes, directories, may_be_empty| {
-            inodes_and_directories(inodes, directories, 96, may_be_empty).map_err(|error| error.to_string())
+        let found = |inodes, directories| {
+            inodes_and_directories(inodes, directories, 96).map_err(|error| error.to_string())
         };
-        let (inodes, directories) = found(96, 200..300, false).unwrap();
+        let (inodes, directories) = found(96, 200..300).unwrap();
         assert_eq!((inodes.start, inodes.end, directories.start, directories.end), (96, 200, 200, 300));
-        assert!(found(96, 300..300, true).is_ok());
+        assert!(found(96, 300..300).is_ok(), "an empty root has no listing");
         for (inodes, directories, told) in
-            [(96, 300..300, "directory table"), (200, 200..300, "inode table"), (95, 200..300, "inode table")]
+            [(96, 301..300, "directory table"), (200, 200..300, "inode table"), (95, 200..300, "inode table")]
         {
-            let error = found(inodes, directories, false).unwrap_err();
+            let error = found(inodes, directories).unwrap_err();
             assert!(error.contains(told), "{error}");
         }
     }

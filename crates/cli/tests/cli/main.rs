@@ -3,6 +3,7 @@
 mod advising;
 mod containers;
 mod digests;
+mod empty;
 mod faults;
 mod fixture;
 mod hostile;
