@@ -14,6 +14,7 @@ mod diff;
 mod digest;
 mod digest_list;
 mod info;
+mod interposer;
 mod json;
 mod lab;
 mod lab_devices;
@@ -105,6 +106,9 @@ fn main() -> ExitCode {
     let args = mount_helper::arguments(std::env::args_os().collect());
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Some(warning) = interposer::not_honoured() {
+        report::warning(&warning);
+    }
     let outcome = match cli.verb {
         Verb::Pack(opts) => opts.run(),
         Verb::Repack(opts) => opts.run(),

@@ -37,7 +37,10 @@ impl SandboxArg {
     /// Errors: those of [`Sandbox::apply`], and with `require` what the kernel cannot do.
     pub fn enter(self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
         let Some(when) = self.sandbox else { return Ok(()) };
-        let sandbox = reach(ALWAYS_READ.into_iter().fold(Sandbox::new(), Sandbox::read));
+        let mut sandbox = reach(ALWAYS_READ.into_iter().fold(Sandbox::new(), Sandbox::read));
+        if crate::interposer::fakeroot_answers() {
+            sandbox = sandbox.system_v();
+        }
         let applied = match when {
             When::Auto => sandbox.apply()?,
             When::Require => sandbox.apply_whole()?,

@@ -4,6 +4,7 @@
 //! a C library that tries new calls first falls back to old ones, and a program that tries to run another, reach the network
 //! or look into other processes cannot.
 
+use crate::Sandbox;
 use packfs_core::{Error, Result};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -148,6 +149,16 @@ const ALLOWED_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_HERE: &[i64] = &[];
 
+/// Calls by which fakeroot's library asks its daemon: messages and semaphores of System V.
+const SYSTEM_V: &[i64] = &[
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+];
+
 /// What may be asked of a file: whether it is a terminal and how large that is, how long a device is, pipes that do not wait.
 /// Not what puts words into a terminal's input.
 const IOCTLS: &[u64] = &[
@@ -160,11 +171,11 @@ const IOCTLS: &[u64] = &[
 ];
 
 /// Restricts all threads; says why not, if the kernel cannot.
-pub(crate) fn restrict() -> Result<Option<String>> {
+pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Some("packfs has no list of calls for this machine".into()));
     };
-    let program = program(arch)
+    let program = program(arch, if sandbox.system_v { SYSTEM_V } else { &[] })
         .map_err(|error| Error::failed(format!("cannot put the list of system calls together: {error}")))?;
     match seccompiler::apply_filter_all_threads(&program) {
         Ok(()) => Ok(None),
@@ -172,9 +183,9 @@ pub(crate) fn restrict() -> Result<Option<String>> {
     }
 }
 
-fn program(arch: TargetArch) -> Result<BpfProgram, seccompiler::BackendError> {
+fn program(arch: TargetArch, more: &[i64]) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        ALLOWED.iter().chain(ALLOWED_HERE).map(|&call| (call, Vec::new())).collect();
+        ALLOWED.iter().chain(ALLOWED_HERE).chain(more).map(|&call| (call, Vec::new())).collect();
     let on = |index, op, value| {
         SeccompRule::new(vec![SeccompCondition::new(index, SeccompCmpArgLen::Qword, op, value)?])
     };
@@ -234,7 +245,7 @@ mod tests {
     #[test]
     fn the_list_becomes_a_program_on_every_machine_that_has_one() {
         for arch in [TargetArch::x86_64, TargetArch::aarch64] {
-            assert!(!program(arch).unwrap().is_empty());
+            assert!(!program(arch, SYSTEM_V).unwrap().is_empty());
         }
     }
 }

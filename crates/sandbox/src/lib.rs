@@ -20,6 +20,7 @@ pub struct Sandbox {
     fill: Vec<PathBuf>,
     name_in: Vec<PathBuf>,
     scratch: Vec<PathBuf>,
+    system_v: bool,
 }
 
 /// What came of it.
@@ -89,13 +90,20 @@ impl Sandbox {
         self
     }
 
+    /// Messages and semaphores of System V may be used: fakeroot's library answers for the kernel by them.
+    #[must_use]
+    pub fn system_v(mut self) -> Self {
+        self.system_v = true;
+        self
+    }
+
     /// Gives up everything else, as far as the kernel can enforce it; the answer says how far.
     ///
     /// Errors: `Io` for a directory that is not there; `Failed` if the kernel refuses what it should be able to do.
     pub fn apply(&self) -> Result<Applied> {
         let no_landlock = files::restrict(self)?;
         // Last: it keeps back the calls that the other one needs.
-        let no_seccomp = calls::restrict()?;
+        let no_seccomp = calls::restrict(self)?;
         Ok(Applied { no_landlock, no_seccomp })
     }
 

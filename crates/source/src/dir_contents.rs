@@ -44,7 +44,7 @@ impl Times {
         let seconds = stat.st_ctime.wrapping_mul(1_000_000_000);
         Times {
             mtime: Timestamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 },
-            ctime: seconds.wrapping_add(stat.st_ctime_nsec as i64),
+            ctime: seconds.wrapping_add(stat.st_ctime_nsec),
         }
     }
 }

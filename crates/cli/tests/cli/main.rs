@@ -7,6 +7,7 @@ mod empty;
 mod faults;
 mod fixture;
 mod hostile;
+mod interposed;
 mod lab;
 mod lab_limits;
 mod lab_subjects;

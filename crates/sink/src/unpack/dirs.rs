@@ -5,9 +5,10 @@
 //! unlimited: no path string is built, nothing recurses, and only so many descriptors are open at a time.
 
 use packfs_core::{Error, NodeId, Result, Tree};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
+use std::fs::File;
 
 /// How the directories of the target are opened.
 pub(super) const OPEN_DIR: OFlags =
@@ -16,7 +17,7 @@ pub(super) const OPEN_DIR: OFlags =
 /// The directories that one worker has open, least recently used closed first.
 pub(super) struct Dirs<'a> {
     tree: &'a Tree,
-    root: BorrowedFd<'a>,
+    root: &'a File,
     capacity: usize,
     nodes: Vec<NodeId>,
     rows: Vec<Row>,
@@ -25,18 +26,23 @@ pub(super) struct Dirs<'a> {
 }
 
 struct Row {
-    fd: OwnedFd,
+    fd: File,
     used: u64,
 }
 
 impl<'a> Dirs<'a> {
     /// Starts with the target's own directory, which stays open; keeps at most `capacity` others (at least one).
-    pub(super) fn new(tree: &'a Tree, root: BorrowedFd<'a>, capacity: usize) -> Self {
+    pub(super) fn new(tree: &'a Tree, root: &'a File, capacity: usize) -> Self {
         Dirs { tree, root, capacity: capacity.max(1), nodes: Vec::new(), rows: Vec::new(), clock: 0, last: 0 }
     }
 
     /// The directory of a node. Errors: `Io`, naming the directory that cannot be opened.
     pub(super) fn get(&mut self, dir: NodeId) -> Result<BorrowedFd<'_>> {
+        self.file(dir).map(AsFd::as_fd)
+    }
+
+    /// The same as [`Dirs::get`], as the standard library takes it.
+    pub(super) fn file(&mut self, dir: NodeId) -> Result<&File> {
         if dir == NodeId::ROOT {
             return Ok(self.root);
         }
@@ -49,7 +55,7 @@ impl<'a> Dirs<'a> {
         self.clock += 1;
         let row = &mut self.rows[self.last];
         row.used = self.clock;
-        Ok(row.fd.as_fd())
+        Ok(&row.fd)
     }
 
     /// Opens every directory between the nearest one that is open and `dir`.
@@ -69,11 +75,11 @@ impl<'a> Dirs<'a> {
         for &node in closed.iter().rev() {
             let parent = match above {
                 None => self.root,
-                Some(row) => self.rows[row].fd.as_fd(),
+                Some(row) => &self.rows[row].fd,
             };
             let fd = openat(parent, self.tree.first_name(node), OPEN_DIR, Mode::empty())
                 .map_err(|errno| self.cannot_open(node, errno))?;
-            above = Some(self.keep(node, fd));
+            above = Some(self.keep(node, fd.into()));
         }
         Ok(above.unwrap_or(0))
     }
@@ -91,7 +97,7 @@ impl<'a> Dirs<'a> {
     }
 
     /// Remembers a directory just opened or made.
-    pub(super) fn keep(&mut self, node: NodeId, fd: OwnedFd) -> usize {
+    pub(super) fn keep(&mut self, node: NodeId, fd: File) -> usize {
         self.clock += 1;
         let row = Row { fd, used: self.clock };
         if self.rows.len() < self.capacity {

@@ -10,10 +10,11 @@ use super::make::Maker;
 use super::restore::Made;
 use crate::select::Met;
 use packfs_core::{Error, NodeKind, Progress, Result};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,7 +46,7 @@ pub(super) struct Filling<'a> {
 /// Files with pieces still to come.
 #[derive(Default)]
 struct Partial {
-    open: HashMap<usize, Arc<OwnedFd>>,
+    open: HashMap<usize, Arc<File>>,
     /// In the order they were opened; those done since are still in it.
     queue: VecDeque<usize>,
     /// Device and inode of those that were closed because too many were open.
@@ -106,7 +107,7 @@ impl<'a> Filling<'a> {
         }
         if before == part_len {
             self.lock().open.remove(&file);
-            self.maker.restore.finish_fd(fd.as_fd(), met.node, Made { mode: Some(PARTIAL_MODE) });
+            self.maker.restore.finish_fd(&fd, met.node, Made { mode: Some(PARTIAL_MODE) });
             self.done(file, len);
         }
         Ok(())
@@ -132,7 +133,7 @@ impl<'a> Filling<'a> {
         if !zeros {
             self.maker.write(fd.as_fd(), met, offset, bytes)?;
         }
-        self.maker.restore.finish_fd(fd.as_fd(), met.node, Made { mode: Some(mode) });
+        self.maker.restore.finish_fd(&fd, met.node, Made { mode: Some(mode) });
         self.done(file, len);
         Ok(())
     }
@@ -153,7 +154,7 @@ impl<'a> Filling<'a> {
         file: usize,
         met: &Met<'_>,
         len: u64,
-    ) -> Result<Option<Arc<OwnedFd>>> {
+    ) -> Result<Option<Arc<File>>> {
         let mut partial = self.lock();
         if let Some(fd) = partial.open.get(&file) {
             return Ok(Some(Arc::clone(fd)));
@@ -196,7 +197,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Opens a file again, and makes sure that it is the one that was made.
-    fn reopen(&self, dir: BorrowedFd<'_>, met: &Met<'_>, identity: (u64, u64)) -> Result<OwnedFd> {
+    fn reopen(&self, dir: BorrowedFd<'_>, met: &Met<'_>, identity: (u64, u64)) -> Result<File> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::openat(dir, met.name, flags, Mode::empty());
         let fd = fd.map_err(|errno| self.maker.cannot("open", met, errno))?;
@@ -204,7 +205,7 @@ impl<'a> Filling<'a> {
         if (stat.st_dev, stat.st_ino) != identity {
             return Err(self.maker.cannot("go on writing", met, Errno::STALE));
         }
-        Ok(fd)
+        Ok(fd.into())
     }
 
     /// Says which file an error is about.

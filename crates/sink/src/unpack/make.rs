@@ -9,9 +9,10 @@ use super::options::Existing;
 use super::restore::{Made, Restore};
 use crate::select::Met;
 use packfs_core::{DeviceNumber, Error, ImagePath, Name, Node, NodeId, NodeKind, Result, Tree};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use std::fs::File;
 
 /// How files are made: new ones only, and never through a link.
 const MAKE_FILE: OFlags =
@@ -77,8 +78,9 @@ impl Maker<'_> {
     }
 
     /// Makes an empty file and leaves it open; `mode` is cut by the umask.
-    pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &Met<'_>, mode: u16) -> Result<OwnedFd> {
+    pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &Met<'_>, mode: u16) -> Result<File> {
         self.make(dir, met.name, || rustix::fs::openat(dir, met.name, MAKE_FILE, mode_bits(mode)))
+            .map(File::from)
             .map_err(|errno| self.cannot("make file", met, errno))
     }
 
@@ -103,7 +105,7 @@ impl Maker<'_> {
                 if *len > 0 {
                     self.set_len(&fd, met, *len)?;
                 }
-                self.restore.finish_fd(fd.as_fd(), met.node, Made { mode: Some(mode) });
+                self.restore.finish_fd(&fd, met.node, Made { mode: Some(mode) });
                 Ok(true)
             }
             NodeKind::Directory => Ok(false),
@@ -158,7 +160,7 @@ impl Maker<'_> {
         })
     }
 
-    pub(super) fn set_len(&self, fd: &OwnedFd, met: &Met<'_>, len: u64) -> Result<()> {
+    pub(super) fn set_len(&self, fd: &File, met: &Met<'_>, len: u64) -> Result<()> {
         rustix::fs::ftruncate(fd, len).map_err(|errno| self.cannot("set the length of", met, errno))
     }
 
@@ -187,7 +189,7 @@ impl Maker<'_> {
     /// Gives a directory its final owner, attributes, permissions and time.
     pub(super) fn finish_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>, made: Made) -> Result<()> {
         if self.restore.needs_open_dir(met.node, made) {
-            let dir = dirs.get(met.node)?;
+            let dir = dirs.file(met.node)?;
             self.restore.finish_fd(dir, met.node, made);
         } else {
             let parent = dirs.get(met.dir)?;

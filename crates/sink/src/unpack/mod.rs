@@ -17,6 +17,7 @@ mod options;
 mod parallel;
 mod report;
 mod restore;
+mod sys;
 mod target;
 
 pub use losses::{LossKind, NotRestored};
@@ -33,7 +34,6 @@ use make::Maker;
 use packfs_core::{Error, NodeId, NodeKind, Progress, Result, Stage, Tree};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
 use restore::{Made, Restore};
-use rustix::fd::AsFd;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +117,7 @@ impl Unpacking<'_> {
     }
 
     fn dirs(&self) -> Dirs<'_> {
-        Dirs::new(self.tree, self.target.fd.as_fd(), self.descriptors)
+        Dirs::new(self.tree, &self.target.fd, self.descriptors)
     }
 
     fn go_on(&self) -> Result<()> {
@@ -259,7 +259,7 @@ impl Unpacking<'_> {
             self.finish_directory(&mut dirs, met)?;
         }
         if self.target.fresh || self.options.existing != Existing::Skip {
-            self.maker.restore.finish_fd(self.target.fd.as_fd(), NodeId::ROOT, Made { mode: None });
+            self.maker.restore.finish_fd(&self.target.fd, NodeId::ROOT, Made { mode: None });
         }
         Ok(())
     }

@@ -6,16 +6,18 @@
 
 use super::losses::{LossKind, Losses};
 use super::options::{OwnerPolicy, UnpackOptions};
+use super::sys;
 use super::target::Target;
 use packfs_core::{ImagePath, Node, NodeId, NodeKind, Owner, Timestamp, Tree, XattrsId};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
+use std::fs::File;
 
 const SET_UID: u16 = 0o4000;
 const SET_GID: u16 = 0o2000;
 const PERMISSIONS: u16 = 0o777;
-const OWNER_WRITE: u16 = 0o200;
+const OWNER_ACCESS: u16 = 0o600;
 
 /// Holds whatever has a name, without opening it or following a link.
 const HOLD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -55,7 +57,7 @@ impl<'a> Restore<'a> {
         let mut no_value = [0_u8; 0];
         let hands_on_mode =
             rustix::fs::fgetxattr(&target.fd, c"system.posix_acl_default", &mut no_value[..]).is_ok();
-        let as_asked = target.fresh && !hands_on_group;
+        let as_asked = target.fresh && target.own && !hands_on_group;
         Restore {
             tree,
             losses,
@@ -82,7 +84,9 @@ impl<'a> Restore<'a> {
     /// The owner to set, if what making the file gave it is not right already.
     fn owner_to_set(&self, node: &Node) -> Option<Owner> {
         let wanted = if self.restores_owner() { node.meta.owner } else { return None };
-        (self.owner_unsure || wanted != self.own).then_some(wanted)
+        // To fakeroot, what it has not heard of is root's, until it hears of an attribute: then its true owner comes through.
+        let heard_of = self.xattrs && node.xattrs != XattrsId::NONE;
+        (self.owner_unsure || heard_of || wanted != self.own).then_some(wanted)
     }
 
     /// The final permissions if the file ends up owned by `owner`: set-id bits only for the owner they were meant for, and
@@ -99,10 +103,10 @@ impl<'a> Restore<'a> {
         mode
     }
 
-    /// The permissions to make a file with that is finished at once.
+    /// The permissions to make a file with that is finished at once. Its owner may read and write it until then, for attributes
+    /// in `user.` and since fakeroot, which hears of a change of permissions only, keeps it so for its pretended root.
     pub(super) fn mode_to_make(&self, node: &Node) -> u16 {
-        let mode = node.meta.mode & PERMISSIONS;
-        if self.xattrs && node.xattrs != XattrsId::NONE { mode | OWNER_WRITE } else { mode }
+        node.meta.mode & PERMISSIONS | OWNER_ACCESS
     }
 
     /// The permissions to make a directory with: usable by this process until the end, and by nobody else for writing.
@@ -122,16 +126,16 @@ impl<'a> Restore<'a> {
     }
 
     /// Restores everything through an open file or directory.
-    pub(super) fn finish_fd(&self, fd: BorrowedFd<'_>, id: NodeId, made: Made) {
+    pub(super) fn finish_fd(&self, fd: &File, id: NodeId, made: Made) {
         let node = self.tree.node(id);
-        let owner = self.set_owner(id, node, |uid, gid| rustix::fs::fchown(fd, uid, gid));
+        let owner = self.set_owner(id, node, |uid, gid| sys::fchown(fd, uid, gid));
         if self.xattrs && node.xattrs != XattrsId::NONE {
             self.set_xattrs(id, node.xattrs, |name, value| {
                 rustix::fs::fsetxattr(fd, name, value, XattrFlags::empty())
             });
         }
         if let Some(mode) = self.mode_to_set(id, node, owner, made)
-            && let Err(errno) = rustix::fs::fchmod(fd, Mode::from_bits_truncate(u32::from(mode)))
+            && let Err(errno) = sys::fchmod(fd, Mode::from_bits_truncate(u32::from(mode)))
         {
             self.losses.add(LossKind::Mode, || self.path(id), errno);
         }
@@ -145,7 +149,9 @@ impl<'a> Restore<'a> {
     /// Restores everything of something that must not or cannot be opened, by name, never following a link.
     pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: Made) {
         if !self.careful {
-            return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made);
+            return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made, |uid, gid| {
+                rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
+            });
         }
         // Whatever is there is held fast and must have no other name, or it could be a hard link to something outside.
         let held = rustix::fs::openat(dir, name, HOLD, Mode::empty()).and_then(|fd| {
@@ -155,17 +161,28 @@ impl<'a> Restore<'a> {
         match held {
             Ok(fd) => {
                 let path = held_path(fd.as_fd());
-                self.finish_path(CWD, path.as_bytes(), AtFlags::empty(), id, made);
+                // pseudo would follow a link that is held, as it looks paths up itself.
+                self.finish_path(CWD, path.as_bytes(), AtFlags::empty(), id, made, |uid, gid| {
+                    rustix::fs::chownat(&fd, c"", uid, gid, AtFlags::EMPTY_PATH)
+                });
             }
             Err(errno) => self.losses.add(LossKind::Owner, || self.path(id), errno),
         }
     }
 
     /// `flags` say whether a link at the end of `name` is followed: only one of our own in `/proc` is.
-    fn finish_path(&self, dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, id: NodeId, made: Made) {
+    fn finish_path(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        flags: AtFlags,
+        id: NodeId,
+        made: Made,
+        chown: impl FnOnce(Option<Uid>, Option<Gid>) -> Result<(), Errno>,
+    ) {
         let node = self.tree.node(id);
         let is_symlink = matches!(node.kind, NodeKind::Symlink(_));
-        let owner = self.set_owner(id, node, |uid, gid| rustix::fs::chownat(dir, name, uid, gid, flags));
+        let owner = self.set_owner(id, node, chown);
         if self.xattrs && node.xattrs != XattrsId::NONE {
             self.set_xattrs(id, node.xattrs, |xattr, value| set_xattr_at(dir, name, flags, xattr, value));
         }

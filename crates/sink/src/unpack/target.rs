@@ -2,19 +2,22 @@
 
 use super::dirs::{Dirs, OPEN_DIR};
 use super::options::Existing;
+use super::sys::{fchmod, fchown};
 use crate::select::Met;
 use packfs_core::{Error, ImagePath, NodeId, Result, Timestamp, Tree};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat, fchmod, fchown, fstat, mkdirat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::Path;
 
 /// The directory that is unpacked into; everything else is reached from its descriptor.
 pub(super) struct Target {
-    pub fd: OwnedFd,
+    pub fd: File,
     /// Whether there is nothing in it.
     pub fresh: bool,
+    /// Whether it was this process's own when it was found or made. With `fakeroot --unknown-is-real` what is made is not.
+    pub own: bool,
     /// Whether nobody without privileges can change it meanwhile: it is empty, ours, and closed to others.
     pub closed: bool,
 }
@@ -34,19 +37,21 @@ impl Target {
             let is_link = matches!(errno, Errno::NOTDIR | Errno::LOOP);
             if is_link { error.hint("it must be a directory itself, not a file or a link") } else { error }
         })?;
+        let fd = File::from(fd);
         let fresh =
             made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
         if !fresh && existing == Existing::Refuse {
             return Err(Error::failed(format!("directory {path:?} is not empty"))
                 .hint("unpack into a new directory; or --existing merge, replace, skip or keep-newer says what to do"));
         }
+        let own = fstat(&fd).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
         let closed = fresh && close_to_others(&fd).is_ok();
-        Ok(Target { fd, fresh, closed })
+        Ok(Target { fd, fresh, own, closed })
     }
 }
 
 /// Takes an empty directory over until it gets its final owner and permissions.
-fn close_to_others(dir: &OwnedFd) -> Result<(), Errno> {
+fn close_to_others(dir: &File) -> Result<(), Errno> {
     let own = rustix::process::geteuid();
     if fstat(dir)?.st_uid != own.as_raw() {
         fchown(dir, Some(own), None)?;
@@ -54,7 +59,7 @@ fn close_to_others(dir: &OwnedFd) -> Result<(), Errno> {
     fchmod(dir, Mode::RWXU)
 }
 
-fn is_empty(dir: &OwnedFd) -> Result<bool, Errno> {
+fn is_empty(dir: &File) -> Result<bool, Errno> {
     for entry in Dir::read_from(dir)? {
         if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
             return Ok(false);
@@ -75,7 +80,7 @@ pub(super) struct Survey<'a> {
 impl<'a> Survey<'a> {
     pub(super) fn new(tree: &'a Tree, target: &'a Target, existing: Existing) -> Self {
         let found = HashSet::from([NodeId::ROOT]);
-        Survey { tree, existing, dirs: Dirs::new(tree, target.fd.as_fd(), 64), found }
+        Survey { tree, existing, dirs: Dirs::new(tree, &target.fd, 64), found }
     }
 
     /// Whether this entry of the image is to be unpacked. Parents must be asked for first.
