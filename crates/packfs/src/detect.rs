@@ -66,7 +66,12 @@ impl Source {
         let mut beginning = vec![0; BEGINNING_LEN];
         let len = image.read_at(0, &mut beginning)?;
         beginning.truncate(len);
-        if packfs_source::looks_like_tar(&beginning) || packfs_source::compression_of(&beginning).is_some() {
+        // A long file of zeros rather is a disk that nothing was written to.
+        let is_whole = file_type.is_file() && metadata.len() == len as u64;
+        if packfs_source::looks_like_tar(&beginning)
+            || packfs_source::compression_of(&beginning).is_some()
+            || is_whole && packfs_source::is_empty_tar(&beginning)
+        {
             return Ok(Source::Tar(path.into()));
         }
         if packfs_source::looks_like_manifest(&beginning) {

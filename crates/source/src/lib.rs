@@ -26,7 +26,9 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};
 pub use shaper::{Shaper, shape_tree};
-pub use tar::{Compression, TarInput, compression_of, load_tar, load_tar_within, looks_like_tar};
+pub use tar::{
+    Compression, TarInput, compression_of, is_empty_tar, load_tar, load_tar_within, looks_like_tar,
+};
 pub use trace::Trace;
 pub use whiteouts::Whiteouts;
 

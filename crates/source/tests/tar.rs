@@ -241,7 +241,6 @@ fn refuses_what_cannot_be_meant() {
             ]),
             "at most 9223372036854775807",
         ),
-        ([member("a", b'0', b""), vec![0; 512], member("b", b'0', b"")].concat(), "zeros"),
         (header(b"huge", b'0', 0o77_777_777_777), "cut off"),
         (header(b"huge", b'x', 0o77_777_777_777), "at most"),
     ] {
@@ -367,12 +366,9 @@ fn damage_to_a_compressed_archive_is_damage_and_not_a_failed_disk() {
     let mut wrong_checksum = packed.clone();
     let at = packed.len() - 6;
     wrong_checksum[at] ^= 1;
-    for (what, bytes) in [
-        ("cut off", packed[..packed.len() / 2].to_vec()),
-        ("wrong checksum", wrong_checksum),
-        ("garbage behind it", [&packed[..], b"garbage"].concat()),
-        ("garbage behind zeros behind it", [&packed[..], &[0; 512], b"garbage"].concat()),
-    ] {
+    for (what, bytes) in
+        [("cut off", packed[..packed.len() / 2].to_vec()), ("wrong checksum", wrong_checksum)]
+    {
         let error = from_bytes(bytes).map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}: {error}");
     }
@@ -411,8 +407,6 @@ fn access_lists_become_attributes_unless_permissions_say_the_same() {
     };
     assert_eq!(count(b"user::rw-,user:1000:rw-,group::r--,mask::rw-,other::r--"), 1);
     assert_eq!(count(b"user::rw-,group::r--,other::r--"), 0);
-    let error = error_of(acl(b"user::rw-,user:lisa:rw-,group::r--,mask::rw-,other::r--"));
-    assert!(error.contains("numbers"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The bytes of an archive from start to end: read in place where that is possible, else kept in a spool file.
 
-use super::compression::read_error;
+use super::compression::{Watch, read_error};
 use super::header::{BLOCK_LEN, Block};
 use packfs_core::{Error, Progress, Result, ResultExt};
 use rustix::fs::{Mode, OFlags};
@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 const BUFFER_LEN: usize = 256 << 10;
 /// Headers of an archive in place are read with this much behind them, which holds some more if files are small.
@@ -23,6 +24,8 @@ pub(super) struct Input<'a> {
     offset: u64,
     /// A block that was looked at before its turn.
     peeked: Option<Block>,
+    /// What came to light of compressed data.
+    watch: Option<Arc<Watch>>,
     from: From,
 }
 
@@ -42,24 +45,30 @@ impl<'a> Input<'a> {
     pub(super) fn in_place(file: File, name: String, progress: &'a dyn Progress) -> Result<Self> {
         let len = file.metadata().or_io(|| format!("cannot read {name}"))?.len();
         let from = From::Place { file, len, buffer: Vec::new(), buffer_start: 0 };
-        Ok(Input { name, progress, offset: 0, peeked: None, from })
+        Ok(Input { name, progress, offset: 0, peeked: None, watch: None, from })
     }
 
     pub(super) fn stream(
         reader: Box<dyn Read + Send>,
         name: String,
         spool_dir: &Path,
+        watch: Option<Arc<Watch>>,
         progress: &'a dyn Progress,
     ) -> Result<Self> {
         let spool = BufWriter::with_capacity(BUFFER_LEN, nameless_file(spool_dir)?);
         let reader = BufReader::with_capacity(BUFFER_LEN, reader);
         let from = From::Stream { reader, spool, spool_len: 0, buffer: Vec::new() };
-        Ok(Input { name, progress, offset: 0, peeked: None, from })
+        Ok(Input { name, progress, offset: 0, peeked: None, watch, from })
     }
 
     /// What messages call the archive.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Says something the user should know.
+    pub(super) fn warn(&self, message: &str) {
+        self.progress.warn(message);
     }
 
     /// How far it was read.
@@ -84,6 +93,17 @@ impl<'a> Input<'a> {
     pub(super) fn peek(&mut self) -> Result<Option<Block>> {
         self.peeked = self.block()?;
         Ok(self.peeked)
+    }
+
+    /// Whether a whole block of zeros comes next, which then is read.
+    pub(super) fn zeros_follow(&mut self) -> Result<bool> {
+        let mut block = [1; BLOCK_LEN];
+        Ok(self.read(&mut block)? == BLOCK_LEN && block == [0; BLOCK_LEN])
+    }
+
+    /// Whether something follows the compressed data that is no part of it; known once all of that was read.
+    pub(super) fn has_garbage(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_garbage())
     }
 
     fn cut_off(&self, len: usize) -> Error {
@@ -190,6 +210,10 @@ impl<'a> Input<'a> {
     pub(super) fn finish(mut self) -> Result<(File, String)> {
         if matches!(self.from, From::Stream { .. }) {
             self.pass_rest()?;
+        }
+        if self.has_garbage() {
+            let name = &self.name;
+            self.warn(&format!("{name}: what follows its compressed data is no part of it and is left out"));
         }
         match self.from {
             From::Place { file, .. } => Ok((file, self.name)),

@@ -3,6 +3,7 @@
 use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
 use super::input::Input;
+use super::lists::Lists;
 use super::pax::{RECORDS_LEN_MAX, Records, Scope, Wrong};
 use super::sparse::{SparseMap, old_entries};
 use crate::decimal::number as decimal;
@@ -20,6 +21,7 @@ const SPARSE_ENTRIES_MAX: u64 = 16 << 20;
 pub(super) struct Members<'a> {
     shaper: Shaper<'a>,
     stored: Stored,
+    lists: Lists,
     /// What global headers said so far.
     global: Records,
     /// What headers before the next member said of it.
@@ -40,8 +42,8 @@ struct Member<'a> {
 
 impl<'a> Members<'a> {
     pub(super) fn new(shaper: Shaper<'a>) -> Self {
-        let (global, stored) = (Records::default(), Stored::default());
-        Members { shaper, stored, global, next: None, long_path: None, long_link: None }
+        let (global, stored, lists) = (Records::default(), Stored::default(), Lists::default());
+        Members { shaper, stored, lists, global, next: None, long_path: None, long_link: None }
     }
 
     /// Ends the archive.
@@ -51,6 +53,7 @@ impl<'a> Members<'a> {
         if self.next.is_some() || self.long_path.is_some() || self.long_link.is_some() {
             return Err(fault(input, input.offset(), "the archive ends behind an extended header"));
         }
+        self.lists.warn(input);
         Ok((self.shaper, self.stored))
     }
 
@@ -113,7 +116,7 @@ impl<'a> Members<'a> {
     fn add(&mut self, member: Member<'_>, input: &mut Input<'_>) -> Result<()> {
         let start = member.start;
         let path = image_path(&member.path, start, input)?;
-        let meta = member.meta(input)?;
+        let mut meta = member.meta(input)?;
         let is_dir_by_name = member.path.ends_with(b"/");
         let device = |input: &Input<'_>| -> Result<DeviceNumber> {
             let part = |known: Option<u64>, field| {
@@ -158,23 +161,22 @@ impl<'a> Members<'a> {
                 ));
             }
         };
-        if !matches!(kind, NodeKind::File { .. }) {
-            // Nothing but files has data; `D` lists what a directory held.
-            input.data(member.size)?;
+        let mut xattrs = member.xattrs();
+        if !matches!(kind, NodeKind::Symlink(_)) {
+            self.lists.apply(&member.records, &path, &mut meta, &mut xattrs);
         }
-        self.shaper.add(&path, kind, meta, member.xattrs())
+        match (&kind, member.header.typeflag()) {
+            (NodeKind::File { .. }, _) => {}
+            // It lists what the directory held.
+            (_, b'D') => input.data(member.size).map(drop)?,
+            _ => pass_size_without_data(member.size, input)?,
+        }
+        self.shaper.add(&path, kind, meta, xattrs)
     }
 
     fn add_link(&mut self, member: &Member<'_>, path: &ImagePath, input: &mut Input<'_>) -> Result<()> {
-        // Old archives give the target's size without data; new ones may repeat the data.
-        if member.size > 0 {
-            let next_is_header =
-                input.peek()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
-            if !next_is_header {
-                // The same as the target's, which must be in the archive anyway.
-                input.data(member.size)?;
-            }
-        }
+        // What is repeated is the same as the target's, which must be in the archive anyway.
+        pass_size_without_data(member.size, input)?;
         let target = image_path(&member.link, member.start, input)?;
         self.shaper.link(path, &target)
     }
@@ -282,6 +284,20 @@ impl Member<'_> {
         xattrs.extend(records.xattrs.clone());
         xattrs
     }
+}
+
+/// Passes over the data of what has none. Some archives give such a member a size and no data; others do have data, which
+/// GNU tar passes over and libarchive does not. What looks like a header is one.
+fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
+    if size == 0 {
+        return Ok(());
+    }
+    let next_is_header =
+        input.peek()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
+    if !next_is_header {
+        input.data(size)?;
+    }
+    Ok(())
 }
 
 /// Device numbers beyond 32 bits become ones that no device has.

@@ -9,17 +9,20 @@ mod attribute;
 mod compression;
 mod contents;
 mod header;
+mod ids;
 mod input;
+mod lists;
 mod member;
 mod pax;
 mod sparse;
 
 pub use compression::{Compression, compression_of};
-pub use header::looks_like_tar;
+pub use header::{is_empty_tar, looks_like_tar};
 
 use crate::Loaded;
 use crate::shape::Shape;
 use crate::shaper::Shaper;
+use compression::BEGINNING_LEN;
 use contents::TarContents;
 use header::{BLOCK_LEN, Header};
 use input::Input;
@@ -72,23 +75,17 @@ pub fn load_tar_within(
         }
         let start = input.offset();
         let Some(block) = input.block()? else {
-            // Some writers leave the end out, but an empty file is no archive.
-            if seen_any {
-                progress.warn(&format!("{} has no end; it may be cut off between two members", input.name()));
-                break;
-            }
-            return Err(Error::corrupt(format!("tar archive {}", input.name()), "is empty"));
+            end_without_zeros(&input, seen_any)?;
+            break;
         };
         if block == [0; BLOCK_LEN] {
-            match input.peek()? {
-                Some(next) if next != [0; BLOCK_LEN] => {
-                    let fault = format!(
-                        "block of zeros at {start:#x}, but more behind it; two of them end an archive"
-                    );
-                    return Err(Error::corrupt(format!("tar archive {}", input.name()), fault));
-                }
-                _ => break,
+            if !input.zeros_follow()? {
+                let name = input.name();
+                progress.warn(&format!(
+                    "{name} ends with one block of zeros at {start:#x}, not two; what may follow is left out"
+                ));
             }
+            break;
         }
         let Some(header) = Header::new(&block) else {
             let fault = format!("header at {start:#x}: its checksum is wrong");
@@ -105,6 +102,19 @@ pub fn load_tar_within(
     Ok(Loaded { tree, contents: Arc::new(TarContents { file, name, stored }), notes })
 }
 
+/// Some writers leave the blocks of zeros out, but an empty file is no archive, and neither is what something else cuts off.
+fn end_without_zeros(input: &Input<'_>, seen_any: bool) -> Result<()> {
+    let fault = if !seen_any {
+        "is empty"
+    } else if input.has_garbage() {
+        "ends between two members, before something that is not compressed as it is"
+    } else {
+        input.warn(&format!("{} has no end; it may be cut off between two members", input.name()));
+        return Ok(());
+    };
+    Err(Error::corrupt(format!("tar archive {}", input.name()), fault))
+}
+
 fn open(input: TarInput, limits: Limits, progress: &dyn Progress) -> Result<Input<'_>> {
     let (reader, name, spool_dir): (Box<dyn Read + Send>, _, _) = match input {
         TarInput::Stream { reader, name, spool_dir } => (reader, name, spool_dir),
@@ -119,19 +129,26 @@ fn open(input: TarInput, limits: Limits, progress: &dyn Progress) -> Result<Inpu
     };
     let mut reader = reader;
     let mut beginning = Vec::new();
-    reader.by_ref().take(16).read_to_end(&mut beginning).or_io(|| format!("cannot read {name}"))?;
+    reader
+        .by_ref()
+        .take(BEGINNING_LEN as u64)
+        .read_to_end(&mut beginning)
+        .or_io(|| format!("cannot read {name}"))?;
     let compression = compression_of(&beginning);
     let whole: Box<dyn Read + Send> = Box::new(Cursor::new(beginning).chain(reader));
-    let plain = match compression {
-        Some(compression) => compression::decoded(whole, compression, limits, &name)?,
-        None => whole,
+    let (plain, watch) = match compression {
+        Some(compression) => {
+            let (plain, watch) = compression::decoded(whole, compression, limits, &name)?;
+            (plain, Some(watch))
+        }
+        None => (whole, None),
     };
-    Input::stream(plain, name, &spool_dir, progress)
+    Input::stream(plain, name, &spool_dir, watch, progress)
 }
 
 fn beginning(file: &File, path: &Path) -> Result<Vec<u8>> {
     use std::os::unix::fs::FileExt;
-    let mut beginning = vec![0; 16];
+    let mut beginning = vec![0; BEGINNING_LEN];
     let len = file.read_at(&mut beginning, 0).or_io(|| format!("cannot read {path:?}"))?;
     beginning.truncate(len);
     Ok(beginning)

@@ -1,6 +1,5 @@
 //! PAX records: what they say of the next member, or of all that follow.
 
-use super::acl;
 use super::attribute;
 use crate::decimal::{number as decimal, time};
 use packfs_core::{Timestamp, Xattrs, escaped};
@@ -44,6 +43,9 @@ pub(super) struct Records {
     pub encoded_xattrs: Xattrs,
     /// A label with its closing NUL; an attribute of that name wins.
     pub selinux: Option<Vec<u8>>,
+    /// Access lists as text.
+    pub access_list: Option<Vec<u8>>,
+    pub default_list: Option<Vec<u8>>,
     pub sparse: SparseRecords,
     /// Bytes of the member's own records so far.
     len: u64,
@@ -106,7 +108,9 @@ impl Records {
 
     fn check_global_len(&self) -> Result<(), Wrong> {
         let xattrs = self.xattrs.iter().chain(&self.encoded_xattrs);
+        let lists = self.access_list.iter().chain(&self.default_list);
         let len: usize = xattrs.map(|(name, value)| name.len() + value.len()).sum();
+        let len = len + lists.map(Vec::len).sum::<usize>();
         if len > GLOBAL_XATTRS_LEN_MAX {
             return Err(Wrong::Unsupported(format!(
                 "global records of {len} bytes of extended attributes: at most {GLOBAL_XATTRS_LEN_MAX} allowed"
@@ -127,6 +131,8 @@ impl Records {
             b"SCHILY.devmajor" => self.major = None,
             b"SCHILY.devminor" => self.minor = None,
             b"RHT.security.selinux" => self.selinux = None,
+            b"SCHILY.acl.access" => self.access_list = None,
+            b"SCHILY.acl.default" => self.default_list = None,
             _ => return false,
         }
         true
@@ -161,16 +167,8 @@ impl Records {
                 let numbers = value.split(|&b| b == b',').filter(|number| !number.is_empty()).map(decimal);
                 self.sparse.map = Some(numbers.collect::<Option<_>>()?);
             }
-            b"SCHILY.acl.access" => {
-                let list = acl::encoded(value)?;
-                // Owner, group and others alone say what the permissions say; Linux stores no such list either.
-                if list.len() > acl::PLAIN_LEN {
-                    self.xattrs.insert(b"system.posix_acl_access".to_vec(), list);
-                }
-            }
-            b"SCHILY.acl.default" => {
-                self.xattrs.insert(b"system.posix_acl_default".to_vec(), acl::encoded(value)?);
-            }
+            b"SCHILY.acl.access" => self.access_list = Some(value.to_vec()),
+            b"SCHILY.acl.default" => self.default_list = Some(value.to_vec()),
             _ => {
                 if let Some(name) = key.strip_prefix(b"SCHILY.xattr.") {
                     self.xattrs.insert(attribute::plain_name(name)?, value.to_vec());
@@ -203,12 +201,7 @@ fn refused(key: &[u8], value: &[u8], scope: Scope) -> Option<String> {
 
 fn wrong_value(key: &[u8], value: &[u8]) -> Wrong {
     let shown = escaped(&value[..value.len().min(80)]);
-    let text = format!("record {}: \"{shown}\" is no value for it", escaped(key));
-    if key.starts_with(b"SCHILY.acl.") {
-        // Names differ between machines, and an image has numbers only.
-        return Wrong::Unsupported(format!("{text}; ids must be numbers"));
-    }
-    Wrong::Corrupt(text)
+    Wrong::Corrupt(format!("record {}: \"{shown}\" is no value for it", escaped(key)))
 }
 
 /// Cuts off one record: its decimal length, counted with its own digits and the newline, a space, and the rest.
@@ -281,7 +274,6 @@ mod tests {
             (&b"SUN.holesdata= 0 10 20"[..], Scope::Member),
             (b"SCHILY.realsize=100", Scope::Member),
             (b"GNU.volume.offset=100", Scope::Member),
-            (b"SCHILY.acl.access=user:lisa:r--", Scope::Member),
             (b"size=100", Scope::Global),
             (b"path=a", Scope::Global),
             (b"GNU.sparse.map=0,1", Scope::Global),

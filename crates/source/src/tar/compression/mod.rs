@@ -1,11 +1,16 @@
 //! Compressed archives: recognised by their first bytes, decoded on a thread of their own.
 //!
-//! Members, streams or frames may follow one another. Zeros behind the last are padding, as on tapes; anything else there
-//! is an error, and so is an end in the middle or a checksum that is wrong.
+//! Members, streams or frames may follow one another. Zeros behind the last are padding, as on tapes, and anything else
+//! there is garbage that the user hears of; an end in the middle or a checksum that is wrong is an error.
+
+mod lz4;
+mod lzw;
+mod source;
 
 use packfs_core::{Error, Limits, Result, ResultExt};
+use source::Source;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -22,6 +27,14 @@ pub enum Compression {
     Zstd,
     /// One or more bzip2 streams.
     Bzip2,
+    /// One or more LZ4 frames, those of the first programs included.
+    Lz4,
+    /// One or more lzip members.
+    Lzip,
+    /// What came before `.xz`, without a magic number.
+    Lzma,
+    /// LZW, as `compress` writes it.
+    Compress,
 }
 
 /// Recognises a compressed file by its first bytes.
@@ -32,8 +45,26 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
         // A frame, or one that is to be skipped: some compressors put their index first.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
         [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Compression::Bzip2),
+        [a, b, c, d, ..] if [lz4::MAGIC, lz4::LEGACY_MAGIC].contains(&[*a, *b, *c, *d]) => {
+            Some(Compression::Lz4)
+        }
+        [b'L', b'Z', b'I', b'P', 0 | 1, ..] => Some(Compression::Lzip),
+        [0x1f, 0x9d, 0x09..=0x10 | 0x89..=0x90, ..] => Some(Compression::Compress),
+        [0x5d, header @ ..] => {
+            header.first_chunk().filter(|header| is_lzma(header)).map(|_| Compression::Lzma)
+        }
         _ => None,
     }
+}
+
+/// Whether `.lzma` has such a header behind its first byte: a dictionary of the sizes that encoders choose, and a length
+/// that is unknown or below 256 GiB, by which the xz programs recognise it, too.
+fn is_lzma(header: &[u8; 12]) -> bool {
+    let dictionary = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    let top_bits = dictionary.checked_shl(dictionary.leading_zeros()).unwrap_or(0);
+    let known_size = [0x8000_0000, 0xc000_0000].contains(&top_bits) && dictionary >= 4096;
+    let len_is_unknown = header[4..] == [0xff; 8];
+    known_size && (len_is_unknown || header[8] < 64 && header[9..] == [0; 3])
 }
 
 impl fmt::Display for Compression {
@@ -43,10 +74,16 @@ impl fmt::Display for Compression {
             Compression::Xz => "xz",
             Compression::Zstd => "zstd",
             Compression::Bzip2 => "bzip2",
+            Compression::Lz4 => "lz4",
+            Compression::Lzip => "lzip",
+            Compression::Lzma => "lzma",
+            Compression::Compress => "compress",
         })
     }
 }
 
+/// How much of the beginning tells how a file is compressed.
+pub(super) const BEGINNING_LEN: usize = 16;
 /// Bytes handed from the decoding thread at a time.
 const PART_LEN: usize = 256 << 10;
 /// Parts that may wait.
@@ -84,9 +121,8 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     }
 }
 
-type Source = BufReader<Watched>;
-
 /// Decodes `reader`, running ahead on another thread. Reading is `Interrupted` now and then while that has nothing yet.
+/// Also says what came to light, which is complete once all was read.
 ///
 /// Errors: `Io` if there is no memory for the decoder, or no thread. The reader's errors are for [`read_error`].
 pub(super) fn decoded(
@@ -94,26 +130,41 @@ pub(super) fn decoded(
     compression: Compression,
     limits: Limits,
     name: &str,
-) -> Result<Box<dyn Read + Send>> {
+) -> Result<(Box<dyn Read + Send>, Arc<Watch>)> {
     let watch = Arc::<Watch>::default();
-    let source = BufReader::with_capacity(PART_LEN, Watched { reader, watch: Arc::clone(&watch) });
+    let source = Source::new(Watched { reader, watch: Arc::clone(&watch) });
     let limited = Limited { limits, subject: format!("compressed tar archive {name}"), decoded_len: 0 };
     let cannot_decode = || format!("cannot decode {name}");
-    let member = Member::new(source, compression).or_io(cannot_decode)?;
+    let member = Member::new(source, compression).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::Unsupported => {
+            read_error(name, damage(&error, compression))
+        }
+        _ => Error::io(cannot_decode(), error),
+    })?;
     let (parts, received) = sync_channel(PARTS_MAX);
-    let members = Members(Some(member), compression);
+    let seen = Arc::clone(&watch);
+    let members = Members { member: Some(member), compression, watch: Arc::clone(&watch) };
     let thread = std::thread::Builder::new().name("decode tar".into());
     thread.spawn(move || hand_over(members, &watch, limited, &parts)).or_io(cannot_decode)?;
-    Ok(Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }))
+    Ok((Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }), seen))
 }
 
 /// What is known of the reader.
 #[derive(Default)]
-struct Watch {
+pub(super) struct Watch {
     /// Whether reading failed, since decoders hand such errors on like their own.
     failed: AtomicBool,
     /// Bytes read.
     len: AtomicU64,
+    /// Whether something else follows the last member.
+    garbage: AtomicBool,
+}
+
+impl Watch {
+    /// Whether something follows the compressed data that is no part of it, and was not read.
+    pub(super) fn has_garbage(&self) -> bool {
+        self.garbage.load(Ordering::Relaxed)
+    }
 }
 
 struct Watched {
@@ -151,6 +202,8 @@ enum Member {
     Xz(liblzma::bufread::XzDecoder<Source>),
     Zstd(zstd::stream::read::Decoder<'static, Source>),
     Bzip2(bzip2::bufread::BzDecoder<Source>),
+    Lz4(Box<lz4::Decoder>),
+    Compress(Box<lzw::Decoder>),
 }
 
 impl Member {
@@ -167,6 +220,16 @@ impl Member {
                 Member::Zstd(decoder)
             }
             Compression::Bzip2 => Member::Bzip2(bzip2::bufread::BzDecoder::new(source)),
+            Compression::Lzip => {
+                let stream = liblzma::stream::Stream::new_lzip_decoder(MEMORY_MAX, 0)?;
+                Member::Xz(liblzma::bufread::XzDecoder::new_stream(source, stream))
+            }
+            Compression::Lzma => {
+                let stream = liblzma::stream::Stream::new_lzma_decoder(MEMORY_MAX)?;
+                Member::Xz(liblzma::bufread::XzDecoder::new_stream(source, stream))
+            }
+            Compression::Lz4 => Member::Lz4(Box::new(lz4::Decoder::new(source)?)),
+            Compression::Compress => Member::Compress(Box::new(lzw::Decoder::new(source)?)),
         })
     }
 
@@ -176,6 +239,8 @@ impl Member {
             Member::Xz(decoder) => decoder.read(buf),
             Member::Zstd(decoder) => decoder.read(buf),
             Member::Bzip2(decoder) => decoder.read(buf),
+            Member::Lz4(decoder) => decoder.read(buf),
+            Member::Compress(decoder) => decoder.read(buf),
         }
     }
 
@@ -185,27 +250,50 @@ impl Member {
             Member::Xz(decoder) => decoder.into_inner(),
             Member::Zstd(decoder) => decoder.finish(),
             Member::Bzip2(decoder) => decoder.into_inner(),
+            Member::Lz4(decoder) => decoder.into_source(),
+            Member::Compress(decoder) => decoder.into_source(),
         }
     }
 }
 
-/// All of them; `None` behind the last.
-struct Members(Option<Member>, Compression);
+/// All of them.
+struct Members {
+    /// `None` behind the last.
+    member: Option<Member>,
+    compression: Compression,
+    watch: Arc<Watch>,
+}
+
+impl Members {
+    /// What the next member is, if it is one.
+    fn next(&self, source: &mut Source, padded: bool) -> io::Result<Option<Compression>> {
+        let next = compression_of(source.peek(BEGINNING_LEN)?);
+        // Only `.xz` may have padding between two streams; the same frame to be skipped may stand before two kinds of others.
+        let may_follow = match (self.compression, next) {
+            (Compression::Xz, next) => next == Some(Compression::Xz),
+            _ if padded => false,
+            (Compression::Zstd | Compression::Lz4, next) => {
+                matches!(next, Some(Compression::Zstd | Compression::Lz4))
+            }
+            (compression, next) => next == Some(compression),
+        };
+        Ok(next.filter(|_| may_follow))
+    }
+}
 
 impl Read for Members {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.0 {
+        while let Some(member) = &mut self.member {
             let len = member.read(buf)?;
             if len > 0 || buf.is_empty() {
                 return Ok(len);
             }
-            let Some(mut source) = self.0.take().map(Member::into_source) else { break };
+            let Some(mut source) = self.member.take().map(Member::into_source) else { break };
             let padded = skip_zeros(&mut source)?;
-            match source.fill_buf()? {
-                [] => {}
-                // Only `.xz` may have padding between two streams.
-                _ if !padded || self.1 == Compression::Xz => self.0 = Some(Member::new(source, self.1)?),
-                _ => return Err(io::Error::other("something follows the zeros behind its end")),
+            if let Some(next) = self.next(&mut source, padded)? {
+                (self.member, self.compression) = (Some(Member::new(source, next)?), next);
+            } else if !source.fill_buf()?.is_empty() {
+                self.watch.garbage.store(true, Ordering::Relaxed);
             }
         }
         Ok(0)
@@ -248,7 +336,7 @@ fn hand_over(
         }
         if let Err(error) = outcome {
             let damaged = !watch.failed.load(Ordering::Relaxed);
-            let _ = parts.send(Err(if damaged { damage(&error, decoder.1) } else { error }));
+            let _ = parts.send(Err(if damaged { damage(&error, decoder.compression) } else { error }));
             return;
         }
         if end {
