@@ -10,20 +10,40 @@ use crate::failure::{Failure, Result};
 use crate::{args, check_layers, licences, metadata, shell, workspace};
 
 pub const HELP: &str = "\
-Usage: cargo xtask ci [--peers optional|required] [--tests-only]
+Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
 
   --peers required  a program of others that is missing is a failure, not a visible skip;
                     needs `cargo xtask peers` first, and root for what only root can do
+  --peers system    run the tests that use other makers' SquashFS and EROFS tools, and only
+                    these, with installed tools instead of those in target/peers
   --tests-only      leave the checks out and run the tests";
 
 /// Name of the variable that tells tests whether peers have to be there.
 const PEERS: &str = "PACKFS_PEERS";
 
-/// Whether programs that this machine may lack have to be there.
+/// Tests that use programs whose versions matter (`packfs_testkit::peer`), by the names of their binaries. Those of the command
+/// line use one in a session of the lab alone, which is tested without them.
+const TESTS_WITH_PEERS: [&str; 11] = [
+    "attached",
+    "erofs_damage",
+    "erofs_kernel",
+    "erofs_matrix",
+    "erofs_reads",
+    "erofs_second_codec",
+    "interop",
+    "squashfs_legacy",
+    "squashfs_peers",
+    "squashfs_runs",
+    "subjects",
+];
+
+/// Whether programs that this machine may lack have to be there, and which of them are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peers {
     Optional,
     Required,
+    /// Those of this system, never the ones in target/peers.
+    System,
 }
 
 impl Peers {
@@ -31,12 +51,20 @@ impl Peers {
         match text {
             None | Some("optional") => Ok(Self::Optional),
             Some("required") => Ok(Self::Required),
-            Some(other) => Err(Failure::usage(format!("--peers {other}: optional or required is allowed"))),
+            Some("system") => Ok(Self::System),
+            Some(other) => {
+                let why = format!("--peers {other}: optional, required or system is allowed");
+                Err(Failure::usage(why))
+            }
         }
     }
 
     fn name(self) -> &'static str {
-        if self == Self::Required { "required" } else { "optional" }
+        match self {
+            Self::Optional => "optional",
+            Self::Required => "required",
+            Self::System => "system",
+        }
     }
 }
 
@@ -123,12 +151,16 @@ fn document() -> Result<Outcome> {
 }
 
 fn test(peers: Peers) -> Result<Outcome> {
-    if peers == Peers::Optional {
-        eprintln!("tests that need a program or a privilege this machine lacks print SKIPPED and why");
+    if peers != Peers::Required {
+        eprintln!("tests that need a program or a privilege this machine lacks print skipped and why");
     }
     let mut command = cargo();
     // One failure does not hide the next: a run is long.
     command.args(["test", "--workspace", "--quiet", "--no-fail-fast"]).env(PEERS, peers.name());
+    if peers == Peers::System {
+        // The whole workspace all the same: a part of it would be built with other features.
+        command.args(TESTS_WITH_PEERS.iter().flat_map(|name| ["--test", name]));
+    }
     shell::run(&mut command).map(|()| Outcome::Done)
 }
 
@@ -145,12 +177,47 @@ fn no_args() -> args::Args {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn asks_for_peers_only_when_told_to() {
         assert_eq!(Peers::parse(None).unwrap(), Peers::Optional);
         assert_eq!(Peers::parse(Some("required")).unwrap(), Peers::Required);
+        assert_eq!(Peers::parse(Some("system")).unwrap(), Peers::System);
         assert!(Peers::parse(Some("yes")).is_err());
+    }
+
+    /// Tests of a crate, each with its name and whether it asks for a program whose version matters.
+    fn tests_of(krate: &Path) -> Vec<(String, bool)> {
+        let entries = std::fs::read_dir(krate.join("tests")).into_iter().flatten().flatten();
+        let targets = entries.map(|entry| entry.path()).filter(|path| {
+            path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").is_file()
+        });
+        let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+        targets.map(|path| (name(&path), asks_for_peers(&path))).collect()
+    }
+
+    fn asks_for_peers(path: &Path) -> bool {
+        if path.is_dir() {
+            return std::fs::read_dir(path).unwrap().any(|entry| asks_for_peers(&entry.unwrap().path()));
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let rivals =
+            ["mksquashfs", "unsquashfs", "sqfstar", "mkfs.erofs", "fsck.erofs", "erofsfuse", "squashfuse"];
+        let asks = |name: &&str| {
+            text.contains(&format!("peer(\"{name}\")")) || text.contains(&format!("peer_since(\"{name}\""))
+        };
+        rivals.iter().any(asks) || text.contains("serves(&")
+    }
+
+    #[test]
+    fn knows_every_test_that_uses_peers() {
+        let crates = std::fs::read_dir(workspace::root().join("crates")).unwrap();
+        let all = crates.flat_map(|entry| tests_of(&entry.unwrap().path()));
+        let others = all.filter(|(name, asks)| *asks && name != "cli");
+        let mut using: Vec<String> = others.map(|test| test.0).collect();
+        using.sort();
+        assert_eq!(using, TESTS_WITH_PEERS);
     }
 
     #[test]

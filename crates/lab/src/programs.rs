@@ -33,7 +33,9 @@ impl Wanted {
         // Some end with an error after they have told it.
         let said = process::capture(&Invocation::new(&path).arg(self.version_option), true)
             .map_err(|error| Missing { what: self.name.into(), why: format!("it does not run: {error}") })?;
-        let version = version_in(&said).unwrap_or("unknown").to_owned();
+        // erofsfuse tells the version of fusermount3 before its own.
+        let own = said.lines().filter(|line| line.starts_with(self.name)).find_map(version_in);
+        let version = own.or_else(|| version_in(&said)).unwrap_or("unknown").to_owned();
         Ok(Program { name: self.name.into(), version, path: Some(path.to_string_lossy().into_owned()) })
     }
 }
@@ -43,14 +45,44 @@ impl Program {
     pub fn invocation(&self) -> Invocation {
         Invocation::new(self.path.as_deref().unwrap_or(&self.name))
     }
+
+    /// What it can do, by its own help: versions and builds differ in their options.
+    pub(crate) fn offers(&self) -> Offers {
+        let help = process::capture(&self.invocation().arg("--help"), true).unwrap_or_default();
+        Offers { help }
+    }
+}
+
+/// What a program's help says.
+pub(crate) struct Offers {
+    help: String,
+}
+
+impl Offers {
+    /// Finds a word in it, such as `--workers`, `level=` or `zstd`. A program that does not answer counts as the newest.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        let help = self.help.trim();
+        let ends = |&(at, _): &(usize, &str)| {
+            !help[..at].ends_with(is_part)
+                && (word.ends_with('=') || !help[at + word.len()..].starts_with(is_part))
+        };
+        help.is_empty() || help.match_indices(word).any(|found| ends(&found))
+    }
 }
 
 /// A program of this name: of a checkout, on `PATH`, or in a folder of system programs.
 pub fn locate(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = checkouts().into_iter().map(|root| root.join(PEERS));
+    let checkouts = if wants_system_only() { vec![] } else { checkouts() };
+    let folders = checkouts.into_iter().map(|root| root.join(PEERS));
     let folders = folders.chain(std::env::split_paths(&path)).chain(SYSTEM.map(PathBuf::from));
     folders.map(|folder| folder.join(name)).find(|path| is_runnable(path))
+}
+
+/// Whether what a checkout fetched is to be passed by: the same word that tells it to the tests.
+fn wants_system_only() -> bool {
+    std::env::var_os("PACKFS_PEERS").is_some_and(|value| value == "system")
 }
 
 /// Folders above this one and above this program that hold programs of peers.
@@ -95,6 +127,17 @@ mod tests {
             assert_eq!(version_in(text), Some(version), "{text}");
         }
         assert_eq!(version_in("usage: a [OPTIONS] 2 files"), None);
+    }
+
+    #[test]
+    fn knows_options_and_codecs_by_the_help() {
+        let usage = " -d#  set output level\n -zX[,Y]  (Y=compression level)\n --chunksize=#\n";
+        let old = Offers { help: format!("{usage}Available compressors are: lz4hc, lz4") };
+        assert!(old.has("lz4") && old.has("lz4hc") && old.has("--chunksize"));
+        assert!(!old.has("--workers") && !old.has("zstd") && !old.has("level=") && !old.has("--chunk"));
+        let new = Offers { help: " -zX[,level=Y]\n   zstd\n --workers=#  set threads\n --tar=X".into() };
+        assert!(new.has("level=") && new.has("zstd") && new.has("--workers") && new.has("--tar"));
+        assert!(Offers { help: String::new() }.has("--workers"), "one that does not answer is the newest");
     }
 
     #[test]

@@ -5,7 +5,8 @@ mod common;
 use common::read_image;
 use packfs_core::{ErrorKind, Finding, Severity, Silent};
 use packfs_testkit::{
-    Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, skip, snapshot_dir, snapshot_tree, write_dir,
+    Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, peer_since, skip, snapshot_dir, snapshot_tree,
+    write_dir,
 };
 use std::path::Path;
 
@@ -175,7 +176,7 @@ fn reads_blobs_of_further_devices() {
 
 #[test]
 fn says_which_device_is_missing_and_how_many_are_wanted() {
-    let Some(mkfs) = peer("mkfs.erofs") else { return };
+    let Some(mkfs) = peer_since("mkfs.erofs", "1.5") else { return };
     let folder = tempfile::tempdir().unwrap();
     let (source, image, blob) =
         (folder.path().join("source"), folder.path().join("image"), folder.path().join("blob"));

@@ -30,7 +30,7 @@ pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};
 pub use nobody::{as_nobody, output_of_copy};
 pub use odd::{odd_tree, plain_tree};
 pub use old_kernel::OldKernel;
-pub use peers::{Peer, is_root, peer, skip};
+pub use peers::{Peer, is_root, peer, peer_since, serves, skip};
 pub use random::Random;
 pub use read_all::read_all;
 pub use snapshot::{Compare, Row, Snapshot, snapshot_tree};

@@ -141,15 +141,23 @@ impl Fixture {
         if !is_root() {
             return self.run(args);
         }
-        // Where it was built may be closed to others.
+        let program = self.program_for_all();
+        let mut command = Command::new(&program);
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).uid(65534).gid(65534);
+        Run::of(packfs_testkit::output_of_copy(&mut command))
+    }
+
+    /// Copies the program into the folder, which is opened to all: where it was built may be closed to others.
+    pub fn program_for_all(&self) -> PathBuf {
         let program = self.path(".program");
         // One that runs still, as the server of a mount, cannot be written to.
         let _ = std::fs::remove_file(&program);
         std::fs::copy(env!("CARGO_BIN_EXE_packfs"), &program).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
-        let mut command = Command::new(&program);
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).uid(65534).gid(65534);
-        Run::of(packfs_testkit::output_of_copy(&mut command))
+        // Once it ran, it is no longer busy for whoever starts it.
+        packfs_testkit::output_of_copy(Command::new(&program).arg("--version"));
+        program
     }
 
     /// Runs the program with these bytes on standard input.

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A directory that something may be mounted on; nothing is when this is dropped.
@@ -430,25 +430,42 @@ fn somebody_without_privileges_mounts_and_unmounts() {
     assert_eq!(fixture.run_as_nobody(["mount", "--kernel", "root.sqfs", "at"]).code, Some(1));
 }
 
+/// A step towards mounting in a user namespace, and what this machine does not allow if it fails.
+const NAMESPACE_NEEDS: [(&str, &str); 3] = [
+    ("true", "user 65534 can make no user namespace here"),
+    ("mount -t tmpfs none at", "the root of a user namespace may not mount here"),
+    ("exec 3<>/dev/fuse", "only root may open /dev/fuse; elsewhere udev gives it mode 0666"),
+];
+
+/// Runs a script in the fixture as the root of a user namespace that user 65534 makes, with a program as `$0`.
+fn in_namespace(fixture: &Fixture, script: &str, program: &Path) -> Output {
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-Urm", "sh", "-c", script]).arg(program).current_dir(fixture.path(""));
+    // Folders of the user who runs the tests are not this one's, nor is what another namespace's root left in /tmp.
+    unshare.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", fixture.path(""));
+    unshare.stdin(Stdio::null()).uid(65534).gid(65534).output().unwrap()
+}
+
 /// The root of a user namespace of its own may mount FUSE by itself, and has a place for records though not root's.
 #[test]
 fn the_root_of_a_user_namespace_mounts() {
     if !can_mount() {
         return;
     }
-    let can = Command::new("unshare").args(["-Urm", "true"]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        return skip("user namespaces cannot be made here");
-    }
     let fixture = Fixture::with_image();
     let place = Place::new(&fixture, "at");
-    let script = "\"$0\" mount root.sqfs at 2>/dev/null && grep -c fuse.packfs /proc/self/mountinfo && \
+    let program = fixture.program_for_all();
+    if Command::new("unshare").arg("--version").output().is_err() {
+        return skip("unshare is missing; it comes with util-linux");
+    }
+    for (script, why) in NAMESPACE_NEEDS {
+        if !in_namespace(&fixture, script, &program).status.success() {
+            return skip(why);
+        }
+    }
+    let script = "\"$0\" mount root.sqfs at && grep -c fuse.packfs /proc/self/mountinfo && \
                   \"$0\" mount --list | grep -c process && cat at/etc/os-release && \"$0\" umount at && ls at";
-    let program = fixture.command([""; 0]);
-    let mut unshare = Command::new("unshare");
-    unshare.args(["-Urm", "sh", "-c", script]).arg(program.get_program());
-    unshare.current_dir(program.get_current_dir().unwrap()).stdin(Stdio::null()).uid(65534).gid(65534);
-    let output = unshare.output().unwrap();
+    let output = in_namespace(&fixture, script, &program);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.ends_with("NAME=example\n"), "{text}");

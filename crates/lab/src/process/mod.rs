@@ -8,4 +8,5 @@ mod running;
 
 pub use invocation::{Invocation, quoted};
 pub use limit::{Limit, Within};
+pub(crate) use running::telling_line;
 pub use running::{Output, capture, run};

@@ -1,7 +1,7 @@
 //! One run of one program, or of two with a pipe between them, measured from outside.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -27,7 +27,7 @@ pub enum Output {
     File(PathBuf),
 }
 
-/// How much of what a failing program says is shown.
+/// How much of what a failing program says is looked at.
 const SAID_MAX: u64 = 4096;
 
 /// Runs a command to its end, which has to be a success, and tells what it took.
@@ -37,7 +37,7 @@ const SAID_MAX: u64 = 4096;
 /// as others' in [`crate::results::Noise`]. `bytes` and `device_bytes` are for the caller to fill in. The peak of memory is
 /// left out where it is not above this process's own, which every child begins with.
 ///
-/// Errors: the program cannot be started or fails, with the end of what it said.
+/// Errors: the program cannot be started or fails, with the line that tells why.
 pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
     let spelled = spelled_with(invocation, output);
     let servers_before: Vec<_> = servers.iter().map(|&id| CpuTime::of(id).unwrap_or_default()).collect();
@@ -125,7 +125,20 @@ fn stdout_of(output: &Output) -> Result<Stdio> {
 
 fn failure(spelled: &str, status: ExitStatus, said: &str) -> Error {
     let error = Error::failed(format!("{spelled} failed: {status}"));
-    if said.is_empty() { error } else { error.hint(format!("it says: {said}")) }
+    match telling_line(said) {
+        Some(line) => error.hint(format!("it says: {line}")),
+        None => error,
+    }
+}
+
+/// The first line a program says that is more than a warning: what follows is its usage, or a consequence.
+pub(crate) fn telling_line(said: &str) -> Option<&str> {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_warning = |line: &str| {
+        let start = line.trim_start_matches('<').to_ascii_lowercase();
+        start.starts_with("warning") || start.starts_with("w>")
+    };
+    lines().find(|line| !is_warning(line)).or_else(|| lines().next())
 }
 
 /// A child that is stopped if this is dropped before its end, or when a session is stopped.
@@ -203,9 +216,8 @@ impl Running {
 
     fn said(&mut self) -> String {
         let mut bytes = Vec::new();
-        let len = self.stderr.metadata().map_or(0, |metadata| metadata.len());
         // What cannot be read is not shown; the failure itself is.
-        let _ = self.stderr.seek(SeekFrom::Start(len.saturating_sub(SAID_MAX)));
+        let _ = self.stderr.rewind();
         let _ = (&self.stderr).take(SAID_MAX).read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
@@ -228,6 +240,18 @@ mod tests {
     use super::*;
 
     const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+
+    #[test]
+    fn shows_the_line_that_tells_why_a_program_failed() {
+        let script = "echo 'WARNING: odd' >&2; echo \"mkfs: unrecognized option '--workers'\" >&2; \
+                      for i in 1 2 3; do echo usage >&2; done; exit 1";
+        let failing = Invocation::shell(script);
+        for error in [run(&failing, &Output::Null, &[]).unwrap_err(), capture(&failing, false).unwrap_err()] {
+            assert_eq!(error.hints(), ["it says: mkfs: unrecognized option '--workers'"]);
+        }
+        assert_eq!(telling_line("\nwarning: a\nwarning: b\n"), Some("warning: a"));
+        assert_eq!(telling_line(" \n"), None);
+    }
 
     #[test]
     fn a_pipe_counts_both_its_ends() {

@@ -23,9 +23,9 @@ const UNLOCKED_PREFIX: &str = "packfs-new-";
 #[derive(Debug)]
 pub struct Scratch {
     dir: PathBuf,
-    /// Locked as long as this lives: by that others know whether its process is there.
-    _lock: File,
     _undo: Undo,
+    /// Locked until the folder is gone: by that others know whether its process is there.
+    _lock: File,
 }
 
 impl Scratch {
@@ -40,7 +40,7 @@ impl Scratch {
         let (dir, lock) = make(&parent)?;
         let own = dir.clone();
         let undo = Undo::new(format!("remove {dir:?}"), move || remove_patiently(&own));
-        Ok(Self { dir, _lock: lock, _undo: undo })
+        Ok(Self { dir, _undo: undo, _lock: lock })
     }
 
     /// The folder.

@@ -4,17 +4,21 @@
 //! cleared here, as are LUKS mappings, which are named after the folder.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use packfs::{Result, ResultExt};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::{folder, mounted};
 use crate::process::{self, Invocation};
 
 /// Undoes what lies in folders of `parent` whose sessions are gone, as far as that can be done: what cannot is told.
 pub(super) fn remove(parent: &Path) -> Result<()> {
-    for dir in find(parent)? {
+    let entries = std::fs::read_dir(parent).or_io(|| format!("cannot list {parent:?}"))?;
+    for dir in entries.flatten().map(|entry| entry.path()) {
+        // Held until the folder is gone: nobody else begins to remove it, too.
+        let Some(_lock) = lock_left_over(&dir) else { continue };
         eprintln!("removing what a killed session left: {}", dir.display());
         let outcome = undo(&dir);
         if let Err(error) = outcome {
@@ -25,17 +29,25 @@ pub(super) fn remove(parent: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Folders of sessions that nobody holds locked.
-fn find(parent: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(parent).or_io(|| format!("cannot list {parent:?}"))?;
-    let is_left_over = |path: &PathBuf| {
-        let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(folder::PREFIX));
-        is_ours
-            && path.symlink_metadata().is_ok_and(|found| found.is_dir())
-            && File::open(path)
-                .is_ok_and(|dir| rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive).is_ok())
-    };
-    Ok(entries.flatten().map(|entry| entry.path()).filter(is_left_over).collect())
+/// Takes the lock on a session's folder, if nobody holds it and the folder still has this name.
+///
+/// Names are used again: between opening a folder and locking it, its session may have removed it, and another one may have
+/// begun under the same name. The lock is then on a folder that is gone, and says nothing about the one that is there.
+fn lock_left_over(path: &Path) -> Option<File> {
+    if !path.file_name()?.to_string_lossy().starts_with(folder::PREFIX) {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive).ok()?;
+    is_at(&dir, path).then_some(dir)
+}
+
+/// Whether an open folder is the one that a path names.
+fn is_at(dir: &File, path: &Path) -> bool {
+    let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+    let named = path.symlink_metadata().map(identity);
+    named.is_ok_and(|named| dir.metadata().is_ok_and(|open| identity(open) == named))
 }
 
 fn undo(dir: &Path) -> Result<()> {
@@ -71,4 +83,46 @@ fn loop_devices_on(dir: &Path) -> Vec<PathBuf> {
 /// Block devices, as the kernel lists them.
 fn blocks() -> Vec<PathBuf> {
     std::fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_what_nobody_holds_and_keeps_it_from_others() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join(format!("{}1", folder::PREFIX));
+        std::fs::create_dir(&path).unwrap();
+        let lock = lock_left_over(&path).unwrap();
+        assert!(lock_left_over(&path).is_none(), "two would remove it at once");
+        drop(lock);
+        assert!(lock_left_over(&path).is_some());
+        remove(parent.path()).unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn tells_a_folder_from_another_one_of_its_name() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("a");
+        std::fs::create_dir(&path).unwrap();
+        let open = File::open(&path).unwrap();
+        assert!(is_at(&open, &path));
+        std::fs::rename(&path, parent.path().join("b")).unwrap();
+        assert!(!is_at(&open, &path), "nothing has the name");
+        std::fs::create_dir(&path).unwrap();
+        assert!(!is_at(&open, &path), "another one has the name");
+    }
+
+    #[test]
+    fn leaves_links_and_other_names_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let link = parent.path().join(format!("{}2", folder::PREFIX));
+        let other = parent.path().join("other");
+        std::fs::create_dir(&other).unwrap();
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        remove(parent.path()).unwrap();
+        assert!(other.is_dir() && link.is_symlink());
+    }
 }

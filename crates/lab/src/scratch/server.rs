@@ -12,7 +12,7 @@ use packfs::{Error, Result, ResultExt};
 
 use super::mounted::{Mounted, unmount};
 use super::undo::Undo;
-use crate::process::Invocation;
+use crate::process::{Invocation, telling_line};
 
 /// How long a program may take until its mount answers.
 const READY_MAX: Duration = Duration::from_secs(30);
@@ -83,16 +83,23 @@ fn wait_until_ready(child: &Shared, at: &Path, log: &Path, spelled: &str) -> Res
     let start = Instant::now();
     while table::topmost(at)?.is_none() {
         let ended = locked(child).try_wait();
-        let said = || std::fs::read_to_string(log).unwrap_or_default().trim().to_owned();
+        let failed = |what: String| {
+            let said = std::fs::read_to_string(log).unwrap_or_default();
+            let error = Error::failed(what);
+            match telling_line(&said) {
+                Some(line) => error.hint(format!("it says: {line}")),
+                None => error,
+            }
+        };
         match ended {
             Ok(None) if start.elapsed() < READY_MAX => std::thread::sleep(Duration::from_millis(2)),
             Ok(None) => {
                 let what = format!("{spelled} has mounted nothing after {} s", READY_MAX.as_secs());
-                return Err(Error::failed(what).hint(format!("it says: {}", said())));
+                return Err(failed(what));
             }
             Ok(Some(status)) => {
                 let what = format!("{spelled} ended without a mount: {status}");
-                return Err(Error::failed(what).hint(format!("it says: {}", said())));
+                return Err(failed(what));
             }
             Err(error) => return Err(Error::io(format!("cannot look after {spelled}"), error)),
         }

@@ -26,10 +26,10 @@ impl<K> Found<K> {
         &self.program
     }
 
-    /// One of this name in `/bin`, on any machine.
+    /// One of this name that is on no machine, and so cannot be asked anything.
     #[cfg(test)]
     pub(super) fn in_bin(name: &'static str, kind: K) -> Self {
-        let path = Some(format!("/bin/{name}"));
+        let path = Some(format!("/nowhere/bin/{name}"));
         Self { name, program: Program { name: name.into(), version: "1.0".into(), path }, kind }
     }
 }

@@ -36,6 +36,9 @@ mod tests {
     fn spells_what_it_does() {
         let [tar, dir] = spelled("dwarfsextract", UNPACKS);
         assert_eq!(tar.unwrap(), "dwarfsextract -i i -f gnutar -n 4 --log-level=error");
-        assert_eq!(dir.unwrap(), "sh -c 'mkdir d && /bin/dwarfsextract -i i -o d -n 4 --log-level=error'");
+        assert_eq!(
+            dir.unwrap(),
+            "sh -c 'mkdir d && /nowhere/bin/dwarfsextract -i i -o d -n 4 --log-level=error'"
+        );
     }
 }

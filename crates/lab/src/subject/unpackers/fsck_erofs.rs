@@ -11,14 +11,16 @@ const UNPACKS: Unpacks = Unpacks { reads: |format| format == "erofs", command };
 
 pub(super) fn find() -> Result<Unpacker, Missing> {
     let from = "Debian package erofs-utils, or `cargo xtask peers`";
-    Unpacker::find(Wanted { name: "fsck.erofs", version_option: "--version", from }, UNPACKS)
+    Unpacker::find(Wanted { name: "fsck.erofs", version_option: "-V", from }, UNPACKS)
 }
 
 fn command(program: &Program, task: &Unpack, image: &Path, _: u32) -> Option<Invocation> {
     let Unpack::Dir(dir) = task else { return None };
     let mut extract = std::ffi::OsString::from("--extract=");
     extract.push(dir);
-    Some(program.invocation().arg(extract).args(["--xattrs", "-d0"]).arg(image))
+    // Old ones extract no attributes, and are not to be told to.
+    let xattrs = program.offers().has("xattrs").then_some("--xattrs");
+    Some(program.invocation().arg(extract).args(xattrs).arg("-d0").arg(image))
 }
 
 #[cfg(test)]
