@@ -99,7 +99,11 @@ impl Iso9660Volume {
             (FileType::Socket, _) => InodeKind::Socket,
             _ => InodeKind::Directory,
         };
-        let mtime = rock_ridge.modified.unwrap_or_else(|| dates::of_record(record.head.time));
+        let mtime = match (rock_ridge.modified, &raw.kind) {
+            (Some(modified), _) => modified,
+            (None, RawKind::Directory) => dates::of_record(self.own_time(record)?),
+            (None, _) => dates::of_record(record.head.time),
+        };
         let meta = Meta {
             mode: posix.map_or(MODE_DEFAULT, |posix| (posix.mode & 0o7777) as u16),
             owner: posix.map_or(Owner::default(), |posix| Owner { uid: posix.uid, gid: posix.gid }),
@@ -114,6 +118,17 @@ impl Iso9660Volume {
             has_xattrs: self.has_attributes(raw),
             sectors: stored_len(raw).div_ceil(512),
         })
+    }
+
+    /// The time in a directory's record of itself, which is the one that Linux shows; where it has none, that in the record that
+    /// leads to it.
+    fn own_time(&self, record: &Record) -> Result<RecordTime> {
+        let start = record.data_at(self.geometry.block_len);
+        match Record::read(&self.sectors, start, self.geometry.image_len) {
+            Ok(Some(own)) if own.name() == NAME_SELF => Ok(own.head.time),
+            Err(error) if error.kind() != packfs_core::ErrorKind::Corrupt => Err(error),
+            _ => Ok(record.head.time),
+        }
     }
 
     /// See [`packfs_core::Volume::read_link`]. A target that was cut off, as one writer does with long ones, is what is there of

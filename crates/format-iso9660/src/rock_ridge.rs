@@ -33,8 +33,8 @@ pub(crate) struct Posix {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) bytes: Vec<u8>,
-    /// Whether the component that was met last goes on.
-    component_continues: bool,
+    /// Whether the next component follows the one before it at once: that goes on, is the root, or there is none.
+    joins: Option<bool>,
     /// Whether the entry that was met last goes on in another.
     pub(crate) continues: bool,
 }
@@ -170,25 +170,22 @@ impl Target {
         while let [flags, len, ..] = *components {
             let text = components.get(2..2 + usize::from(len)).ok_or(ends)?;
             components = components.get(2 + usize::from(len)..).unwrap_or_default();
-            let starts = !self.component_continues;
-            if starts && !self.bytes.is_empty() && self.bytes != b"/" {
+            if self.joins == Some(false) {
                 self.bytes.push(b'/');
             }
-            let text: &[u8] = match flags & !CONTINUES {
+            let kind = flags & !CONTINUES;
+            self.bytes.extend_from_slice(match kind {
                 0 => text,
                 CURRENT => b".",
                 PARENT => b"..",
+                // Behind another it is one more slash, as Linux has it: writers keep doubled ones so.
                 ROOT => b"/",
                 _ => {
                     let fault = "a component of the link target of an unknown kind";
                     return Err(Corruption::Target { place, fault });
                 }
-            };
-            if text == b"/" {
-                self.bytes.clear();
-            }
-            self.bytes.extend_from_slice(text);
-            self.component_continues = flags & CONTINUES != 0;
+            });
+            self.joins = Some(flags & CONTINUES != 0 || kind == ROOT);
             if self.bytes.len() > TARGET_LEN_MAX {
                 return Err(Corruption::Target { place, fault: "link target of more than 65535 bytes" });
             }
@@ -223,6 +220,10 @@ mod tests {
         assert_eq!(read(&[b"\x02\0\0\x01a"]), "./a");
         assert_eq!(read(&[b"\0\x01a\x01\x02bc", b"\x01\x01d", b"\0\x01e\0\x01f"]), "a/bcde/f");
         assert_eq!(read(&[b"\x08\0"]), "/");
+        assert_eq!(read(&[b"\x04\0\0\x03lib\x08\0\0\x03foo"]), "../lib//foo");
+        assert_eq!(read(&[b"\x08\0\x08\0\0\x01x", b"\x08\0\0\x01y"]), "//x//y");
+        assert_eq!(read(&[b"\0\x01a\0\0\0\x01b\0\0"]), "a//b/", "a component may be empty");
+        assert_eq!(read(&[b"\x08\0\x01\x01a\0\x01b"]), "/ab");
         assert!(target(&[b"\0\x05abc"]).is_err());
         assert!(target(&[b"\0"]).is_err());
         assert!(target(&[b"\x40\x01a"]).is_err());

@@ -40,23 +40,23 @@ pub(super) fn entries<'a>(
     areas.into_iter().enumerate().map(entry).collect()
 }
 
-/// The components of a link's target. Those that are empty are left out: there is no way to write them.
+/// The components of a link's target. One that is empty is the root, as other writers have it, and readers make a slash of it; one
+/// at the end is left out.
 pub(super) fn of_target(target: &[u8]) -> Vec<Component<'_>> {
-    let root: Component<'_> = (ROOT, b"");
-    let names = target.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
-    let components = names.map(|name| match name {
-        b"." => (CURRENT, &b""[..]),
-        b".." => (PARENT, &b""[..]),
+    let target = target.strip_suffix(b"/").unwrap_or(target);
+    let none: &[u8] = &[];
+    let components = target.split(|&byte| byte == b'/').map(|name| match name {
+        b"" => (ROOT, none),
+        b"." => (CURRENT, none),
+        b".." => (PARENT, none),
         name => (0, name),
     });
-    target.starts_with(b"/").then_some(root).into_iter().chain(components).collect()
+    components.collect()
 }
 
 /// Whether a target is the same when it was taken apart and put together.
 pub(super) fn holds_target(target: &[u8]) -> bool {
-    let is_absolute = target.starts_with(b"/");
-    let relative = target.strip_prefix(b"/").unwrap_or(target);
-    is_absolute && relative.is_empty() || relative.split(|&byte| byte == b'/').all(|name| !name.is_empty())
+    target == b"/" || !target.ends_with(b"/") || target.ends_with(b"//")
 }
 
 #[cfg(test)]
@@ -77,19 +77,23 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_held_unless_a_component_is_empty() {
+    fn targets_are_held_unless_they_end_with_a_slash() {
         for (target, held) in [
             ("a", true),
             ("/", true),
             ("/a/../b", true),
             ("./a", true),
-            ("a//b", false),
+            ("a//b", true),
+            ("//", true),
+            ("a//", true),
             ("a/", false),
-            ("//", false),
+            ("/a/", false),
         ] {
             assert_eq!(holds_target(target.as_bytes()), held, "{target}");
         }
         let components = of_target(b"/a/../.");
         assert_eq!(components, [(ROOT, &b""[..]), (0, b"a"), (PARENT, b""), (CURRENT, b"")]);
+        assert_eq!(of_target(b"a//b"), [(0, &b"a"[..]), (ROOT, b""), (0, b"b")]);
+        assert_eq!(of_target(b"/"), [(ROOT, &b""[..])]);
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn of_name(store: &Store<'_>, id: NodeId, name: &[u8], stored: &Store
             entries.extend(components::entries(*b"SL", components::of_target(target)));
         }
         NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => entries.push(device(*number)),
-        _ => entries.extend(store.mark(stored)),
+        _ => entries.extend(store.mark(id, stored)),
     }
     entries.extend(attributes(store, id)?);
     Ok(entries)

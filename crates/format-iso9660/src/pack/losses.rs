@@ -45,7 +45,7 @@ pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
     add("times after 2155 become 2155-12-31", true, &|id| mtime(id).seconds > *SECONDS.end());
     add("times lose their fractions of a second", false, &|id| mtime(id).nanos != 0);
     add(
-        "link targets lose slashes that are doubled, or at their end",
+        "link targets lose the slash at their end",
         true,
         &|id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if !components::holds_target(target)),
     );

@@ -1,6 +1,7 @@
 //! The pack side: which file goes where ([`IsoPacker`]), and everything around the data ([`layout`]).
 //!
-//! Descriptors stand in front of the data; tables, directories and what belongs to files stand behind it.
+//! Descriptors, tables, directories and what belongs to files stand in front of the data, as other writers have it: libarchive reads
+//! an image from start to end.
 
 mod areas;
 mod boot;
@@ -18,8 +19,8 @@ mod trees;
 use crate::disk::{DESCRIPTORS_AT, SECTOR_LEN};
 use crate::options::{Options, Zisofs};
 use packfs_core::{
-    BlockSharing, Cut, Error, FileJob, ImagePath, Incompressible, InlineTails, Lead, NodeId, NodeKind,
-    PackFormat, PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
+    BlockSharing, Cut, Error, FileJob, ImagePath, Incompressible, InlineTails, NodeId, NodeKind, PackFormat,
+    PackSettings, Placed, Plan, Result, Section, Tail, Timestamp, Tree,
 };
 
 /// Prepares to pack ISO 9660 images.
@@ -60,12 +61,25 @@ impl IsoPacker {
         Ok(wanted)
     }
 
-    fn data_start(&self) -> u64 {
+    /// Where boot catalog, path tables and directories start: behind the descriptors.
+    fn metadata_start(&self) -> u64 {
         let options = &self.options;
         let has_boot = options.boot.is_some() || options.efi_boot.is_some();
         // Those of the volume, and the last.
         let count = 2 + u64::from(has_boot) + u64::from(options.joliet.is_some());
         DESCRIPTORS_AT + count * SECTOR_LEN
+    }
+
+    fn store<'a>(&'a self, tree: &'a Tree, placed: Option<&'a Placed>, data_start: u64) -> stored::Store<'a> {
+        let version = self.version(tree);
+        stored::Store {
+            tree,
+            placed,
+            data_start,
+            lead: version.map(stored::lead),
+            version,
+            options: &self.options,
+        }
     }
 }
 
@@ -93,6 +107,9 @@ impl PackFormat for IsoPacker {
         let version = self.version(tree);
         let boot_images = self.boot_images(tree)?;
         refuse_endless_files(tree)?;
+        let metadata_start = self.metadata_start();
+        let metadata_len =
+            layout::metadata_len(&self.store(tree, None, metadata_start), !boot_images.is_empty())?;
         let files = tree.nodes().filter(|(_, node)| file_len(&node.kind) > 0).map(|(id, node)| {
             let is_long = version == Some(1) && file_len(&node.kind) >= LONG;
             let is_boot_image = boot_images.iter().any(|image| image.node == id);
@@ -100,7 +117,7 @@ impl PackFormat for IsoPacker {
             FileJob { node: id, tail: Tail::Own, recipe, data_file: 0 }
         });
         Ok(Plan {
-            data_start: self.data_start(),
+            data_start: metadata_start + metadata_len,
             cut: Cut::FixedInput { block_len: self.options.block_len },
             block_codec: self.options.codec.clone(),
             shared_codec: None,
@@ -126,9 +143,9 @@ impl PackFormat for IsoPacker {
         _tails: &dyn InlineTails,
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()> {
-        let lead: Option<Lead> = plan.lead;
-        let store = stored::Store { tree, placed, lead, version: self.version(tree), options: &self.options };
-        layout::sections(&self.options, &store, &self.boot_images(tree)?, put)
+        let store = self.store(tree, Some(placed), plan.data_start);
+        let image = layout::Image { store, metadata_start: self.metadata_start(), data_end: placed.data_end };
+        layout::sections(image, &self.boot_images(tree)?, put)
     }
 
     fn held_time(&self, time: Timestamp) -> Option<Timestamp> {

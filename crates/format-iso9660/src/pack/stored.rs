@@ -9,6 +9,9 @@ use zerocopy::IntoBytes;
 /// Most bytes in one extent of a file: what whole sectors hold of what a record can say.
 pub(super) const EXTENT_LEN_MAX: u64 = (1 << 32) - SECTOR_LEN;
 
+/// Length of the entry that marks a compressed file.
+const MARK_LEN: u8 = 16;
+
 /// The room for header and block pointers in front of the blocks of a compressed file: a pointer for each block, and one more.
 pub(super) fn lead(version: u8) -> Lead {
     match version {
@@ -17,10 +20,13 @@ pub(super) fn lead(version: u8) -> Lead {
     }
 }
 
-/// The data of a tree, placed.
+/// The data of a tree, placed or to be.
 pub(super) struct Store<'a> {
     pub tree: &'a Tree,
-    pub placed: &'a Placed,
+    /// `None` while room is reserved for what stands in front of the data: everything is taken to be as long as it can be then.
+    pub placed: Option<&'a Placed>,
+    /// Where data starts, behind everything else.
+    pub data_start: u64,
     pub lead: Option<Lead>,
     /// Of zisofs.
     pub version: Option<u8>,
@@ -40,36 +46,51 @@ pub(super) struct Stored {
 impl Store<'_> {
     /// What is stored of a node; nothing of those that are no files.
     pub(super) fn stored(&self, id: NodeId) -> Stored {
-        // Of what is empty, a place that there is.
-        let nothing = Stored { start: DESCRIPTORS_AT, len: 0, decoded_len: None };
+        // Of what is empty, a place behind the areas that its record goes on in, or libarchive refuses those.
+        let nothing = Stored { start: self.data_start, len: 0, decoded_len: None };
         let NodeKind::File { len, .. } = self.tree.node(id).kind else { return nothing };
-        if len == 0 || self.placed.failed.binary_search(&id).is_ok() {
+        if len == 0 {
             return nothing;
         }
-        let place = &self.placed.files[id.index()];
-        match self.encoded_len(place) {
+        let Some(placed) = self.placed else {
+            return Stored { len: self.longest(len), ..nothing };
+        };
+        if placed.failed.binary_search(&id).is_ok() {
+            return nothing;
+        }
+        let place = &placed.files[id.index()];
+        match self.encoded_len(placed, place) {
             Some(stored_len) => Stored { start: place.start, len: stored_len, decoded_len: Some(len) },
             None => Stored { start: place.start, len, decoded_len: None },
         }
     }
 
+    /// More than is stored of a file in any case.
+    fn longest(&self, len: u64) -> u64 {
+        // Deflate makes of noise not one part in a thousand more.
+        let lead = self.lead.map(|lead| lead.len(len.div_ceil(self.options.block_len.into())) + len / 512);
+        len + lead.unwrap_or(0)
+    }
+
     /// Length of a compressed file with what stands in front of its blocks.
-    fn encoded_len(&self, place: &FilePlace) -> Option<u64> {
+    fn encoded_len(&self, placed: &Placed, place: &FilePlace) -> Option<u64> {
         let lead = self.lead.filter(|_| place.form == FileForm::Blocks && place.blocks_count > 0)?;
-        let blocks = self.placed.blocks_of(place).iter().map(|block| u64::from(block.stored_len));
+        let blocks = placed.blocks_of(place).iter().map(|block| u64::from(block.stored_len));
         Some(lead.len(place.blocks_count.into()) + blocks.sum::<u64>())
     }
 
     /// Hands out the headers and block pointers of all compressed files.
     pub(super) fn leads(&self, put: &mut dyn FnMut(Section) -> Result<()>) -> Result<()> {
-        let (Some(lead), Some(version)) = (self.lead, self.version) else { return Ok(()) };
+        let (Some(lead), Some(version), Some(placed)) = (self.lead, self.version, self.placed) else {
+            return Ok(());
+        };
         let mut done = HashSet::new();
         for (id, _) in self.tree.nodes() {
             let stored = self.stored(id);
             let Some(decoded_len) = stored.decoded_len.filter(|_| done.insert(stored.start)) else {
                 continue;
             };
-            let place = &self.placed.files[id.index()];
+            let place = &placed.files[id.index()];
             let mut bytes = self.header(version, decoded_len);
             let mut position = lead.len(place.blocks_count.into());
             let mut pointer = |position: u64| -> Result<()> {
@@ -86,7 +107,7 @@ impl Store<'_> {
                 Ok(())
             };
             pointer(position)?;
-            for block in self.placed.blocks_of(place) {
+            for block in placed.blocks_of(place) {
                 position += u64::from(block.stored_len);
                 pointer(position)?;
             }
@@ -125,11 +146,15 @@ impl Store<'_> {
         self.options.block_len.trailing_zeros() as u8
     }
 
-    /// The entry that marks a compressed file in its record (ZF).
-    pub(super) fn mark(&self, stored: &Stored) -> Option<Vec<u8>> {
-        let (decoded_len, version) = (stored.decoded_len?, self.version?);
+    /// The entry that marks a compressed file in its record (ZF). Where files may be compressed, one that is not has padding (PD)
+    /// in its place: what stands in front of the data is laid out before it is known which they are.
+    pub(super) fn mark(&self, id: NodeId, stored: &Stored) -> Option<Vec<u8>> {
+        let version = self.version.filter(|_| super::file_len(&self.tree.node(id).kind) > 0)?;
+        let Some(decoded_len) = stored.decoded_len else {
+            return Some([&[b'P', b'D', MARK_LEN, 1][..], &[0; MARK_LEN as usize - 4]].concat());
+        };
         let algorithm = if version == 1 { *b"pz" } else { *b"PZ" };
-        let mut entry = vec![b'Z', b'F', 16, version];
+        let mut entry = vec![b'Z', b'F', MARK_LEN, version];
         entry.extend_from_slice(&algorithm);
         entry.extend_from_slice(&[header_words(version), self.block_log()]);
         match version {
