@@ -36,6 +36,13 @@ function decades(low, high) {
   return ticks.length > 8 ? ticks.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9) : ticks;
 }
 
+// A tick with all digits that it has and no more: two ticks never read alike. Noise of floating point is no digit.
+function tickWord(tick) {
+  const decimals = Array.from({ length: 16 }, (_, index) => index);
+  const isExact = (count) => Math.abs(Number(tick.toFixed(count)) - tick) <= Math.abs(tick) * 1e-9;
+  return tick.toLocaleString("en-US", { maximumFractionDigits: decimals.find(isExact) ?? 16 });
+}
+
 // A frame with ticks: `across` and `up` are scales with a word for each tick.
 function frame(box, across, up, titles) {
   const lines = [];

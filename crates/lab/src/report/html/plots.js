@@ -45,10 +45,10 @@ function drawSizes(place, rows, chosen) {
   const sizes = shown.map((row) => row.size);
   const unit = 1024 ** binaryUnit(Math.max(...sizes));
   const across = scale(Math.min(...sizes) / unit, Math.max(...sizes) / unit, box.left, box.right);
-  across.word = (tick) => digits(tick, tick >= 100 ? 3 : 2).replace(/\.0+$/, "");
+  across.word = tickWord;
   const walls = shown.flatMap((row) => [row.wall.min, row.wall.max, row.wall.median]).filter((wall) => wall > 0);
   const up = scale(Math.min(...walls), Math.max(...walls), box.bottom, box.top);
-  up.word = (tick) => digits(tick, 3).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+  up.word = tickWord;
   const at = (row) => [across.place(row.size / unit), up.place(row.wall.median)];
 
   const best = front(shown);
@@ -154,7 +154,7 @@ function jobsPanel(width, group, title, value, ideal, word) {
   across.word = String;
   const top = Math.max(...points.map(value), ...jobs.map(ideal)) * 1.05;
   const up = { place: (at) => box.bottom - (at / top) * (box.bottom - box.top), ticks: even(0, top), log: false };
-  up.word = title === "Efficiency" ? (tick) => `${Math.round(tick * 100)} %` : (tick) => String(Number(tick.toFixed(2)));
+  up.word = title === "Efficiency" ? (tick) => `${tickWord(tick * 100)} %` : tickWord;
   const line = (places) => places.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
   const lines = group.map((one, index) => {
     const places = one.points.map((point) => [across.place(point.jobs), up.place(value(point))]);
