@@ -1,19 +1,19 @@
 //! Whether an image gives back what it was made of: names, metadata, and contents as they were seen when they were read.
 //!
 //! Knows no format but what it says it can hold ([`PackFormat::held_time`], [`PackFormat::holds_xattr`] and their like); what it cannot hold was
-//! told, and accepted, before the image was written.
+//! told, and accepted, before the image was written. The image's hierarchy is looked at directory by directory and never in memory
+//! as a whole, since that of the source is.
 
 mod contents;
 
-use crate::diff::pairs;
-use contents::Promise;
+use contents::Promises;
 use packfs_core::{
-    Error, ImagePath, Node, NodeId, NodeKind, PackFormat, Progress, Result, Stage, Tree, Witnessed, XattrsId,
-    escaped,
+    DirCursor, Error, ImagePath, Inode, InodeId, InodeKind, Name, Node, NodeId, NodeKind, PackFormat,
+    Progress, Result, Stage, Tree, Witnessed, Xattrs, escaped,
 };
-use packfs_read::{LoadedVolume, ReadEngine, Wanted};
-use std::collections::HashSet;
+use packfs_read::{ReadEngine, Wanted};
 use std::fmt::Debug;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What an image is to give back.
@@ -33,21 +33,21 @@ pub struct Expected<'a> {
 ///
 /// Errors: `Failed` for the first difference, naming the file; `Corrupt` for what cannot be decoded; `Io`, `Cancelled`.
 pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn Progress) -> Result<()> {
-    let loaded = engine.load_tree(progress)?;
-    let nodes = compare_trees(engine, expected, &loaded, progress)?;
+    let inodes = compare_trees(engine, expected, progress)?;
     let mut wanted = Vec::new();
-    let mut promises = Vec::new();
+    let mut nodes = Vec::new();
     for (id, node) in expected.tree.nodes() {
         let len = expected.len(id, node);
-        let seen = expected.contents.get(id.index()).copied().unwrap_or(Witnessed::Nothing);
-        if let Some(there) = nodes[id.index()].filter(|_| len > 0 && seen != Witnessed::Nothing) {
-            wanted.push(Wanted { id: loaded.inodes[there.index()], len });
-            promises.push(Promise { node: id, len, seen });
+        let there = inodes[id.index()];
+        if len > 0 && there != UNSEEN && expected.seen(id) != Witnessed::Nothing {
+            wanted.push(Wanted { id: there, len });
+            nodes.push(id);
         }
     }
+    drop(inodes);
     let bytes = wanted.iter().fold(0_u64, |bytes, file| bytes.saturating_add(file.len));
     progress.begin(Stage::Verify, wanted.len() as u64, bytes);
-    contents::compare(engine, expected.tree, &wanted, &promises, progress)
+    contents::compare(engine, &Promises { expected, nodes: &nodes, wanted: &wanted }, progress)
 }
 
 impl Expected<'_> {
@@ -58,34 +58,64 @@ impl Expected<'_> {
             _ => 0,
         }
     }
+
+    /// What was seen of a file's contents.
+    fn seen(&self, id: NodeId) -> Witnessed {
+        self.contents.get(id.index()).copied().unwrap_or(Witnessed::Nothing)
+    }
 }
 
-/// Compares names and metadata; returns the image's node of each that was planned.
+/// Stands for the inode of a node that the image was not looked at for.
+const UNSEEN: InodeId = InodeId(u64::MAX);
+
+/// Compares names and metadata; returns the image's inode of each node that was planned.
 fn compare_trees(
     engine: &ReadEngine,
     expected: &Expected<'_>,
-    loaded: &LoadedVolume,
     progress: &dyn Progress,
-) -> Result<Vec<Option<NodeId>>> {
-    let mut compare = Comparing {
-        engine,
-        expected,
-        loaded,
-        nodes: vec![None; expected.tree.node_count() as usize],
-        taken: vec![false; loaded.tree.node_count() as usize],
-        xattrs: HashSet::new(),
-    };
-    pairs(expected.tree, &loaded.tree, |path, planned, there| {
+) -> Result<Vec<InodeId>> {
+    let volume = engine.volume();
+    progress.begin(Stage::Scan, volume.inode_count_hint(), 0);
+    let inodes = vec![UNSEEN; expected.tree.node_count() as usize];
+    let mut compare = Comparing { engine, expected, inodes };
+    let root = volume.root();
+    compare.name(&ImagePath::root, NodeId::ROOT, root)?;
+    let mut open = vec![(NodeId::ROOT, root)];
+    while let Some((dir, there)) = open.pop() {
         if progress.cancelled() {
             return Err(Error::cancelled());
         }
-        match (planned, there) {
-            (Some(planned), Some(there)) => compare.name(path, planned, there),
-            (Some(_), None) => Err(wrong(path, "is missing")),
-            _ => Err(wrong(path, "was never packed")),
-        }
-    })?;
-    Ok(compare.nodes)
+        let listing = Listing::read(engine, there)?;
+        progress.advance(listing.rows.len() as u64, 0, 0);
+        compare.dir(dir, &listing, &mut open)?;
+    }
+    compare.no_inode_serves_twice()?;
+    Ok(compare.inodes)
+}
+
+/// A directory of the image: its names in their order, one behind the other.
+#[derive(Default)]
+struct Listing {
+    names: Vec<u8>,
+    rows: Vec<(u32, u32, InodeId)>,
+}
+
+impl Listing {
+    fn read(engine: &ReadEngine, dir: InodeId) -> Result<Self> {
+        let mut listing = Listing::default();
+        engine.volume().read_dir(dir, DirCursor::default(), &mut |entry, _| {
+            listing.rows.push((listing.names.len() as u32, entry.name.len() as u32, entry.id));
+            listing.names.extend_from_slice(&entry.name);
+            ControlFlow::Continue(())
+        })?;
+        let Listing { names, rows } = &mut listing;
+        rows.sort_unstable_by_key(|&(start, len, _)| &names[start as usize..(start + len) as usize]);
+        Ok(listing)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&[u8], InodeId)> {
+        self.rows.iter().map(|&(start, len, id)| (&self.names[start as usize..(start + len) as usize], id))
+    }
 }
 
 fn wrong(path: &ImagePath, what: impl std::fmt::Display) -> Error {
@@ -96,94 +126,131 @@ fn differs(path: &ImagePath, what: &str, planned: &dyn Debug, there: &dyn Debug)
     wrong(path, format!("has another {what}: {there:.200?} instead of {planned:.200?}"))
 }
 
+/// Makes the path that a message names.
+type PathOf<'a> = &'a dyn Fn() -> ImagePath;
+
 struct Comparing<'a> {
     engine: &'a ReadEngine,
     expected: &'a Expected<'a>,
-    loaded: &'a LoadedVolume,
-    /// The image's node of each that was planned.
-    nodes: Vec<Option<NodeId>>,
-    /// Which nodes of the image are one of these.
-    taken: Vec<bool>,
-    /// Sets of attributes that were found to be the same.
-    xattrs: HashSet<(XattrsId, XattrsId)>,
+    /// The image's inode of each node that was planned.
+    inodes: Vec<InodeId>,
 }
 
 impl Comparing<'_> {
-    fn name(&mut self, path: &ImagePath, planned: NodeId, there: NodeId) -> Result<()> {
+    /// Compares a directory's names with those of the image, and each thing named; directories are to be opened next.
+    fn dir(&mut self, dir: NodeId, listing: &Listing, open: &mut Vec<(NodeId, InodeId)>) -> Result<()> {
+        let tree = self.expected.tree;
+        let path = |name: &[u8]| {
+            let mut path = if dir == NodeId::ROOT { ImagePath::root() } else { tree.path(dir) };
+            if let Ok(name) = Name::new(name) {
+                path.push(name);
+            }
+            path
+        };
+        let mut there = listing.entries().peekable();
+        for planned in tree.entries(dir) {
+            if let Some((name, _)) = there.next_if(|(name, _)| *name < planned.name) {
+                return Err(wrong(&path(name), "was never packed"));
+            }
+            let Some((name, id)) = there.next_if(|(name, _)| *name == planned.name) else {
+                return Err(wrong(&path(planned.name), "is missing"));
+            };
+            self.name(&|| path(name), planned.node, id)?;
+            if tree.node(planned.node).is_dir() {
+                open.push((planned.node, id));
+            }
+        }
+        match there.next() {
+            Some((name, _)) => Err(wrong(&path(name), "was never packed")),
+            None => Ok(()),
+        }
+    }
+
+    fn name(&mut self, path: PathOf<'_>, planned: NodeId, there: InodeId) -> Result<()> {
         let holds_links = self.expected.format.holds_links();
-        if let Some(known) = self.nodes[planned.index()].filter(|_| holds_links) {
-            return if known == there { Ok(()) } else { Err(wrong(path, "is no link to its other names")) };
+        let known = std::mem::replace(&mut self.inodes[planned.index()], there);
+        if known != UNSEEN && holds_links {
+            return if known == there {
+                Ok(())
+            } else {
+                Err(wrong(&path(), "is no link to its other names"))
+            };
         }
-        if std::mem::replace(&mut self.taken[there.index()], true) {
-            return Err(wrong(path, "is a link to another file"));
-        }
-        self.nodes[planned.index()] = Some(there);
-        let (a, b) = (self.expected.tree.node(planned), self.loaded.tree.node(there));
+        let a = self.expected.tree.node(planned);
+        let b = self.engine.volume().inode(there).map_err(|error| error.at(format!("{:?}", path())))?;
         if a.kind.file_type() != b.kind.file_type() {
-            return Err(differs(path, "type", &a.kind.file_type().word(), &b.kind.file_type().word()));
+            return Err(differs(&path(), "type", &a.kind.file_type().word(), &b.kind.file_type().word()));
         }
-        match (&a.kind, &b.kind) {
-            (NodeKind::File { .. }, NodeKind::File { len, .. }) => {
+        match (&a.kind, b.kind) {
+            (NodeKind::File { .. }, InodeKind::File { len }) => {
                 let planned = self.expected.len(planned, a);
-                if planned != *len {
-                    return Err(differs(path, "length", &planned, len));
+                if planned != len {
+                    return Err(differs(&path(), "length", &planned, &len));
                 }
             }
-            (NodeKind::Symlink(planned), NodeKind::Symlink(there)) if planned != there => {
-                let (planned, there) = (escaped(planned).to_string(), escaped(there).to_string());
-                return Err(differs(path, "target", &planned, &there));
+            (NodeKind::Symlink(planned), _) => {
+                let there = self.engine.volume().read_link(there)?;
+                if **planned != *there {
+                    let (planned, there) = (escaped(planned).to_string(), escaped(&there).to_string());
+                    return Err(differs(&path(), "target", &planned, &there));
+                }
             }
-            (NodeKind::BlockDevice(planned), NodeKind::BlockDevice(there))
-            | (NodeKind::CharDevice(planned), NodeKind::CharDevice(there))
-                if self.expected.format.held_device(*planned) != *there =>
+            (NodeKind::BlockDevice(planned), InodeKind::BlockDevice(there))
+            | (NodeKind::CharDevice(planned), InodeKind::CharDevice(there))
+                if self.expected.format.held_device(*planned) != there =>
             {
-                return Err(differs(path, "device number", planned, there));
+                return Err(differs(&path(), "device number", planned, &there));
             }
             _ => {}
         }
-        self.meta(path, a, b)?;
-        self.xattrs(path, a.xattrs, b.xattrs)?;
+        self.meta(path, a, &b)?;
+        let xattrs = if b.has_xattrs { self.engine.volume().xattrs(there)? } else { Xattrs::new() };
+        self.xattrs(path, self.expected.tree.xattrs(a.xattrs), &xattrs)?;
         // Trees count names; what mounts show is what is stored.
-        if holds_links && !a.is_dir() && a.links > 1 {
-            let stored = self.engine.volume().inode(self.loaded.inodes[there.index()])?.links;
-            if stored != a.links {
-                return Err(differs(path, "number of links", &a.links, &stored));
-            }
+        if holds_links && !a.is_dir() && a.links > 1 && b.links != a.links {
+            return Err(differs(&path(), "number of links", &a.links, &b.links));
         }
         Ok(())
     }
 
-    fn meta(&self, path: &ImagePath, a: &Node, b: &Node) -> Result<()> {
+    fn meta(&self, path: PathOf<'_>, a: &Node, b: &Inode) -> Result<()> {
         // Those of symbolic links mean nothing, and not every format keeps them.
         if !matches!(a.kind, NodeKind::Symlink(_)) && a.meta.mode != b.meta.mode {
-            let octal = |node: &Node| format!("{:04o}", node.meta.mode);
-            return Err(differs(path, "mode", &octal(a), &octal(b)));
+            let octal = |mode: u16| format!("{mode:04o}");
+            return Err(differs(&path(), "mode", &octal(a.meta.mode), &octal(b.meta.mode)));
         }
         if self.expected.format.held_owner(a.meta.owner) != b.meta.owner {
-            return Err(differs(path, "owner", &a.meta.owner, &b.meta.owner));
+            return Err(differs(&path(), "owner", &a.meta.owner, &b.meta.owner));
         }
         let format = self.expected.format;
         match format.held_time(a.meta.mtime).filter(|_| format.holds_time_of(a.kind.file_type())) {
             Some(time) if time != b.meta.mtime => {
-                Err(differs(path, "time", &time.to_string(), &b.meta.mtime.to_string()))
+                Err(differs(&path(), "time", &time.to_string(), &b.meta.mtime.to_string()))
             }
             _ => Ok(()),
         }
     }
 
-    fn xattrs(&mut self, path: &ImagePath, planned: XattrsId, there: XattrsId) -> Result<()> {
-        if self.xattrs.contains(&(planned, there)) {
-            return Ok(());
+    fn xattrs(&self, path: PathOf<'_>, planned: &Xattrs, there: &Xattrs) -> Result<()> {
+        let held = || planned.iter().filter(|(name, value)| self.expected.format.holds_xattr(name, value));
+        if held().count() != there.len() {
+            let counts = (held().count(), there.len());
+            return Err(differs(&path(), "number of extended attributes", &counts.0, &counts.1));
         }
-        let (a, b) = (self.expected.tree.xattrs(planned), self.loaded.tree.xattrs(there));
-        let held = || a.iter().filter(|(name, value)| self.expected.format.holds_xattr(name, value));
-        if held().count() != b.len() {
-            return Err(differs(path, "number of extended attributes", &held().count(), &b.len()));
+        match held().find(|(name, value)| there.get(*name) != Some(value)) {
+            Some((name, _)) => {
+                Err(wrong(&path(), format!("has another extended attribute \"{}\"", escaped(name))))
+            }
+            None => Ok(()),
         }
-        if let Some((name, _)) = held().find(|(name, value)| b.get(*name) != Some(value)) {
-            return Err(wrong(path, format!("has another extended attribute \"{}\"", escaped(name))));
-        }
-        self.xattrs.insert((planned, there));
-        Ok(())
+    }
+
+    /// Errors: `Failed` for an inode that stands for two files.
+    fn no_inode_serves_twice(&self) -> Result<()> {
+        let mut inodes: Vec<InodeId> = self.inodes.iter().copied().filter(|&id| id != UNSEEN).collect();
+        inodes.sort_unstable();
+        let Some(twice) = inodes.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
+        let second = self.inodes.iter().rposition(|id| *id == twice[0]).unwrap_or(0);
+        Err(wrong(&self.expected.tree.path(NodeId(second as u32)), "is a link to another file"))
     }
 }

@@ -13,6 +13,7 @@ mod completions;
 mod diff;
 mod digest;
 mod digest_list;
+mod exhausted;
 mod info;
 mod interposer;
 mod json;
@@ -102,7 +103,12 @@ enum Verb {
 /// What a verb ends with when nothing went wrong on the way.
 type Outcome = packfs::Result<ExitCode>;
 
+/// A program that runs out of memory fails like any other.
+#[global_allocator]
+static ALLOCATOR: packfs::mount::ReportingAllocator = packfs::mount::ReportingAllocator;
+
 fn main() -> ExitCode {
+    exhausted::prepare();
     let args = mount_helper::arguments(std::env::args_os().collect());
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

@@ -22,6 +22,7 @@ pub use fuse::{
 };
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use options::MountFlags;
+pub use sys::ReportingAllocator;
 pub use unmount::{Unmounter, unmount};
 
 /// Whether this process may expect the kernel to mount for it.

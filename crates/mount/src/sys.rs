@@ -1,9 +1,13 @@
-//! Five `ioctl`s and a setting of the C library that nothing safe wraps. The only unsafe code of this crate.
+//! Five `ioctl`s, a setting of the C library that nothing safe wraps, and an allocator that says so when memory ends. The only
+//! unsafe code of this crate.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io;
 use rustix::ioctl::{self, IntegerSetter, Ioctl, IoctlOutput, NoArg, Opcode, Setter, opcode};
-use std::ffi::c_void;
+use rustix::process::{Resource, getrlimit};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{c_int, c_void};
+use std::io::{Cursor, Write};
 
 /// `FUSE_DEV_IOC_CLONE` of the kernel's `uapi/linux/fuse.h`.
 const CLONE: Opcode = opcode::read::<u32>(229, 0);
@@ -106,3 +110,60 @@ pub(crate) fn share_heap() {
 /// Other C libraries have one heap.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn share_heap() {}
+
+/// The system's allocator for a program: where it has no memory left, the program ends with an error and exit code 1, where Rust's
+/// own would abort it.
+#[derive(Debug)]
+pub struct ReportingAllocator;
+
+// SAFETY: all memory is the system allocator's, under the same layouts; a null pointer is never returned.
+unsafe impl GlobalAlloc for ReportingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller's.
+        or_end(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller's.
+        or_end(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
+        // SAFETY: as the caller's.
+        or_end(unsafe { System.realloc(old, layout, new_len) }, new_len)
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+fn or_end(memory: *mut u8, len: usize) -> *mut u8 {
+    if memory.is_null() {
+        end_without_memory(len);
+    }
+    memory
+}
+
+/// Says what is missing, allocating nothing, and ends the program: no destructor could be sure of any memory.
+#[cold]
+fn end_without_memory(len: usize) -> ! {
+    unsafe extern "C" {
+        fn _exit(code: c_int) -> !;
+    }
+    let mut text = [0; 320];
+    let mut message = Cursor::new(&mut text[..]);
+    let _ = write!(message, "error: cannot allocate {len} bytes: out of memory\n");
+    if let Some(limit) = getrlimit(Resource::As).current {
+        let _ = write!(message, "hint: the limit of address space (ulimit -v) is {} MiB\n", limit >> 20);
+    }
+    let _ = write!(
+        message,
+        "hint: less is needed with --jobs 1, a lower --memory, smaller blocks, or lower levels of the codec\n"
+    );
+    let len = message.position() as usize;
+    let _ = io::write(std::io::stderr(), &text[..len]);
+    // SAFETY: the call takes a number, and may be made at any time.
+    unsafe { _exit(1) }
+}

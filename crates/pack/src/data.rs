@@ -14,6 +14,7 @@ use crate::failures::Failures;
 use crate::limits::{Demand, Limits};
 use crate::order::{self, Order};
 use crate::output::Output;
+use crate::parallel::start;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
 use crate::runs::{Home, Lodgers, Runs};
 use crate::seen::{SeenTails, TailBytes, TailId};
@@ -62,10 +63,12 @@ pub(crate) fn place(
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);
         let (answers, answered) = channel();
-        for _ in 0..limits.worker_count {
+        for index in 0..limits.worker_count {
             let answers = answers.clone();
             let mut cutter = Cutter::new(context, (runs, worth), options)?;
-            scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
+            if !start(scope, index, move || work(queue, &answers, |task| answer(&mut cutter, task)))? {
+                break;
+            }
         }
         let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out, testimony);
         placer.copy_kept()?;

@@ -143,6 +143,7 @@ pub fn pack(
     progress: &dyn Progress,
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree, &options.first_used)?;
+    limits::check_verify(options, tree.node_count())?;
     accept_losses(format.format_name(), &plan.losses, options, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
@@ -222,6 +223,7 @@ pub fn pack(
             tree,
             failed: &placed.failed,
             contents: testimony.rows(),
+            jobs: limits::verify_jobs(options),
         };
         let verified = verify.verify(&written, progress);
         if verified.is_err() {

@@ -1,7 +1,8 @@
 //! How much of the machine packing takes: workers, and input in flight. Neither changes the image.
 //!
 //! Without a word from the user, processors are those that this process may use, and memory is bounded by what its control
-//! groups allow. What the tree itself takes, by the time when data is placed, is counted.
+//! groups and its limit of address space (`ulimit -v`) allow. What the tree itself takes, by the time when data is placed, is
+//! counted, and so is what reading the image back will take.
 
 use crate::PackOptions;
 use packfs_core::{Error, Result};
@@ -85,7 +86,41 @@ impl Limits {
 /// What may be taken, in bytes, if there is a bound.
 fn allowed(options: &PackOptions) -> Option<u64> {
     // Page cache counts in a group, too, and others may run beside us.
-    options.memory.or_else(|| group_limit().map(|limit| limit / 4 * 3))
+    let said = options.memory.or_else(|| group_limit().map(|limit| limit / 4 * 3));
+    let room = address_room().map(|room| resident() + room / 4 * 3);
+    said.into_iter().chain(room).min()
+}
+
+/// Bytes kept for each node while an image is read back: its inode there, and what came of its contents.
+const VERIFY_NODE_LEN: u64 = 144;
+/// What reading back takes with one thread, whatever the image holds: rows of blocks, and their bytes.
+const VERIFY_LEN: u64 = 24 * MIB;
+/// What each thread takes that reads back: a run of stored bytes, a decoded block, a decoder.
+const VERIFY_THREAD_LEN: u64 = 5 * MIB;
+
+/// How many threads may read an image back, by what is left of the memory.
+pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
+    let jobs = options.worker_count();
+    let Some(allowed) = allowed(options) else { return jobs };
+    let room = allowed.saturating_sub(resident() + VERIFY_LEN) / VERIFY_THREAD_LEN;
+    usize::try_from(room).map_or(jobs, |room| jobs.min(room + 1))
+}
+
+/// Errors: `Failed` if an image of so many nodes cannot be read back within what the user or a control group allows.
+pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()> {
+    let bound = options.memory.or_else(group_limit);
+    let (Some(allowed), Some(_)) = (bound, &options.verify) else { return Ok(()) };
+    let least = resident() + u64::from(node_count) * (NODE_LEN + VERIFY_NODE_LEN) + VERIFY_LEN;
+    if least <= allowed {
+        return Ok(());
+    }
+    let who = if options.memory.is_some() { "--memory" } else { "the control group" };
+    Err(Error::failed(format!(
+        "packing may take {} MiB of memory ({who}), but takes {} to read the image back",
+        allowed / MIB,
+        least.div_ceil(MIB)
+    ))
+    .hint("--no-verify does not read it back; allowing more memory does"))
 }
 
 /// Least memory for samples of blocks, in bytes.
@@ -104,6 +139,14 @@ fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
     pages.saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// Address space that this process may still take, in bytes, if that is limited.
+fn address_room() -> Option<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split_whitespace().next().and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(pages.saturating_mul(rustix::param::page_size() as u64)))
 }
 
 /// The least limit of memory of this process's control groups (version 2), in bytes.

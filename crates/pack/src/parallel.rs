@@ -3,6 +3,7 @@
 use crate::PackOptions;
 use packfs_core::{Error, Progress, Result};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::Scope;
 
 /// Calls `f` for each item on all workers; results come in the order of items.
 pub(crate) fn in_parallel<T: Sync, R: Send>(
@@ -28,7 +29,9 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     };
     let mut done = std::thread::scope(|scope| {
         let count = options.worker_count().min(items.len());
-        let others: Vec<_> = (1..count).map(|_| scope.spawn(worker)).collect();
+        // Where threads or their memory are short, fewer do the same.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (1..count).map_while(start).collect();
         let mut done = worker();
         for other in others {
             done.extend(other.join().map_err(|_| Error::failed("internal: a worker thread panicked"))?);
@@ -58,4 +61,20 @@ pub(crate) fn learn_in_parallel<T: Sync, R: Send>(
             Err(error) => Err(error),
         })
         .collect()
+}
+
+/// Starts the worker of this number; false if there can be no more of them, which those before make up for.
+///
+/// Errors: `Io` if there cannot be even one.
+pub(crate) fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    number: usize,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<bool> {
+    match std::thread::Builder::new().spawn_scoped(scope, work) {
+        Ok(_) => Ok(true),
+        Err(_) if number > 0 => Ok(false),
+        Err(error) => Err(Error::io("cannot start a thread", error)
+            .hint("the number of processes (ulimit -u) or the memory (ulimit -v) may be limited")),
+    }
 }

@@ -376,7 +376,7 @@ impl Pack {
         }
         options.base = base;
         let verifies = self.verify.unwrap_or_else(|| loaded.tree.bytes_total() < UNASKED_LEN);
-        options.verify = verifies.then(|| Arc::new(Verifier { jobs: options.jobs }) as Arc<dyn Verify>);
+        options.verify = verifies.then(|| Arc::new(Verifier) as Arc<dyn Verify>);
         let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..settings };
         let packer = format.packer(&settings)?;
         let mut report =
@@ -455,7 +455,7 @@ impl Pack {
         };
         let (tree, contents) = wrapping::tree(bytes, wrapping)?;
         let verifies = self.verify.unwrap_or_else(|| tree.bytes_total() < UNASKED_LEN);
-        let verify = verifies.then(|| Arc::new(Verifier { jobs: self.options.jobs }) as Arc<dyn Verify>);
+        let verify = verifies.then(|| Arc::new(Verifier) as Arc<dyn Verify>);
         let options = PackOptions { keep_going: false, verify, ..self.options.clone() };
         let mut report = packfs_pack::pack(&tree, &*contents, packer, &self.output, &options, progress)?;
         report.skipped.splice(0..0, left_out);

@@ -13,14 +13,11 @@ pub(crate) const UNASKED_LEN: u64 = 1 << 30;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Verifier {
-    /// Threads; 0: one for each processor.
-    pub jobs: usize,
-}
+pub(crate) struct Verifier;
 
 impl Verify for Verifier {
     fn verify(&self, written: &Written<'_>, progress: &dyn Progress) -> Result<()> {
-        self.read_back(written, progress).map_err(|error| match error.kind() {
+        read_back(written, progress).map_err(|error| match error.kind() {
             ErrorKind::Io | ErrorKind::Cancelled => error,
             _ => {
                 let name = &written.image.name;
@@ -31,27 +28,25 @@ impl Verify for Verifier {
     }
 }
 
-impl Verifier {
-    fn read_back(&self, written: &Written<'_>, progress: &dyn Progress) -> Result<()> {
-        let image = open(&written.image)?;
-        let devices = written.data_files.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let name = written.format.format_name();
-        let format = packfs_formats::by_name(name)
-            .ok_or_else(|| Error::failed(format!("internal: nothing reads {name}")))?;
-        let volume: Arc<dyn Volume> = Arc::from(format.open_with_devices(Arc::clone(&image), devices)?);
-        // Every block is decoded once, in the order of the disk: nothing need be kept or decoded ahead.
-        // What was packed was within the limits of its source already.
-        let options = ReadOptions {
-            jobs: self.jobs,
-            cache_bytes: 0,
-            readahead_bytes: 0,
-            limits: Limits::none(),
-            ..ReadOptions::default()
-        };
-        let engine = ReadEngine::new(image, volume, options);
-        let Written { format, tree, failed, contents, .. } = *written;
-        packfs_check::written(&engine, &Expected { format, tree, failed, contents }, progress)
-    }
+fn read_back(written: &Written<'_>, progress: &dyn Progress) -> Result<()> {
+    let image = open(&written.image)?;
+    let devices = written.data_files.iter().map(open).collect::<Result<Vec<_>>>()?;
+    let name = written.format.format_name();
+    let format = packfs_formats::by_name(name)
+        .ok_or_else(|| Error::failed(format!("internal: nothing reads {name}")))?;
+    let volume: Arc<dyn Volume> = Arc::from(format.open_with_devices(Arc::clone(&image), devices)?);
+    // Every block is decoded once, in the order of the disk: nothing need be kept or decoded ahead.
+    // What was packed was within the limits of its source already.
+    let options = ReadOptions {
+        jobs: written.jobs,
+        cache_bytes: 0,
+        readahead_bytes: 0,
+        limits: Limits::none(),
+        ..ReadOptions::default()
+    };
+    let engine = ReadEngine::new(image, volume, options);
+    let Written { format, tree, failed, contents, .. } = *written;
+    packfs_check::written(&engine, &Expected { format, tree, failed, contents }, progress)
 }
 
 fn open(written: &WrittenFile<'_>) -> Result<Arc<dyn Image>> {

@@ -94,7 +94,11 @@ impl ReadEngine {
         };
         std::thread::scope(|scope| {
             for _ in 1..self.jobs().min(runs.len()) {
-                scope.spawn(|| work.until_done(|| Ok(Worker::new(new_worker()?))));
+                let helper = || work.until_done(|| Ok(Worker::new(new_worker()?)));
+                // Where threads or their memory are short, fewer do the same.
+                if std::thread::Builder::new().spawn_scoped(scope, helper).is_err() {
+                    break;
+                }
             }
             work.until_done(|| Ok(Worker::new(Borrowed(first))));
         });

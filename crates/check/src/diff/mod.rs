@@ -6,8 +6,6 @@
 mod contents;
 mod walk;
 
-pub(crate) use walk::pairs;
-
 use contents::Pending;
 use packfs_core::{
     Contents, DeviceNumber, Error, FileType, ImagePath, Node, NodeId, NodeKind, Owner, Progress, Result,

@@ -3,34 +3,39 @@
 //! Pieces come in any order, on any thread, and start and end anywhere. Whole units are hashed as they come; units that two pieces
 //! share wait for the other, as the bytes that are there.
 
-use packfs_core::{ContentHash, Error, ErrorKind, NodeId, Progress, Result, Tree, Witnessed, escaped};
+use super::Expected;
+use packfs_core::{ContentHash, Error, ErrorKind, ImagePath, NodeId, Progress, Result, Witnessed, escaped};
 use packfs_read::{PieceSink, ReadEngine, Wanted};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const UNIT: u64 = ContentHash::UNIT;
 
-/// What a file is to hold.
-pub(super) struct Promise {
-    pub node: NodeId,
-    pub len: u64,
-    pub seen: Witnessed,
+/// What files are to hold, in the order in which they are wanted.
+pub(super) struct Promises<'a> {
+    pub expected: &'a Expected<'a>,
+    pub nodes: &'a [NodeId],
+    pub wanted: &'a [Wanted],
+}
+
+impl Promises<'_> {
+    fn path(&self, index: usize) -> ImagePath {
+        self.expected.tree.path(self.nodes[index])
+    }
 }
 
 /// Errors: `Failed` for the first file, as the tree goes, that does not hold what was promised; those of decoding.
 pub(super) fn compare(
     engine: &Arc<ReadEngine>,
-    tree: &Tree,
-    wanted: &[Wanted],
-    promises: &[Promise],
+    promises: &Promises<'_>,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let files: Vec<Mutex<Found>> = promises.iter().map(|_| Mutex::default()).collect();
-    let reader = || Ok(Reader { tree, promises, files: &files });
-    engine.in_disk_order(wanted, progress, &reader)?;
-    for (promise, found) in promises.iter().zip(files) {
+    let files: Vec<Mutex<Found>> = promises.nodes.iter().map(|_| Mutex::default()).collect();
+    let reader = || Ok(Reader { promises, files: &files });
+    engine.in_disk_order(promises.wanted, progress, &reader)?;
+    for (index, found) in files.into_iter().enumerate() {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.check(promise).map_err(|what| {
-            Error::failed(format!("\"{}\" {what}", escaped(tree.path(promise.node).as_bytes())))
+        found.check(promises.expected.seen(promises.nodes[index])).map_err(|what| {
+            Error::failed(format!("\"{}\" {what}", escaped(promises.path(index).as_bytes())))
         })?;
     }
     Ok(())
@@ -60,30 +65,34 @@ impl Found {
             return;
         }
         let (number, start) = (offset / UNIT, (offset % UNIT) as usize);
-        let index = match self.begun.iter().position(|unit| unit.number == number) {
+        let begun = &mut self.begun;
+        let index = match begun.iter().position(|unit| unit.number == number) {
             Some(index) => index,
             None => {
-                self.begun.push(BegunUnit { number, bytes: vec![0; unit_len], filled_len: 0 });
-                self.begun.len() - 1
+                begun.push(BegunUnit { number, bytes: vec![0; unit_len], filled_len: 0 });
+                begun.len() - 1
             }
         };
-        let unit = &mut self.begun[index];
+        let unit = &mut begun[index];
         unit.bytes[start..start + bytes.len()].copy_from_slice(bytes);
         unit.filled_len += bytes.len();
         if unit.filled_len >= unit_len {
-            let unit = self.begun.swap_remove(index);
+            let unit = begun.swap_remove(index);
             self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
+            if begun.is_empty() {
+                *begun = Vec::new();
+            }
         }
     }
 
-    fn check(mut self, promise: &Promise) -> Result<(), String> {
+    fn check(mut self, seen: Witnessed) -> Result<(), String> {
         if self.len != self.expected_len {
             return Err(format!("gives back {} bytes of {}", self.len, self.expected_len));
         }
         for unit in self.begun {
             self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
         }
-        match promise.seen {
+        match seen {
             Witnessed::Hash(hash) if hash != self.sum => Err("does not hold what was read of it".into()),
             _ => Ok(()),
         }
@@ -92,8 +101,7 @@ impl Found {
 
 /// One worker.
 struct Reader<'a> {
-    tree: &'a Tree,
-    promises: &'a [Promise],
+    promises: &'a Promises<'a>,
     files: &'a [Mutex<Found>],
 }
 
@@ -109,7 +117,7 @@ impl PieceSink for Reader<'_> {
     }
 
     fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
-        let file_len = self.promises[file_index].len;
+        let file_len = self.promises.wanted[file_index].len;
         let unit_len = |start: u64| UNIT.min(file_len - start / UNIT * UNIT) as usize;
         let end = offset + bytes.len() as u64;
         if end > file_len {
@@ -132,7 +140,7 @@ impl PieceSink for Reader<'_> {
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) {
             return Err(error);
         }
-        let path = self.tree.path(self.promises[file_index].node);
+        let path = self.promises.path(file_index);
         Err(error.at(format_args!("\"{}\"", escaped(path.as_bytes()))))
     }
 }

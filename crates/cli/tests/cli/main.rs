@@ -19,6 +19,7 @@ mod packing;
 mod reading;
 mod recovery;
 mod sandboxed;
+mod short_memory;
 mod signals;
 mod signing;
 mod targets;

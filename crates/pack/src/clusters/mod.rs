@@ -24,6 +24,7 @@ use crate::by_class::Classes;
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
 use crate::limits::{Demand, Limits};
+use crate::parallel::start;
 use crate::queue::{CloseOnDrop, TaskQueue, work};
 use crate::spool::Spool;
 use crate::twins::Twins;
@@ -94,10 +95,12 @@ pub(crate) fn place(
     std::thread::scope(|scope| {
         let _closes = CloseOnDrop(queue);
         let (answers, answered) = channel();
-        for _ in 0..limits.worker_count {
+        for index in 0..limits.worker_count {
             let answers = answers.clone();
             let mut cutter = Cutter::new(context, cut, job.options)?;
-            scope.spawn(move || work(queue, &answers, |task| answer(&mut cutter, task)));
+            if !start(scope, index, move || work(queue, &answers, |task| answer(&mut cutter, task)))? {
+                break;
+            }
         }
         let mut placer = Placer::new(context, cut, job, &regions, queue, row, testimony);
         placer.copy_kept()?;
