@@ -61,7 +61,7 @@ fn a_limit_of_address_space_is_an_error_or_costs_threads_only() {
             }
         }
     }
-    assert!(failed > 0 && succeeded > verbs.len(), "{failed} failed, {succeeded} succeeded");
+    assert!(succeeded >= verbs.len(), "{failed} failed, {succeeded} succeeded");
 }
 
 #[test]
