@@ -1,5 +1,6 @@
 //! `packfs advise`: measures which image suits a tree on a device, and says how to make it.
 
+use crate::listed::{any, devices, formats, listed};
 use crate::report::Out;
 use crate::shared::Work;
 use crate::{Outcome, json};
@@ -17,7 +18,7 @@ pub struct Opts {
     tree: PathBuf,
 
     /// What the image will lie on: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms, cdrom-48x, or a TOML file of your own
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", value_parser = listed(any, devices), hide_possible_values = true)]
     device: String,
 
     /// What the image is wanted for: as few bytes as possible (size), files read one after the other in the order of the tree
@@ -34,7 +35,7 @@ pub struct Opts {
     quick: bool,
 
     /// Consider this format only; may be given several times. Without it squashfs and erofs are considered
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Vec<String>,
 
     /// What is read, and placed in front, unless random files are wanted: one path a line, as `packfs mount --record` writes it

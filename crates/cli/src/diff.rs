@@ -2,6 +2,8 @@
 
 use crate::json::{self, Array, Object, Value, json};
 use crate::limits::LimitArgs;
+use crate::listed::listed;
+use crate::nested::{Magic, parse_magic};
 use crate::report::Out;
 use crate::sandbox::{SandboxArg, reading};
 use crate::shared::Answering;
@@ -33,6 +35,41 @@ pub struct Opts {
     /// The same for B
     #[arg(long, value_name = "FILE")]
     device_b: Vec<PathBuf>,
+
+    /// Where the image A begins in its file: 4096, 128K, 1M, 0x1000
+    #[arg(long, visible_alias = "offset", value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    offset_a: u64,
+
+    /// The same for B
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    offset_b: u64,
+
+    /// The image to compare where A holds several, such as the partitions of a disk: p2, or 2
+    #[arg(long, visible_alias = "part", value_name = "NAME")]
+    part_a: Option<String>,
+
+    /// The same for B
+    #[arg(long, value_name = "NAME")]
+    part_b: Option<String>,
+
+    /// Read A as if it began with these four characters, where its maker changed them
+    #[arg(
+        long,
+        visible_alias = "magic",
+        value_name = "MAGIC",
+        value_parser = listed(parse_magic, packfs::magics),
+        hide_possible_values = true
+    )]
+    magic_a: Option<Magic>,
+
+    /// The same for B
+    #[arg(
+        long,
+        value_name = "MAGIC",
+        value_parser = listed(parse_magic, packfs::magics),
+        hide_possible_values = true
+    )]
+    magic_b: Option<Magic>,
 
     /// Do not compare the bytes of files
     #[arg(long)]
@@ -76,6 +113,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs diff root.sqfs rootfs                       does the image hold what the directory holds?
   packfs diff old.sqfs new.sqfs --no-times
+  packfs diff firmware-1.bin firmware-2.bin --offset-a 0x140000 --offset-b 0x150000
   packfs diff root.sqfs root.tar.gz --json | jq -r '.differences[].path'
 
 Exit code 0 if they are the same, 1 if they differ.";
@@ -97,7 +135,8 @@ impl Opts {
         if self.a == Path::new("-") && self.b == Path::new("-") {
             return Err(Error::usage("only one of the two can come from standard input"));
         }
-        let sources = (Source::detect(&self.a)?, Source::detect(&self.b)?);
+        let [opening_a, opening_b] = self.openings();
+        let sources = (Source::detect_for(&self.a, &opening_a)?, Source::detect_for(&self.b, &opening_b)?);
         self.sandbox.enter(|sandbox| {
             let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reading);
             self.device_a.iter().chain(&self.device_b).fold(sandbox, Sandbox::read)
@@ -106,12 +145,23 @@ impl Opts {
     }
 
     fn load(&self, (a, b): (Source, Source), bars: &dyn Progress) -> Result<(Loaded, Loaded)> {
-        let load = |source: &Source, devices: &[PathBuf]| {
+        let [opening_a, opening_b] = self.openings();
+        let load = |source: Source, opening| source.load_with(&opening, &Shape::default(), bars);
+        Ok((load(a, opening_a)?, load(b, opening_b)?))
+    }
+
+    /// How each of the two is opened.
+    fn openings(&self) -> [OpenOptions; 2] {
+        let opening = |devices: &[PathBuf], offset, part: &Option<String>, magic: Option<Magic>| {
             let opening = OpenOptions::new().jobs(self.answering.work.jobs()).limits(self.limits.limits());
-            let opening = devices.iter().fold(opening, OpenOptions::device);
-            source.load_with(&opening, &Shape::default(), bars)
+            let opening = devices.iter().fold(opening.offset(offset), OpenOptions::device);
+            let opening = part.iter().fold(opening, OpenOptions::part);
+            magic.into_iter().fold(opening, OpenOptions::magic)
         };
-        Ok((load(&a, &self.device_a)?, load(&b, &self.device_b)?))
+        [
+            opening(&self.device_a, self.offset_a, &self.part_a, self.magic_a),
+            opening(&self.device_b, self.offset_b, &self.part_b, self.magic_b),
+        ]
     }
 
     fn options(&self) -> DiffOptions {

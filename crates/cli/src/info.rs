@@ -1,13 +1,16 @@
 //! `packfs info`: what an image is, who owns its bytes, and the manifest that would make it again.
 
+use crate::counts::Counts;
 use crate::json::{self, Object, Value, json};
 use crate::output::Output;
 use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, scan, text};
 use owo_colors::OwoColorize;
+use packfs::image::FileImage;
 use packfs::{
-    Error, FactValue, Facts, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable, source,
+    Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable,
+    source,
 };
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -70,14 +73,15 @@ impl Opts {
             return Ok(ExitCode::SUCCESS);
         }
         let facts = opened.volume().facts()?;
+        let counts = Counts::of(&opened, self.stored_len(&opened))?;
         let space = if self.space { opened.volume().space()? } else { Vec::new() };
         if self.json {
-            json::print(&self.document(&opened, &facts, &space))?;
+            json::print(&self.document(&opened, counts, &facts, &space))?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut out = Out::new();
         print_layers(&opened, &mut out)?;
-        print_facts(&facts, &mut out)?;
+        print_facts(counts, &facts, &mut out)?;
         if self.space {
             out.line("")?;
             print_space(&space, &mut out)?;
@@ -103,11 +107,25 @@ impl Opts {
         output.write(|out| out.write_all(html.as_bytes()).or_io(report::cannot_write))
     }
 
-    fn document(&self, opened: &Opened, facts: &Facts, space: &[SpaceOwner]) -> Value {
+    /// Length of the image and of the devices that hold its data, in bytes.
+    fn stored_len(&self, opened: &Opened) -> u64 {
+        let own = opened.volume().image_len().unwrap_or(u64::MAX).min(opened.image().len());
+        let devices = self.input.device.iter().filter_map(|path| FileImage::open(path).ok());
+        devices.fold(own, |len, device| len.saturating_add(device.len()))
+    }
+
+    fn document(
+        &self,
+        opened: &Opened,
+        counts: Option<Counts>,
+        facts: &Facts,
+        space: &[SpaceOwner],
+    ) -> Value {
         let mut object = Object::new();
         object.insert("image".into(), self.input.image.to_string_lossy().into());
         object.insert("format".into(), opened.format().name().into());
         object.insert("size".into(), opened.image().len().into());
+        object.insert("counts".into(), counts.map_or(Value::Null, |counts| counts.json()));
         let facts = facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value)));
         object.insert("facts".into(), Value::Object(facts.collect()));
         let layers = opened.layers().iter();
@@ -139,10 +157,19 @@ fn print_layers(opened: &Opened, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-fn print_facts(facts: &Facts, out: &mut Out) -> Result<()> {
-    let width = facts.0.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
-    for fact in &facts.0 {
-        out.line(format_args!("{:width$}  {}", fact.label.bold(), printable(&value_text(&fact.value))))?;
+fn print_facts(counts: Option<Counts>, facts: &Facts, out: &mut Out) -> Result<()> {
+    let mut rows: Vec<(&str, String)> =
+        facts.0.iter().map(|fact| (fact.label, value_text(&fact.value))).collect();
+    let counted = match counts {
+        Some(counts) => counts.rows().into(),
+        None => vec![("Content", "not counted: packfs check tells why".to_owned())],
+    };
+    // The format alone says more.
+    let place = rows.len().min(1);
+    rows.splice(place..place, counted);
+    let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    for (label, value) in rows {
+        out.line(format_args!("{:width$}  {}", label.bold(), printable(&value)))?;
     }
     Ok(())
 }
@@ -168,18 +195,11 @@ fn print_space(space: &[SpaceOwner], out: &mut Out) -> Result<()> {
     out.line(format_args!("{:width$}  {:>12}  {:>15}", "total", "", text::count(total)))
 }
 
-fn bytes_text(bytes: u64) -> String {
-    match bytes {
-        0..1024 => text::size(bytes),
-        _ => format!("{} ({} bytes)", text::size(bytes), text::count(bytes)),
-    }
-}
-
 fn value_text(value: &FactValue) -> String {
     match value {
         FactValue::Text(words) => words.clone(),
         FactValue::Count(number) => text::count(*number),
-        FactValue::Bytes(bytes) => bytes_text(*bytes),
+        FactValue::Bytes(bytes) => text::long_size(*bytes),
         FactValue::Time(seconds) => text::long_time(Timestamp::from_seconds(*seconds)),
         FactValue::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
         FactValue::List(words) if words.is_empty() => "none".into(),

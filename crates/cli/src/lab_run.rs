@@ -15,6 +15,7 @@ use packfs_lab::workload::Workload;
 
 use crate::Outcome;
 use crate::lab_watch::Watcher;
+use crate::listed::{any, listed, session_devices};
 use crate::report::Out;
 
 /// Measure a tree: its images, by packfs and by others, built and read
@@ -65,7 +66,7 @@ pub struct Common {
     pub output: PathBuf,
 
     /// What images lie on: disk, memory, or a simulated device; again for more
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = listed(any, session_devices), hide_possible_values = true)]
     pub device: Vec<String>,
 
     /// Measured runs of each cell

@@ -10,10 +10,12 @@ mod cat;
 mod check;
 mod check_hints;
 mod completions;
+mod counts;
 mod diff;
 mod digest;
 mod digest_list;
 mod exhausted;
+mod extents;
 mod info;
 mod interposer;
 mod json;
@@ -27,6 +29,7 @@ mod lab_seed;
 mod lab_tree;
 mod lab_watch;
 mod limits;
+mod listed;
 mod ls;
 mod man;
 mod mount;
@@ -76,10 +79,13 @@ Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt in
 /// The table of contents: one row a verb, one file a row.
 #[derive(Subcommand)]
 enum Verb {
+    #[command(visible_aliases = ["create", "convert"])]
     Pack(Box<pack::Opts>),
     Repack(Box<repack::Opts>),
+    #[command(visible_alias = "extract")]
     Unpack(unpack::Opts),
     Tar(tar::Opts),
+    #[command(visible_alias = "list")]
     Ls(ls::Opts),
     Cat(cat::Opts),
     Stat(stat::Opts),

@@ -198,8 +198,15 @@ impl Request {
                 Error::unsupported("kernel mount", "the image lies in another, which the kernel cannot open");
             return Err(error.hint("without --kernel it is served through FUSE"));
         }
+        let Some(driver) = opened.format().driver() else {
+            if !settings.is_kernel {
+                return Ok(false);
+            }
+            let error = Error::unsupported("kernel mount", format!("Linux has no driver for {format}"));
+            return Err(error.hint("without --kernel it is served through FUSE"));
+        };
         let mount = KernelMount {
-            format,
+            driver,
             image: self.image.clone(),
             offset: settings.offset,
             devices: settings.devices.clone(),
@@ -225,6 +232,7 @@ impl Request {
     fn serve(&self) -> Result<(FuseMount, Option<record::Written>)> {
         check_place(&self.dir)?;
         let opened = self.open()?;
+        report::choice(&opened);
         let root = mount::find_subdir(opened.engine(), &self.settings.subdir)?;
         let image = absolute(&self.image);
         let settings = &self.settings;

@@ -1,5 +1,6 @@
 //! Which of several images within each other is meant.
 
+use crate::listed::listed;
 use packfs::OpenOptions;
 
 /// Options of every verb that opens an image.
@@ -15,7 +16,8 @@ pub struct NestedArgs {
 
     /// Read the image as if it began with these four characters, where its maker changed them: hsqs or shsq for little-endian
     /// SquashFS of any version, sqsh or qshs for big-endian
-    #[arg(long, value_name = "MAGIC", value_parser = parse_magic)]
+    #[arg(long, value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
+        hide_possible_values = true)]
     magic: Option<Magic>,
 }
 
@@ -23,9 +25,13 @@ pub struct NestedArgs {
 #[derive(Clone, Copy, Debug)]
 pub struct Magic([u8; 4]);
 
-/// Reads what stands behind `--magic`.
+/// Reads the value of `--magic`.
 pub fn parse_magic(text: &str) -> Result<Magic, String> {
-    text.as_bytes().try_into().map(Magic).map_err(|_| "four characters are allowed".into())
+    let known = packfs::magics();
+    let magic = text.as_bytes().try_into().ok().filter(|_| known.contains(&text));
+    magic
+        .map(Magic)
+        .ok_or_else(|| format!("no magic of four characters that packfs reads: {}", known.join(", ")))
 }
 
 impl From<Magic> for Vec<u8> {

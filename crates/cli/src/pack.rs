@@ -1,6 +1,7 @@
 //! `packfs pack`: makes an image. What holds for every making of an image is here, too ([`Making`]).
 
 use crate::limits::LimitArgs;
+use crate::listed::{any, codecs, formats, goals, listed};
 use crate::nested::{Magic, parse_magic};
 use crate::shaping::Shaping;
 use crate::shared::Work;
@@ -49,17 +50,28 @@ pub struct Making {
     image: PathBuf,
 
     /// Format of the image; without it the extension of IMAGE tells, and else it is squashfs
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
     /// How to compress: gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as far as the format knows it, with a
     /// level and options if need be
-    #[arg(short, long, value_name = "NAME[:LEVEL]")]
+    #[arg(
+        short,
+        long,
+        value_name = "NAME[:LEVEL]",
+        value_parser = listed(any, codecs),
+        hide_possible_values = true
+    )]
     codec: Option<String>,
 
     /// What the image is to be good at: as small as possible (size), small and quick to read (balanced, the default), quick to
     /// read (read), or quick to make (build). Decides codec, level, block size and order where no option does
-    #[arg(long, value_name = "size|balanced|read|build", value_parser = parse_goal)]
+    #[arg(
+        long,
+        value_name = "size|balanced|read|build",
+        value_parser = listed(parse_goal, goals),
+        hide_possible_values = true
+    )]
     optimize: Option<Goal>,
 
     /// Block size: larger blocks make smaller images and slower random reads
@@ -88,12 +100,13 @@ pub struct Making {
     source_offset: u64,
 
     /// The image to pack where a SOURCE holds several, such as the partitions of a disk: p2, or 2
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "part", value_name = "NAME")]
     source_part: Option<String>,
 
     /// Take SOURCE for an image that begins with these four characters, where its maker changed them: hsqs or shsq for
     /// little-endian SquashFS of any version, sqsh or qshs for big-endian
-    #[arg(long, visible_alias = "magic", value_name = "MAGIC", value_parser = parse_magic)]
+    #[arg(long, visible_alias = "magic", value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
+        hide_possible_values = true)]
     source_magic: Option<Magic>,
 
     /// A file or block device that holds further data of a SOURCE that is an image; once for each, in the order in which

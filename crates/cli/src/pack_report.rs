@@ -77,7 +77,15 @@ impl Summary<'_> {
         out.finish()
     }
 
+    /// By the kernel where it can and the user may, else through FUSE, which needs a directory of the user's own.
     fn mount_command(&self) -> String {
+        match self.report.driver.filter(|_| packfs::mount::is_root()) {
+            Some(driver) => self.kernel_mount(driver),
+            None => self.own_mount(),
+        }
+    }
+
+    fn kernel_mount(&self, driver: &str) -> String {
         let offset = if self.offset > 0 { format!(",offset={}", self.offset) } else { String::new() };
         // Beside a loop device kernels want block devices, too.
         let devices = self.report.data_files.iter();
@@ -87,11 +95,19 @@ impl Summary<'_> {
             Ok(found) if found.file_type().is_block_device() => "ro",
             _ => "loop,ro",
         };
-        format!(
-            "sudo mount -t {} -o {source}{offset}{device} {} /mnt",
-            self.report.format,
-            quoted(self.image)
-        )
+        format!("sudo mount -t {driver} -o {source}{offset}{device} {} /mnt", quoted(self.image))
+    }
+
+    fn own_mount(&self) -> String {
+        let offset = if self.offset > 0 { format!("--offset {} ", self.offset) } else { String::new() };
+        let devices = self.report.data_files.iter();
+        let devices: String = devices.map(|path| format!("--device {} ", quoted(path))).collect();
+        let mount = format!("packfs mount {offset}{devices}{}", quoted(self.image));
+        if packfs::mount::is_root() {
+            format!("{mount} /mnt")
+        } else {
+            format!("mkdir -p mnt && {mount} mnt")
+        }
     }
 
     /// For scripts.
@@ -146,6 +162,7 @@ impl Summary<'_> {
         });
         object.insert("losses".into(), losses.collect());
         object.insert("skipped".into(), report.skipped.clone().into());
+        object.insert("driver".into(), report.driver.into());
         object.insert("mount".into(), self.mount_command().into());
         if let Some(path) = report.data_files.first() {
             json::put_bytes(&mut object, "data_file", path.as_os_str().as_bytes());

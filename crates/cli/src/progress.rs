@@ -5,7 +5,7 @@
 //! signal ends the program at once.
 
 use crate::text;
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use packfs::{Progress, Stage};
 use packfs_lab::scratch::undo_all;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -13,8 +13,14 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// Work that is done sooner shows no bar, which would be a flash.
+const DELAY: Duration = Duration::from_millis(300);
+/// Width of a terminal that does not tell its own, in columns.
+const COLUMNS: usize = 80;
+/// Length of a bar between its brackets, in columns: as drawn where there is room, and the least that is drawn.
+const BAR_LENS: (usize, usize) = (24, 8);
 /// How often bars are drawn.
 const TICK: Duration = Duration::from_millis(120);
 /// How long work that may be waiting for its input gets to notice a signal.
@@ -44,6 +50,7 @@ pub struct Bars {
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     by_files: AtomicBool,
+    started: Instant,
 }
 
 impl Bars {
@@ -57,6 +64,7 @@ impl Bars {
             counters: Arc::default(),
             stop: Arc::default(),
             by_files: AtomicBool::new(false),
+            started: Instant::now(),
         };
         bars.listen();
         bars
@@ -125,10 +133,10 @@ impl Progress for Bars {
         counters.files_total.store(files_total, Ordering::Relaxed);
         self.by_files.store(bytes_total == 0, Ordering::Relaxed);
         let total = if bytes_total == 0 { files_total } else { bytes_total };
-        self.bar.reset();
+        // First, since all that follows draws.
+        self.bar.set_style(style(stage, self.started, counters));
         self.bar.set_length(total);
-        self.bar.set_style(style(total > 0, counters));
-        self.bar.set_message(word(stage));
+        self.bar.reset();
         self.bar.enable_steady_tick(TICK);
     }
 
@@ -181,38 +189,82 @@ fn word(stage: Stage) -> &'static str {
     }
 }
 
-fn style(total_known: bool, counters: &Arc<Counters>) -> ProgressStyle {
-    let template = if total_known {
-        "{msg:>9} [{bar:24.cyan}] {percent:>3}%  {facts}  {elapsed}, {eta} to go"
-    } else {
-        "{msg:>9} {spinner}  {facts}  {elapsed}"
-    };
+fn style(stage: Stage, started: Instant, counters: &Arc<Counters>) -> ProgressStyle {
     let counters = Arc::clone(counters);
-    let facts = move |_: &ProgressState, out: &mut dyn Write| {
-        // A bar that cannot be drawn is no reason to stop.
-        let _ = out.write_str(&facts(&counters));
+    let draw = move |state: &ProgressState, out: &mut dyn Write| {
+        if started.elapsed() >= DELAY {
+            let (elapsed, eta) = (HumanDuration(state.elapsed()), HumanDuration(state.eta()));
+            let total = state.len().filter(|total| *total > 0);
+            let times = match total {
+                Some(_) => format!("{elapsed:#}, {eta:#} to go"),
+                None => format!("{elapsed:#}"),
+            };
+            let part = total.map(|total| (state.pos() as f64 / total as f64).min(1.0));
+            // A bar that cannot be drawn is no reason to stop.
+            let _ = out.write_str(&line(word(stage), part, &facts(&counters), &times, columns()));
+        }
     };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
-    style.with_key("facts", facts).progress_chars("=> ")
+    let style = ProgressStyle::with_template("{line}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+    style.with_key("line", draw)
 }
 
-/// `1,234/5,000 files  1.2 GiB > 400.0 MiB (33 %)`.
-fn facts(counters: &Counters) -> String {
+/// Width of the terminal, in columns.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+}
+
+/// `packing [=====>      ]  45%  1,234/5,000 files  1.2 GiB  3s, 4s to go`, without what a terminal has no room for. `part` is the
+/// share of the work that is done, if it is known.
+fn line(word: &str, part: Option<f64>, facts: &[String], times: &str, columns: usize) -> String {
+    // A line that fills the last column has some terminals begin another.
+    let room = columns.saturating_sub(1);
+    let percent = part.map_or(String::new(), |part| format!(" {:>3.0}%", (part * 100.0).floor()));
+    let start = format!("{word:>9}");
+    let mut rest = String::new();
+    let mut used = start.len() + percent.len();
+    let bar_len_min = if part.is_some() { BAR_LENS.1 + 3 } else { 0 };
+    for text in facts.iter().map(String::as_str).chain([times]).filter(|text| !text.is_empty()) {
+        if used + bar_len_min + 2 + text.len() <= room {
+            rest += &format!("  {text}");
+            used += 2 + text.len();
+        }
+    }
+    let bar_len = room.saturating_sub(used + 3).min(BAR_LENS.0);
+    let bar = match part {
+        Some(part) if bar_len >= BAR_LENS.1 => format!(" [{}]", bar(part, bar_len)),
+        _ => String::new(),
+    };
+    let mut line = format!("{start}{bar}{percent}{rest}");
+    line.truncate(room);
+    line
+}
+
+fn bar(part: f64, len: usize) -> String {
+    let filled = ((part * len as f64) as usize).min(len);
+    let head = if filled < len { ">" } else { "" };
+    format!("{:<len$}", "=".repeat(filled) + head)
+}
+
+/// `1,234/5,000 files` and `1.2 GiB > 400.0 MiB (33 %)`, as far as anything is known.
+fn facts(counters: &Counters) -> [String; 2] {
     let [files, files_total, bytes_in, bytes_out] =
         [&counters.files, &counters.files_total, &counters.bytes_in, &counters.bytes_out]
             .map(|counter| counter.load(Ordering::Relaxed));
-    let mut line = match files_total {
+    let of_files = match files_total {
         0 if files == 0 => String::new(),
         0 => format!("{} files", HumanCount(files)),
         total => format!("{}/{} files", HumanCount(files), HumanCount(total)),
     };
-    if bytes_in > 0 {
-        line += &format!("  {}", text::size(bytes_in));
-    }
-    if bytes_in > 0 && bytes_out > 0 {
-        line += &format!(" > {} ({})", text::size(bytes_out), text::percent(bytes_out, bytes_in));
-    }
-    line
+    let of_bytes = match (bytes_in, bytes_out) {
+        (0, _) => String::new(),
+        (_, 0) => text::size(bytes_in),
+        _ => {
+            let share = text::percent(bytes_out, bytes_in);
+            format!("{} > {} ({share})", text::size(bytes_in), text::size(bytes_out))
+        }
+    };
+    [of_files, of_bytes]
 }
 
 #[cfg(test)]
@@ -223,11 +275,30 @@ mod tests {
     fn shows_files_bytes_and_ratio() {
         let counters = Counters::default();
         counters.files.store(1234, Ordering::Relaxed);
-        assert_eq!(facts(&counters), "1,234 files");
+        assert_eq!(facts(&counters), ["1,234 files", ""]);
         counters.files_total.store(5000, Ordering::Relaxed);
         counters.bytes_in.store(3 << 20, Ordering::Relaxed);
         counters.bytes_out.store(1 << 20, Ordering::Relaxed);
-        assert_eq!(facts(&counters), "1,234/5,000 files  3.0 MiB > 1.0 MiB (33.3 %)");
+        assert_eq!(facts(&counters), ["1,234/5,000 files", "3.0 MiB > 1.0 MiB (33.3 %)"]);
+        counters.bytes_in.store(1, Ordering::Relaxed);
+        assert_eq!(facts(&counters)[1], "1 B > 1.0 MiB (over 999 %)");
+    }
+
+    #[test]
+    fn a_line_is_shorter_than_the_terminal() {
+        let facts = ["123,456,789/123,456,789 files", "1023.9 GiB > 1023.9 GiB (100.0 %)"].map(str::to_owned);
+        for columns in 0..200 {
+            for part in [None, Some(0.0), Some(0.5), Some(1.0)] {
+                for word in ["packing", "writing metadata"] {
+                    let line = line(word, part, &facts, "12m, 34m to go", columns);
+                    assert!(line.len() < columns.max(1), "{columns}: {line}");
+                }
+            }
+        }
+        let line = |columns| line("packing", Some(0.5), &["1/2 files".into()], "3s, 4s to go", columns);
+        assert_eq!(line(80), "  packing [============>           ]  50%  1/2 files  3s, 4s to go");
+        assert_eq!(line(50), "  packing [==========>          ]  50%  1/2 files");
+        assert_eq!(line(12), "  packing  ");
     }
 
     #[test]
@@ -238,11 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn both_templates_are_valid() {
-        for known in [true, false] {
-            let bar = ProgressBar::hidden();
-            bar.set_style(style(known, &Arc::default()));
-            bar.inc(1);
-        }
+    fn the_template_is_valid() {
+        assert!(ProgressStyle::with_template("{line}").is_ok());
+        let bar = ProgressBar::hidden();
+        bar.set_style(style(Stage::Data, Instant::now(), &Arc::default()));
+        bar.inc(1);
     }
 }

@@ -47,6 +47,11 @@ pub fn warning(message: &str) {
     anstream::eprintln!("{} {}", "warning:".yellow().bold(), printable(message));
 }
 
+/// Warns that an image was opened of several, none of which was chosen.
+pub fn choice(opened: &packfs::Opened) {
+    opened.choice().into_iter().for_each(|choice| warning(&choice.to_string()));
+}
+
 /// Standard output: buffered, colours only where they are wanted, errors as ours.
 pub struct Out {
     out: BufWriter<Stdout>,

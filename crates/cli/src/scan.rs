@@ -40,6 +40,7 @@ fn row_json(found: &Found) -> Value {
         "size": found.len,
         "format": found.format.name(),
         "version": found.version,
+        "magic": found.magic,
     })
 }
 
@@ -53,8 +54,10 @@ fn print(found: &[Found]) -> Result<()> {
     for found in found {
         let size = found.len.map_or("?".into(), text::count);
         let version = found.version.as_deref().map_or(String::new(), |version| format!(" {version}"));
+        let magic = found.magic.map_or(String::new(), |magic| format!("  (--magic {magic} reads it)"));
         let offset = format!("{:#x}", found.offset);
-        out.line(format_args!("{offset:>14}  {size:>15}  {}{}", found.format.name(), printable(&version)))?;
+        let format = found.format.name();
+        out.line(format_args!("{offset:>14}  {size:>15}  {format}{}{magic}", printable(&version)))?;
     }
     out.finish()
 }

@@ -72,6 +72,7 @@ impl ImageInput {
         };
         let options = self.nested.apply(options);
         let opened = self.device.iter().fold(options, OpenOptions::device).open(&self.image)?;
+        report::choice(&opened);
         Ok(Costed { opened, is_told: self.stats })
     }
 }

@@ -1,9 +1,9 @@
 //! `packfs stat`: all that an image says of single files.
 
-use crate::json::{self, Object, Value};
+use crate::json::{self, Object};
 use crate::report::Out;
 use crate::shared::ImageInput;
-use crate::{Outcome, ls, text};
+use crate::{Outcome, extents, ls, text};
 use packfs::sink::Row;
 use packfs::{ExtentFrom, ImagePath, InodeId, InodeKind, Meter, Opened, Result, Xattrs, escaped};
 use std::ffi::OsString;
@@ -26,6 +26,10 @@ pub struct Opts {
     #[arg(short = 'L', long)]
     dereference: bool,
 
+    /// List where each part of a file lies: its range in the file, offset and length in the image, codec
+    #[arg(long)]
+    extents: bool,
+
     /// Print an array of JSON objects
     #[arg(long)]
     json: bool,
@@ -35,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs stat root.sqfs usr/bin/env
   packfs stat root.sqfs /                   the root directory
+  packfs stat --extents root.sqfs usr/bin/env
   packfs stat --json root.sqfs dev/null | jq '.[0].device'";
 
 /// Where the bytes of a file are.
@@ -49,6 +54,7 @@ struct Stored {
 }
 
 struct Status {
+    id: InodeId,
     row: Row,
     xattrs: Xattrs,
     stored: Option<Stored>,
@@ -65,7 +71,15 @@ impl Opts {
             all.push(status(&opened, path, id)?);
         }
         if self.json {
-            json::print(&all.iter().map(|status| Value::Object(object(status))).collect())?;
+            let mut array = json::Array::new();
+            for status in &all {
+                let mut object = object(status);
+                if self.extents {
+                    object.insert("extents".into(), extents::json(&opened, status.id, &status.row)?);
+                }
+                array.push(object)?;
+            }
+            array.finish()?;
         } else {
             let mut out = Out::new();
             for (index, status) in all.iter().enumerate() {
@@ -73,6 +87,9 @@ impl Opts {
                     out.line("")?;
                 }
                 print(status, &mut out)?;
+                if self.extents {
+                    extents::print(&opened, status.id, &status.row, &mut out)?;
+                }
             }
             out.finish()?;
         }
@@ -95,7 +112,7 @@ fn status(opened: &Opened, path: ImagePath, id: InodeId) -> Result<Status> {
     meter.target(target.as_ref().map_or(0, Vec::len))?;
     let xattrs = volume.xattrs(id)?;
     meter.xattrs(&xattrs)?;
-    Ok(Status { row: Row::new(path, id, &inode, target), xattrs, stored })
+    Ok(Status { id, row: Row::new(path, id, &inode, target), xattrs, stored })
 }
 
 fn stored(opened: &Opened, id: InodeId, len: u64) -> Result<Stored> {

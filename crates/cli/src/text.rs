@@ -19,10 +19,21 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// What share `part` is of `whole`, as `33.3 %`.
+/// `3.0 GiB (3,221,225,472 bytes)`.
+pub fn long_size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => size(bytes),
+        _ => format!("{} ({} bytes)", size(bytes), count(bytes)),
+    }
+}
+
+/// What share `part` is of `whole`, as `33.3 %`; `over 999 %` where more figures would say no more.
 pub fn percent(part: u64, whole: u64) -> String {
-    let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
-    format!("{share:.1} %")
+    if part == 0 {
+        return "0.0 %".into();
+    }
+    let share = part as f64 * 100.0 / whole as f64;
+    if share < 999.95 { format!("{share:.1} %") } else { "over 999 %".into() }
 }
 
 /// A number with commas between thousands.
@@ -136,6 +147,21 @@ mod tests {
             assert_eq!(size(bytes), printed);
         }
         assert_eq!(size(u64::MAX), "16.0 EiB");
+    }
+
+    #[test]
+    fn shares_have_no_more_than_three_digits() {
+        for (part, whole, printed) in [
+            (1, 3, "33.3 %"),
+            (0, 0, "0.0 %"),
+            (0, 9, "0.0 %"),
+            (5, 2, "250.0 %"),
+            (6144, 1, "over 999 %"),
+            (6144, 0, "over 999 %"),
+            (u64::MAX, 1, "over 999 %"),
+        ] {
+            assert_eq!(percent(part, whole), printed);
+        }
     }
 
     #[test]

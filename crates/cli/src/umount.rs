@@ -26,7 +26,9 @@ Examples:
 impl Opts {
     /// Unmounts.
     pub fn run(self) -> Outcome {
-        let outcomes: Vec<_> = self.dirs.iter().map(|dir| packfs::mount::unmount(dir, self.lazy)).collect();
+        let drivers = packfs::formats::drivers();
+        let unmount = |dir: &PathBuf| packfs::mount::unmount(dir, &drivers, self.lazy);
+        let outcomes: Vec<_> = self.dirs.iter().map(unmount).collect();
         let mut failed = ExitCode::SUCCESS;
         for error in outcomes.into_iter().filter_map(Result::err) {
             failed = crate::report::failure(&error);

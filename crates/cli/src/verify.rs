@@ -113,6 +113,7 @@ impl Opts {
         if self.work.quiet {
             return Ok(());
         }
+        let comment = comment.replace('\t', "  ");
         let mut out = Out::new();
         out.line(format_args!("{}: signed with key {key}: {comment}", "verified".green().bold()))?;
         out.finish()

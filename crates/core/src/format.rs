@@ -56,6 +56,9 @@ pub trait Format: Send + Sync {
     /// images are not to be found in that way.
     fn magics(&self) -> &'static [Magic];
 
+    /// Name of the Linux driver that mounts images of this format, as `mount -t` takes it; `None` if Linux has none.
+    fn driver(&self) -> Option<&'static str>;
+
     /// Whether the image starts like one of this format. Short images are simply not.
     fn probe(&self, image: &dyn Image) -> Result<bool>;
 
@@ -117,6 +120,12 @@ pub trait PackFormat: Send + Sync {
 
     /// The codec and its settings as a user would type them.
     fn codec_name(&self) -> String;
+
+    /// Name of the Linux driver that mounts the new image and shows what was packed; `None` if these settings, or the format,
+    /// are beyond every driver. See [`Format::driver`].
+    fn driver(&self) -> Option<&'static str> {
+        None
+    }
 
     /// How blocks of the new image are encoded; [`Coding::serves`] tells whether those of another image can be copied into it.
     fn coding(&self) -> Option<Coding> {

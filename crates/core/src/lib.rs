@@ -24,6 +24,7 @@ mod meta;
 mod path;
 mod plan;
 mod progress;
+mod similar;
 mod space;
 mod tree;
 mod tree_builder;
@@ -50,6 +51,7 @@ pub use plan::{
     TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
+pub use similar::MostSimilar;
 pub use space::space_owners;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};

@@ -46,6 +46,10 @@ impl Format for Cloop {
         &["cloop"]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        None
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &MAGICS
     }

@@ -91,6 +91,11 @@ impl ByteOrder {
         [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.word(bytes) == CRAMFS_MAGIC)
     }
 
+    /// That of the machine this runs on.
+    pub(crate) fn native() -> Self {
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little }
+    }
+
     pub(crate) fn word(self, bytes: [u8; 4]) -> u32 {
         match self {
             ByteOrder::Little => u32::from_le_bytes(bytes),

@@ -37,6 +37,10 @@ impl Format for Cramfs {
         &["cramfs"]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        Some("cramfs")
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &disk::MAGICS
     }

@@ -50,6 +50,10 @@ impl Format for Erofs {
         &["erofs"]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        Some("erofs")
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &MAGICS
     }

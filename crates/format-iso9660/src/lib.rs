@@ -51,6 +51,10 @@ impl Format for Iso9660 {
         &["iso"]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        Some("iso9660")
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &[MAGIC]
     }

@@ -36,6 +36,10 @@ impl Format for Partitions {
         &[]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        None
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &MAGICS
     }

@@ -47,6 +47,10 @@ impl Format for SquashfsLegacy {
         &[]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        None
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &MAGICS
     }

@@ -41,6 +41,10 @@ impl Format for Squashfs {
         &["squashfs", "sqfs", "sqsh", "snap", "sfs"]
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        Some("squashfs")
+    }
+
     fn magics(&self) -> &'static [Magic] {
         &MAGICS
     }

@@ -28,6 +28,11 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
     all().iter().copied().find(|format| format.name() == name)
 }
 
+/// Names of all Linux drivers that mount a format.
+pub fn drivers() -> Vec<&'static str> {
+    all().iter().filter_map(|format| format.driver()).collect()
+}
+
 /// The format that a file name extension (without the dot, in any case) means.
 pub fn by_extension(extension: &str) -> Option<&'static dyn Format> {
     let means =

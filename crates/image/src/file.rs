@@ -39,11 +39,27 @@ impl FileImage {
         } else if found.is_file() {
             found.len()
         } else {
-            let kind = if found.is_dir() { "a directory" } else { "neither a file nor a block device" };
-            return Err(Error::usage(format!("{path:?} is {kind}, not an image")));
+            return Err(if found.is_dir() { directory(path) } else { other(path) });
         };
         Ok(FileImage { file, path: path.into(), len })
     }
+}
+
+fn other(path: &Path) -> Error {
+    Error::usage(format!("{path:?} is neither a file nor a block device, not an image"))
+}
+
+/// Directories are what images are made of.
+fn directory(path: &Path) -> Error {
+    let shown = path.display();
+    if path.join("oci-layout").exists() {
+        let error = Error::usage(format!("{path:?} is an OCI image layout (a directory), not an image"));
+        let hint =
+            format!("packfs pack {shown}/blobs/sha256/LAYER IMAGE makes an image of a layer, which is a tar");
+        return error.hint(hint);
+    }
+    let error = Error::usage(format!("{path:?} is a directory, not an image"));
+    error.hint(format!("packfs pack {shown} IMAGE makes an image of it"))
 }
 
 impl Image for FileImage {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct KernelMount {
     /// Name of the driver: `erofs`, `squashfs`.
-    pub format: &'static str,
+    pub driver: &'static str,
     /// A file or block device.
     pub image: PathBuf,
     /// Where the image begins in it, in bytes.
@@ -53,7 +53,7 @@ impl KernelMount {
         if in_place && is_device {
             return Ok((self.detached_from(&self.image)?, None));
         }
-        if in_place && self.format == "erofs" {
+        if in_place && self.driver == "erofs" {
             // A kernel that wants a block device says so, or is older and says something else.
             if let Ok(mount) = self.detached_from(&self.image) {
                 return Ok((mount, None));
@@ -65,11 +65,11 @@ impl KernelMount {
     }
 
     fn detached_from(&self, source: &Path) -> Result<OwnedFd> {
-        let cannot = || format!("the kernel has no driver for {}", self.format);
-        let context = fsopen(self.format, FsOpenFlags::FSOPEN_CLOEXEC).or_io(cannot)?;
+        let cannot = || format!("this kernel has no driver {}", self.driver);
+        let context = fsopen(self.driver, FsOpenFlags::FSOPEN_CLOEXEC).or_io(cannot)?;
         self.configure(&context, source).map_err(|error| {
             let said = messages(&context);
-            let action = format!("the kernel does not mount {:?} as {}", self.image, self.format);
+            let action = format!("the kernel does not mount {:?} as {}", self.image, self.driver);
             let error = Error::io(action, error.into());
             if said.is_empty() { error } else { error.hint(format!("the kernel says: {said}")) }
         })

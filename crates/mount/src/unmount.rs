@@ -14,20 +14,18 @@ use std::time::{Duration, Instant};
 
 /// How long a server gets to end after its mount is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// File systems that packfs mounts.
-const OURS: [&str; 4] = ["fuse.packfs", "erofs", "squashfs", "cramfs"];
 
-/// Unmounts what packfs mounted on a directory; also if its server is gone. `lazy`: at once for those who come, later for
-/// those who are in it.
+/// Unmounts what packfs mounted on a directory; also if its server is gone. `drivers` are the kernel's drivers that packfs has
+/// mount images. `lazy`: at once for those who come, later for those who are in it.
 ///
 /// Errors: `Failed` if nothing of packfs is mounted there or it is in use, `Io` if the kernel refuses.
-pub fn unmount(path: &Path, lazy: bool) -> Result<()> {
+pub fn unmount(path: &Path, drivers: &[&str], lazy: bool) -> Result<()> {
     let at = table::place(path)?;
     let Some(mounted) = table::topmost(&at)? else {
         let error = Error::failed(format!("nothing is mounted at {path:?}"));
         return Err(error.hint("packfs mount --list shows what is"));
     };
-    if !OURS.contains(&mounted.fs_type.as_str()) {
+    if !record::is_served(&mounted) && !drivers.contains(&mounted.fs_type.as_str()) {
         let what = format!("{path:?} is a mount of {}, which packfs never makes", mounted.fs_type);
         return Err(Error::failed(what).hint("umount takes any mount away"));
     }

@@ -245,9 +245,10 @@ pub fn pack(
     clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
     let data_files = wishes.iter().map(|file| file.path.clone()).collect();
     let stages = clock.stages;
-    let (format, codec) = (format.format_name(), format.codec_name());
+    let (driver, codec) = (format.driver(), format.codec_name());
+    let format = format.format_name();
     let shared = Stored { bytes: classes.shared_bytes, ..report.shared };
-    Ok(PackReport { format, codec, data_files, classes: classes.rows, shared, stages, ..report })
+    Ok(PackReport { format, driver, codec, data_files, classes: classes.rows, shared, stages, ..report })
 }
 
 /// How long each stage takes.

@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct PackReport {
     /// Name of the image's format.
     pub format: &'static str,
+    /// Name of the Linux driver that mounts the image; `None` if none does.
+    pub driver: Option<&'static str>,
     /// How the image is compressed, as a user would type it.
     pub codec: String,
     /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
@@ -85,6 +87,7 @@ impl PackReport {
         let is_file = |kind: &NodeKind| matches!(kind, NodeKind::File { .. });
         PackReport {
             format: "",
+            driver: None,
             codec: String::new(),
             image_len,
             data_files: Vec::new(),

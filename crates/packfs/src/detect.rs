@@ -1,6 +1,6 @@
 //! What a path given as a source is: told by what it holds, never by its name.
 
-use crate::OpenOptions;
+use crate::{Foreign, OpenOptions};
 use packfs_core::{Contents, Error, Image, Progress, Result, ResultExt, escaped};
 use packfs_image::FileImage;
 use packfs_source::{Loaded, Shape, TarInput};
@@ -78,10 +78,15 @@ impl Source {
             return Ok(Source::Manifest(path.into()));
         }
         let name = escaped(path.as_os_str().as_bytes()).to_string();
+        let image: Arc<dyn Image> = Arc::new(image);
+        let foreign = Foreign::identify(&image);
+        let seen =
+            foreign.as_ref().map_or(String::new(), |foreign| format!(": it looks like {}", foreign.what));
         let error = Error::unsupported(
             format!("source \"{name}\""),
-            "neither a directory, an image, a tar nor a manifest",
+            format!("neither a directory, an image, a tar nor a manifest{seen}"),
         );
+        let error = foreign.into_iter().fold(error, |error, foreign| error.hint(foreign.hint));
         let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
         let known = known.join(", ");
         Err(error
@@ -114,6 +119,7 @@ impl Source {
             Source::Manifest(path) => packfs_source::load_manifest_within(path, shape, limits, progress),
             Source::Image(path) => {
                 let opened = opening.open(path)?;
+                opened.choice().into_iter().for_each(|choice| progress.warn(&choice.to_string()));
                 let loaded = opened.load(progress)?;
                 let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
                 packfs_source::shape_tree(&loaded.tree, contents, shape)

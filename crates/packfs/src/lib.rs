@@ -48,8 +48,10 @@
 //! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
 #![forbid(unsafe_code)]
 
+mod altered;
 mod detect;
 mod earlier;
+mod foreign;
 mod nested;
 mod opened;
 mod packing;
@@ -59,8 +61,10 @@ mod verifying;
 mod walk;
 mod wrapping;
 
+pub use altered::magics;
 pub use detect::Source;
-pub use nested::Layer;
+pub use foreign::Foreign;
+pub use nested::{Choice, Layer};
 pub use opened::{OpenOptions, Opened, open};
 pub use packing::{MadeAt, Pack, pack, repack};
 pub use scan::{Found, ScanOptions, scan};

@@ -1,8 +1,9 @@
 //! Images within images: a file system in a partition of a disk in a compressed container opens like any other.
 
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, Image, InnerImage, Result};
+use packfs_core::{Error, Format, Image, InnerImage, Result};
 use packfs_read::FileAsImage;
+use std::fmt;
 use std::sync::Arc;
 
 /// How many images may lie within each other; more is a riddle, not an image.
@@ -29,6 +30,32 @@ pub struct Layer {
     pub inner: String,
 }
 
+/// A container with several images, of which the caller chose none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Name of the container, as messages have it.
+    pub container: String,
+    /// The one that was opened, because no other is of a known format; `None`: the container itself was.
+    pub opened: Option<String>,
+    /// All of them, each with its format if that is known.
+    pub images: Vec<(String, Option<&'static str>)>,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let images =
+            self.images.iter().map(|(name, format)| format!("{name} ({})", format.unwrap_or("unknown")));
+        let images = images.collect::<Vec<_>>().join(", ");
+        let container = &self.container;
+        match &self.opened {
+            Some(name) => {
+                write!(f, "{container} holds {images}: {name} is shown; --part NAME chooses another")
+            }
+            None => write!(f, "{container} holds {images}: none is chosen; --part NAME chooses one"),
+        }
+    }
+}
+
 /// Goes inwards from a volume as far as `which` says.
 ///
 /// Errors: `Usage` if what was chosen is not there; `Corrupt` and `Io` of the container, and as [`OpenOptions::open_image`].
@@ -40,9 +67,10 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         Which::Chosen(name) => Some(name.as_str()),
         _ => None,
     };
+    let mut choice = None;
     for _ in 0..DEPTH_MAX {
         let inner_images = opened.volume().inner_images()?;
-        let mut known = Vec::new();
+        let (mut known, mut images) = (Vec::new(), Vec::new());
         // With one image there is no choice: what was chosen is further inside.
         let wanted = if inner_images.len() == 1 { None } else { chosen };
         if let Some(wanted) = wanted.filter(|_| !inner_images.is_empty()) {
@@ -53,9 +81,15 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
             for inner in &inner_images {
                 let image = inner_image(&opened, inner)?;
                 // What cannot be read is not known, either; whoever asks for it by name hears why.
-                if matches!(packfs_formats::probe(&*image), Ok(Some(_))) {
+                let format = packfs_formats::probe(&*image).ok().flatten();
+                images.push((inner.name.clone(), format.map(Format::name)));
+                if format.is_some() {
                     known.push((inner.name.clone(), image));
                 }
+            }
+            if images.len() > 1 && !known.is_empty() {
+                let opened_name = known.first().filter(|_| known.len() == 1).map(|(name, _)| name.clone());
+                choice = Some(Choice { container: opened.image().name(), opened: opened_name, images });
             }
         }
         let mut known = known.into_iter();
@@ -68,7 +102,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         Some(wanted) => {
             Err(Error::usage(format!("there is no choice of images here, but {wanted:?} was chosen")))
         }
-        None => Ok(opened),
+        None => Ok(opened.with_choice(choice)),
     }
 }
 

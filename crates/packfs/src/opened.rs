@@ -1,6 +1,7 @@
 //! An image that was opened: what is in it, and everything that can be done with it.
 
-use crate::nested::{self, Layer, Which};
+use crate::foreign::Foreign;
+use crate::nested::{self, Choice, Layer, Which};
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use packfs_core::{
@@ -196,10 +197,7 @@ impl OpenOptions {
     /// Opens an image that lies within such others.
     pub(crate) fn open_layer(&self, image: Arc<dyn Image>, layers: Vec<Layer>) -> Result<Opened> {
         let Some(format) = packfs_formats::probe(&*image)? else {
-            let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
-            let error =
-                Error::unsupported("image", format!("{} is of no format that packfs reads", image.name()));
-            return Err(error.hint(format!("packfs reads {}", known.join(", "))));
+            return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
         let mut devices: Vec<Arc<dyn Image>> = Vec::new();
@@ -209,7 +207,7 @@ impl OpenOptions {
         let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
-        Ok(Opened { image, format, volume, engine, limits: self.read.limits, layers })
+        Ok(Opened { image, format, volume, engine, limits: self.read.limits, layers, choice: None })
     }
 }
 
@@ -243,9 +241,14 @@ pub struct Opened {
     engine: Arc<ReadEngine>,
     limits: Limits,
     layers: Vec<Layer>,
+    choice: Option<Choice>,
 }
 
 impl Opened {
+    pub(crate) fn with_choice(self, choice: Option<Choice>) -> Self {
+        Opened { choice, ..self }
+    }
+
     /// Its format.
     pub fn format(&self) -> &'static dyn Format {
         self.format
@@ -269,6 +272,11 @@ impl Opened {
     /// The images that it lies in, the outermost first; none if it fills its file.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
+    }
+
+    /// The images beside it in a container, where [`OpenOptions::part`] chose none of them: what a user has to be told.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.choice.as_ref()
     }
 
     /// What it may hold.

@@ -1,9 +1,15 @@
 //! Finds paths in a volume, following symbolic links inside the image only.
 
-use packfs_core::{Error, ImagePath, InodeId, InodeKind, Name, Result, Volume, escaped};
+use packfs_core::{
+    DirCursor, Error, ImagePath, InodeId, InodeKind, MostSimilar, Name, Result, Volume, escaped,
+};
+use std::ops::ControlFlow;
 
 /// As many links as Linux follows on the way of one path (`MAXSYMLINKS`).
 const LINKS_MAX: usize = 40;
+
+/// Entries of a directory that are compared with a name that is not there.
+const ENTRIES_MAX: usize = 10_000;
 
 /// Whether a symbolic link at the end of a path is followed. Those before it always are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +42,15 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
         }
         Name::new(&name).map_err(|_| missing())?;
         let dir = dirs.last().copied().unwrap_or(volume.root());
-        let found = volume.lookup(dir, &name)?.ok_or_else(missing)?;
+        let Some(found) = volume.lookup(dir, &name)? else {
+            let error = missing();
+            // Names that a link has added are none that the user typed.
+            let place = path.names().count().checked_sub(left.len() + 1).filter(|_| links == 0);
+            return Err(match place.and_then(|place| meant(volume, path, dir, place)) {
+                Some(meant) => error.hint(format!("did you mean {meant}?")),
+                None => error,
+            });
+        };
         match volume.inode(found)?.kind {
             InodeKind::Directory => {
                 dirs.push(found);
@@ -63,4 +77,31 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
         }
     }
     Ok(at)
+}
+
+/// Returns the path, in quotes, that was meant by one whose name number `place` is not in `dir`.
+fn meant(volume: &dyn Volume, path: &ImagePath, dir: InodeId, place: usize) -> Option<String> {
+    let names: Vec<&[u8]> = path.names().map(|name| name.as_bytes()).collect();
+    let (mut similar, mut looked) = (MostSimilar::default(), 0);
+    let listed = volume.read_dir(dir, DirCursor::default(), &mut |entry, _| {
+        similar.look(names[place], &entry.name);
+        looked += 1;
+        if looked < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    // A directory that is damaged is another error's to tell.
+    listed.ok()?;
+    let mut found = names[..place].to_vec();
+    found.push(similar.name()?);
+    // The names that follow may be there as they were typed.
+    let all = [&found[..], &names[place + 1..]].concat();
+    let is_there = ImagePath::parse(&all.join(&b'/')).is_ok_and(|all| exists(volume, &all));
+    let meant = if is_there { all } else { found };
+    Some(format!("\"{}\"", escaped(&meant.join(&b'/'))))
+}
+
+/// Whether a path is there, without following links.
+fn exists(volume: &dyn Volume, path: &ImagePath) -> bool {
+    let mut names = path.names();
+    let found = names.try_fold(volume.root(), |dir, name| volume.lookup(dir, name.as_bytes()).ok().flatten());
+    found.is_some()
 }

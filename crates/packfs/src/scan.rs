@@ -4,6 +4,7 @@
 //! and what is in it told; so bytes that happen to be a magic are no image. Bounded: a hit costs no more than opening an image and
 //! looking at a few of its files.
 
+use crate::altered;
 use aho_corasick::AhoCorasick;
 use packfs_core::{
     DirCursor, Error, ErrorKind, FactValue, Format, Image, InodeKind, Magic, Progress, Result, Stage, Volume,
@@ -29,6 +30,8 @@ pub struct Found {
     pub format: &'static dyn Format,
     /// Which version of the format, where it has several.
     pub version: Option<String>,
+    /// The magic to read it with ([`crate::OpenOptions::magic`]), where its maker changed it.
+    pub magic: Option<&'static str>,
 }
 
 impl Found {
@@ -77,11 +80,30 @@ pub fn scan(image: Arc<dyn Image>, options: ScanOptions, progress: &dyn Progress
     Ok(scan.finish())
 }
 
-/// What to look for: a magic, and whose it is.
+/// What to look for.
 #[derive(Clone, Copy)]
-struct Pattern {
-    format: &'static dyn Format,
-    magic: &'static Magic,
+enum Pattern {
+    /// A magic, and whose it is.
+    Own(&'static dyn Format, &'static Magic),
+    /// A magic that an image may have in place of its own.
+    Altered(&'static [u8]),
+}
+
+impl Pattern {
+    fn bytes(&self) -> &'static [u8] {
+        match self {
+            Pattern::Own(_, magic) => magic.bytes,
+            Pattern::Altered(bytes) => bytes,
+        }
+    }
+
+    /// Where it stands in an image, in bytes.
+    fn at(&self) -> u64 {
+        match self {
+            Pattern::Own(_, magic) => magic.at,
+            Pattern::Altered(_) => 0,
+        }
+    }
 }
 
 struct Scan {
@@ -98,9 +120,11 @@ impl Scan {
     fn new(image: Arc<dyn Image>, options: ScanOptions) -> Result<Scan> {
         let formats = packfs_formats::all().iter().copied();
         let patterns: Vec<Pattern> = formats
-            .flat_map(|format| format.magics().iter().map(move |magic| Pattern { format, magic }))
+            .flat_map(|format| format.magics().iter().map(move |magic| Pattern::Own(format, magic)))
+            // Last, so that an image counts as what it is before it counts as what it could be.
+            .chain(altered::ALTERED.into_iter().map(Pattern::Altered))
             .collect();
-        let search = AhoCorasick::new(patterns.iter().map(|pattern| pattern.magic.bytes));
+        let search = AhoCorasick::new(patterns.iter().map(Pattern::bytes));
         let search = search.map_err(|error| Error::failed(format!("internal: {error}")))?;
         Ok(Scan { image, options, patterns, search, found: Vec::new(), taken: BTreeMap::new() })
     }
@@ -144,13 +168,19 @@ impl Scan {
 
     /// Looks at an image that may begin where this magic is its.
     fn hit(&mut self, pattern: usize, position: u64) -> Result<()> {
-        let Pattern { format, magic } = self.patterns[pattern];
-        let Some(offset) = position.checked_sub(magic.at) else { return Ok(()) };
-        let is_known = |found: &&Found| found.offset == offset && found.format.name() == format.name();
-        if self.is_taken(offset) || self.found.iter().rev().take(16).any(|found| is_known(&found)) {
+        let pattern = self.patterns[pattern];
+        let Some(offset) = position.checked_sub(pattern.at()) else { return Ok(()) };
+        let is_known = |found: &Found| {
+            let is_same = match pattern {
+                Pattern::Own(format, _) => found.format.name() == format.name(),
+                Pattern::Altered(_) => true,
+            };
+            found.offset == offset && is_same
+        };
+        if self.is_taken(offset) || self.found.iter().rev().take(16).any(is_known) {
             return Ok(());
         }
-        if let Some(found) = look(&self.image, offset, format)? {
+        if let Some(found) = look(&self.image, offset, pattern)? {
             if !self.options.nested {
                 self.taken.insert(offset, found.end());
             }
@@ -181,8 +211,8 @@ impl Scan {
 }
 
 /// Opens an image, and looks at its root directory. `None` if none is there.
-fn look(image: &Arc<dyn Image>, offset: u64, format: &'static dyn Format) -> Result<Option<Found>> {
-    match look_closely(image, offset, format) {
+fn look(image: &Arc<dyn Image>, offset: u64, pattern: Pattern) -> Result<Option<Found>> {
+    match look_closely(image, offset, pattern) {
         Ok(found) => Ok(found),
         // An image that cannot be read is as little one as no image.
         Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) => Err(error),
@@ -190,13 +220,17 @@ fn look(image: &Arc<dyn Image>, offset: u64, format: &'static dyn Format) -> Res
     }
 }
 
-fn look_closely(image: &Arc<dyn Image>, offset: u64, format: &'static dyn Format) -> Result<Option<Found>> {
-    let slice = SliceImage::new(Arc::clone(image), offset, None)?;
-    if !format.probe(&slice)? {
-        return Ok(None);
-    }
+fn look_closely(image: &Arc<dyn Image>, offset: u64, pattern: Pattern) -> Result<Option<Found>> {
+    let slice: Arc<dyn Image> = Arc::new(SliceImage::new(Arc::clone(image), offset, None)?);
     let rest = slice.len();
-    let volume = format.open(Arc::new(slice))?;
+    let opened = match pattern {
+        Pattern::Own(format, _) if format.probe(&*slice)? => Some((None, format, format.open(slice)?)),
+        Pattern::Own(..) => None,
+        Pattern::Altered(_) => {
+            altered::open(&slice).map(|(magic, format, volume)| (Some(magic), format, volume))
+        }
+    };
+    let Some((magic, format, volume)) = opened else { return Ok(None) };
     if !reads_root(&*volume)? {
         return Ok(None);
     }
@@ -206,7 +240,7 @@ fn look_closely(image: &Arc<dyn Image>, offset: u64, format: &'static dyn Format
         _ => None,
     };
     let len = volume.image_len().map(|len| len.min(rest));
-    Ok(Some(Found { offset, len, format, version }))
+    Ok(Some(Found { offset, len, format, version, magic }))
 }
 
 /// Whether the root is a directory whose first entries are what they say.

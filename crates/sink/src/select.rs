@@ -5,8 +5,8 @@
 //! UTF-8. A pattern that matches nothing is an error that names it.
 
 use crate::glob::Glob;
-use packfs_core::{Error, ImagePath, Name, NodeId, Result, Tree, escaped};
-use std::cell::Cell;
+use packfs_core::{Error, ImagePath, MostSimilar, Name, NodeId, Result, Tree, escaped};
+use std::cell::{Cell, RefCell};
 
 /// A path or glob as the user typed it.
 ///
@@ -80,6 +80,8 @@ impl Reached {
 pub(crate) struct Selection {
     patterns: Vec<Pattern>,
     matched: Vec<Cell<bool>>,
+    /// For each pattern that is a path: how many of its names were found, and the one most like the next.
+    missed: RefCell<Vec<(u32, MostSimilar)>>,
 }
 
 impl Selection {
@@ -97,7 +99,8 @@ impl Selection {
             }
         }
         let matched = vec![Cell::new(false); own.len()];
-        Ok(Selection { patterns: own, matched })
+        let missed = RefCell::new(vec![(0, MostSimilar::default()); own.len()]);
+        Ok(Selection { patterns: own, matched, missed })
     }
 
     /// The state at the root.
@@ -114,13 +117,53 @@ impl Selection {
         let mut reached = Reached::default();
         for &(pattern, step) in &at.0 {
             match self.patterns[pattern as usize].steps.get(step as usize) {
-                Some(Step::Exact(own)) if own == name => self.put(&mut reached, pattern, step + 1),
+                Some(Step::Exact(own)) if own == name => {
+                    self.deepen(pattern, step + 1);
+                    self.put(&mut reached, pattern, step + 1);
+                }
                 Some(Step::Like(glob)) if glob.matches(name) => self.put(&mut reached, pattern, step + 1),
+                Some(Step::Exact(own)) => self.look(pattern, step, own, name),
                 Some(Step::AnyDepth) => self.put(&mut reached, pattern, step),
                 _ => {}
             }
         }
         reached
+    }
+
+    /// Remembers a name that a path may have meant.
+    fn look(&self, pattern: u32, step: u32, wanted: &[u8], name: &[u8]) {
+        let index = pattern as usize;
+        if self.matched[index].get() || !self.patterns[index].is_plain() {
+            return;
+        }
+        let (deepest, similar) = &mut self.missed.borrow_mut()[index];
+        if step == *deepest {
+            similar.look(wanted, name);
+        }
+    }
+
+    /// Remembers that so many names of a path were found.
+    fn deepen(&self, pattern: u32, step: u32) {
+        let missed = &mut self.missed.borrow_mut()[pattern as usize];
+        if step > missed.0 {
+            *missed = (step, MostSimilar::default());
+        }
+    }
+
+    /// The path that may have been meant by one that is not there.
+    fn meant(&self, pattern: usize) -> Option<Vec<u8>> {
+        let missed = self.missed.borrow();
+        let (deepest, similar) = &missed[pattern];
+        let found = self.patterns[pattern].steps.iter().take(*deepest as usize);
+        let mut path: Vec<u8> = Vec::new();
+        for step in found {
+            if let Step::Exact(name) = step {
+                path.extend_from_slice(name);
+                path.push(b'/');
+            }
+        }
+        path.extend_from_slice(similar.name()?);
+        Some(path)
     }
 
     /// Adds a position, and those that follow from it because `**` may stand for nothing.
@@ -155,7 +198,11 @@ impl Selection {
         let pattern = &self.patterns[missed];
         let text = escaped(&pattern.text);
         Err(if pattern.is_plain() {
-            Error::failed(format!("\"{text}\": no such path in the image"))
+            let error = Error::failed(format!("\"{text}\": no such path in the image"));
+            match self.meant(missed) {
+                Some(path) => error.hint(format!("did you mean \"{}\"?", escaped(&path))),
+                None => error,
+            }
         } else {
             Error::failed(format!("\"{text}\": nothing in the image matches"))
                 .hint("* and ? stop at a slash; ** stands for any number of directories")

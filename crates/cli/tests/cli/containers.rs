@@ -58,3 +58,79 @@ fn a_scan_lists_images_and_where_they_are() {
     assert_eq!(fixture.run(["info", "--scan", "nothing"]).done().text(), "no images\n");
     fixture.run(["info", "--scan", "--space", "firmware.bin"]).failed(2, &["cannot be used with"]);
 }
+
+/// A disk with an MBR and these partitions, from sector 8 on.
+fn disk(partitions: &[&[u8]]) -> Vec<u8> {
+    let mut disk = vec![0; 4096];
+    disk[510..512].copy_from_slice(&[0x55, 0xaa]);
+    for (row, bytes) in partitions.iter().enumerate() {
+        let first = u32::try_from(disk.len() / 512).unwrap();
+        let count = u32::try_from(bytes.len().div_ceil(512)).unwrap();
+        let entry = &mut disk[446 + 16 * row..][..16];
+        entry[4] = 0x83;
+        entry[8..12].copy_from_slice(&first.to_le_bytes());
+        entry[12..].copy_from_slice(&count.to_le_bytes());
+        disk.extend_from_slice(bytes);
+        disk.resize(disk.len().next_multiple_of(512), 0);
+    }
+    disk
+}
+
+#[test]
+fn a_disk_with_several_partitions_says_which_one_is_shown() {
+    let fixture = Fixture::with_image();
+    fixture.run(["pack", "rootfs/usr", "usr.erofs", "-q", "--lossy"]);
+    let (root, usr) = (fixture.bytes("root.sqfs"), fixture.bytes("usr.erofs"));
+    let junk = vec![0x5a; 9000];
+    std::fs::write(fixture.path("one"), disk(&[&root])).unwrap();
+    fixture.run(["ls", "one"]).done();
+    std::fs::write(fixture.path("boot"), disk(&[&junk, &root, &junk])).unwrap();
+    let listed = fixture.run(["ls", "root.sqfs"]).done().text().to_owned();
+    let told = |run: &crate::fixture::Run, words: &[&str]| {
+        assert_eq!(run.stderr.matches("warning: ").count(), 1, "{}", run.stderr);
+        for word in words {
+            assert!(run.stderr.contains(word), "no {word:?} in: {}", run.stderr);
+        }
+    };
+    let shown = ["p1 (unknown), p2 (squashfs), p3 (unknown)", "p2 is shown", "--part NAME"];
+    for args in [
+        &["ls", "boot"][..],
+        &["info", "--json", "boot"],
+        &["stat", "boot", "etc"],
+        &["cat", "boot", "etc/os-release"],
+        &["check", "boot", "-q"],
+        &["unpack", "boot", "out", "-q"],
+        &["pack", "boot", "again.sqfs", "-q"],
+        &["digest", "boot", "-q"],
+        &["diff", "boot", "root.sqfs", "-q"],
+    ] {
+        let run = fixture.run(args);
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        told(&run, &shown);
+    }
+    assert_eq!(fixture.run(["ls", "boot", "--part", "p2"]).done().text(), listed);
+    assert_eq!(fixture.run(["ls", "boot", "--outer"]).done().text(), "p1\np2\np3\n");
+    fixture.run(["pack", "boot", "again.sqfs", "-q", "--part", "2"]).done();
+    fixture.run(["diff", "boot", "boot", "-q", "--part-a", "p2", "--part-b", "2"]).done();
+
+    std::fs::write(fixture.path("both"), disk(&[&root, &usr])).unwrap();
+    let run = fixture.run(["ls", "both"]);
+    told(&run, &["p1 (squashfs), p2 (erofs)", "none is chosen", "--part NAME"]);
+    assert_eq!(run.text(), "p1\np2\n");
+    assert_eq!(fixture.run(["ls", "both", "--part", "p1"]).done().text(), listed);
+    std::fs::write(fixture.path("junk"), disk(&[&junk, &junk])).unwrap();
+    assert_eq!(fixture.run(["ls", "junk"]).done().text(), "p1\np2\n");
+}
+
+#[test]
+fn diff_takes_an_offset_for_each_of_its_sides() {
+    let fixture = Fixture::with_image();
+    let image = fixture.bytes("root.sqfs");
+    std::fs::write(fixture.path("a"), [&[0xff; 512][..], &image].concat()).unwrap();
+    std::fs::write(fixture.path("b"), [&[0xff; 4096][..], &image].concat()).unwrap();
+    fixture.run(["diff", "a", "b", "--offset-a", "512", "--offset-b", "4K", "-q"]).done();
+    fixture.run(["diff", "a", "rootfs", "--offset", "0x200", "-q"]).done();
+    fixture.run(["diff", "rootfs", "b", "--offset-b", "4096", "-q"]).done();
+    fixture.run(["diff", "a", "b", "--offset-a", "512", "-q"]).failed(4, &["\"b\""]);
+    fixture.run(["diff", "rootfs", "b", "--offset-a", "1", "--offset-b", "4K"]).failed(2, &["offset"]);
+}

@@ -6,6 +6,7 @@ mod digests;
 mod empty;
 mod faults;
 mod fixture;
+mod foreign;
 mod hostile;
 mod interposed;
 mod lab;

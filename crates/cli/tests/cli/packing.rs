@@ -1,7 +1,7 @@
 //! `pack`, and what goes wrong with it.
 
-use crate::fixture::{Fixture, assert_same_files, words};
-use packfs_testkit::Random;
+use crate::fixture::{Fixture, Run, assert_same_files, words};
+use packfs_testkit::{Random, is_root};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -11,8 +11,61 @@ fn packs_says_what_it_saved_and_how_to_mount() {
     let text = run.done().text();
     assert!(text.contains("4 files became"), "{text}");
     assert!(text.contains("duplicate file stored once"), "{text}");
-    assert!(text.contains("sudo mount -t squashfs -o loop,ro root.sqfs /mnt"), "{text}");
+    let mount = if is_root() {
+        "sudo mount -t squashfs -o loop,ro root.sqfs /mnt"
+    } else {
+        "mkdir -p mnt && packfs mount root.sqfs mnt"
+    };
+    assert!(text.contains(mount), "{text}");
     assert_eq!(fixture.names(), ["root.sqfs", "rootfs"]);
+}
+
+/// Options of pack, and the driver that mounts what they make.
+const DRIVERS: [(&[&str], Option<&str>); 13] = [
+    (&["--format", "squashfs"], Some("squashfs")),
+    (&["--format", "squashfs", "--codec", "lzma"], None),
+    (&["--format", "squashfs-legacy"], None),
+    (&["--format", "erofs"], Some("erofs")),
+    (&["--format", "cramfs", "-O", "endian=little"], native("little")),
+    (&["--format", "cramfs", "-O", "endian=big"], native("big")),
+    (&["--format", "iso9660"], Some("iso9660")),
+    (&["--format", "iso9660", "--codec", "gzip", "-O", "zisofs=1"], Some("iso9660")),
+    (&["--format", "iso9660", "--codec", "gzip", "-O", "zisofs=2"], None),
+    (&["--format", "iso9660", "--codec", "none", "-O", "zisofs=2"], Some("iso9660")),
+    (&["--format", "cloop"], None),
+    (&["--format", "cloop", "-O", "inner=squashfs"], None),
+    (&["--format", "cloop", "-O", "inner=iso9660"], None),
+];
+
+const fn native(order: &str) -> Option<&'static str> {
+    if cfg!(target_endian = "big") == (order.len() == "big".len()) { Some("cramfs") } else { None }
+}
+
+#[test]
+fn advises_a_mount_that_the_user_and_the_kernel_can_make() {
+    let fixture = Fixture::with_tree();
+    for (options, driver) in DRIVERS {
+        let pack = [&["pack", "rootfs", "image", "--lossy", "--json"], options].concat();
+        for run in [fixture.run(&pack), fixture.run_as_nobody(&pack)] {
+            assert_eq!(run.code, Some(0), "{options:?}: {}", run.stderr);
+            let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+            assert_eq!(report["driver"], serde_json::json!(driver), "{options:?}");
+        }
+        let advice =
+            |run: Run| serde_json::from_slice::<serde_json::Value>(&run.stdout).unwrap()["mount"].clone();
+        if is_root() {
+            let expected = match driver {
+                Some(driver) => format!("sudo mount -t {driver} -o loop,ro image /mnt"),
+                None => "packfs mount image /mnt".into(),
+            };
+            assert_eq!(advice(fixture.run(&pack)), expected, "{options:?}");
+        }
+        let expected = "mkdir -p mnt && packfs mount image mnt";
+        assert_eq!(advice(fixture.run_as_nobody(&pack)), expected, "{options:?}");
+    }
+    let pack = ["pack", "rootfs", "a b.erofs", "-O", "device=a.blob", "--json"];
+    let report: serde_json::Value = serde_json::from_slice(&fixture.run_as_nobody(pack).stdout).unwrap();
+    assert_eq!(report["mount"], "mkdir -p mnt && packfs mount --device a.blob 'a b.erofs' mnt");
 }
 
 #[test]

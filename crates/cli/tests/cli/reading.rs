@@ -277,3 +277,125 @@ fn an_old_image_says_what_it_cannot_hold_and_is_read_whatever_its_magic_is() {
         .run(["pack", "old.img", "new.sqfs", "--source-magic", "sqs", "-q"])
         .failed(2, &["four characters"]);
 }
+
+#[test]
+fn extents_cover_a_file_and_lie_in_the_image() {
+    let fixture = Fixture::with_tree();
+    let sparse = std::fs::File::create(fixture.path("rootfs/sparse")).unwrap();
+    sparse.set_len(3 << 20).unwrap();
+    for options in [
+        &["-f", "squashfs", "--codec", "zstd"][..],
+        &["-f", "squashfs", "--codec", "none"],
+        &["-f", "erofs", "--codec", "lz4hc"],
+        &["-f", "erofs", "--codec", "none"],
+        &["-f", "squashfs-legacy", "-O", "version=3.1"],
+        &["-f", "cramfs"],
+        &["-f", "iso9660", "--codec", "none"],
+        &["-f", "iso9660", "--codec", "gzip"],
+    ] {
+        let pack = [&["pack", "rootfs", "image", "-q", "--lossy"], options].concat();
+        assert_eq!(fixture.run(pack).code, Some(0), "{options:?}");
+        let len = fixture.bytes("image").len() as u64;
+        let paths = ["usr/bin/tool", "etc/os-release", "sparse", "etc", "bin"];
+        let stat = [&["stat", "--extents", "--json", "image"], &paths[..]].concat();
+        let rows = fixture.run(stat).json();
+        for (row, path) in rows.as_array().unwrap().iter().zip(paths) {
+            let extents = row["extents"].as_array().unwrap();
+            if row["type"] != "file" {
+                assert!(extents.is_empty(), "{options:?} {row}");
+                continue;
+            }
+            let mut end = 0;
+            for extent in extents {
+                let number = |key: &str| extent[key].as_u64().unwrap_or_else(|| panic!("{key}: {extent}"));
+                assert_eq!(number("from"), end, "{options:?} {path}");
+                end += number("length");
+                if extent["hole"] != true {
+                    assert!(number("offset") + number("stored_bytes") <= len, "{options:?} {extent}");
+                    assert!(extent["codec"].is_string(), "{extent}");
+                }
+            }
+            assert_eq!(end, row["size"].as_u64().unwrap(), "{options:?} {path}");
+        }
+        let codec = &rows[0]["extents"][0]["codec"];
+        let expected = match options {
+            [_, "squashfs", _, "zstd"] => "zstd",
+            [_, "erofs", _, "lz4hc"] => "lz4",
+            [_, "squashfs-legacy", ..] | [_, "cramfs"] | [_, "iso9660", _, "gzip"] => "gzip",
+            _ => "none",
+        };
+        assert_eq!(codec, expected, "{options:?}");
+        let text = fixture.run(["stat", "--extents", "image", "usr/bin/tool"]);
+        let last = text.done().text().lines().last().unwrap().to_owned();
+        assert!(last.contains("300,000") && last.contains("0x"), "{options:?}: {last}");
+    }
+}
+
+#[test]
+fn info_begins_with_counts_and_the_ratio() {
+    let fixture = Fixture::with_tree();
+    for format in ["squashfs", "erofs", "cramfs", "iso9660", "squashfs-legacy"] {
+        let pack = ["pack", "rootfs", "image", "-q", "--lossy", "-f", format];
+        assert_eq!(fixture.run(pack).code, Some(0), "{format}");
+        let run = fixture.run(["info", "image"]);
+        let lines: Vec<&str> = run.done().text().lines().collect();
+        assert!(lines[0].starts_with("Format ") && lines[1].starts_with("Content "), "{format}: {lines:?}");
+        assert!(
+            lines[1].contains("7 directories") && lines[1].contains("2 symbolic links"),
+            "{format}: {lines:?}"
+        );
+        assert!(
+            lines[2].starts_with("Uncompressed ") && lines[2].ends_with(" bytes)"),
+            "{format}: {lines:?}"
+        );
+        assert!(lines[3].starts_with("Ratio ") && lines[3].contains(" to 1 "), "{format}: {lines:?}");
+        let json = fixture.run(["info", "--json", "image"]).json();
+        let counts = &json["counts"];
+        let names = ["files", "hard_links"].map(|key| counts[key].as_u64().unwrap());
+        // Formats without links have the second name as a file of its own.
+        assert!(names == [4, 1] || names == [5, 0], "{format}: {counts}");
+        assert_eq!((&counts["directories"], &counts["symlinks"]), (&7.into(), &2.into()), "{format}");
+        let bytes = 300_000 * (2 + u64::from(names[1] == 0)) + 5_000 + 13;
+        assert_eq!(counts["file_bytes"], bytes, "{format}");
+        let ratio = bytes as f64 / fixture.bytes("image").len() as f64;
+        assert!((counts["ratio"].as_f64().unwrap() - ratio).abs() < 0.05 * ratio, "{format}: {counts}");
+    }
+    std::fs::create_dir(fixture.path("none")).unwrap();
+    std::fs::write(fixture.path("none/empty"), "").unwrap();
+    fixture.run(["pack", "none", "image", "-q"]).done();
+    let text = fixture.run(["info", "image"]).done().text().to_owned();
+    assert!(text.contains("1 file, 1 directory\n") && text.contains("Ratio"), "{text}");
+    assert_eq!(fixture.run(["info", "--json", "image"]).json()["counts"]["ratio"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_path_that_is_missing_gets_the_one_that_was_meant() {
+    let fixture = Fixture::with_image();
+    for (path, meant) in [
+        ("etc/os-relaese", "etc/os-release"),
+        ("ect/os-release", "etc"),
+        ("USR/bin/tool", "usr"),
+        ("usr/bin/tol", "usr/bin/tool"),
+        ("/usr/share/doc/readme", "usr/share/doc/README"),
+        ("usr/share/do", "usr/share/doc"),
+    ] {
+        for verb in [
+            &["cat", "root.sqfs"][..],
+            &["stat", "root.sqfs"],
+            &["ls", "root.sqfs"],
+            &["unpack", "root.sqfs", "out"],
+        ] {
+            let run = fixture.run([verb, &[path]].concat());
+            run.failed(1, &["no such path", &format!("hint: did you mean \"{meant}")]);
+        }
+    }
+    // The names that follow are there.
+    fixture.run(["cat", "root.sqfs", "ect/os-release"]).failed(1, &["did you mean \"etc/os-release\"?"]);
+    for path in ["nothing/like/it", "etc/zzzzzz", "empty/os-release"] {
+        for verb in ["cat", "stat", "ls"] {
+            let run = fixture.run([verb, "root.sqfs", path]);
+            run.failed(1, &["no such path"]);
+            assert!(!run.stderr.contains("did you mean"), "{}", run.stderr);
+        }
+    }
+}

@@ -49,6 +49,11 @@ fn what_was_signed_is_verified_and_nothing_else_is() {
     std::fs::write(fixture.path("root.sqfs"), &image).unwrap();
     assert_eq!(fixture.names(), names);
 
+    // Minisign's own comments have tabs between their parts.
+    fixture.run(["sign", "root.sqfs", "-s", "key", "--comment", "timestamp:1\tfile:root.sqfs"]).done();
+    let text = fixture.run(["verify", "root.sqfs", "-p", "key.pub"]).done().text().to_owned();
+    assert!(text.contains("timestamp:1  file:root.sqfs"), "{text}");
+    fixture.run(["sign", "root.sqfs", "-s", "key", "--comment", "release 1"]).done();
     // A comment that nobody signed, a signature that is none, and one of another key.
     let signature = String::from_utf8(fixture.bytes("root.sqfs.minisig")).unwrap();
     let lines: Vec<&str> = signature.lines().collect();

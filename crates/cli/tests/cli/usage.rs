@@ -85,7 +85,79 @@ fn makes_a_manual_page_for_every_verb() {
     for verb in VERBS {
         let page = String::from_utf8(fixture.bytes(&format!("pages/man1/packfs-{verb}.1"))).unwrap();
         assert!(page.contains(".TH"), "{verb}");
-        assert!(page.contains("Examples:"), "{verb}");
+        assert!(page.contains(".SH \"EXAMPLES\"\n.nf\n  packfs "), "{verb}");
     }
     assert!(String::from_utf8(fixture.bytes("pages/man1/packfs.1")).unwrap().contains("packfs\\-pack"));
+}
+
+#[test]
+fn other_tools_words_for_verbs_are_understood() {
+    let fixture = Fixture::with_tree();
+    fixture.run(["create", "rootfs", "a.sqfs", "-q"]).done();
+    let run = fixture.run(["convert", "a.sqfs", "a.erofs", "-q"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(fixture.run(["list", "a.sqfs"]).done().text(), fixture.run(["ls", "a.sqfs"]).text());
+    fixture.run(["extract", "a.erofs", "out", "-q"]).done();
+    assert!(fixture.path("out/etc/os-release").exists());
+}
+
+#[test]
+fn shells_complete_values() {
+    let fixture = Fixture::new();
+    for shell in ["bash", "fish", "zsh"] {
+        let script = fixture.run(["completions", shell]).done().text().to_owned();
+        for values in [
+            &["gzip", "lz4hc", "zstd"][..],
+            &["squashfs", "erofs", "cramfs", "squashfs-legacy"],
+            &["size", "balanced", "build"],
+            &["emmc", "nvme", "sd"],
+            &["hsqs", "qshs"],
+        ] {
+            for value in values {
+                assert!(script.contains(value), "{shell}: {value}");
+            }
+        }
+    }
+    let fish = fixture.run(["completions", "fish"]).done().text().to_owned();
+    let pack: Vec<&str> = fish.lines().filter(|line| line.contains("subcommand pack\"")).collect();
+    let completes = |option: &str, value: &str| {
+        let option = format!("-l {option} ");
+        pack.iter().any(|line| line.contains(&option) && line.contains(value))
+            || fish.contains(&format!("\n{value}\\t"))
+    };
+    for (option, value) in [("codec", "zstd"), ("format", "erofs"), ("optimize", "balanced")] {
+        assert!(completes(option, value), "{option} {value}: {pack:?}");
+    }
+}
+
+#[test]
+fn manual_pages_have_examples_line_by_line_exit_codes_and_a_version() {
+    let fixture = Fixture::new();
+    fixture.run(["man", "man"]).done();
+    for page in ["packfs.1", "packfs-pack.1", "packfs-ls.1", "packfs-lab-run.1", "packfs-mount.1"] {
+        let text = String::from_utf8(fixture.bytes(&format!("man/{page}"))).unwrap();
+        for part in [
+            ".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR",
+            ".SH VERSION\npackfs ",
+            concat!("packfs ", env!("CARGO_PKG_VERSION")),
+        ] {
+            assert!(text.contains(part), "{page}: {part}\n{text}");
+        }
+        assert!(!text.contains(".SH EXTRA"), "{page}");
+        if page != "packfs.1" {
+            assert!(text.contains(".SH \"EXAMPLES\"\n.nf\n  packfs "), "{page}: {text}");
+        }
+    }
+}
+
+#[test]
+fn shares_are_no_monsters() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("tiny")).unwrap();
+    std::fs::write(fixture.path("tiny/file"), "x").unwrap();
+    for format in ["squashfs", "erofs", "iso9660"] {
+        let run = fixture.run(["pack", "tiny", "image", "--format", format, "--lossy"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.text().contains("over 999 %"), "{format}: {}", run.text());
+    }
 }

@@ -9,7 +9,7 @@ mod losses;
 mod targets;
 
 use crate::check::sum_of;
-use crate::disk::{CRC_AT, PAGE_LEN, POINTER_LEN};
+use crate::disk::{ByteOrder, CRC_AT, PAGE_LEN, POINTER_LEN};
 use crate::options::Options;
 use packfs_core::{
     BlockSharing, Cut, DeviceNumber, FileJob, Image, Incompressible, InlineTails, Lead, Node, NodeId,
@@ -38,6 +38,11 @@ impl PackFormat for CramfsPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Linux mounts the byte order of its own machine alone.
+        (self.options.order == ByteOrder::native()).then_some("cramfs")
     }
 
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {

@@ -30,6 +30,9 @@ pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(ErofsPacker { options: Options::new(settings)? }))
 }
 
+/// Length of the smallest pages that a kernel has, in bytes.
+const PAGE_LEN_MIN: u32 = 4096;
+
 struct ErofsPacker {
     options: Options,
 }
@@ -41,6 +44,11 @@ impl PackFormat for ErofsPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Longer blocks need pages of that length.
+        (self.options.block_len <= PAGE_LEN_MIN).then_some("erofs")
     }
 
     fn coding(&self) -> Option<Coding> {

@@ -103,6 +103,12 @@ impl PackFormat for IsoPacker {
         self.options.codec_name.clone()
     }
 
+    fn driver(&self) -> Option<&'static str> {
+        // Of zisofs 2 Linux shows what is stored, still compressed.
+        let is_version_2 = self.options.codec.is_some() && self.options.zisofs == Zisofs::Version2;
+        (!is_version_2).then_some("iso9660")
+    }
+
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let version = self.version(tree);
         let boot_images = self.boot_images(tree)?;

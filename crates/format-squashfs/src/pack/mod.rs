@@ -10,7 +10,7 @@ mod xattrs;
 
 use crate::disk;
 use crate::options::Options;
-use packfs_core::codec::CodecSettings;
+use packfs_core::codec::{Algorithm, CodecSettings};
 use packfs_core::{
     Coding, Cut, Error, Incompressible, InlineTails, NodeId, NodeKind, PackFormat, PackSettings, Placed,
     Plan, Result, Section, Timestamp, Tree,
@@ -33,6 +33,11 @@ impl PackFormat for SquashfsPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Linux decodes no LZMA.
+        (self.options.codec.algorithm() != Algorithm::LzmaAlone).then_some("squashfs")
     }
 
     fn coding(&self) -> Option<Coding> {

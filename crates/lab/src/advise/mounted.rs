@@ -31,7 +31,7 @@ impl Mounted {
             _ => {}
         }
         let mount = KernelMount {
-            format,
+            driver: format,
             image: image.into(),
             offset: 0,
             devices: Vec::new(),

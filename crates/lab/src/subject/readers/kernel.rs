@@ -43,7 +43,7 @@ fn mount(_: &Program, format: &str, image: &Path, at: &Path, _: &Within) -> Resu
         (device, vec![undo])
     };
     let mount = KernelMount {
-        format: driver,
+        driver,
         image: device,
         offset: 0,
         devices: vec![],

@@ -1,0 +1,201 @@
+//! What is no image: named by what it is, with a command that helps.
+
+use crate::fixture::{Fixture, Run};
+use packfs_testkit::skip;
+use std::fs::{self, File};
+use std::process::Command;
+
+/// Refused as an image of no known format, for what it is and with this hint.
+#[track_caller]
+fn assert_refused(run: &Run, what: &str, hint: &str) {
+    run.failed(4, &["is of no format that packfs reads", &format!("looks like {what}"), hint]);
+}
+
+/// A script that makes `file`, the program it needs, what the file is, and a part of the hint.
+const MADE: [(&str, &str, &str, &str); 25] = [
+    ("mkfs.ext4", "truncate -s 8M file && mkfs.ext4 -q -F file", "an ext4 filesystem", "packfs pack /mnt"),
+    (
+        "mkfs.ext4",
+        "truncate -s 8M file && mkfs.ext4 -q -F -t ext3 file",
+        "an ext3 filesystem",
+        "mount -o ro,loop",
+    ),
+    (
+        "mkfs.ext4",
+        "truncate -s 8M file && mkfs.ext4 -q -F -t ext2 file",
+        "an ext2 filesystem",
+        "mount -o ro,loop",
+    ),
+    ("mkfs.xfs", "truncate -s 300M file && mkfs.xfs -q file", "an XFS filesystem", "mount -o ro,loop"),
+    ("mkfs.btrfs", "truncate -s 120M file && mkfs.btrfs -q file", "a btrfs filesystem", "mount -o ro,loop"),
+    ("mkfs.vfat", "truncate -s 8M file && mkfs.vfat file >&2", "a FAT filesystem", "mount -o ro,loop"),
+    ("mkfs.exfat", "truncate -s 8M file && mkfs.exfat file >&2", "an exFAT filesystem", "mount -o ro,loop"),
+    ("mkfs.f2fs", "truncate -s 80M file && mkfs.f2fs -q file", "an F2FS filesystem", "mount -o ro,loop"),
+    ("mkfs.minix", "truncate -s 1M file && mkfs.minix file >&2", "a Minix filesystem", "mount -o ro,loop"),
+    ("genromfs", "genromfs -f file -d tree", "a romfs filesystem", "mount -o ro,loop"),
+    ("mkswap", "truncate -s 1M file && mkswap file >&2", "swap space", "info --scan"),
+    ("qemu-img", "qemu-img create -q -f qcow2 file 1M", "a virtual disk (qcow2)", "qemu-img convert"),
+    ("qemu-img", "qemu-img create -q -f vmdk file 1M", "a virtual disk (VMDK)", "qemu-img convert"),
+    ("qemu-img", "qemu-img create -q -f vdi file 1M", "a virtual disk (VDI)", "qemu-img convert"),
+    ("qemu-img", "qemu-img create -q -f vpc file 1M", "a virtual disk (VHD)", "qemu-img convert"),
+    ("qemu-img", "qemu-img create -q -f vhdx file 8M", "a virtual disk (VHDX)", "qemu-img convert"),
+    ("zip", "zip -qr file.zip tree && mv file.zip file", "a zip archive", "unpack it first"),
+    ("tar", "tar -cf file tree", "a tar archive", "packfs pack FILE IMAGE"),
+    ("gzip", "tar -cf - tree | gzip > file", "a file compressed with gzip", "gzip -dc"),
+    ("xz", "tar -cf - tree | xz > file", "a file compressed with xz", "xz -dc"),
+    ("zstd", "tar -cf - tree | zstd -q > file", "a file compressed with zstd", "zstd -dc"),
+    ("bzip2", "tar -cf - tree | bzip2 > file", "a file compressed with bzip2", "bzip2 -dc"),
+    ("lz4", "tar -cf - tree | lz4 -q > file", "a file compressed with lz4", "lz4 -dc"),
+    ("lzip", "tar -cf - tree | lzip > file", "a file compressed with lzip", "lzip -dc"),
+    (
+        "cryptsetup",
+        "truncate -s 20M file && echo secret | cryptsetup luksFormat -q --type luks1 --pbkdf-force-iterations 1000 file",
+        "an encrypted disk (LUKS)",
+        "cryptsetup open --readonly",
+    ),
+];
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.any(|folder| folder.join(program).exists())
+}
+
+#[test]
+fn names_what_other_programs_make() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("tree")).unwrap();
+    fs::write(fixture.path("tree/file"), "text\n").unwrap();
+    for (program, script, what, hint) in MADE {
+        if !is_installed(program) {
+            skip(&format!("{program} is missing"));
+            continue;
+        }
+        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", script]).current_dir(fixture.path("")).env("PATH", path);
+        let made = shell.output().unwrap();
+        assert!(made.status.success(), "{script}: {}", String::from_utf8_lossy(&made.stderr));
+        assert_refused(&fixture.run(["ls", "file"]), what, hint);
+        fs::remove_file(fixture.path("file")).unwrap();
+    }
+}
+
+#[test]
+fn names_files_by_their_magics() {
+    let fixture = Fixture::new();
+    for (at, magic, what, hint) in [
+        (0, &b"-rom1fs-"[..], "a romfs filesystem", "mount -o ro,loop"),
+        (3, b"NTFS    ", "an NTFS filesystem", "mount -o ro,loop"),
+        (3, b"EXFAT   ", "an exFAT filesystem", "mount -o ro,loop"),
+        (82, b"FAT32   ", "a FAT filesystem", "mount -o ro,loop"),
+        (1024, b"\x10\x20\xf5\xf2", "an F2FS filesystem", "mount -o ro,loop"),
+        (0x10040, b"_BHRfS_M", "a btrfs filesystem", "mount -o ro,loop"),
+        (0, b"\x85\x19\x03\x20", "a JFFS2 filesystem", "info --scan"),
+        (0, b"\x19\x85\xe0\x01", "a JFFS2 filesystem", "info --scan"),
+        (0, b"UBI#\x01", "a UBI image", "info --scan"),
+        (0, b"\x31\x18\x10\x06", "a UBIFS filesystem", "info --scan"),
+        (0, b"\x3a\xff\x26\xed", "an Android sparse image", "simg2img"),
+        (0, b"#!/usr/bin/env run-singularity\n\0SIF_MAGIC\0", "a Singularity image (SIF)", "info --scan"),
+        (0, b"LUKS\xba\xbe\0\x02", "an encrypted disk (LUKS)", "cryptsetup open"),
+        (0, b"# Disk DescriptorFile\n", "a virtual disk (VMDK", "qemu-img convert"),
+        (0, b"\x27\x05\x19\x56", "a U-Boot image", "info --scan"),
+        (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
+        (0, b"070701", "a cpio archive", "unpack it first"),
+        (0, b"\x7fELF\x02\x01\x01\0AI\x02", "an AppImage", "info --scan"),
+        (0, b"\x7fELF\x01\x02\x01", "a program (ELF)", "info --scan"),
+        (0, b"\0", "a file that begins with zeros", "info --scan"),
+    ] {
+        let mut bytes = vec![0; 70_000];
+        bytes[at..at + magic.len()].copy_from_slice(magic);
+        // What is refused has something in it that no format begins with.
+        fs::write(fixture.path("file"), bytes).unwrap();
+        assert_refused(&fixture.run(["ls", "file"]), what, hint);
+        let run = fixture.run(["pack", "file", "image.sqfs"]);
+        run.failed(4, &["neither a directory", &format!("looks like {what}"), hint]);
+    }
+    File::create(fixture.path("file")).unwrap();
+    assert_refused(&fixture.run(["ls", "file"]), "an empty file", "packfs pack SOURCE IMAGE");
+    // What nothing is known of is still told where to look, and nothing is read beyond the end.
+    for bytes in [&b"junk"[..], b"H", &[0x53, 0xef], &[b'h'; 1081]] {
+        fs::write(fixture.path("file"), bytes).unwrap();
+        fixture
+            .run(["ls", "file"])
+            .failed(4, &["no format that packfs reads\n", "info --scan", "squashfs, erofs"]);
+    }
+}
+
+#[test]
+fn finds_the_image_behind_a_program() {
+    let fixture = Fixture::with_image();
+    let image = fixture.bytes("root.sqfs");
+    let mut program = vec![0; 0x1000];
+    program[..16].copy_from_slice(b"\x7fELF\x02\x01\x01\0AI\x02\0\0\0\0\0");
+    // The table of sections: where it lies, how long a row is and how many there are.
+    program[40..48].copy_from_slice(&0xf00_u64.to_le_bytes());
+    program[58..62].copy_from_slice(&[64, 0, 2, 0]);
+    let end = 0xf80;
+    fs::write(fixture.path("app"), [&program[..end], &image].concat()).unwrap();
+    let run = fixture.run(["ls", "app"]);
+    assert_refused(&run, "an AppImage with a squashfs image behind it", &format!("--offset {end}"));
+    fixture.run(["ls", "app", "--offset", &end.to_string()]).done();
+    // Offsets of a hostile program lead nowhere.
+    program[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
+    fs::write(fixture.path("app"), &program).unwrap();
+    assert_refused(&fixture.run(["ls", "app"]), "an AppImage", "info --scan");
+}
+
+#[test]
+fn finds_squashfs_whatever_its_magic_is() {
+    let fixture = Fixture::with_tree();
+    for (options, magics) in [
+        (&["-f", "squashfs"][..], &["sqlz", "tqsh", "hsqt", "qshs", "zzzz"][..]),
+        (&["-f", "squashfs-legacy", "-O", "version=3.1", "-O", "endian=little"], &["sqlz", "ABCD"]),
+        (&["-f", "squashfs-legacy", "-O", "version=3.1", "-O", "endian=big"], &["sqlz", "zlqs"]),
+        (&["-f", "squashfs-legacy", "-O", "version=2.1", "-O", "endian=big"], &["zlqs", "1234"]),
+    ] {
+        let pack = [&["pack", "rootfs", "image", "-q", "--lossy"], options].concat();
+        assert_eq!(fixture.run(pack).code, Some(0), "{options:?}");
+        let image = fixture.bytes("image");
+        let listed = fixture.run(["ls", "-lR", "image"]).done().text().to_owned();
+        for magic in magics {
+            let altered = [magic.as_bytes(), &image[4..]].concat();
+            fs::write(fixture.path("altered"), &altered).unwrap();
+            let run = fixture.run(["ls", "altered"]);
+            assert_eq!(run.code, Some(4), "{options:?} {magic}: {}", run.stderr);
+            assert!(run.stderr.contains("a SquashFS image with another magic"), "{}", run.stderr);
+            let (_, rest) = run.stderr.split_once("hint: --magic ").unwrap();
+            let known = rest.split(' ').next().unwrap();
+            let read = fixture.run(["ls", "-lR", "altered", "--magic", known]);
+            assert_eq!(read.done().text(), listed, "{options:?} {magic}");
+            if ["zzzz", "ABCD", "1234"].contains(magic) {
+                continue;
+            }
+            fs::write(fixture.path("firmware"), [&[0xff; 777][..], &altered].concat()).unwrap();
+            let found = fixture.run(["info", "--scan", "--json", "firmware"]).json();
+            assert_eq!(found["found"][0]["offset"], 777, "{options:?} {magic}: {found}");
+            assert_eq!(found["found"].as_array().unwrap().len(), 1, "{found}");
+            let known = found["found"][0]["magic"].as_str().unwrap();
+            let text = fixture.run(["info", "--scan", "firmware"]);
+            assert!(text.done().text().contains(&format!("--magic {known}")), "{}", text.text());
+            let read = fixture.run(["ls", "-lR", "firmware", "--offset", "777", "--magic", known]);
+            assert_eq!(read.done().text(), listed, "{options:?} {magic}");
+        }
+    }
+    fixture.run(["pack", "rootfs", "image", "-q"]).done();
+    let found = fixture.run(["info", "--scan", "--json", "image"]).json();
+    assert_eq!(found["found"][0]["magic"], serde_json::Value::Null);
+    for (wrong, verb) in [("abcd", "ls"), ("squashfs", "stat"), ("HSQS", "cat"), ("", "unpack")] {
+        let known = "four characters that packfs reads: hsqs, shsq, sqsh, qshs, hsqt, tqsh";
+        fixture.run([verb, "image", "x", "--magic", wrong]).failed(2, &["--magic", known]);
+    }
+}
+
+#[test]
+fn names_directories_that_are_given_as_images() {
+    let fixture = Fixture::with_tree();
+    fixture.run(["ls", "rootfs"]).failed(2, &["a directory, not an image", "packfs pack rootfs IMAGE"]);
+    fs::write(fixture.path("rootfs/oci-layout"), r#"{"imageLayoutVersion": "1.0.0"}"#).unwrap();
+    let run = fixture.run(["ls", "rootfs"]);
+    run.failed(2, &["an OCI image layout", "packfs pack rootfs/blobs/sha256/LAYER IMAGE"]);
+}

@@ -1,0 +1,309 @@
+//! Files that are no image packfs reads: their kind, by their first bytes, and the command that helps.
+//!
+//! The only place that knows them. A new kind is one more row of [`ROWS`]; a changed magic of SquashFS is told by its superblock.
+
+use crate::altered;
+use packfs_core::{Error, Image};
+use packfs_image::SliceImage;
+use std::sync::Arc;
+
+/// A kind of file, and advice what to do with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The kind, with its article, such as `an ext4 filesystem`.
+    pub what: String,
+    /// A command to try.
+    pub hint: String,
+}
+
+impl Foreign {
+    /// Looks at the beginning of a file, and at its end. `None` for kinds that nothing is known of; an image that cannot be read is
+    /// such a kind.
+    pub fn identify(image: &Arc<dyn Image>) -> Option<Foreign> {
+        let head = Head::read(&**image);
+        let what = |what: &str, advice: Advice| Foreign { what: what.into(), hint: advice.hint() };
+        if image.is_empty() {
+            return Some(what("an empty file", Advice::Make));
+        }
+        if let Some(magic) = altered::readable_magic(image) {
+            let hint = format!("--magic {magic} reads it, as in packfs ls FILE --magic {magic}");
+            return Some(Foreign { what: "a SquashFS image with another magic".into(), hint });
+        }
+        if let Some(kind) = extended(&head) {
+            return Some(what(kind, Advice::Mount));
+        }
+        if head.starts_with(b"\x7fELF") {
+            return Some(program(image, &head));
+        }
+        if packfs_source::looks_like_tar(&head.0) {
+            return Some(what("a tar archive", Advice::Tar));
+        }
+        if let Some(row) = ROWS.iter().find(|row| head.holds(&**image, row.at, row.magic)) {
+            return Some(what(row.what, row.advice));
+        }
+        if image.len() >= 512 && head.holds(&**image, image.len() - 512, b"koly") {
+            return Some(what("an Apple disk image", Advice::Unpack));
+        }
+        if image.len() >= 512 && head.holds(&**image, image.len() - 512, b"conectix") {
+            return Some(what(
+                "a virtual disk (VHD)",
+                Advice::Convert("qemu-img convert -O raw FILE disk.img"),
+            ));
+        }
+        if packfs_source::looks_like_manifest(&head.0) {
+            return Some(what("a manifest", Advice::Tar));
+        }
+        let is_zero = head.0.iter().all(|byte| *byte == 0);
+        is_zero.then(|| what("a file that begins with zeros", Advice::Scan))
+    }
+
+    /// The error of a verb that reads images.
+    pub(crate) fn refuse(image: &Arc<dyn Image>) -> Error {
+        let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
+        let refusal = format!("{} is of no format that packfs reads", image.name());
+        let error = match Foreign::identify(image) {
+            Some(Foreign { what, hint }) => {
+                Error::unsupported("image", format!("{refusal}: it looks like {what}")).hint(hint)
+            }
+            None => Error::unsupported("image", refusal).hint(Advice::Scan.hint()),
+        };
+        error.hint(format!("packfs reads {}", known.join(", ")))
+    }
+}
+
+/// Help for a kind of file.
+#[derive(Clone, Copy, Debug)]
+enum Advice {
+    /// Linux mounts it, so that its tree can be packed.
+    Mount,
+    /// It is what `pack` takes.
+    Tar,
+    /// It is compressed as a whole, with the program of that name.
+    Decompress(&'static str),
+    /// It has to be unpacked first.
+    Unpack,
+    /// Another program makes of it something that packfs reads.
+    Convert(&'static str),
+    /// Images may lie within it.
+    Scan,
+    /// There is nothing in it yet.
+    Make,
+}
+
+impl Advice {
+    fn hint(self) -> String {
+        match self {
+            Advice::Mount => {
+                "to pack what is in it: sudo mount -o ro,loop FILE /mnt && packfs pack /mnt IMAGE".into()
+            }
+            Advice::Tar => "packfs pack FILE IMAGE makes an image of it".into(),
+            Advice::Decompress(program) => format!(
+                "packfs pack FILE IMAGE packs a compressed tar; of a compressed image, {program} -dc FILE > raw.img makes one to read"
+            ),
+            Advice::Unpack => {
+                "unpack it first; packfs pack DIR IMAGE then makes an image of what was in it".into()
+            }
+            Advice::Convert(command) => format!("{command} makes of it what packfs can read"),
+            Advice::Scan => {
+                "packfs info --scan FILE looks for images that begin elsewhere in it; --offset reads one"
+                    .into()
+            }
+            Advice::Make => "packfs pack SOURCE IMAGE makes an image".into(),
+        }
+    }
+}
+
+/// A kind of file that is told by a magic.
+struct Row {
+    what: &'static str,
+    at: u64,
+    magic: &'static [u8],
+    advice: Advice,
+}
+
+const fn row(what: &'static str, at: u64, magic: &'static [u8], advice: Advice) -> Row {
+    Row { what, at, magic, advice }
+}
+
+const QEMU: Advice = Advice::Convert("qemu-img convert -O raw FILE disk.img");
+
+/// The first that fits counts, so long magics come before short ones.
+const ROWS: &[Row] = &[
+    // File systems.
+    row("an XFS filesystem", 0, b"XFSB", Advice::Mount),
+    row("a btrfs filesystem", 0x10040, b"_BHRfS_M", Advice::Mount),
+    row("a bcachefs filesystem", 4096 + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca", Advice::Mount),
+    row("an F2FS filesystem", 1024, b"\x10\x20\xf5\xf2", Advice::Mount),
+    row("an NTFS filesystem", 3, b"NTFS    ", Advice::Mount),
+    row("an exFAT filesystem", 3, b"EXFAT   ", Advice::Mount),
+    row("a FAT filesystem (FAT32)", 82, b"FAT32   ", Advice::Mount),
+    row("a FAT filesystem (FAT16)", 54, b"FAT16   ", Advice::Mount),
+    row("a FAT filesystem (FAT12)", 54, b"FAT12   ", Advice::Mount),
+    row("a FAT filesystem", 54, b"FAT     ", Advice::Mount),
+    row("a ReiserFS filesystem", 0x10034, b"ReIsEr", Advice::Mount),
+    row("a JFS filesystem", 0x8000, b"JFS1", Advice::Mount),
+    row("a NILFS2 filesystem", 1024 + 6, b"\x34\x34", Advice::Mount),
+    row("an HFS+ filesystem", 1024, b"H+\0\x04", Advice::Mount),
+    row("an HFSX filesystem", 1024, b"HX\0\x05", Advice::Mount),
+    row("an APFS container", 32, b"NXSB", Advice::Unpack),
+    row("a UDF filesystem", 0x8001, b"BEA01", Advice::Mount),
+    row("a Minix filesystem", 1024 + 16, b"\x7f\x13", Advice::Mount),
+    row("a Minix filesystem", 1024 + 16, b"\x8f\x13", Advice::Mount),
+    row("a Minix filesystem", 1024 + 16, b"\x68\x24", Advice::Mount),
+    row("a Minix filesystem", 1024 + 16, b"\x78\x24", Advice::Mount),
+    row("a Minix filesystem", 1024 + 24, b"\x5a\x4d", Advice::Mount),
+    row("a romfs filesystem", 0, b"-rom1fs-", Advice::Mount),
+    row("a UBIFS filesystem", 0, b"\x31\x18\x10\x06", Advice::Scan),
+    row("a UBI image", 0, b"UBI#", Advice::Scan),
+    row("a JFFS2 filesystem", 0, b"\x85\x19\x03\x20", Advice::Scan),
+    row("a JFFS2 filesystem", 0, b"\x85\x19\x01\xe0", Advice::Scan),
+    row("a JFFS2 filesystem", 0, b"\x85\x19\x02\xe0", Advice::Scan),
+    row("a JFFS2 filesystem", 0, b"\x19\x85\x20\x03", Advice::Scan),
+    row("a JFFS2 filesystem", 0, b"\x19\x85\xe0\x01", Advice::Scan),
+    row("a JFFS2 filesystem", 0, b"\x19\x85\xe0\x02", Advice::Scan),
+    row("swap space", 4096 - 10, b"SWAPSPACE2", Advice::Scan),
+    // Disks.
+    row(
+        "an encrypted disk (LUKS)",
+        0,
+        b"LUKS\xba\xbe",
+        Advice::Convert("sudo cryptsetup open --readonly FILE NAME, with /dev/mapper/NAME as IMAGE,"),
+    ),
+    row("an LVM physical volume", 512, b"LABELONE", Advice::Scan),
+    row("a virtual disk (qcow2)", 0, b"QFI\xfb", QEMU),
+    row("a virtual disk (VMDK)", 0, b"KDMV", QEMU),
+    row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
+    row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
+    row("a virtual disk (VHDX)", 0, b"vhdxfile", QEMU),
+    row("a virtual disk (VHD)", 0, b"conectix", QEMU),
+    row("a virtual disk (VDI)", 64, b"\x7f\x10\xda\xbe", QEMU),
+    row("an Android sparse image", 0, b"\x3a\xff\x26\xed", Advice::Convert("simg2img FILE raw.img")),
+    row("an Android boot image", 0, b"ANDROID!", Advice::Scan),
+    row("an Android update payload", 0, b"CrAU", Advice::Unpack),
+    row("an Android super image", 4096, b"gDla", Advice::Scan),
+    row("a hash tree of dm-verity", 0, b"verity\0\0", Advice::Scan),
+    // What firmware, programs and packages come in.
+    row("a Singularity image (SIF)", 32, b"SIF_MAGIC", Advice::Scan),
+    row("a U-Boot image", 0, b"\x27\x05\x19\x56", Advice::Scan),
+    row("a device tree or FIT image", 0, b"\xd0\x0d\xfe\xed", Advice::Scan),
+    row("TRX firmware", 0, b"HDR0", Advice::Scan),
+    row("a program for Windows or EFI", 0, b"MZ", Advice::Scan),
+    // Archives.
+    row("a zip archive", 0, b"PK\x03\x04", Advice::Unpack),
+    row("an empty zip archive", 0, b"PK\x05\x06", Advice::Unpack),
+    row("a zip archive", 0, b"PK\x07\x08", Advice::Unpack),
+    row("a 7z archive", 0, b"7z\xbc\xaf\x27\x1c", Advice::Unpack),
+    row("a RAR archive", 0, b"Rar!\x1a\x07", Advice::Unpack),
+    row("a Microsoft cabinet", 0, b"MSCF\0\0\0\0", Advice::Unpack),
+    row("an xar archive", 0, b"xar!", Advice::Unpack),
+    row("an RPM package", 0, b"\xed\xab\xee\xdb", Advice::Unpack),
+    row("a Debian package", 0, b"!<arch>\ndebian-binary", Advice::Unpack),
+    row("an ar archive", 0, b"!<arch>\n", Advice::Unpack),
+    row("a cpio archive", 0, b"070701", Advice::Unpack),
+    row("a cpio archive", 0, b"070702", Advice::Unpack),
+    row("a cpio archive", 0, b"070707", Advice::Unpack),
+    row("a cpio archive", 0, b"\xc7\x71", Advice::Unpack),
+    // Files that were compressed as a whole.
+    row("a file compressed with gzip", 0, b"\x1f\x8b", Advice::Decompress("gzip")),
+    row("a file compressed with xz", 0, b"\xfd7zXZ\0", Advice::Decompress("xz")),
+    row("a file compressed with zstd", 0, b"\x28\xb5\x2f\xfd", Advice::Decompress("zstd")),
+    row("a file compressed with bzip2", 0, b"BZh", Advice::Decompress("bzip2")),
+    row("a file compressed with lz4", 0, b"\x04\x22\x4d\x18", Advice::Decompress("lz4")),
+    row("a file compressed with lz4 (legacy)", 0, b"\x02\x21\x4c\x18", Advice::Decompress("lz4")),
+    row("a file compressed with lzip", 0, b"LZIP", Advice::Decompress("lzip")),
+    row("a file compressed with lzop", 0, b"\x89LZO\0\r\n\x1a\n", Advice::Decompress("lzop")),
+    row("a file compressed with compress (.Z)", 0, b"\x1f\x9d", Advice::Decompress("gzip")),
+    row("a file compressed with lzma", 0, b"\x5d\0\0", Advice::Decompress("xz")),
+    row("a zisofs file", 0, b"\x37\xe4\x53\x96\xc9\xdb\xd6\x07", Advice::Unpack),
+    row("a signature of minisign", 0, b"untrusted comment: ", Advice::Scan),
+    row("a SQLite database", 0, b"SQLite format 3\0", Advice::Scan),
+];
+
+/// The beginning of a file.
+struct Head(Vec<u8>);
+
+impl Head {
+    const LEN: usize = 4096;
+
+    fn read(image: &dyn Image) -> Self {
+        let mut bytes = vec![0; Head::LEN];
+        let len = image.read_at(0, &mut bytes).unwrap_or(0);
+        bytes.truncate(len);
+        Head(bytes)
+    }
+
+    fn starts_with(&self, magic: &[u8]) -> bool {
+        self.0.starts_with(magic)
+    }
+
+    /// Whether these bytes stand there, in the beginning or behind it.
+    fn holds(&self, image: &dyn Image, at: u64, magic: &[u8]) -> bool {
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        if let Some(bytes) = self.0.get(start..start.saturating_add(magic.len())) {
+            return bytes == magic;
+        }
+        let mut bytes = vec![0; magic.len()];
+        image.read_at(at, &mut bytes).is_ok_and(|len| len == magic.len()) && bytes == magic
+    }
+
+    /// A little-endian number of up to eight bytes; 0 where the file ends before.
+    fn number(&self, at: usize, len: usize) -> u64 {
+        let bytes = self.0.get(at..at + len).unwrap_or_default();
+        bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+}
+
+/// Which of the extended file systems it is, by the features of its superblock.
+fn extended(head: &Head) -> Option<&'static str> {
+    const SUPER_BLOCK_AT: usize = 1024;
+    const HAS_JOURNAL: u64 = 0x4;
+    // Everything but compression, file types in entries, a journal to replay or elsewhere, meta block groups.
+    const ONLY_IN_4: u64 = !0x1f;
+    // Everything but sparse superblocks, large files and trees in directories.
+    const ONLY_IN_4_RO: u64 = !0x7;
+    if head.number(SUPER_BLOCK_AT + 0x38, 2) != 0xef53 {
+        return None;
+    }
+    let [compatible, incompatible, read_only] =
+        [0x5c, 0x60, 0x64].map(|at| head.number(SUPER_BLOCK_AT + at, 4));
+    Some(if incompatible & ONLY_IN_4 != 0 || read_only & ONLY_IN_4_RO != 0 {
+        "an ext4 filesystem"
+    } else if compatible & HAS_JOURNAL != 0 {
+        "an ext3 filesystem"
+    } else {
+        "an ext2 filesystem"
+    })
+}
+
+/// A program, and the image that is appended to it, as an AppImage is made.
+fn program(image: &Arc<dyn Image>, head: &Head) -> Foreign {
+    let is_app_image = head.0.get(8..10) == Some(b"AI");
+    let what = if is_app_image { "an AppImage" } else { "a program (ELF)" };
+    let end = program_end(head);
+    let padded = end.checked_next_multiple_of(4096).unwrap_or(end);
+    for offset in [end, padded] {
+        let Ok(rest) = SliceImage::new(Arc::clone(image), offset, None) else { continue };
+        if let (true, Ok(Some(format))) = (offset > 0, packfs_formats::probe(&rest)) {
+            let what = format!("{what} with a {} image behind it", format.name());
+            return Foreign {
+                what,
+                hint: format!("--offset {offset} reads it, as in packfs ls FILE --offset {offset}"),
+            };
+        }
+    }
+    Foreign { what: what.into(), hint: Advice::Scan.hint() }
+}
+
+/// Where the table of sections, the last part of most programs, ends; 0 if it has none.
+fn program_end(head: &Head) -> u64 {
+    let is_little = head.0.get(5) == Some(&1);
+    let number = |at: usize, len: usize| {
+        let number = head.number(at, len);
+        if is_little { number } else { number.swap_bytes() >> (64 - 8 * len) }
+    };
+    let (start, size, count) = match head.0.get(4) {
+        Some(2) => (number(40, 8), number(58, 2), number(60, 2)),
+        _ => (number(32, 4), number(46, 2), number(48, 2)),
+    };
+    start.saturating_add(size * count)
+}
