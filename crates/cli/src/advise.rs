@@ -26,7 +26,7 @@ pub struct Opts {
     #[arg(long, value_name = "size|boot|random|build", value_parser = parse_want)]
     want: Want,
 
-    /// The Linux that is to mount it, such as 6.1; without it the one that runs here
+    /// The Linux that is to mount it, such as 6.1; without it the one that runs here is assumed, and the answer says so
     #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
     kernel: Option<Kernel>,
 

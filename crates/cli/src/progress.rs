@@ -51,6 +51,8 @@ pub struct Bars {
     stop: Arc<Stop>,
     by_files: AtomicBool,
     started: Instant,
+    /// Whether parts are told line by line, as bars are wanted where there is no terminal.
+    tells_parts: bool,
 }
 
 impl Bars {
@@ -65,6 +67,7 @@ impl Bars {
             stop: Arc::default(),
             by_files: AtomicBool::new(false),
             started: Instant::now(),
+            tells_parts: wanted && !shown,
         };
         bars.listen();
         bars
@@ -148,6 +151,12 @@ impl Progress for Bars {
         self.counters.bytes_in.fetch_add(bytes_in, Ordering::Relaxed);
         self.counters.bytes_out.fetch_add(bytes_out, Ordering::Relaxed);
         self.bar.inc(if self.by_files.load(Ordering::Relaxed) { files } else { bytes_in });
+    }
+
+    fn part(&self, what: &str) {
+        if self.tells_parts {
+            eprintln!("{}", packfs::printable(what));
+        }
     }
 
     fn warn(&self, message: &str) {

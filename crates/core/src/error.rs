@@ -14,6 +14,8 @@ pub enum ErrorKind {
     Io,
     /// Asked for something that cannot be done with this input, or only in part.
     Failed,
+    /// Nothing in the image has the path that was asked for. A file of this machine that is missing is `Io`.
+    NotFound,
     /// The request itself is wrong.
     Usage,
     /// The input breaks the rules of its own format.
@@ -30,7 +32,7 @@ impl ErrorKind {
     /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
     pub fn exit_code(self) -> u8 {
         match self {
-            ErrorKind::Io | ErrorKind::Failed | ErrorKind::Limit => 1,
+            ErrorKind::Io | ErrorKind::Failed | ErrorKind::NotFound | ErrorKind::Limit => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Corrupt => 3,
             ErrorKind::Unsupported => 4,
@@ -72,6 +74,11 @@ impl Error {
     /// Something that was asked for could not be done.
     pub fn failed(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Failed, message.to_string())
+    }
+
+    /// Nothing in the image has the path that was asked for.
+    pub fn not_found(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::NotFound, message.to_string())
     }
 
     /// The request is wrong.
@@ -145,6 +152,25 @@ impl std::error::Error for Error {
     }
 }
 
+/// For code that speaks of `std::io::Error`: what the operating system refused keeps its kind, and the rest gets the one that fits.
+/// The error itself is inside, for [`io::Error::get_ref`] and messages.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Io => error.io_source().map_or(io::ErrorKind::Other, io::Error::kind),
+            ErrorKind::NotFound => io::ErrorKind::NotFound,
+            ErrorKind::Usage => io::ErrorKind::InvalidInput,
+            ErrorKind::Corrupt => io::ErrorKind::InvalidData,
+            ErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            ErrorKind::Limit => io::ErrorKind::QuotaExceeded,
+            // Not `Interrupted`: whoever reads by `std::io` would try again, for ever.
+            ErrorKind::Failed | ErrorKind::Cancelled => io::ErrorKind::Other,
+        };
+        let kind = if kind == io::ErrorKind::Interrupted { io::ErrorKind::Other } else { kind };
+        io::Error::new(kind, error)
+    }
+}
+
 /// Turns `io::Result` into ours, naming what was being done.
 pub trait ResultExt<T> {
     /// Names the action that failed; the closure runs only on failure.
@@ -154,5 +180,39 @@ pub trait ResultExt<T> {
 impl<T, E: Into<io::Error>> ResultExt<T> for std::result::Result<T, E> {
     fn or_io<D: fmt::Display>(self, action: impl FnOnce() -> D) -> Result<T> {
         self.map_err(|source| Error::io(action(), source.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn becomes_an_error_of_the_standard_library_of_a_fitting_kind() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let cases = [
+            (Error::io("cannot read \"a\"", denied()), io::ErrorKind::PermissionDenied),
+            (Error::io("cannot read", io::ErrorKind::NotFound.into()), io::ErrorKind::NotFound),
+            (Error::io("cannot read", io::ErrorKind::Interrupted.into()), io::ErrorKind::Other),
+            (Error::not_found("\"a\": no such path in the image"), io::ErrorKind::NotFound),
+            (Error::usage("x"), io::ErrorKind::InvalidInput),
+            (Error::corrupt("image", "x"), io::ErrorKind::InvalidData),
+            (Error::unsupported("image", "x"), io::ErrorKind::Unsupported),
+            (Error::limit("image", "x"), io::ErrorKind::QuotaExceeded),
+            (Error::failed("x"), io::ErrorKind::Other),
+            (Error::cancelled(), io::ErrorKind::Other),
+        ];
+        for (error, kind) in cases {
+            let text = error.to_string();
+            let io = io::Error::from(error.clone());
+            assert_eq!((io.kind(), io.to_string()), (kind, text));
+            let inner = io.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).unwrap();
+            assert_eq!(inner.kind(), error.kind());
+        }
+    }
+
+    #[test]
+    fn exit_codes_do_not_tell_what_was_not_found_from_other_failures() {
+        assert_eq!(ErrorKind::NotFound.exit_code(), ErrorKind::Failed.exit_code());
     }
 }

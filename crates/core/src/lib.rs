@@ -44,7 +44,7 @@ pub use goal::Goal;
 pub use image::Image;
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
-pub use path::{ImagePath, Name};
+pub use path::{ImagePath, IntoImagePath, Name};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
     InlineTail, InlineTails, Lead, Loss, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail,

@@ -1,8 +1,12 @@
 //! Names and paths inside an image: bytes, never `OsStr`, checked once.
 
 use crate::{Error, Result, escaped};
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The name of one directory entry: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,6 +128,72 @@ impl Borrow<[u8]> for ImagePath {
     }
 }
 
+/// Whatever names a path within an image: an [`ImagePath`], or text, bytes and paths of this machine that [`ImagePath::parse`] takes.
+pub trait IntoImagePath {
+    /// The path.
+    ///
+    /// Errors: as [`ImagePath::parse`].
+    fn into_image_path(self) -> Result<ImagePath>;
+}
+
+impl IntoImagePath for ImagePath {
+    fn into_image_path(self) -> Result<ImagePath> {
+        Ok(self)
+    }
+}
+
+impl IntoImagePath for &ImagePath {
+    fn into_image_path(self) -> Result<ImagePath> {
+        Ok(self.clone())
+    }
+}
+
+/// Types that hold a path as bytes.
+macro_rules! from_bytes {
+    ($(($($generics:tt)*) $type:ty: |$path:ident| $bytes:expr;)*) => {$(
+        impl<$($generics)*> TryFrom<$type> for ImagePath {
+            type Error = Error;
+
+            fn try_from($path: $type) -> Result<Self> {
+                ImagePath::parse($bytes)
+            }
+        }
+
+        impl<$($generics)*> IntoImagePath for $type {
+            fn into_image_path(self) -> Result<ImagePath> {
+                ImagePath::try_from(self)
+            }
+        }
+    )*};
+}
+
+from_bytes! {
+    () &str: |path| path.as_bytes();
+    () &&str: |path| path.as_bytes();
+    () String: |path| path.as_bytes();
+    () &String: |path| path.as_bytes();
+    () Cow<'_, str>: |path| path.as_bytes();
+    () &[u8]: |path| path;
+    () Vec<u8>: |path| &path;
+    () &Vec<u8>: |path| path;
+    (const N: usize) [u8; N]: |path| &path;
+    (const N: usize) &[u8; N]: |path| path;
+    () &OsStr: |path| path.as_bytes();
+    () OsString: |path| path.as_bytes();
+    () &OsString: |path| path.as_bytes();
+    () &Path: |path| path.as_os_str().as_bytes();
+    () PathBuf: |path| path.as_os_str().as_bytes();
+    () &PathBuf: |path| path.as_os_str().as_bytes();
+}
+
+impl FromStr for ImagePath {
+    type Err = Error;
+
+    fn from_str(path: &str) -> Result<Self> {
+        ImagePath::parse(path.as_bytes())
+    }
+}
+
 /// Prints the path for people: a lone `/` for the root, unprintable bytes escaped.
 impl fmt::Display for ImagePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,6 +210,32 @@ impl fmt::Debug for ImagePath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn is_made_of_whatever_holds_a_path() {
+        fn made(path: impl IntoImagePath) -> Result<ImagePath> {
+            path.into_image_path()
+        }
+        let path = ImagePath::parse(b"a/b").unwrap();
+        let all = [
+            made("/a/b"),
+            made(String::from("a/b/")),
+            made(&b"./a//b"[..]),
+            made(b"a/b"),
+            made(b"a/b".to_vec()),
+            made(Path::new("/a/b")),
+            made(PathBuf::from("a/b")),
+            made(OsStr::new("a/b")),
+            made(&path),
+            made(path.clone()),
+            "a/b".parse(),
+        ];
+        for made in all {
+            assert_eq!(made.unwrap(), path);
+        }
+        assert_eq!(made("a/../b").unwrap_err().kind(), crate::ErrorKind::Usage);
+        assert_eq!(made(OsStr::from_bytes(b"\xff")).unwrap().as_bytes(), b"\xff");
+    }
 
     #[test]
     fn normalises_what_users_and_archives_write() {

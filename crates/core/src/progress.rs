@@ -1,5 +1,7 @@
 //! How long work is followed and stopped, without knowing who watches.
 
+use std::sync::Arc;
+
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -35,6 +37,11 @@ pub trait Progress: Send + Sync {
         let _ = (files, bytes_in, bytes_out);
     }
 
+    /// A part of long work begins that no stage tells, such as one of several things that are measured: `3 of 12: ...`. Seldom.
+    fn part(&self, what: &str) {
+        let _ = what;
+    }
+
     /// Something the user should know that does not stop the work.
     fn warn(&self, message: &str) {
         let _ = message;
@@ -43,6 +50,29 @@ pub trait Progress: Send + Sync {
     /// Whether the user asked to stop; work then ends with [`crate::Error::cancelled`] and cleans up.
     fn cancelled(&self) -> bool {
         false
+    }
+}
+
+/// Whoever shares it goes on watching: the work gets one handle, its owner keeps the other.
+impl<P: Progress + ?Sized> Progress for Arc<P> {
+    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
+        (**self).begin(stage, files_total, bytes_total);
+    }
+
+    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
+        (**self).advance(files, bytes_in, bytes_out);
+    }
+
+    fn part(&self, what: &str) {
+        (**self).part(what);
+    }
+
+    fn warn(&self, message: &str) {
+        (**self).warn(message);
+    }
+
+    fn cancelled(&self) -> bool {
+        (**self).cancelled()
     }
 }
 

@@ -1,30 +1,85 @@
 //! An image in memory.
 
 use packfs_core::{Image, Result};
+use std::fmt;
+use std::sync::Arc;
 
-/// Bytes in memory.
-#[derive(Clone, Debug)]
+/// Bytes in memory. A clone shares them.
+#[derive(Clone)]
 pub struct MemoryImage {
     name: String,
-    bytes: Vec<u8>,
+    bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,
 }
 
 impl MemoryImage {
-    /// Takes the bytes and what messages call them.
+    /// Takes what messages call the bytes, and the bytes.
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
-        MemoryImage { name: name.into(), bytes }
+        MemoryImage::held(name, bytes)
+    }
+
+    /// As [`MemoryImage::new`], of whatever holds bytes, which are not copied: an `Arc<[u8]>`, a mapped file.
+    pub fn held(name: impl Into<String>, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        MemoryImage { name: name.into(), bytes: Arc::new(bytes) }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        (*self.bytes).as_ref()
+    }
+}
+
+impl fmt::Debug for MemoryImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} bytes)", self.name, self.bytes().len())
+    }
+}
+
+/// What messages call bytes that have no name.
+const UNNAMED: &str = "image in memory";
+
+/// Taken over without being copied.
+macro_rules! from_owned {
+    ($($type:ty),*) => {$(
+        impl From<$type> for MemoryImage {
+            fn from(bytes: $type) -> Self {
+                MemoryImage::held(UNNAMED, bytes)
+            }
+        }
+    )*};
+}
+
+from_owned!(Vec<u8>, Box<[u8]>, Arc<[u8]>);
+
+/// Copied, for nobody knows how long they are lent.
+impl From<&[u8]> for MemoryImage {
+    fn from(bytes: &[u8]) -> Self {
+        MemoryImage::from(bytes.to_vec())
+    }
+}
+
+/// Copied, as a slice is.
+impl From<&Vec<u8>> for MemoryImage {
+    fn from(bytes: &Vec<u8>) -> Self {
+        MemoryImage::from(bytes.as_slice())
+    }
+}
+
+/// Copied, as a slice is.
+impl<const N: usize> From<&[u8; N]> for MemoryImage {
+    fn from(bytes: &[u8; N]) -> Self {
+        MemoryImage::from(bytes.as_slice())
     }
 }
 
 impl Image for MemoryImage {
     fn len(&self) -> u64 {
-        self.bytes.len() as u64
+        self.bytes().len() as u64
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
-        let len = buf.len().min(self.bytes.len() - start);
-        buf[..len].copy_from_slice(&self.bytes[start..start + len]);
+        let bytes = self.bytes();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let len = buf.len().min(bytes.len() - start);
+        buf[..len].copy_from_slice(&bytes[start..start + len]);
         Ok(len)
     }
 

@@ -41,9 +41,25 @@
 //! # }
 //! ```
 //!
+//! Neither source nor image has to be a file of this machine: [`pack_files`] packs what is in memory, [`open_bytes`] opens bytes,
+//! [`open_reader`] anything that is `Read + Seek`:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("root.sqfs");
+//! packfs::pack_files([("etc/hostname", "example\n")], &path)?.run()?;
+//! let bytes: Vec<u8> = std::fs::read(&path)?;
+//! let image = packfs::open_bytes(bytes)?;
+//! assert_eq!(image.read("etc/hostname")?, b"example\n");
+//! assert_eq!(image.read("etc/none").unwrap_err().kind(), packfs::ErrorKind::NotFound);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Every error says what, where, what was found and what is allowed, and its [`ErrorKind`] tells a damaged image from a
-//! full disk. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is watched and
-//! stopped through [`Progress`].
+//! full disk; it becomes a `std::io::Error` of a fitting kind where one is wanted. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is watched and
+//! stopped through [`Progress`], which [`Pack::progress`] and [`OpenOptions::progress`] take.
 //!
 //! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
 #![forbid(unsafe_code)]
@@ -59,23 +75,25 @@ mod resolve;
 mod scan;
 mod verifying;
 mod walk;
+mod watcher;
 mod wrapping;
 
 pub use altered::magics;
 pub use detect::Source;
 pub use foreign::Foreign;
 pub use nested::{Choice, Layer};
-pub use opened::{OpenOptions, Opened, open};
-pub use packing::{MadeAt, Pack, pack, repack};
+pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
+pub use packing::{MadeAt, Pack, pack, pack_files, repack};
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 
 pub use packfs_core::{
     BlockRef, BuildId, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error,
     ErrorKind, Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath,
-    InnerImage, Inode, InodeId, InodeKind, LIMITS, Limit, LimitRow, Limits, Loss, Magic, Meta, Meter, Name,
-    Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt, Severity, Silent,
-    SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals, escaped, printable,
+    InnerImage, Inode, InodeId, InodeKind, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss, Magic, Meta,
+    Meter, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt,
+    Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals,
+    escaped, printable,
 };
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};

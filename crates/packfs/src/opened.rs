@@ -4,15 +4,16 @@ use crate::foreign::Foreign;
 use crate::nested::{self, Choice, Layer, Which};
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
+use crate::watcher::Watcher;
 use packfs_core::{
-    Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, Limit, Limits, Progress, Result,
-    ResultExt, Silent, Volume,
+    Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, IntoImagePath, Limit, Limits, Progress,
+    Result, ResultExt, Volume,
 };
-use packfs_image::{BeginningImage, FileImage, SliceImage};
+use packfs_image::{BeginningImage, FileImage, MemoryImage, ReaderImage, SliceImage};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,33 @@ const ZEROS_LEN: usize = 64 << 10;
 /// Errors: `Io` if it cannot be read, `Unsupported` if no format knows it, `Corrupt` if what describes the whole is damaged.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     OpenOptions::new().open(path)
+}
+
+/// Opens an image that is in memory: a `Vec<u8>`, an `Arc<[u8]>` or a boxed slice is taken over, a `&[u8]` is copied. For anything
+/// else that holds bytes, such as a mapped file, see [`crate::image::MemoryImage::held`].
+///
+/// ```
+/// # fn main() -> packfs::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # packfs::pack_files([("etc/hosts", "127.0.0.1 localhost\n")], dir.path().join("a.sqfs"))?.run()?;
+/// # let bytes = std::fs::read(dir.path().join("a.sqfs")).unwrap();
+/// let image = packfs::open_bytes(bytes)?;
+/// assert_eq!(image.read("etc/hosts")?, b"127.0.0.1 localhost\n");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Errors: as [`open`].
+pub fn open_bytes(bytes: impl Into<MemoryImage>) -> Result<Opened> {
+    OpenOptions::new().open_bytes(bytes)
+}
+
+/// Opens an image in anything that can be read and has positions, such as a `std::io::Cursor`. All of it counts, wherever it
+/// stands; threads wait for each other. A file is better opened by its path, or as [`crate::image::FileImage`].
+///
+/// Errors: as [`open`].
+pub fn open_reader(reader: impl Read + Seek + Send + 'static) -> Result<Opened> {
+    OpenOptions::new().open_reader(reader)
 }
 
 /// How an image is opened.
@@ -40,6 +68,7 @@ pub struct OpenOptions {
     which: Which,
     magic: Option<Vec<u8>>,
     read: ReadOptions,
+    watcher: Watcher,
 }
 
 impl OpenOptions {
@@ -65,8 +94,8 @@ impl OpenOptions {
     /// A further file or block device that holds data of the image (EROFS: blobs, layers, a tar that is only indexed). To
     /// be called once for each, in the order in which the image lists them.
     #[must_use]
-    pub fn device(mut self, path: impl Into<PathBuf>) -> Self {
-        self.devices.push(path.into());
+    pub fn device(mut self, path: impl AsRef<Path>) -> Self {
+        self.devices.push(path.as_ref().into());
         self
     }
 
@@ -142,6 +171,14 @@ impl OpenOptions {
         self
     }
 
+    /// Watches what is done with the image, and stops it: unpacking and writing archives, unless that is given a progress of its own.
+    /// An [`Arc`] of one leaves the other handle with the caller.
+    #[must_use]
+    pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
+        self.watcher = Watcher::new(progress);
+        self
+    }
+
     /// What the image may hold; anything beyond is an error of kind [`ErrorKind::Limit`]. [`Limits::default`] if not given.
     ///
     /// ```
@@ -173,6 +210,20 @@ impl OpenOptions {
     /// Errors: as [`open`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Opened> {
         self.open_image(Arc::new(FileImage::open(path.as_ref())?))
+    }
+
+    /// Opens an image that is in memory.
+    ///
+    /// Errors: as [`open`].
+    pub fn open_bytes(&self, bytes: impl Into<MemoryImage>) -> Result<Opened> {
+        self.open_image(Arc::new(bytes.into()))
+    }
+
+    /// Opens an image in anything that can be read and has positions; see [`open_reader`].
+    ///
+    /// Errors: as [`open`].
+    pub fn open_reader(&self, reader: impl Read + Seek + Send + 'static) -> Result<Opened> {
+        self.open_image(Arc::new(ReaderImage::new("image in a reader", reader)?))
     }
 
     /// Opens an image that is already there as bytes at offsets, such as [`crate::image::MemoryImage`].
@@ -207,7 +258,8 @@ impl OpenOptions {
         let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
-        Ok(Opened { image, format, volume, engine, limits: self.read.limits, layers, choice: None })
+        let (limits, watcher) = (self.read.limits, self.watcher.clone());
+        Ok(Opened { image, format, volume, engine, limits, layers, choice: None, watcher })
     }
 }
 
@@ -242,6 +294,7 @@ pub struct Opened {
     limits: Limits,
     layers: Vec<Layer>,
     choice: Option<Choice>,
+    watcher: Watcher,
 }
 
 impl Opened {
@@ -334,9 +387,9 @@ impl Opened {
     /// # Ok::<(), packfs::Error>(())
     /// ```
     ///
-    /// Errors: `Failed` if there is no such file, `Corrupt` if it cannot be found in a damaged image.
-    pub fn open_file(&self, path: impl AsRef<[u8]>) -> Result<FileReader> {
-        let path = ImagePath::parse(path.as_ref())?;
+    /// Errors: `NotFound` if there is no such path, `Failed` if it is no file, `Corrupt` if it cannot be found in a damaged image.
+    pub fn open_file(&self, path: impl IntoImagePath) -> Result<FileReader> {
+        let path = path.into_image_path()?;
         let id = self.resolve(&path)?;
         self.engine.open_file(id).map_err(|error| error.at(format!("{path:?}")))
     }
@@ -357,31 +410,36 @@ impl Opened {
 
     /// Finds a path, without following a symbolic link at its end.
     ///
-    /// Errors: `Failed` if there is no such path.
-    pub fn find(&self, path: &ImagePath) -> Result<InodeId> {
-        resolve(&*self.volume, path, LastLink::Keep)
+    /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory.
+    pub fn find(&self, path: impl IntoImagePath) -> Result<InodeId> {
+        resolve(&*self.volume, &path.into_image_path()?, LastLink::Keep)
     }
 
     /// Finds a path, following symbolic links inside the image: absolute ones start at its root, and `..` never leads out.
     ///
-    /// Errors: `Failed` if there is no such path, or it has more links than Linux follows.
-    pub fn resolve(&self, path: &ImagePath) -> Result<InodeId> {
-        resolve(&*self.volume, path, LastLink::Follow)
+    /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory, or it has more links than Linux
+    /// follows.
+    pub fn resolve(&self, path: impl IntoImagePath) -> Result<InodeId> {
+        resolve(&*self.volume, &path.into_image_path()?, LastLink::Follow)
     }
 
     /// Reads a whole file into memory, following symbolic links inside the image.
     ///
-    /// Errors: `Failed` if there is no such file, `Corrupt` if it cannot be decoded.
-    pub fn read(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>> {
+    /// Errors: `NotFound` if there is no such path, `Failed` if it is no file, `Corrupt` if it cannot be decoded.
+    pub fn read(&self, path: impl IntoImagePath) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.copy_file(&ImagePath::parse(path.as_ref())?, &mut bytes)?;
+        self.copy_file(path, &mut bytes)?;
         Ok(bytes)
     }
 
     /// Writes the contents of a file, following symbolic links inside the image; returns its length.
     ///
     /// Errors: as [`Opened::read`]; `Io` if `out` fails.
-    pub fn copy_file(&self, path: &ImagePath, out: &mut dyn Write) -> Result<u64> {
+    pub fn copy_file(&self, path: impl IntoImagePath, out: &mut dyn Write) -> Result<u64> {
+        self.copy(&path.into_image_path()?, out)
+    }
+
+    fn copy(&self, path: &ImagePath, out: &mut dyn Write) -> Result<u64> {
         let id = self.resolve(path)?;
         let InodeKind::File { len } = self.volume.inode(id)?.kind else {
             let word = self.volume.inode(id)?.kind.file_type().word();
@@ -392,7 +450,7 @@ impl Opened {
         self.engine.check_data(&wanted).map_err(|error| error.at(format!("{path:?}")))?;
         let cannot = || format!("cannot write the contents of {path:?}");
         let zeros = vec![0; ZEROS_LEN];
-        let copied = self.engine.in_file_order(&wanted, &Silent, &mut |_, piece| {
+        let copied = self.engine.in_file_order(&wanted, self.watcher.progress(), &mut |_, piece| {
             match piece {
                 Piece::Data { bytes, .. } => out.write_all(bytes).or_io(cannot)?,
                 Piece::Hole { mut len, .. } => {
@@ -416,7 +474,7 @@ impl Opened {
 
     /// Unpacks everything into a directory, with default options. See [`Opened::unpack_with`].
     pub fn unpack(&self, target: impl AsRef<Path>) -> Result<UnpackReport> {
-        self.unpack_with(target, &UnpackOptions::default(), &Silent)
+        self.unpack_with(target, &UnpackOptions::default(), self.watcher.progress())
     }
 
     /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it.
@@ -434,7 +492,7 @@ impl Opened {
 
     /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
     pub fn write_tar(&self, out: &mut dyn Write) -> Result<TarReport> {
-        self.write_tar_with(out, &TarOptions::default(), &Silent)
+        self.write_tar_with(out, &TarOptions::default(), self.watcher.progress())
     }
 
     /// Writes a tar archive that packs to the same image again.

@@ -2,14 +2,15 @@
 
 use crate::earlier::{self, Earlier};
 use crate::verifying::{UNASKED_LEN, Verifier};
+use crate::watcher::Watcher;
 use crate::wrapping::{self, Subject};
 use crate::{OpenOptions, Opened, Source};
 use packfs_core::{
-    DataFile, Error, Format, Goal, ImagePath, Limits, PackFormat, PackSettings, Progress, Result, ResultExt,
-    Silent, Tree, Wrapping,
+    DataFile, Error, Format, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, PackFormat,
+    PackSettings, Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
 };
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
-use packfs_source::{Loaded, OrderFile, Shape, Trace};
+use packfs_source::{Loaded, Notes, OrderFile, Shape, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,6 +47,38 @@ pub fn repack(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     let source = Source::Image(image.as_ref().into());
     let packing = Pack::of(source, output);
     Pack { earlier: Earlier::Source { unread: false }, ..packing }
+}
+
+/// Packs files that are in memory into a new image `output`, once [`Pack::run`] is called: paths within the image, and what each file
+/// holds. Directories above them are made; everything belongs to root and is as old as 1970. A path that comes again replaces the
+/// file before it.
+///
+/// ```
+/// # fn main() -> packfs::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("root.erofs");
+/// let files = [("etc/hostname", "example\n"), ("etc/motd", "hello\n")];
+/// packfs::pack_files(files, &path)?.codec("lz4").run()?;
+/// assert_eq!(packfs::open(&path)?.read("etc/motd")?, b"hello\n");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Errors: `Usage` for what is no path, `Failed` if one leads through another's file.
+pub fn pack_files<P, B>(files: impl IntoIterator<Item = (P, B)>, output: impl AsRef<Path>) -> Result<Pack>
+where
+    P: IntoImagePath,
+    B: AsRef<[u8]>,
+{
+    let meta = |mode| Meta { mode, ..Meta::default() };
+    let (mut tree, mut held) = (TreeBuilder::new(meta(0o755)), Held::default());
+    for (path, bytes) in files {
+        let bytes = bytes.as_ref();
+        let kind = NodeKind::File { len: bytes.len() as u64, content: held.push(bytes) };
+        tree.add(&path.into_image_path()?, kind, meta(0o644), Xattrs::new())?;
+    }
+    let loaded = Loaded { tree: tree.finish()?, contents: Arc::new(held), notes: Notes::default() };
+    Ok(Pack::of_loaded(Arc::new(loaded), output))
 }
 
 /// What is packed, as it was given.
@@ -86,6 +119,7 @@ pub struct Pack {
     earlier: Earlier,
     verify: Option<bool>,
     options: PackOptions,
+    watcher: Watcher,
 }
 
 impl Pack {
@@ -120,6 +154,7 @@ impl Pack {
             earlier: Earlier::default(),
             verify: None,
             options: PackOptions::default(),
+            watcher: Watcher::default(),
         }
     }
 
@@ -181,16 +216,16 @@ impl Pack {
 
     /// A file that says in which order contents are placed, instead of [`Pack::order`]: a path and a priority a line.
     #[must_use]
-    pub fn order_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.order_file = Some(path.into());
+    pub fn order_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.order_file = Some(path.as_ref().into());
         self
     }
 
     /// A file that lists what is used first, one path a line: its data and metadata are placed in front, in that order, and apart
     /// from all others. [`Pack::order`] is for the rest.
     #[must_use]
-    pub fn trace(mut self, path: impl Into<PathBuf>) -> Self {
-        self.trace = Some(path.into());
+    pub fn trace(mut self, path: impl AsRef<Path>) -> Self {
+        self.trace = Some(path.as_ref().into());
         self
     }
 
@@ -211,15 +246,15 @@ impl Pack {
     /// An earlier image whose compressed blocks are copied where the source still holds the same bytes. It must have the format,
     /// codec, level and block size that the new one is to have, and may be the one that is replaced.
     #[must_use]
-    pub fn base(mut self, path: impl Into<PathBuf>) -> Self {
-        self.earlier = Earlier::Image { path: path.into(), times: false };
+    pub fn base(mut self, path: impl AsRef<Path>) -> Self {
+        self.earlier = Earlier::Image { path: path.as_ref().into(), times: false };
         self
     }
 
     /// As [`Pack::base`], but a file with the path, length and time of one in the base is taken for the same without being read.
     #[must_use]
-    pub fn base_by_times(mut self, path: impl Into<PathBuf>) -> Self {
-        self.earlier = Earlier::Image { path: path.into(), times: true };
+    pub fn base_by_times(mut self, path: impl AsRef<Path>) -> Self {
+        self.earlier = Earlier::Image { path: path.as_ref().into(), times: true };
         self
     }
 
@@ -278,8 +313,8 @@ impl Pack {
     /// A further file or block device that holds data of a source that is an image; to be called once for each, in the order
     /// in which the image lists them.
     #[must_use]
-    pub fn source_device(mut self, path: impl Into<PathBuf>) -> Self {
-        self.source_devices.push(path.into());
+    pub fn source_device(mut self, path: impl AsRef<Path>) -> Self {
+        self.source_devices.push(path.as_ref().into());
         self
     }
 
@@ -320,15 +355,22 @@ impl Pack {
         self
     }
 
+    /// Watches [`Pack::run`], and stops it. An [`Arc`] of one leaves the other handle with the caller.
+    #[must_use]
+    pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
+        self.watcher = Watcher::new(progress);
+        self
+    }
+
     /// Packs. A failure leaves what was under the output's name before.
     ///
     /// Errors: `Usage` for settings that contradict the format, `Io` and `Failed` for what cannot be read, written or held,
     /// `Corrupt` for a damaged source.
     pub fn run(&self) -> Result<PackReport> {
-        self.run_with(&Silent)
+        self.run_with(self.watcher.progress())
     }
 
-    /// As [`Pack::run`], watched.
+    /// As [`Pack::run`], watched by a progress that is only lent.
     ///
     /// Errors: as [`Pack::run`], and `Cancelled`.
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {

@@ -20,9 +20,9 @@ pub(crate) enum LastLink {
 
 /// Finds a path. `..` in links goes up, at the root it stays there; absolute links start at the image's root.
 ///
-/// Errors: `Failed` if there is no such path, or too many links are on its way.
+/// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory, or too many links are.
 pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> Result<InodeId> {
-    let missing = || Error::failed(format!("{path:?}: no such path in the image"));
+    let missing = || Error::not_found(format!("{path:?}: no such path in the image"));
     let mut left: Vec<Vec<u8>> = path.names().map(|name| name.as_bytes().to_vec()).collect();
     left.reverse();
     let mut dirs = vec![volume.root()];

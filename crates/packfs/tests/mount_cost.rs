@@ -1,7 +1,7 @@
 //! What a mount is asked for, and what it gives unasked: requests, stores into the page cache, decodes.
 
 use packfs::mount::{FuseCounters, FuseMount, FuseOptions};
-use packfs::{ExtentFrom, ImagePath, InodeId, OpenOptions, Opened};
+use packfs::{ExtentFrom, InodeId, OpenOptions, Opened};
 use packfs_testkit::{Random, is_root, skip};
 use rustix::fs::{Advice, fadvise};
 use std::collections::BTreeSet;
@@ -95,7 +95,7 @@ fn page_of(content: &[u8], offset: u64) -> &[u8] {
 
 /// What the block around a byte holds of the large file, and where it is stored.
 fn block_around(opened: &Opened, offset: u64) -> (Range<u64>, Range<u64>) {
-    let id: InodeId = opened.find(&ImagePath::parse(b"big").unwrap()).unwrap();
+    let id: InodeId = opened.find(b"big").unwrap();
     let mut found = None;
     let find = &mut |extent: packfs::Extent| {
         if let ExtentFrom::Block { block, start } = extent.from {

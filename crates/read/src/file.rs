@@ -275,7 +275,7 @@ impl Clone for FileReader {
 
 impl io::Read for FileReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let len = self.read_at(self.position, buf).map_err(io::Error::other)?;
+        let len = self.read_at(self.position, buf)?;
         self.position += len as u64;
         Ok(len)
     }

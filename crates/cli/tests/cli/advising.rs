@@ -54,6 +54,45 @@ fn the_answer_begins_with_the_command_and_says_what_was_measured() {
     assert!(text.contains("Measured: every candidate packed all"), "{text}");
 }
 
+/// The kernel of whoever builds an image says nothing of the one that mounts it.
+#[test]
+fn a_kernel_that_nobody_named_is_said_to_be_assumed() {
+    let fixture = Fixture::new();
+    tree(&fixture);
+    let asked = |more: &[&str]| {
+        let args = ["advise", "my tree", "--device", "sd", "--want", "size", "--quick", "-f", "squashfs"];
+        fixture.run(args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
+    };
+    let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let running: Vec<&str> = running.split('.').take(2).collect();
+    let run = asked(&["-q"]);
+    let text = run.done().text();
+    assert!(text.contains(&format!("Linux {}, assumed", running.join("."))), "{text}");
+    assert!(text.contains("--kernel VERSION") && text.contains("CPU "), "{text}");
+    let run = asked(&["-q", "--kernel", "6.1"]);
+    let text = run.done().text();
+    assert!(text.contains("kernel  Linux 6.1\n") && !text.contains("Linux 6.1, assumed"), "{text}");
+    let answer = asked(&["--json"]).json();
+    assert_eq!(answer["kernel_assumed"], true);
+    assert!(answer["processor"]["count"].as_u64().unwrap() >= 1, "{answer}");
+}
+
+#[test]
+fn candidates_are_told_one_by_one_where_there_is_no_terminal() {
+    let fixture = Fixture::new();
+    tree(&fixture);
+    let asked = |more: &[&str]| {
+        let args = ["advise", "my tree", "--device", "sd", "--want", "size", "--quick", "--kernel", "6.1"];
+        fixture.run(args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
+    };
+    let run = asked(&["-f", "squashfs"]);
+    let told: Vec<&str> = run.done().stderr.lines().filter(|line| line.contains(" of ")).collect();
+    assert!(told[0].starts_with("1 of ") && told[0].contains("squashfs"), "{told:?}");
+    let count = told[0].split_whitespace().nth(2).unwrap().trim_end_matches(':');
+    assert_eq!(told.len().to_string(), count, "{told:?}");
+    assert_eq!(asked(&["-f", "squashfs", "-q"]).done().stderr, "");
+}
+
 #[test]
 fn wrong_questions_say_what_would_be_right() {
     let fixture = Fixture::new();

@@ -53,6 +53,17 @@ pub struct Looked {
     pub seed: u64,
 }
 
+/// The processor that was measured with, and is assumed wherever the image is read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Processor {
+    /// As it calls itself; `unknown` if it does not.
+    pub name: String,
+    /// How many threads it runs at the same time.
+    pub count: usize,
+    /// How many threads packed.
+    pub jobs: usize,
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
@@ -66,6 +77,10 @@ pub struct Answer {
     pub device_title: String,
     /// The kernel it is for.
     pub kernel: String,
+    /// Whether nobody named that kernel: it is the one that runs here.
+    pub kernel_assumed: bool,
+    /// The processor that times of reading and building are of.
+    pub processor: Processor,
     /// What reading times are of.
     pub workload: String,
     /// What they were forecast from.
@@ -128,6 +143,8 @@ impl Answer {
                 seconds(best.build.cpu),
                 seconds(best.build.wall)
             ));
+            lines.push(format!("  kernel  {}", kernel_words(&self.kernel, self.kernel_assumed)));
+            lines.push(format!("  CPU     {}", self.processor_words(best)));
             lines.push(String::new());
         }
         lines.extend(self.reasons.iter().cloned());
@@ -145,6 +162,15 @@ impl Answer {
         }
         lines.push(format!("Answered in {}.", seconds(self.took)));
         lines
+    }
+
+    /// The processor that figures are of, in figures that another one can be held against.
+    fn processor_words(&self, best: &Row) -> String {
+        let Processor { name, count, jobs } = &self.processor;
+        format!(
+            "this machine's is assumed: {name}, {count} at once, {jobs} of them packing; it decodes {:.0} MiB/s of this image",
+            best.decodes_mib_per_second
+        )
     }
 
     fn table(&self) -> Vec<String> {
@@ -198,6 +224,17 @@ impl Answer {
             looked.samples,
             looked.seed
         )
+    }
+}
+
+/// The kernel, and where it was taken from if nobody named it.
+pub(super) fn kernel_words(kernel: &str, is_assumed: bool) -> String {
+    if is_assumed {
+        format!(
+            "Linux {kernel}, assumed as it runs here; --kernel VERSION names the one that is to mount the image"
+        )
+    } else {
+        format!("Linux {kernel}")
     }
 }
 

@@ -11,7 +11,7 @@ use super::forecast::time::{Cost, Scaling};
 use super::measure::Decoding;
 use super::reading::Measured;
 use super::scratch::remove;
-use super::{forecast, measure, reading};
+use super::{Parts, forecast, measure, reading};
 use packfs::source::Loaded;
 use packfs::{OpenOptions, Progress, Result};
 use std::path::Path;
@@ -28,13 +28,19 @@ impl Bench<'_> {
         &self,
         candidates: &[&Candidate],
         kernel_missing: &mut Option<String>,
-        progress: &dyn Progress,
+        parts: &mut Parts<'_>,
     ) -> Result<Vec<Row>> {
+        let progress = parts.progress;
         let Some(first) = candidates.first() else { return Ok(Vec::new()) };
         if self.samples.is_empty() {
-            return candidates.iter().map(|it| self.as_a_whole(it, kernel_missing, progress)).collect();
+            let measure = |candidate: &&Candidate| {
+                parts.next(candidate);
+                self.as_a_whole(candidate, kernel_missing, progress)
+            };
+            return candidates.iter().map(measure).collect();
         }
         let reference = first.reference();
+        progress.part(&format!("packing all of it as {reference}"));
         let image = self.scratch.path("whole");
         let packed = self.pack(&self.whole, &reference, self.trace, &image, progress)?;
         let pattern = self.pattern(&image)?;
@@ -48,6 +54,7 @@ impl Bench<'_> {
         }
         let mut rows = Vec::new();
         for candidate in candidates {
+            parts.next(candidate);
             let mut pairs = Vec::new();
             let mut costs = Costs { decoding: Vec::new(), measured: Vec::new() };
             for (sample, reference) in self.samples.iter().zip(&references) {

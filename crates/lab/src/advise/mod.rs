@@ -25,7 +25,7 @@ mod scratch;
 mod want;
 mod words;
 
-pub use answer::{Answer, Looked, Row};
+pub use answer::{Answer, Looked, Processor, Row};
 pub use candidates::{Candidate, Layout, LeftOut};
 pub use check::Truth;
 pub use forecast::build::Build;
@@ -48,15 +48,18 @@ use std::time::Instant;
 pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
     let start = Instant::now();
     let kernel = question.kernel.map_or_else(Kernel::running, Ok)?;
+    let assumed = question.kernel.is_none();
     let (candidates, left_out) =
         candidates::candidates(question.want, &question.formats, kernel, question.quick)?;
     if candidates.is_empty() {
         let reasons: Vec<String> = left_out.iter().map(|left| left.reason.clone()).collect();
         return Err(Error::usage(format!(
-            "Linux {kernel} mounts nothing that could be made: {}",
+            "{} mounts nothing that could be made: {}",
+            answer::kernel_words(&kernel.to_string(), assumed),
             reasons.join("; ")
         )));
     }
+    progress.part(&format!("looking through {:?}", question.tree));
     let shape = Shape { keep_going: true, ..Shape::default() };
     let loaded = Arc::new(Source::detect(&question.tree)?.load(&shape, progress)?);
     if loaded.tree.bytes_total() == 0 {
@@ -74,7 +77,8 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
         }
         done.push(layout);
         let of_layout: Vec<&Candidate> = candidates.iter().filter(|it| it.layout == layout).collect();
-        rows.extend(lab.layout(&of_layout, &mut kernel_missing, progress)?);
+        let mut parts = Parts { progress, done: rows.len(), total: candidates.len() };
+        rows.extend(lab.layout(&of_layout, &mut kernel_missing, &mut parts)?);
     }
     let order = choice::rank(question.want, &rows);
     let front = choice::front(&rows);
@@ -83,12 +87,15 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
     let rows: Vec<Row> = order.into_iter().map(|index| rows[index].clone()).collect();
     let truth = if question.check { check::check(&lab, &rows, progress)? } else { Vec::new() };
     let notes = lab.notes(&rows, kernel_missing);
+    let facts = packfs_host::Facts::look_up();
     Ok(Answer {
         command: lab.command(&rows[0]),
         want: question.want,
         device: question.device_name.clone(),
         device_title: question.device.title.clone(),
         kernel: kernel.to_string(),
+        kernel_assumed: assumed,
+        processor: Processor { name: facts.processor, count: facts.processor_count, jobs: lab.jobs },
         workload: question.want.workload_words(lab.files.len(), lab.trace.is_some()),
         looked: lab.looked(),
         rows,
@@ -98,6 +105,20 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
         truth,
         took: start.elapsed().as_secs_f64(),
     })
+}
+
+/// What is told of each candidate before it is measured.
+struct Parts<'a> {
+    progress: &'a dyn Progress,
+    done: usize,
+    total: usize,
+}
+
+impl Parts<'_> {
+    fn next(&mut self, candidate: &Candidate) {
+        self.done += 1;
+        self.progress.part(&format!("{} of {}: {candidate}", self.done, self.total));
+    }
 }
 
 /// Why a tree without a byte is not answered for.

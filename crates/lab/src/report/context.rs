@@ -48,6 +48,7 @@ pub fn method(results: &Results) -> Vec<Line> {
     let settings = &results.settings;
     let mut lines = vec![
         ("Command", settings.command.clone()),
+        ("Quick run", quick(settings).to_owned()),
         ("Runs", runs(settings)),
         ("Seed of random choices", settings.seed.to_string()),
         ("Processor limit", settings.cpu_limit.as_ref().map(limit).unwrap_or_default()),
@@ -58,6 +59,15 @@ pub fn method(results: &Results) -> Vec<Line> {
     lines
 }
 
+/// What a reader has to know of a quick run before he looks at its figures; empty for a full one.
+fn quick(settings: &Settings) -> &'static str {
+    if settings.quick {
+        "--quick: fewer cells, smaller trees and fewer runs than a full session has; figures are rough, and not those of a full one"
+    } else {
+        ""
+    }
+}
+
 /// How often each cell was measured, and what its figures are.
 fn runs(settings: &Settings) -> String {
     let count = figures::counted(u64::from(settings.runs), "measured run");
@@ -65,8 +75,7 @@ fn runs(settings: &Settings) -> String {
         0 => "none before it",
         _ => "after those that warm up; figures are medians, with the smallest and the largest",
     };
-    let quick = if settings.quick { "; cut down to minutes (--quick)" } else { "" };
-    format!("{count} of each cell, {how}{quick}")
+    format!("{count} of each cell, {how}")
 }
 
 /// What programs had of the processors, and who had all of them.

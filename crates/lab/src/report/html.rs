@@ -48,11 +48,11 @@ impl Body {
             results.trees.iter().map(|tree| format!("{} ({})", tree.id, context::tree(tree))).collect();
         let limit = results.settings.cpu_limit.as_ref();
         let words = format!(
-            "{} of {}{}{}{}",
+            "{}{} of {}{}{}",
+            if results.settings.quick { "A quick run, whose figures are rough: " } else { "" },
             figures::counted(results.measurements.len() as u64, "measurement"),
             figures::counted(results.subjects.len() as u64, "subject"),
             if trees.is_empty() { String::new() } else { format!(" holding {}", trees.join("; ")) },
-            if results.settings.quick { ", cut down to minutes" } else { "" },
             limit.map_or_else(String::new, |limit| format!(", with {}", limit.spelled())),
         );
         let links: String = [

@@ -121,6 +121,36 @@ fn all_that_was_measured_is_drawn() {
     assert_eq!(shown.count(&row) + shown.count(&escaped_row), 1);
 }
 
+/// Texts of an axis: those across are in the middle of their ticks, those upwards end at them.
+fn axis_words(dom: &str, anchor: &str) -> Vec<String> {
+    let texts = dom.split("<text class=\"faint\"").skip(1);
+    let words = texts.filter_map(|text| {
+        let (attributes, rest) = text.split_once('>')?;
+        let word = rest.split('<').next()?;
+        attributes.contains(&format!("text-anchor=\"{anchor}\"")).then(|| word.to_owned())
+    });
+    words.collect()
+}
+
+#[test]
+fn ticks_of_an_axis_read_differently_however_close_figures_are() {
+    if !has_chromium() {
+        return;
+    }
+    let mut results = made_up::results();
+    for (index, measurement) in results.measurements.iter_mut().enumerate() {
+        let run = measurement.runs[0].clone();
+        let wall = 12.3456 + index as f64 * 1e-5;
+        measurement.runs = vec![packfs_lab::results::Run { wall, ..run }];
+    }
+    results.measurements.retain(|it| it.jobs.is_none());
+    let shown = show(&page("close.html", &html(&results).unwrap()), "");
+    shown.is_without_fault();
+    let words = axis_words(&shown.dom, "end");
+    let different: HashSet<&String> = words.iter().collect();
+    assert!(words.len() >= 3 && different.len() == words.len(), "{words:?}");
+}
+
 #[test]
 fn the_address_filters_chooses_and_sorts() {
     if !has_chromium() {

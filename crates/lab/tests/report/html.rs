@@ -31,6 +31,20 @@ fn a_page_of_nothing_is_a_page() {
 }
 
 #[test]
+fn a_quick_run_is_called_one_before_its_figures() {
+    let mut results = made_up::results();
+    assert!(!html(&results).unwrap().contains("uick run"));
+    results.settings.quick = true;
+    let page = html(&results).unwrap();
+    let body = page.split("<script").next().unwrap();
+    assert!(
+        body.contains("A quick run, whose figures are rough: ") && body.contains("not those of a full one")
+    );
+    let markdown = packfs_lab::report::markdown(&results);
+    assert!(markdown.contains("- Quick run: --quick: fewer cells"), "{markdown:.600}");
+}
+
+#[test]
 fn what_is_missing_is_there_without_a_script() {
     let page = html(&made_up::results()).unwrap();
     let body = page.split("<script").next().unwrap();
