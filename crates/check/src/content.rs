@@ -1,8 +1,11 @@
 //! Decodes all file data of an image, on all cores, and says what cannot be.
 
-use packfs_core::{Error, ErrorKind, Finding, NodeId, NodeKind, Progress, Result, Severity, Stage, escaped};
+use packfs_core::{
+    Error, ErrorKind, ExtentFrom, Finding, NodeId, NodeKind, Progress, Result, Severity, Stage, escaped,
+};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What was decoded.
@@ -14,6 +17,8 @@ pub struct ContentReport {
     pub bytes: u64,
     /// Files of which a part cannot be had.
     pub damaged: u64,
+    /// Bytes of them that are stored as they are, so that no codec and no checksum tells whether they are what was packed.
+    pub unvouched: u64,
 }
 
 /// Decodes everything. Every file with damage is found once, with its first fault; the work goes on after it.
@@ -38,7 +43,8 @@ pub fn content(
     let faults = Mutex::new(BTreeMap::new());
     engine.in_disk_order(&wanted, progress, &|| Ok(Faults(&faults)))?;
     let faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let report = ContentReport { files: wanted.len() as u64, bytes, damaged: faults.len() as u64 };
+    let unvouched = unvouched(engine, &wanted);
+    let report = ContentReport { files: wanted.len() as u64, bytes, damaged: faults.len() as u64, unvouched };
     for (file, fault) in faults {
         let node = nodes[file];
         let mut place = format!("\"{}\"", escaped(tree.path(node).as_bytes()));
@@ -50,6 +56,23 @@ pub fn content(
         found(Finding { severity: Severity::Error, place, fault });
     }
     Ok(report)
+}
+
+/// Counts the bytes of files that are stored as they are; of files whose map cannot be read, those before the damage.
+fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
+    let mut bytes = 0_u64;
+    for file in wanted {
+        let _ = engine.volume().extents(file.id, 0..file.len, &mut |extent| {
+            let is_raw = match extent.from {
+                ExtentFrom::Hole => false,
+                ExtentFrom::Stored(_) => true,
+                ExtentFrom::Block { block, .. } => block.algorithm.is_none(),
+            };
+            bytes = bytes.saturating_add(if is_raw { extent.len } else { 0 });
+            ControlFlow::Continue(())
+        });
+    }
+    bytes
 }
 
 /// The fault of each damaged file: the first in the order of words, so that it does not depend on the order of work.

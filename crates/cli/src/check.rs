@@ -87,7 +87,9 @@ impl Found {
 
 impl Opts {
     /// Checks.
-    pub fn run(self) -> Outcome {
+    pub fn run(mut self) -> Outcome {
+        // What they say is among the findings.
+        self.input.nested = self.input.nested.in_spite_of_checksums();
         let mut found = Found::default();
         self.input.enter_sandbox(|sandbox| match self.repair_hints {
             true => sandbox.read(crate::protect::beside(&self.input.image)),
@@ -133,7 +135,13 @@ impl Opts {
         if !self.data && !self.repair_hints {
             return Ok(None);
         }
-        let Some(loaded) = found.or_finding(opened.load(bars))? else { return Ok(None) };
+        let loaded = opened.load_what_is_there(&Quiet(bars));
+        let Some(mut loaded) = found.or_finding(loaded)? else { return Ok(None) };
+        // The check of the structure has told of the same, and of where it is.
+        let faults = std::mem::take(&mut loaded.faults);
+        if found.errors == 0 {
+            found.or_finding(faults.into_result())?;
+        }
         let content = check::content(opened.engine(), &loaded, bars, &mut |finding| {
             found.damaged.push(finding.place.clone());
             found.add(finding);
@@ -169,6 +177,13 @@ impl Opts {
                 None => "structure (file data was not decoded; --data does that)".into(),
             };
             out.line(format_args!("{}: {what}", "sound".green().bold()))?;
+            if let Some(report) = content.filter(|report| report.unvouched > 0) {
+                let share = report.unvouched as f64 * 100.0 / report.bytes.max(1) as f64;
+                let stored = text::size(report.unvouched);
+                out.line(format_args!(
+                    "nothing vouches for {stored} of the data ({share:.1} %): stored as they are, without a checksum"
+                ))?;
+            }
         }
         if let Some(hints) = hints {
             hints.print(&mut out, &self.input.image, found.errors == 0, content)?;
@@ -191,6 +206,23 @@ fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
     }))
 }
 
+/// Shows how far the work is, and says nothing.
+struct Quiet<'a>(&'a dyn Progress);
+
+impl Progress for Quiet<'_> {
+    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
+        self.0.begin(stage, files_total, bytes_total);
+    }
+
+    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
+        self.0.advance(files, bytes_in, bytes_out);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
 fn document(found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Value {
     let mut object = Object::new();
     object.insert("sound".into(), (found.errors == 0).into());
@@ -209,6 +241,7 @@ fn document(found: &Found, content: Option<ContentReport>, hints: Option<&Hints>
         object.insert("files".into(), report.files.into());
         object.insert("file_bytes".into(), report.bytes.into());
         object.insert("damaged_files".into(), report.damaged.into());
+        object.insert("unvouched_bytes".into(), report.unvouched.into());
     }
     if let Some(hints) = hints {
         object.insert("damaged_paths".into(), found.damaged.clone().into());

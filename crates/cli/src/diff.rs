@@ -70,6 +70,9 @@ pub struct Opts {
         hide_possible_values = true
     )]
     magic_b: Option<Magic>,
+    /// Go on where an image's own checksum is not that of its bytes (EROFS, cramfs)
+    #[arg(long)]
+    ignore_checksum: bool,
 
     /// Do not compare the bytes of files
     #[arg(long)]
@@ -154,6 +157,7 @@ impl Opts {
     fn openings(&self) -> [OpenOptions; 2] {
         let opening = |devices: &[PathBuf], offset, part: &Option<String>, magic: Option<Magic>| {
             let opening = OpenOptions::new().jobs(self.answering.work.jobs()).limits(self.limits.limits());
+            let opening = if self.ignore_checksum { opening.ignore_checksum() } else { opening };
             let opening = devices.iter().fold(opening.offset(offset), OpenOptions::device);
             let opening = part.iter().fold(opening, OpenOptions::part);
             magic.into_iter().fold(opening, OpenOptions::magic)

@@ -1,11 +1,11 @@
 //! `packfs ls`: what is in an image.
 
 use crate::json::{self, Array, Object};
-use crate::report::{Out, cannot_write};
+use crate::report::{self, Out, cannot_write};
 use crate::shared::{ImageInput, patterns};
 use crate::{Outcome, text};
 use packfs::sink::{self, ListOptions, Row, RowFormat};
-use packfs::{ResultExt, Silent, Timestamp};
+use packfs::{Progress, ResultExt, Timestamp};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -67,12 +67,13 @@ impl Opts {
         let volume = opened.volume();
         if self.json {
             let mut array = Array::new();
-            sink::list(&**volume, &options, &Silent, &mut |row| array.push(object(&row)))?;
+            let listed = sink::list(&**volume, &options, &Told, &mut |row| array.push(object(&row)));
             array.finish()?;
+            listed?;
         } else {
             let format = self.format(&options);
             let mut out = Out::new();
-            let listed = sink::list(&**volume, &options, &Silent, &mut |row| {
+            let listed = sink::list(&**volume, &options, &Told, &mut |row| {
                 format.write(&row, out.writer()).or_io(cannot_write)
             });
             // What was listed before an error is printed before the error is.
@@ -91,6 +92,15 @@ impl Opts {
             nul: self.null,
             offset_at: Some(offset_at),
         }
+    }
+}
+
+/// Tells of damage as it is met.
+struct Told;
+
+impl Progress for Told {
+    fn warn(&self, message: &str) {
+        report::warning(message);
     }
 }
 

@@ -19,6 +19,10 @@ pub struct NestedArgs {
     #[arg(long, value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
         hide_possible_values = true)]
     magic: Option<Magic>,
+
+    /// Go on where the image's own checksum is not that of its bytes (EROFS, cramfs)
+    #[arg(long)]
+    ignore_checksum: bool,
 }
 
 /// What an image is to begin with.
@@ -46,13 +50,19 @@ impl NestedArgs {
         self.part.is_none() && !self.outer && self.magic.is_none()
     }
 
-    /// Whether the image is read as something else than it is in its file, which no kernel can do.
+    /// Whether the image is read as something else than it is in its file, or in spite of what it is, which no kernel can do.
     pub fn is_changed(&self) -> bool {
-        self.magic.is_some()
+        self.magic.is_some() || self.ignore_checksum
+    }
+
+    /// As it is, without regard to checksums: for a verb that tells of them itself.
+    pub fn in_spite_of_checksums(&self) -> Self {
+        NestedArgs { ignore_checksum: true, ..self.clone() }
     }
 
     /// Opens what was asked for.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
+        let options = if self.ignore_checksum { options.ignore_checksum() } else { options };
         let options = match self.magic {
             Some(magic) => options.magic(magic),
             None => options,

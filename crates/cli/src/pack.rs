@@ -109,6 +109,10 @@ pub struct Making {
         hide_possible_values = true)]
     source_magic: Option<Magic>,
 
+    /// Go on where the own checksum of a SOURCE that is an image is not that of its bytes (EROFS, cramfs)
+    #[arg(long)]
+    ignore_checksum: bool,
+
     /// A file or block device that holds further data of a SOURCE that is an image; once for each, in the order in which
     /// it lists them
     #[arg(long, value_name = "FILE")]
@@ -259,6 +263,9 @@ impl Making {
         }
         if let Some(magic) = self.source_magic {
             packing = packing.source_magic(magic);
+        }
+        if self.ignore_checksum {
+            packing = packing.ignore_source_checksum();
         }
         if self.verify || self.no_verify {
             packing = packing.verify(self.verify);

@@ -87,7 +87,15 @@ impl ContainedFiles {
             ROOT => (InodeKind::Directory, ContainedFiles::ROOT_META, 2),
             _ => (InodeKind::File { len: self.file(id)?.1 }, ContainedFiles::FILE_META, 1),
         };
-        Ok(Inode { kind, meta, links, number: id.0 + 1, has_xattrs: false, sectors: kind.sectors_filled() })
+        Ok(Inode {
+            kind,
+            meta,
+            links,
+            number: id.0 + 1,
+            doubt: None,
+            has_xattrs: false,
+            sectors: kind.sectors_filled(),
+        })
     }
 
     /// See [`crate::Volume::lookup`]. Errors: `Failed` for what is no directory.

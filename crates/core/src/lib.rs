@@ -21,6 +21,7 @@ mod goal;
 mod image;
 mod limits;
 mod meta;
+mod name_order;
 mod path;
 mod plan;
 mod progress;
@@ -44,6 +45,7 @@ pub use goal::Goal;
 pub use image::Image;
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
+pub use name_order::{NameOrder, SortedDirs};
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,

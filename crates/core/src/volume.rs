@@ -1,6 +1,6 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{Coding, DeviceNumber, Facts, FileType, Finding, Image, Meta, Result, SpaceOwner, Xattrs};
+use crate::{Coding, DeviceNumber, Error, Facts, FileType, Finding, Image, Meta, Result, SpaceOwner, Xattrs};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -68,6 +68,8 @@ pub struct Inode {
     pub links: u32,
     /// Inode number as stored; not an identity, hostile images repeat them.
     pub number: u64,
+    /// What the image says of it that cannot be true, though it can be read.
+    pub doubt: Option<&'static str>,
     /// Whether [`Volume::xattrs`] would return anything.
     pub has_xattrs: bool,
     /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts them; where Linux has no driver, and
@@ -212,13 +214,34 @@ pub trait Volume: Send + Sync {
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>>;
 
     /// Calls `visit` for each entry from `from` on, in stored order, without `.` and `..`; each entry comes with the
-    /// cursor that goes on after it. Ends early when `visit` breaks.
+    /// cursor that goes on after it. Ends early when `visit` breaks. Entries that are damaged may be passed over, to be told of by
+    /// an error at the end.
     fn read_dir(
         &self,
         dir: InodeId,
         from: DirCursor,
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()>;
+
+    /// Whether names rise, byte by byte, in every listing of an image that keeps the rules of its format, because readers rely on it
+    /// to find them.
+    fn is_sorted(&self) -> bool {
+        false
+    }
+
+    /// What contradicts the image as a whole though all of it can be read, such as a checksum that is not that of its bytes: an
+    /// error for whoever was not told to go on all the same. Cheap; whatever reads all of the image asks for
+    /// [`Volume::whole_fault`], too.
+    fn fault(&self) -> Option<Error> {
+        None
+    }
+
+    /// As [`Volume::fault`], where more has to be read to know it: tables that describe the whole, and with `checksum` all that a
+    /// checksum covers.
+    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
+        let _ = checksum;
+        Ok(None)
+    }
 
     /// The target of a symbolic link, raw bytes.
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>>;

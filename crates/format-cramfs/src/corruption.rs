@@ -26,6 +26,11 @@ impl fmt::Display for Place {
 /// A fault. Fields named `found` hold what the image says, the others what would be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Corruption {
+    /// The image's bytes have another checksum than the superblock says.
+    Sum {
+        found: u32,
+        wanted: u32,
+    },
     /// The file is shorter than a superblock.
     Short {
         len: u64,
@@ -140,6 +145,9 @@ impl fmt::Display for Corruption {
         use Corruption as C;
         match *self {
             C::Short { len } => write!(f, "superblock: {len} bytes in the file, {SUPER_LEN} needed"),
+            C::Sum { found, wanted } => {
+                write!(f, "checksum {found:08x}, but the superblock says {wanted:08x}")
+            }
             C::Magic { found } => {
                 write!(f, "superblock: magic {found:#010x} at 0x0, 0x28cd3d45 allowed there or at 0x200")
             }

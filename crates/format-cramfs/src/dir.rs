@@ -107,16 +107,20 @@ impl CramfsVolume {
         Ok(())
     }
 
-    /// See [`packfs_core::Volume::lookup`]. Order only matters where a flag says that there is one.
+    /// See [`packfs_core::Volume::lookup`]. Order only matters where a flag says that there is one, and only once it was seen.
     pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        if !self.sorted_dirs.contains(id) {
+            return self
+                .sorted_dirs
+                .find_among_all(id, name, |visit| self.each_entry(id, DirCursor(0), visit));
+        }
         let dir = self.raw_dir(id)?;
-        let is_sorted = self.geometry.flag(CRAMFS_FLAG_SORTED_DIRS);
         let mut listing = self.listing(&dir, 0);
         while let Some((id, _)) = listing.next()? {
             match listing.name.as_slice().cmp(name) {
                 Ordering::Equal => return Ok(Some(id)),
-                Ordering::Greater if is_sorted => return Ok(None),
-                _ => {}
+                Ordering::Greater => return Ok(None),
+                Ordering::Less => {}
             }
         }
         Ok(None)

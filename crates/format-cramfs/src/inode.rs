@@ -94,6 +94,7 @@ impl RawInode {
             // Nothing is stored, and Linux shows this one for everything, directories included.
             links: 1,
             number: self.place.at,
+            doubt: None,
             has_xattrs: false,
             sectors: self.sectors(),
         }

@@ -1,10 +1,12 @@
 //! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
 
-use crate::disk::ROOT_AT;
+use crate::corruption::Corruption;
+use crate::disk::{CRAMFS_FLAG_SORTED_DIRS, ROOT_AT};
 use crate::open::Geometry;
 use packfs_codec::Decoders;
 use packfs_core::{
-    DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume, Xattrs,
+    DirCursor, DirEntry, Error, Extent, Facts, Finding, Image, Inode, InodeId, Result, SortedDirs,
+    SpaceOwner, Volume, Xattrs,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +16,14 @@ pub(crate) struct CramfsVolume {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) geometry: Geometry,
     decoders: Mutex<Vec<Decoders>>,
+    pub(crate) sorted_dirs: SortedDirs,
 }
 
 impl CramfsVolume {
     /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let geometry = Geometry::read(&*image)?;
-        Ok(CramfsVolume { image, geometry, decoders: Mutex::default() })
+        Ok(CramfsVolume { image, geometry, decoders: Mutex::default(), sorted_dirs: SortedDirs::default() })
     }
 
     /// Lends decoders out.
@@ -58,6 +61,20 @@ impl Volume for CramfsVolume {
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()> {
         self.each_entry(dir, from, visit)
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.geometry.flag(CRAMFS_FLAG_SORTED_DIRS)
+    }
+
+    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
+        if !checksum {
+            return Ok(None);
+        }
+        Ok(self.wrong_sum()?.map(|(found, wanted)| {
+            let error = Error::from(Corruption::Sum { found, wanted });
+            error.hint("--ignore-checksum reads it all the same")
+        }))
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {

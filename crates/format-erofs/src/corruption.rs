@@ -68,6 +68,8 @@ pub(crate) enum Corruption {
     Short { len: u64 },
     /// The magic is another one.
     Magic { found: u32 },
+    /// The superblock's checksum is not that of its bytes.
+    Checksum { found: u32, wanted: u32 },
     /// A figure is out of its range.
     Figure { place: Place, figure: &'static str, found: u64, allowed: Allowed },
     /// Something that needs no figures to tell.
@@ -91,6 +93,9 @@ impl fmt::Display for Corruption {
             C::Short { len } => write!(f, "superblock: {len} bytes in the file, 1152 needed"),
             C::Magic { found } => {
                 write!(f, "superblock at 0x400: magic {found:#010x}, 0xe0f5e1e2 allowed")
+            }
+            C::Checksum { found, wanted } => {
+                write!(f, "superblock at 0x400: checksum {found:#010x}, its bytes have {wanted:#010x}")
             }
             C::Figure { place, figure, found, allowed } => {
                 write!(f, "{place}: {figure} {found}, {allowed} allowed")
@@ -120,6 +125,9 @@ impl From<Corruption> for Error {
         let error = Error::corrupt("erofs image", corruption);
         match corruption {
             Corruption::Outside { .. } | Corruption::Short { .. } => error.hint("the file looks truncated"),
+            Corruption::Checksum { .. } => {
+                error.hint("the kernel refuses to mount it; --ignore-checksum reads it all the same")
+            }
             _ => error,
         }
     }

@@ -271,6 +271,7 @@ impl Reader {
             meta,
             links: raw.nlink,
             number: u64::from(raw.ino),
+            doubt: None,
             has_xattrs,
             sectors: self.sectors_of(raw),
         }

@@ -5,13 +5,15 @@
 //! in circles.
 
 use crate::address::Joined;
+use crate::checksum::crc32c;
 use crate::corruption::{Corruption, Place};
 use crate::decoded::DecodedBlocks;
+use crate::disk::{EROFS_FEATURE_COMPAT_SB_CHKSUM, EROFS_SUPER_OFFSET};
 use crate::inode::RawInode;
 use crate::metadata::Windows;
 use crate::open::Geometry;
 use crate::xattr::LongPrefix;
-use packfs_core::{Extent, ExtentFrom, FileType, Image, Result};
+use packfs_core::{Extent, ExtentFrom, FileType, Image, Result, SortedDirs};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
@@ -34,6 +36,9 @@ pub(crate) struct Reader {
     pub(crate) decoded_blocks: DecodedBlocks,
     /// Where the last walk over short extent records stopped: inode, index of the record, address of its data.
     pub(crate) last_record: Mutex<(u64, u64, u64)>,
+    pub(crate) sorted_dirs: SortedDirs,
+    /// Why the superblock's checksum vouches for nothing.
+    pub(crate) checksum_fault: Option<Corruption>,
 }
 
 impl Reader {
@@ -50,7 +55,12 @@ impl Reader {
             windows: Windows::default(),
             decoded_blocks: DecodedBlocks::default(),
             last_record: Mutex::default(),
+            sorted_dirs: SortedDirs::default(),
+            checksum_fault: None,
         };
+        if reader.geometry.has_compat(EROFS_FEATURE_COMPAT_SB_CHKSUM) {
+            reader.checksum_fault = reader.wrong_checksum()?;
+        }
         if let Some(nid) = reader.geometry.packed_nid {
             reader.packed = Some(reader.special_inode(nid, "packed inode")?);
         }
@@ -65,6 +75,20 @@ impl Reader {
         }
         reader.prefixes = reader.read_prefixes()?;
         Ok(reader)
+    }
+
+    /// The checksum covers the superblock's block from the superblock on; of blocks that end before it, the one it is in.
+    fn wrong_checksum(&self) -> Result<Option<Corruption>> {
+        let block_len = self.geometry.block_len();
+        let len = if block_len > EROFS_SUPER_OFFSET { block_len - EROFS_SUPER_OFFSET } else { block_len };
+        let mut bytes = vec![0; len as usize];
+        let there = self.joined.read_at(EROFS_SUPER_OFFSET, &mut bytes)?;
+        bytes.truncate(there);
+        if let Some(checksum) = bytes.get_mut(4..8) {
+            checksum.fill(0);
+        }
+        let (found, wanted) = (self.geometry.super_block.checksum.get(), crc32c(&bytes));
+        Ok((found != wanted).then_some(Corruption::Checksum { found, wanted }))
     }
 
     fn special_inode(&self, nid: u64, what: &'static str) -> Result<RawInode> {

@@ -1,5 +1,6 @@
 //! Hands the reader's answers out as a [`Volume`].
 
+use crate::corruption::Corruption;
 use crate::reader::Reader;
 use packfs_core::{
     Coding, DirCursor, DirEntry, Error, Extent, Facts, FileType, Finding, Image, Inode, InodeId, Result,
@@ -44,12 +45,25 @@ impl Volume for ErofsVolume {
         self.0.each_entry(dir, from, visit)
     }
 
+    fn is_sorted(&self) -> bool {
+        true
+    }
+
+    fn fault(&self) -> Option<Error> {
+        self.0.checksum_fault.map(Error::from)
+    }
+
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         self.0.link_target(id)
     }
 
     fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
-        Ok(self.0.xattrs_of(&self.0.raw_inode(id.0)?)?.0)
+        let raw = self.0.raw_inode(id.0)?;
+        let (xattrs, figures) = self.0.xattrs_of(&raw)?;
+        match figures.unknown {
+            0 => Ok(xattrs),
+            _ => Err(Corruption::Fault { place: raw.place, fault: "xattrs with an unknown prefix" }.into()),
+        }
     }
 
     fn extents(

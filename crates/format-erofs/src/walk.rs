@@ -6,8 +6,9 @@
 use crate::corruption::{Corruption, Place};
 use crate::inode::RawInode;
 use crate::reader::Reader;
-use packfs_core::{FileType, Result};
+use packfs_core::{DirCursor, FileType, Result};
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// How many times longer than its image decoded metadata may be.
 const DECODED_TIMES_MAX: u64 = 256;
@@ -50,21 +51,18 @@ impl Reader {
                 return Err(Corruption::Fault { place: dir.place, fault }.into());
             }
             listings.spend(dir.place, dir.size)?;
-            for index in 0..self.dir_block_count(&dir) {
-                let block = self.dir_block(&dir, index)?;
-                for slot in 0..block.count() {
-                    let entry = block.entry(slot)?;
-                    if matches!(entry.name, b"." | b"..") || !seen.insert(entry.nid) {
-                        continue;
-                    }
-                    inodes.spend(dir.place, 1)?;
-                    let raw = self.raw_inode(entry.nid)?;
-                    visit(&raw)?;
-                    if raw.file_type == FileType::Directory {
-                        dirs.push(raw);
-                    }
+            self.each_child(&dir, DirCursor(0), &mut |entry, _| {
+                if !seen.insert(entry.nid) {
+                    return Ok(ControlFlow::Continue(()));
                 }
-            }
+                inodes.spend(dir.place, 1)?;
+                let raw = self.raw_inode(entry.nid)?;
+                visit(&raw)?;
+                if raw.file_type == FileType::Directory {
+                    dirs.push(raw);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
         }
         Ok(())
     }

@@ -115,6 +115,7 @@ impl Iso9660Volume {
             meta,
             links: posix.map_or(1, |posix| posix.links),
             number: number.map_or(record.at >> NUMBER_SHIFT, u64::from),
+            doubt: None,
             has_xattrs: self.has_attributes(raw),
             sectors: stored_len(raw).div_ceil(512),
         })

@@ -10,7 +10,7 @@ use packfs_core::{DeviceNumber, FileType, Inode, InodeId, Meta, Owner, Result, T
 use packfs_squashfs_metadata::{
     Cursor, MetadataFault, Place, RawDir, RawFile, RawInode, RawKind, SQUASHFS_BLKDEV_TYPE,
     SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_FIFO_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE,
-    SQUASHFS_SOCKET_TYPE, SQUASHFS_SYMLINK_TYPE, type_of_number,
+    SQUASHFS_SOCKET_TYPE, SQUASHFS_SYMLINK_TYPE, number_doubt, type_of_number,
 };
 
 /// An inode without extended attributes, which came with 4.0.
@@ -119,6 +119,7 @@ impl LegacyVolume {
             meta: Meta { mode: raw.mode, owner, mtime: Timestamp::from_seconds(i64::from(mtime)) },
             links: raw.nlink,
             number: if has_numbers { u64::from(raw.number) } else { id.0 },
+            doubt: number_doubt(self, raw),
             has_xattrs: false,
             sectors: kind.sectors_filled(),
         })

@@ -2,10 +2,10 @@
 
 use crate::open::Geometry;
 use packfs_core::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
-    Xattrs,
+    Coding, DirCursor, DirEntry, Error, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner,
+    Volume, Xattrs,
 };
-use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode, padded_len};
+use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -54,6 +54,14 @@ impl Volume for LegacyVolume {
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()> {
         dir::each_entry(self, dir, from, visit)
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.shape().is_sorted
+    }
+
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        tables_fault(self, &[])
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {

@@ -7,6 +7,11 @@ use packfs_core::Error;
 use packfs_squashfs_metadata::Place;
 use std::fmt;
 
+/// A set of attributes that is none.
+pub(crate) const NO_XATTRS: &str = "no attributes in it";
+/// Attributes that cannot be named.
+pub(crate) const UNKNOWN_XATTRS: &str = "attributes with a prefix that nobody knows";
+
 /// A fault. Fields named `found` hold what the image says, the others what would be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Corruption {
@@ -78,6 +83,11 @@ pub(crate) enum Corruption {
     },
     XattrName {
         place: Place,
+        fault: &'static str,
+    },
+    XattrSet {
+        place: Place,
+        index: u32,
         fault: &'static str,
     },
     XattrTwice {
@@ -161,6 +171,7 @@ impl fmt::Display for Corruption {
             C::XattrCount { place, found, max } => {
                 write!(f, "{place}: {found} attributes, the xattr table can hold {max}")
             }
+            C::XattrSet { place, index, fault } => write!(f, "{place}: xattr set {index}: {fault}"),
             C::XattrTwice { place } => write!(f, "{place}: a second attribute of that name"),
             C::XattrReference { place, found } => {
                 write!(f, "{place}: reference to a value of {found} bytes, 8 allowed")

@@ -5,7 +5,7 @@ use crate::disk::*;
 use crate::volume::SquashfsVolume;
 use packfs_core::{DeviceNumber, FileType, Inode, Meta, Owner, Result, Timestamp};
 use packfs_squashfs_metadata::{
-    Cursor, MetadataFault, Place, Position, RawDir, RawFile, RawInode, RawKind, type_of_number,
+    Cursor, MetadataFault, Place, Position, RawDir, RawFile, RawInode, RawKind, number_doubt, type_of_number,
 };
 
 impl SquashfsVolume {
@@ -60,6 +60,7 @@ impl SquashfsVolume {
             meta: Meta { mode: raw.mode & 0o7777, owner, mtime },
             links: raw.nlink,
             number: u64::from(raw.number),
+            doubt: number_doubt(self, raw),
             has_xattrs: raw.xattr != SQUASHFS_INVALID_XATTR && self.geometry.xattrs.is_some(),
             sectors,
         })

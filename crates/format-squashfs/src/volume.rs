@@ -1,12 +1,13 @@
 //! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
 
+use crate::corruption::{Corruption, NO_XATTRS, UNKNOWN_XATTRS};
 use crate::disk::HEADER_FORM;
 use crate::open::Geometry;
 use packfs_core::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner, Volume,
-    Xattrs,
+    Coding, DirCursor, DirEntry, Error, Extent, Facts, Finding, Image, Inode, InodeId, Result, SpaceOwner,
+    Volume, Xattrs,
 };
-use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode, padded_len};
+use packfs_squashfs_metadata::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zerocopy::little_endian::U32;
@@ -60,6 +61,15 @@ impl Volume for SquashfsVolume {
         dir::each_entry(self, dir, from, visit)
     }
 
+    fn is_sorted(&self) -> bool {
+        self.shape().is_sorted
+    }
+
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        let others: Vec<_> = self.geometry.xattrs.iter().map(|tables| &tables.sets).collect();
+        tables_fault(self, &others)
+    }
+
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         inode::link_target(self, id)
     }
@@ -69,7 +79,12 @@ impl Volume for SquashfsVolume {
         if raw.xattr == crate::disk::SQUASHFS_INVALID_XATTR {
             return Ok(Xattrs::new());
         }
-        Ok(self.xattr_set(raw.xattr, raw.place)?.0)
+        let (xattrs, figures) = self.xattr_set(raw.xattr, raw.place)?;
+        if self.geometry.xattrs.is_some() && (figures.count == 0 || figures.unknown > 0) {
+            let fault = if figures.count == 0 { NO_XATTRS } else { UNKNOWN_XATTRS };
+            return Err(Corruption::XattrSet { place: raw.place, index: raw.xattr, fault }.into());
+        }
+        Ok(xattrs)
     }
 
     fn extents(

@@ -17,6 +17,9 @@ const NAME_LEN_MAX: usize = 255;
 /// Fewest bytes that an attribute can take: two heads and one byte of name.
 const PAIR_LEN_MIN: u64 = 9;
 
+/// More than the heads of a name and a value take, in bytes.
+const HEADS_LEN_MAX: u64 = 16;
+
 /// The namespace that a prefix number means.
 pub(crate) fn prefix(r#type: u16) -> Option<&'static [u8]> {
     match r#type & SQUASHFS_XATTR_PREFIX_MASK {
@@ -34,10 +37,20 @@ pub(crate) struct SetFigures {
     pub(crate) size_found: u64,
     /// What it should say.
     pub(crate) size: u64,
+    /// Attributes, those with an unknown prefix included.
+    pub(crate) count: u32,
     /// Attributes with an unknown prefix.
     pub(crate) unknown: u32,
     /// Bytes passed over with them.
     pub(crate) unknown_len: u64,
+}
+
+impl SetFigures {
+    /// Whether no writer counts like this: some count the heads of names and values instead of prefixes.
+    pub(crate) fn is_size_impossible(&self) -> bool {
+        let heads = HEADS_LEN_MAX * u64::from(self.count);
+        self.count > 0 && !(1..=self.size + heads).contains(&self.size_found)
+    }
 }
 
 impl SquashfsVolume {
@@ -59,7 +72,11 @@ impl SquashfsVolume {
             return Err(Corruption::XattrCount { place, found: row.count.get(), max }.into());
         }
         let mut xattrs = Xattrs::new();
-        let mut figures = SetFigures { size_found: u64::from(row.size.get()), ..SetFigures::default() };
+        let mut figures = SetFigures {
+            size_found: u64::from(row.size.get()),
+            count: row.count.get(),
+            ..SetFigures::default()
+        };
         let (mut names_len, mut values_len) = (0, 0);
         for _ in 0..row.count.get() {
             cursor.reading("xattr");

@@ -200,6 +200,14 @@ impl OpenOptions {
         self
     }
 
+    /// Goes on where a checksum that vouches for the image as a whole is not that of its bytes: the superblock's in EROFS, the
+    /// whole image's in cramfs. Kernels refuse the former.
+    #[must_use]
+    pub fn ignore_checksum(mut self) -> Self {
+        self.read.ignore_checksum = true;
+        self
+    }
+
     /// What a source opened with these options may hold.
     pub(crate) fn own_limits(&self) -> Limits {
         self.read.limits
@@ -256,6 +264,9 @@ impl OpenOptions {
             devices.push(counted.beside(Arc::new(FileImage::open(path)?)));
         }
         let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
+        if let Some(fault) = volume.fault().filter(|_| !self.read.ignore_checksum) {
+            return Err(fault);
+        }
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
         let (limits, watcher) = (self.read.limits, self.watcher.clone());
@@ -408,6 +419,13 @@ impl Opened {
         self.engine.load_tree(progress)
     }
 
+    /// Reads what can be read of all names and metadata: what is damaged is left out, told of through `progress`, and counted.
+    ///
+    /// Errors: as [`Opened::load`], and `Corrupt` only where there is no root.
+    pub fn load_what_is_there(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
+        self.engine.load_what_is_there(progress)
+    }
+
     /// Finds a path, without following a symbolic link at its end.
     ///
     /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory.
@@ -477,7 +495,9 @@ impl Opened {
         self.unpack_with(target, &UnpackOptions::default(), self.watcher.progress())
     }
 
-    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it.
+    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it. What is damaged is left out and
+    /// told of through `progress`; the first such error is returned once all else is in place, or before anything is written with
+    /// [`UnpackOptions::fail_fast`].
     ///
     /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
     pub fn unpack_with(
@@ -486,8 +506,15 @@ impl Opened {
         options: &UnpackOptions,
         progress: &dyn Progress,
     ) -> Result<UnpackReport> {
-        let loaded = self.load(progress)?;
-        packfs_sink::unpack(&self.engine, &loaded, target.as_ref(), options, progress)
+        let mut loaded = self.load_what_is_there(progress)?;
+        let faults = std::mem::take(&mut loaded.faults);
+        let no_faults = || faults.into_result();
+        if options.fail_fast {
+            no_faults()?;
+            return packfs_sink::unpack(&self.engine, &loaded, target.as_ref(), options, progress);
+        }
+        let report = packfs_sink::unpack(&self.engine, &loaded, target.as_ref(), options, progress)?;
+        no_faults().map(|()| report)
     }
 
     /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].

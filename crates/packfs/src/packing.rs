@@ -107,6 +107,7 @@ pub struct Pack {
     source_devices: Vec<PathBuf>,
     source_part: Option<String>,
     source_magic: Option<Vec<u8>>,
+    ignore_source_checksum: bool,
     limits: Limits,
     output: PathBuf,
     format: Option<String>,
@@ -142,6 +143,7 @@ impl Pack {
             source_devices: Vec::new(),
             source_part: None,
             source_magic: None,
+            ignore_source_checksum: false,
             limits: Limits::default(),
             output: output.into(),
             format: None,
@@ -307,6 +309,14 @@ impl Pack {
     #[must_use]
     pub fn source_magic(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.source_magic = Some(bytes.into());
+        self
+    }
+
+    /// Packs a source that is an image even where its own checksum is not that of its bytes: see
+    /// [`OpenOptions::ignore_checksum`].
+    #[must_use]
+    pub fn ignore_source_checksum(mut self) -> Self {
+        self.ignore_source_checksum = true;
         self
     }
 
@@ -539,6 +549,7 @@ impl Pack {
             Some(magic) => opening.magic(magic.clone()),
             None => opening,
         };
+        let opening = if self.ignore_source_checksum { opening.ignore_checksum() } else { opening };
         self.source_devices.iter().fold(opening, OpenOptions::device)
     }
 

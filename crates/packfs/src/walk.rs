@@ -2,7 +2,7 @@
 
 use crate::Opened;
 use packfs_core::{
-    DirCursor, DirEntry, Error, ImagePath, Inode, InodeId, InodeKind, Meter, Name, Result, escaped,
+    DirCursor, DirEntry, Error, ImagePath, Inode, InodeId, InodeKind, Meter, Name, NameOrder, Result, escaped,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -29,13 +29,23 @@ pub struct Walk<'a> {
     meter: Meter,
     /// What comes next regardless: the root at first.
     next: Option<InodeId>,
+    /// What was wrong with the directory that was visited last, whose entries come next all the same.
+    fault: Option<Error>,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(opened: &'a Opened) -> Self {
         let next = Some(opened.volume().root());
         let meter = Meter::new(opened.limits(), format!("{} image", opened.format().name()));
-        Walk { opened, path: ImagePath::root(), open: Vec::new(), seen: HashSet::new(), meter, next }
+        Walk {
+            opened,
+            path: ImagePath::root(),
+            open: Vec::new(),
+            seen: HashSet::new(),
+            meter,
+            next,
+            fault: None,
+        }
     }
 
     /// What is named by the path of the walk; a directory is opened, so that its entries come next.
@@ -49,12 +59,16 @@ impl<'a> Walk<'a> {
             let depth = self.open.len() as u64;
             let mut entries = Vec::new();
             let mut counted = Ok(());
-            volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
+            let mut order = NameOrder::of(&**volume);
+            let read = volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
                 counted = self.meter.entry(depth, entry.name.len());
+                order.next(&entry.name);
                 entries.push(entry);
                 if counted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })?;
+            });
             counted?;
+            self.fault =
+                read.and_then(|()| order.finish()).err().map(|error| error.at(format!("{:?}", self.path)));
             entries.reverse();
             self.open.push(entries);
         }
@@ -83,6 +97,9 @@ impl Iterator for Walk<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(root) = self.next.take() {
             return Some(self.visit_named(root));
+        }
+        if let Some(fault) = self.fault.take() {
+            return Some(Err(fault));
         }
         loop {
             let Some(entry) = self.open.last_mut()?.pop() else {

@@ -21,6 +21,8 @@ pub struct ReadOptions {
     pub is_kept_by_readers: bool,
     /// What a whole hierarchy may hold, and its files.
     pub limits: Limits,
+    /// A checksum of the image that is not that of its bytes is no fault.
+    pub ignore_checksum: bool,
 }
 
 impl Default for ReadOptions {
@@ -32,6 +34,7 @@ impl Default for ReadOptions {
             readahead_bytes: 2 << 20,
             is_kept_by_readers: false,
             limits,
+            ignore_checksum: false,
         }
     }
 }

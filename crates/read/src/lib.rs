@@ -35,7 +35,7 @@ pub use disk_order::PieceSink;
 pub use engine::{ReadEngine, ReadOptions};
 pub use file::FileReader;
 pub use file_order::Piece;
-pub use load::LoadedVolume;
+pub use load::{Faults, LoadedVolume};
 
 use packfs_core::InodeId;
 

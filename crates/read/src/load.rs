@@ -3,14 +3,17 @@
 use crate::Wanted;
 use crate::engine::ReadEngine;
 use packfs_core::{
-    BuildId, ContentId, DirCursor, DirEntry, Error, InodeId, InodeKind, Meta, Meter, Name, NodeKind,
-    Progress, Result, Stage, Tree, TreeBuilder, Xattrs, escaped,
+    BuildId, ContentId, DirCursor, DirEntry, Error, ErrorKind, Inode, InodeId, InodeKind, Meter, Name,
+    NameOrder, NodeKind, Progress, Result, Stage, Tree, TreeBuilder, Xattrs, escaped,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// How many entries pass between looks at the progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
+
+/// Faults that are told one by one; beyond, they are counted.
+const TOLD_MAX: u64 = 100;
 
 /// A volume's hierarchy in memory.
 #[derive(Debug)]
@@ -19,6 +22,52 @@ pub struct LoadedVolume {
     pub tree: Tree,
     /// The inode of each node.
     pub inodes: Vec<InodeId>,
+    /// What could not be loaded, or contradicts itself; nothing unless [`ReadEngine::load_what_is_there`] was asked.
+    pub faults: Faults,
+}
+
+/// Faults of an image that did not keep the rest of it from being read.
+#[derive(Debug, Default)]
+pub struct Faults {
+    first: Option<Error>,
+    count: u64,
+}
+
+impl Faults {
+    /// Counts one more; the first is kept, and the first hundred are told of.
+    ///
+    /// # Errors
+    /// Passes on what is no fault of the image.
+    pub fn add(&mut self, error: Error, progress: &dyn Progress) -> Result<()> {
+        if error.kind() != ErrorKind::Corrupt {
+            return Err(error);
+        }
+        if self.count < TOLD_MAX {
+            progress.warn(&error.to_string());
+        }
+        self.first.get_or_insert(error);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Makes an error of them: the first, saying how many there are.
+    ///
+    /// # Errors
+    /// That error, unless there is none.
+    pub fn into_result(self) -> Result<()> {
+        match (self.first, self.count) {
+            (None, _) => Ok(()),
+            (Some(error), 1) => Err(error.hint("everything else could be read")),
+            (Some(error), count) => {
+                Err(error.hint(format!("{count} faults were found; everything else could be read")))
+            }
+        }
+    }
 }
 
 impl LoadedVolume {
@@ -37,16 +86,36 @@ impl LoadedVolume {
 impl ReadEngine {
     /// Loads the whole hierarchy.
     ///
-    /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a directory, and whatever
-    /// the volume finds; `Limit` where one of [`crate::ReadOptions::limits`] is passed; `Cancelled`.
+    /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a directory or out of order, an entry
+    /// of another type than its inode, and whatever the volume finds; `Limit` where one of [`crate::ReadOptions::limits`] is passed; `Cancelled`.
     pub fn load_tree(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
+        self.load(true, progress)
+    }
+
+    /// Loads what can be read of the hierarchy: what is damaged is left out, told of through `progress` and counted in
+    /// [`LoadedVolume::faults`].
+    ///
+    /// Errors: `Corrupt` where the root cannot be read, all other kinds as [`ReadEngine::load_tree`].
+    pub fn load_what_is_there(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
+        self.load(false, progress)
+    }
+
+    fn load(&self, strict: bool, progress: &dyn Progress) -> Result<LoadedVolume> {
         progress.begin(Stage::Scan, self.volume.inode_count_hint(), 0);
         let root = self.volume.root();
         let inode = self.volume.inode(root)?;
         let mut builder = TreeBuilder::new(inode.meta);
         let mut meter = Meter::new(self.options.limits, self.subject());
-        if inode.has_xattrs {
-            let xattrs = self.volume.xattrs(root)?;
+        let mut faulty = Faulty { strict, progress, faults: Faults::default() };
+        if let Some(fault) = self.volume.whole_fault(!self.options.ignore_checksum)? {
+            faulty.meet(fault)?;
+        }
+        let subject = self.subject();
+        let doubt = inode.doubt.map(|doubt| Error::corrupt(subject, doubt).at("\"/\""));
+        doubt.map_or(Ok(()), |doubt| faulty.meet(doubt))?;
+        if inode.has_xattrs
+            && let Some(xattrs) = faulty.taken(self.volume.xattrs(root).map_err(|error| error.at("\"/\"")))?
+        {
             meter.xattrs(&xattrs)?;
             builder.describe(BuildId::ROOT, inode.meta, xattrs);
         }
@@ -60,15 +129,37 @@ impl ReadEngine {
             dirs: vec![(0, Box::default())],
             entry_count: 0,
             meter,
+            faulty,
         };
         while let Some(open) = loader.open.pop() {
-            loader.load_dir(&open, progress)?;
+            loader.load_dir(&open)?;
         }
         let (tree, builds) = loader.builder.finish_numbered()?;
         let inodes = builds.iter().map(|build| loader.inodes[build.index()]).collect();
-        let loaded = LoadedVolume { tree, inodes };
+        let loaded = LoadedVolume { tree, inodes, faults: loader.faulty.faults };
         self.check_data(&loaded.files())?;
         Ok(loaded)
+    }
+}
+
+/// What becomes of faults.
+struct Faulty<'a> {
+    /// Whether the first is the end.
+    strict: bool,
+    progress: &'a dyn Progress,
+    faults: Faults,
+}
+
+impl Faulty<'_> {
+    fn meet(&mut self, error: Error) -> Result<()> {
+        if self.strict { Err(error) } else { self.faults.add(error, self.progress) }
+    }
+
+    fn taken<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => self.meet(error).map(|()| None),
+        }
     }
 }
 
@@ -94,22 +185,28 @@ struct Loader<'a> {
     dirs: Vec<(usize, Box<[u8]>)>,
     entry_count: u64,
     meter: Meter,
+    faulty: Faulty<'a>,
 }
 
 impl Loader<'_> {
-    fn load_dir(&mut self, open: &Open, progress: &dyn Progress) -> Result<()> {
+    fn load_dir(&mut self, open: &Open) -> Result<()> {
         let engine = self.engine;
         let mut outcome = Ok(());
+        let mut order = NameOrder::of(&*engine.volume);
         let read = engine.volume.read_dir(open.dir, DirCursor::default(), &mut |entry, _| {
-            outcome = self.take(open, &entry, progress);
+            outcome = self.take(open, &entry, &mut order);
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        read.map_err(|error| error.at(self.path(open.index, b"")))?;
-        outcome
+        outcome?;
+        let kept = read.and_then(|()| order.finish());
+        match kept {
+            Ok(()) => Ok(()),
+            Err(error) => self.faulty.meet(error.at(self.path(open.index, b""))),
+        }
     }
 
-    fn take(&mut self, open: &Open, entry: &DirEntry, progress: &dyn Progress) -> Result<()> {
-        self.count(open, entry, progress)?;
+    fn take(&mut self, open: &Open, entry: &DirEntry, order: &mut NameOrder) -> Result<()> {
+        self.count(open, entry)?;
         let name = match Name::new(&entry.name) {
             Ok(name) if self.builder.has_child(open.build, &entry.name) => {
                 Err(format!("name {name:?} stands twice"))
@@ -117,15 +214,23 @@ impl Loader<'_> {
             Ok(name) => Ok(name),
             Err(fault) => Err(format!("entry \"{}\": {fault}", escaped(&entry.name))),
         };
-        let name = name.map_err(|fault| self.corrupt(fault).at(self.path(open.index, b"")))?;
+        let name = match name {
+            Ok(name) => name,
+            Err(fault) => return self.faulty.meet(self.corrupt(fault).at(self.path(open.index, b""))),
+        };
+        order.next(&entry.name);
         if let Some(&build) = self.built.get(&entry.id) {
             self.builder.link_child(open.build, name, build);
             return Ok(());
         }
-        let (kind, meta, xattrs) =
-            self.describe(entry.id).map_err(|error| error.at(self.path(open.index, &entry.name)))?;
+        let (inode, kind) = match self.describe(entry.id) {
+            Ok(described) => described,
+            Err(error) => return self.faulty.meet(error.at(self.path(open.index, &entry.name))),
+        };
+        let xattrs = self.xattrs(open, entry, &inode)?;
+        self.doubt(open, entry, &inode)?;
         let is_dir = matches!(kind, NodeKind::Directory);
-        let build = self.builder.add_child(open.build, name, kind, meta, xattrs);
+        let build = self.builder.add_child(open.build, name, kind, inode.meta, xattrs);
         self.inodes.push(entry.id);
         if is_dir {
             let index = self.dirs.len();
@@ -137,8 +242,32 @@ impl Loader<'_> {
         Ok(())
     }
 
+    /// Tells what is no harm to an inode that was read, and yet cannot be true.
+    fn doubt(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<()> {
+        let (claim, truth) = (entry.file_type, inode.kind.file_type());
+        let fault = match inode.doubt {
+            _ if claim != truth => format!("its entry says {}, its inode {}", claim.word(), truth.word()),
+            Some(doubt) => doubt.to_owned(),
+            None => return Ok(()),
+        };
+        self.faulty.meet(self.corrupt(fault).at(self.path(open.index, &entry.name)))
+    }
+
+    /// The attributes of an inode; none where they cannot be read.
+    fn xattrs(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<Xattrs> {
+        if !inode.has_xattrs {
+            return Ok(Xattrs::new());
+        }
+        let read = self.engine.volume.xattrs(entry.id);
+        let read = read.map_err(|error| error.at(self.path(open.index, &entry.name)));
+        let xattrs = self.faulty.taken(read)?.unwrap_or_default();
+        let metered = self.meter.xattrs(&xattrs);
+        metered.map_err(|error| error.at(self.path(open.index, &entry.name)))?;
+        Ok(xattrs)
+    }
+
     /// All that is known of an inode that was not met before.
-    fn describe(&mut self, id: InodeId) -> Result<(NodeKind, Meta, Xattrs)> {
+    fn describe(&mut self, id: InodeId) -> Result<(Inode, NodeKind)> {
         let volume = &self.engine.volume;
         let inode = volume.inode(id)?;
         let kind = match inode.kind {
@@ -160,9 +289,7 @@ impl Loader<'_> {
             InodeKind::Fifo => NodeKind::Fifo,
             InodeKind::Socket => NodeKind::Socket,
         };
-        let xattrs = if inode.has_xattrs { volume.xattrs(id)? } else { Xattrs::new() };
-        self.meter.xattrs(&xattrs)?;
-        Ok((kind, inode.meta, xattrs))
+        Ok((inode, kind))
     }
 
     fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
@@ -181,15 +308,15 @@ impl Loader<'_> {
         format!("\"{}\"", if path.is_empty() { escaped(b"/") } else { escaped(&path) })
     }
 
-    fn count(&mut self, open: &Open, entry: &DirEntry, progress: &dyn Progress) -> Result<()> {
+    fn count(&mut self, open: &Open, entry: &DirEntry) -> Result<()> {
         self.entry_count += 1;
         let counted = self.meter.entry(open.depth, entry.name.len());
         counted
             .and_then(|()| self.meter.hold(entry.name.len()))
             .map_err(|error| error.at(self.path(open.index, &entry.name)))?;
         if self.entry_count.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
-            progress.advance(ENTRIES_BETWEEN_LOOKS, 0, 0);
-            if progress.cancelled() {
+            self.faulty.progress.advance(ENTRIES_BETWEEN_LOOKS, 0, 0);
+            if self.faulty.progress.cancelled() {
                 return Err(Error::cancelled());
             }
         }

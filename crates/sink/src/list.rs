@@ -6,9 +6,10 @@
 use crate::rows::Row;
 use crate::select::{Pattern, Reached, Selection};
 use packfs_core::{
-    DirCursor, DirEntry, Error, ImagePath, InodeId, InodeKind, Limit, Limits, Meter, Name, Progress, Result,
-    Volume,
+    DirCursor, DirEntry, Error, ImagePath, InodeId, InodeKind, Limit, Limits, Meter, Name, NameOrder,
+    Progress, Result, Volume,
 };
+use packfs_read::Faults;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -28,7 +29,8 @@ pub struct ListOptions {
 /// Calls `visit` for every row, parents before their children, names in the order the image stores them.
 ///
 /// A path that is a directory lists what is in it (with `recursive` also itself, and all below); anything else lists
-/// itself. Errors: `Failed` for a path or pattern that matches nothing; `Limit`; whatever the volume and `visit` fail with.
+/// itself. What is damaged is passed over and told of through `progress`; the first such error is returned at the end. Errors:
+/// `Failed` for a path or pattern that matches nothing; `Limit`; `Corrupt`; whatever else the volume and `visit` fail with.
 pub fn list(
     volume: &dyn Volume,
     options: &ListOptions,
@@ -39,8 +41,10 @@ pub fn list(
     let patterns = if options.paths.is_empty() { &root_only[..] } else { &options.paths };
     let selection = Selection::new(patterns, |path| Ok(find(volume, path)?.is_some()))?;
     let meter = Meter::new(options.limits, format!("{} image", volume.format_name()));
-    let mut lister = Lister { volume, options, progress, selection, seen: HashSet::new(), meter, visit };
+    let (seen, faults) = (HashSet::new(), Faults::default());
+    let mut lister = Lister { volume, options, progress, selection, seen, meter, faults, visit };
     lister.run()?;
+    lister.faults.into_result()?;
     lister.selection.finish()
 }
 
@@ -67,6 +71,7 @@ struct Lister<'a> {
     /// Directories that were entered.
     seen: HashSet<InodeId>,
     meter: Meter,
+    faults: Faults,
     visit: &'a mut dyn FnMut(Row) -> Result<()>,
 }
 
@@ -94,9 +99,14 @@ impl Lister<'_> {
             if self.progress.cancelled() {
                 return Err(Error::cancelled());
             }
-            let name = Name::new(&entry.name).map_err(|fault| {
-                Error::corrupt(format!("{} image", self.volume.format_name()), format!("{path:?}: {fault}"))
-            })?;
+            let name = match Name::new(&entry.name) {
+                Ok(name) => name,
+                Err(fault) => {
+                    let error = Error::corrupt(format!("{} image", self.volume.format_name()), fault);
+                    self.faults.add(error.at(format!("{path:?}")), self.progress)?;
+                    continue;
+                }
+            };
             let reached = self.selection.step(&dir.reached, name.as_bytes());
             let inside = dir.inside;
             if !inside && reached.is_dead() {
@@ -104,7 +114,9 @@ impl Lister<'_> {
             }
             path.push(name);
             let depth = open.len();
-            self.meet(&path, entry.id, reached, inside, &mut open)?;
+            if let Err(error) = self.meet(&path, entry.id, reached, inside, &mut open) {
+                self.faults.add(error.at(format!("{path:?}")), self.progress)?;
+            }
             if open.len() == depth {
                 path.pop();
             }
@@ -154,21 +166,26 @@ impl Lister<'_> {
         depth: u64,
     ) -> Result<std::vec::IntoIter<DirEntry>> {
         if !self.seen.insert(dir) {
-            let fault = format!("{path:?}: directory is reached by more than one path");
+            let fault = "directory is reached by more than one path";
             return Err(Error::corrupt(format!("{} image", self.volume.format_name()), fault));
         }
         let mut entries = Vec::new();
         let mut counted = Ok(());
-        self.volume.read_dir(dir, DirCursor(0), &mut |entry, _| {
+        let mut order = NameOrder::of(self.volume);
+        let read = self.volume.read_dir(dir, DirCursor(0), &mut |entry, _| {
             counted = self.meter.entry(depth, entry.name.len());
+            order.next(&entry.name);
             entries.push(entry);
             if counted.is_err() || self.progress.cancelled() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
-        })?;
+        });
         counted.map_err(|error| error.at(format!("{path:?}")))?;
+        if let Err(error) = read.and_then(|()| order.finish()) {
+            self.faults.add(error.at(format!("{path:?}")), self.progress)?;
+        }
         Ok(entries.into_iter())
     }
 }

@@ -170,7 +170,7 @@ mod tests {
             owner: Owner { uid: 1000, gid: 4_000_000_000 },
             mtime: Timestamp::from_seconds(1_795_270_000),
         };
-        let inode = Inode { kind, meta, links: 1, number: 7, has_xattrs: false, sectors: 0 };
+        let inode = Inode { kind, meta, links: 1, number: 7, doubt: None, has_xattrs: false, sectors: 0 };
         Row::new(ImagePath::parse(path).unwrap(), InodeId(1), &inode, target.map(<[u8]>::to_vec))
     }
 

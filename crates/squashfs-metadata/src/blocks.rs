@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::stored::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, STORED_LEN_MAX, StoredBlock};
 use packfs_codec::Decoders;
 use packfs_core::codec::Algorithm;
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, SortedDirs};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A decoded block.
@@ -59,12 +59,25 @@ pub struct Metadata {
     algorithm: Algorithm,
     decoders: Mutex<Vec<Decoders>>,
     shards: [Mutex<Shard>; SHARDS],
+    sorted_dirs: SortedDirs,
 }
 
 impl Metadata {
     /// Reads from `image` blocks with headers of `form`, which `algorithm` decodes.
     pub fn new(image: Arc<dyn Image>, form: HeaderForm, algorithm: Algorithm) -> Self {
-        Metadata { image, form, algorithm, decoders: Mutex::default(), shards: Default::default() }
+        Metadata {
+            image,
+            form,
+            algorithm,
+            decoders: Mutex::default(),
+            shards: Default::default(),
+            sorted_dirs: SortedDirs::default(),
+        }
+    }
+
+    /// The directories whose listings were seen to be in order.
+    pub(crate) fn sorted_dirs(&self) -> &SortedDirs {
+        &self.sorted_dirs
     }
 
     /// The image beneath.

@@ -289,17 +289,35 @@ pub fn each_entry<R: Records>(
     Ok(())
 }
 
-/// See [`packfs_core::Volume::lookup`]. Order only matters for directories with an index.
+/// See [`packfs_core::Volume::lookup`]. What the index of a directory does not lead to is looked for among all entries, unless they
+/// are known to be in order.
 pub fn find_entry<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
     let (raw, dir) = raw_dir(records, id)?;
-    let near = index_entry(records, &raw, &dir, |entry| entry.name.as_slice() <= name)?;
+    let sorted_dirs = records.metadata().sorted_dirs();
+    if dir.i_count > 0 {
+        let found = find_by_index(records, &raw, &dir, name);
+        match found {
+            Ok(None) if !sorted_dirs.contains(id) => {}
+            found => return found,
+        }
+    }
+    sorted_dirs.find_among_all(id, name, |visit| each_entry(records, id, DirCursor(0), visit))
+}
+
+fn find_by_index<R: Records>(
+    records: &R,
+    raw: &RawInode,
+    dir: &RawDir,
+    name: &[u8],
+) -> Result<Option<InodeId>> {
+    let near = index_entry(records, raw, dir, |entry| entry.name.as_slice() <= name)?;
     let target = near.as_ref().map_or(0, |near| near.index);
-    let mut listing = listing_at(records, &dir, near.as_ref(), target)?;
+    let mut listing = listing_at(records, dir, near.as_ref(), target)?;
     while let Some(entry) = listing.next()? {
         match listing.name.as_slice().cmp(name) {
             std::cmp::Ordering::Equal => return Ok(Some(entry.id)),
-            std::cmp::Ordering::Greater if dir.i_count > 0 => return Ok(None),
-            _ => {}
+            std::cmp::Ordering::Greater => return Ok(None),
+            std::cmp::Ordering::Less => {}
         }
     }
     Ok(None)

@@ -65,8 +65,15 @@ pub struct MadeUpNode {
 impl MadeUpNode {
     /// An inode with one link and nothing else.
     pub fn new(id: InodeId, kind: InodeKind, meta: Meta) -> Self {
-        let inode =
-            Inode { kind, meta, links: 1, number: id.0, has_xattrs: false, sectors: kind.sectors_filled() };
+        let inode = Inode {
+            kind,
+            meta,
+            links: 1,
+            number: id.0,
+            doubt: None,
+            has_xattrs: false,
+            sectors: kind.sectors_filled(),
+        };
         let (entries, target, xattrs, extents) = Default::default();
         MadeUpNode { inode, entries, target, xattrs, extents }
     }

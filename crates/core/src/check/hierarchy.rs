@@ -110,9 +110,13 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
     pub fn check_links(&self, report: &mut Report<'_>) {
         for (id, dir, name) in &self.linked {
             let Some(&Met { nlink, names, .. }) = self.met.get(id) else { continue };
-            if nlink != names {
-                let path = self.entry_path(*dir, name);
-                report.warn(path, format_args!("link count {nlink}, but it has {names} names"));
+            let path = || self.entry_path(*dir, name);
+            let fault = format_args!("link count {nlink}, but it has {names} names");
+            match nlink {
+                // Names were lost, or the count is none.
+                nlink if nlink == 0 || nlink > names => report.error(path(), fault),
+                nlink if nlink < names => report.warn(path(), fault),
+                _ => {}
             }
         }
     }

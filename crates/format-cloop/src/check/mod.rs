@@ -7,12 +7,14 @@ use packfs_core::{Finding, Result};
 
 /// Larger blocks are more than modules of Linux had buffers for.
 const BLOCK_LEN_USUAL: u32 = 128 << 10;
+/// How much of what no structure takes is looked at for data, in bytes.
+const DATA_LOOKED_AT: u64 = 64 << 10;
 
 impl CloopVolume {
     /// See [`packfs_core::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("cloop", found);
-        self.check_geometry(&mut report);
+        self.check_geometry(&mut report)?;
         let is_sound = self.check_blocks(&mut report)?;
         if is_sound {
             self.check_space(&mut report)?;
@@ -20,14 +22,17 @@ impl CloopVolume {
         Ok(())
     }
 
-    fn check_geometry(&self, report: &mut Report<'_>) {
+    fn check_geometry(&self, report: &mut Report<'_>) -> Result<()> {
         let geometry = &self.geometry;
         if geometry.block_len > BLOCK_LEN_USUAL {
             let len = geometry.block_len;
             report.note("head", format_args!("block size {len}, and modules of Linux take 131072 at most"));
         }
         if geometry.block_count == 0 {
-            report.note("head", "no blocks: the disk is empty");
+            match self.has_data()? {
+                true => report.error("head", "no blocks, but data behind them: the disk is lost"),
+                false => report.note("head", "no blocks: the disk is empty"),
+            }
         }
         if !matches!(geometry.version, Version::V2_0 | Version::V4Header | Version::V4Footer) {
             let version = geometry.version.words();
@@ -36,6 +41,19 @@ impl CloopVolume {
                 format_args!("version {version}, and current modules of Linux read 2.0 and 4.0"),
             );
         }
+        Ok(())
+    }
+
+    /// Whether there are bytes that no structure takes and that are not zero.
+    fn has_data(&self) -> Result<bool> {
+        for unused in self.space_owners()?.iter().filter(|owner| owner.owner == "unused") {
+            let mut start = vec![0; unused.len.min(DATA_LOOKED_AT) as usize];
+            self.image.read_exact_at(unused.offset, &mut start)?;
+            if start.iter().any(|&byte| byte != 0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Checks each row of the index; says whether all of them can be read.

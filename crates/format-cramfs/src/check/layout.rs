@@ -29,18 +29,23 @@ impl CramfsVolume {
     }
 
     pub(super) fn check_sum(&self, report: &mut Report<'_>) -> Result<()> {
+        if let Some((found, wanted)) = self.wrong_sum()? {
+            report.error("checksum", format_args!("{found:08x}, but the superblock says {wanted:08x}"));
+        }
+        Ok(())
+    }
+
+    /// The checksum of the image and that of its superblock, where they differ.
+    pub(crate) fn wrong_sum(&self) -> Result<Option<(u32, u32)>> {
         let geometry = &self.geometry;
         if !geometry.is_version_2() {
-            return Ok(());
+            return Ok(None);
         }
         let found = sum_of(geometry.super_block_at, geometry.end, &mut |at, part| {
             self.image.read_exact_at(at, part)
         })?;
         let wanted = geometry.super_block.crc;
-        if found != wanted {
-            report.error("checksum", format_args!("{found:08x}, but the superblock says {wanted:08x}"));
-        }
-        Ok(())
+        Ok((found != wanted).then_some((found, wanted)))
     }
 
     pub(super) fn check_space(&self, report: &mut Report<'_>) {

@@ -89,10 +89,10 @@ fn cursors_that_nobody_handed_out_do_no_harm() {
 }
 
 #[test]
-fn order_only_matters_to_lookups_where_the_image_says_that_there_is_one() {
+fn lookups_find_what_is_listed_in_whatever_order() {
     let unsorted = made().patch("a name", 0, b"z");
     let volume = unsorted.open().unwrap();
-    assert_eq!(volume.lookup(volume.root(), b"b").unwrap(), None);
+    assert!(volume.lookup(volume.root(), b"b").unwrap().is_some());
     let volume = unsorted.word("super", 8, FLAGS & !CRAMFS_FLAG_SORTED_DIRS).open().unwrap();
     assert!(volume.lookup(volume.root(), b"b").unwrap().is_some());
     assert!(volume.lookup(volume.root(), b"z").unwrap().is_some());

@@ -1,7 +1,6 @@
 //! What is checked of the image as a whole: the superblock, its features against what is used, and who owns which bytes.
 
 use super::tree::Seen;
-use crate::checksum::crc32c;
 use crate::disk::*;
 use crate::reader::Reader;
 use packfs_core::Result;
@@ -14,8 +13,8 @@ impl Reader {
     pub(super) fn check_super_block(&self, report: &mut Report<'_>) -> Result<()> {
         let geometry = &self.geometry;
         let super_block = &geometry.super_block;
-        if geometry.has_compat(EROFS_FEATURE_COMPAT_SB_CHKSUM) {
-            self.check_checksum(report)?;
+        if let Some(fault) = self.checksum_fault {
+            report.refused("superblock", Err::<(), _>(fault.into()))?;
         }
         let len = geometry.bytes_of(geometry.blocks).unwrap_or(u64::MAX);
         if len > geometry.image_len {
@@ -52,23 +51,6 @@ impl Reader {
         Ok(())
     }
 
-    /// The checksum covers the superblock's block from the superblock on; of blocks that end before it, the one it is in.
-    fn check_checksum(&self, report: &mut Report<'_>) -> Result<()> {
-        let block_len = self.geometry.block_len();
-        let len = if block_len > EROFS_SUPER_OFFSET { block_len - EROFS_SUPER_OFFSET } else { block_len };
-        let mut bytes = vec![0; len as usize];
-        let there = self.read_space(EROFS_SUPER_OFFSET, &mut bytes)?;
-        bytes.truncate(there);
-        if let Some(checksum) = bytes.get_mut(4..8) {
-            checksum.fill(0);
-        }
-        let (found, wanted) = (self.geometry.super_block.checksum.get(), crc32c(&bytes));
-        if found != wanted {
-            report.error("superblock", format_args!("checksum {found:#010x}, its bytes have {wanted:#010x}"));
-        }
-        Ok(())
-    }
-
     /// Compares the features that are announced with those that inodes use.
     pub(super) fn check_features(&self, seen: &Seen, report: &mut Report<'_>) {
         // Where what is announced asks for a kernel that is as new, all that mount the image know it.
@@ -94,7 +76,12 @@ impl Reader {
         let count = self.geometry.super_block.inos.get();
         if seen.whole && count != seen.inode_count {
             let named = seen.inode_count;
-            report.note("superblock", format_args!("counts {count} inodes, but {named} are reached"));
+            let fault = format_args!("counts {count} inodes, but {named} are reached");
+            match count > named {
+                // What nothing leads to is lost.
+                true => report.error("superblock", fault),
+                false => report.note("superblock", fault),
+            }
         }
     }
 

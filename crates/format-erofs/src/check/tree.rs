@@ -172,7 +172,12 @@ impl Walk<'_, '_> {
         let wanted = subdirs.saturating_add(2);
         if self.seen.whole && raw.nlink != wanted && raw.nlink != 1 {
             let nlink = raw.nlink;
-            self.report.warn(path, format_args!("link count {nlink}, but it has {subdirs} subdirectories"));
+            let fault = format_args!("link count {nlink}, but it has {subdirs} subdirectories");
+            match nlink == 0 || nlink > wanted {
+                // A subdirectory was lost, or the count is none.
+                true => self.report.error(path, fault),
+                false => self.report.warn(path, fault),
+            }
         }
     }
 
@@ -243,7 +248,7 @@ impl Walk<'_, '_> {
         let Some((_, figures)) = self.refused(path, read)? else { return Ok(()) };
         if figures.unknown > 0 {
             let count = figures.unknown;
-            self.report.warn(path, format_args!("{count} xattrs with an unknown prefix"));
+            self.report.error(path, format_args!("{count} xattrs with an unknown prefix"));
         }
         let geometry = &self.reader.geometry;
         let filters = geometry.has_compat(EROFS_FEATURE_COMPAT_XATTR_FILTER);

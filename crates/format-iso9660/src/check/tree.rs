@@ -168,6 +168,9 @@ impl Walk<'_, '_> {
             self.links.entry(id.0).or_insert((posix.links, 0)).1 += 1;
         }
         let path = self.hierarchy.entry_path(index, &name);
+        if rock_ridge.posix.is_some_and(|posix| posix.links == 0) {
+            self.report.error(&path, "link count 0, but it has a name");
+        }
         if rock_ridge.posix.is_none() && self.volume.geometry.view == View::RockRidge {
             self.no_posix.add(|| format!("\"{path}\""));
         }

@@ -21,22 +21,22 @@ macro_rules! notices {
 }
 
 notices! {
-    notices_wrong_inode_count: LITTLE_2_1 "super" + 4 = [8, 0, 0, 0] => Warning "counts 8 inodes, but 7 are named";
+    notices_wrong_inode_count: LITTLE_2_1 "super" + 4 = [8, 0, 0, 0] => Error "counts 8 inodes, but 7 are named";
     notices_too_small_inode_count: LITTLE_1_0 "super" + 4 = [3, 0, 0, 0] => Error "counts 3 inodes, but more are named";
     notices_wrong_block_log: LITTLE_3_1 "super" + 34 = [13, 0] => Error "block log 13";
     notices_duplicate_inode_number: LITTLE_3_1 "c" + 8 = [1, 0, 0, 0] => Error "inode number 1 is another inode's, too";
-    notices_inode_number_beyond_the_count: LITTLE_3_1 "c" + 8 = [9, 0, 0, 0] => Warning "inode number 9, the image counts 7";
+    notices_inode_number_beyond_the_count: LITTLE_3_1 "c" + 8 = [9, 0, 0, 0] => Error "inode number 9, the image counts 7";
     notices_entry_with_another_inode_number: LITTLE_3_1 "entry" + 3 = [9, 0] => Error "its entry says inode 10, its inode 1";
-    notices_entry_of_another_type: LITTLE_3_1 "entry" + 1 = [0x60] => Warning "its entry says symlink, its inode file";
+    notices_entry_of_another_type: LITTLE_3_1 "entry" + 1 = [0x60] => Error "its entry says symlink, its inode file";
     notices_names_out_of_order: LITTLE_3_1 "a name" + 0 = *b"x" => Error "out of order";
     notices_duplicate_names: LITTLE_3_1 "a name" + 0 = *b"b" => Error "two entries \"b\"";
     notices_duplicate_names_where_nothing_is_sorted: LITTLE_1_0 "a name" + 0 = *b"l" => Error "two entries \"l\"";
     notices_wrong_parent: LITTLE_3_1 "sub body" + 12 = [3, 0, 0, 0] => Warning "sub: parent inode 3";
-    notices_wrong_link_count_of_a_directory: LITTLE_3_1 "root body" + 0 = [9, 0, 0, 0] => Warning "/: link count 9";
-    notices_wrong_link_count_of_a_file: LITTLE_3_1 "c body" + 0 = [2, 0, 0, 0] => Warning "c: link count 2, but it has 1 names";
+    notices_wrong_link_count_of_a_directory: LITTLE_3_1 "root body" + 0 = [9, 0, 0, 0] => Error "/: link count 9";
+    notices_wrong_link_count_of_a_file: LITTLE_3_1 "c body" + 0 = [2, 0, 0, 0] => Error "c: link count 2, but it has 1 names";
     notices_every_unreadable_inode: LITTLE_2_1 "a" + 0 = [0x4b] => Error "a: ";
     notices_unreadable_listing: LITTLE_3_1 "second run" + 0 = [9] => Error "the directory's size leaves 0";
-    notices_too_small_directory_size: LITTLE_3_1 "sub body" + 4 = [0, 0] => Note "directory size 0";
+    notices_too_small_directory_size: LITTLE_3_1 "sub body" + 4 = [0, 0] => Warning "directory size 0";
     notices_index_without_a_header: LITTLE_3_1 "index" + 0 = [5, 0, 0, 0] => Error "no directory header at 5";
     notices_index_of_another_name: LITTLE_2_1 "index name" + 0 = *b"d" => Error "name \"d\", the first entry is \"c\"";
     notices_index_of_another_block: LITTLE_3_1 "index" + 4 = [3, 0, 0, 0] => Error "the header lies in 0x0";

@@ -1,6 +1,6 @@
 //! What is checked of extended attributes, once it is known which sets inodes use.
 
-use crate::corruption::XATTR_TOTAL_LEN_MAX;
+use crate::corruption::{NO_XATTRS, UNKNOWN_XATTRS, XATTR_TOTAL_LEN_MAX};
 use crate::volume::SquashfsVolume;
 use packfs_core::Result;
 use packfs_core::check::{Report, Tally};
@@ -19,7 +19,7 @@ impl SquashfsVolume {
         report: &mut Report<'_>,
     ) -> Result<()> {
         let Some(tables) = &self.geometry.xattrs else { return Ok(()) };
-        let (mut unused, mut sizes, mut unknown) = (Tally::default(), Tally::default(), Tally::default());
+        let (mut unused, mut sizes) = (Tally::default(), Tally::default());
         let mut bytes = 0;
         for index in 0..tables.sets.count {
             if report.is_full() {
@@ -43,17 +43,22 @@ impl SquashfsVolume {
                 continue;
             };
             bytes += figures.size + figures.unknown_len;
-            if figures.size != figures.size_found && figures.unknown == 0 {
-                sizes.add(|| format!("set {index} with {} instead of {}", figures.size_found, figures.size));
+            let place = format_args!("xattr set {index}").to_string();
+            if figures.count == 0 {
+                report.error(&place, NO_XATTRS);
             }
             if figures.unknown > 0 {
-                unknown.add(|| format!("in set {index}"));
+                report.error(&place, UNKNOWN_XATTRS);
+            } else if figures.is_size_impossible() {
+                let (found, size) = (figures.size_found, figures.size);
+                report.error(&place, format_args!("a size of {found} bytes, its attributes have {size}"));
+            } else if figures.size != figures.size_found {
+                sizes.add(|| format!("set {index} with {} instead of {}", figures.size_found, figures.size));
             }
         }
         let told = [
             (unused.told("sets that no inode uses").filter(|_| whole)),
             sizes.told("sets with a wrong size"),
-            unknown.told("attributes with a prefix that nobody knows"),
         ];
         for text in told.into_iter().flatten() {
             report.note("xattr table", text);

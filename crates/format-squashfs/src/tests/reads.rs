@@ -128,10 +128,12 @@ fn reads_attributes_in_line_and_out_of_line() {
 }
 
 #[test]
-fn passes_over_attributes_with_an_unknown_prefix() {
-    let volume = made().patch("xattr", 0, &[9, 0]).open().unwrap();
-    let xattrs = volume.xattrs(find(&volume, "b")).unwrap();
-    assert_eq!(xattrs.keys().collect::<Vec<_>>(), [b"security.s"]);
+fn refuses_attributes_with_an_unknown_prefix_and_sets_without_any() {
+    for (label, within, bytes) in [("xattr", 0, &[9, 0][..]), ("xattr set", 8, &[0; 4])] {
+        let volume = made().patch(label, within, bytes).open().unwrap();
+        let error = volume.xattrs(find(&volume, "b")).unwrap_err();
+        assert_eq!(error.kind(), packfs_core::ErrorKind::Corrupt, "{error}");
+    }
 }
 
 #[test]

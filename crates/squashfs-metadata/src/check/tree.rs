@@ -98,7 +98,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             let path = self.hierarchy.path(index);
             let least = self.shape.dir_size_extra;
             self.report
-                .note(path, format_args!("directory size {}, at least {least} allowed", dir.file_size));
+                .warn(path, format_args!("directory size {}, at least {least} allowed", dir.file_size));
         }
         let index_entry_len_max = u64::from(self.shape.index_entry_len) + SQUASHFS_NAME_LEN as u64;
         let room = self.listings.spend(raw.place, u64::from(dir::listing_len(records, &dir)));
@@ -149,6 +149,9 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
     fn entry(&mut self, dir: usize, entry: &RawEntry, name: &[u8]) -> Result<bool> {
         let is_dir = entry.file_type == FileType::Directory;
         if let Some(is_dir) = self.hierarchy.meet_again(entry.id, dir, name, self.report) {
+            if let Ok(raw) = raw_inode(self.records, entry.id) {
+                self.claims(&self.hierarchy.entry_path(dir, name), entry, &raw);
+            }
             return Ok(is_dir);
         }
         let max = inode_count_max(self.records);
@@ -188,7 +191,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
     fn claims(&mut self, path: &EntryPath<'_>, entry: &RawEntry, raw: &RawInode) {
         if entry.file_type != raw.file_type {
             let (claim, truth) = (entry.file_type.word(), raw.file_type.word());
-            self.report.warn(path, format_args!("its entry says {claim}, its inode {truth}"));
+            self.report.error(path, format_args!("its entry says {claim}, its inode {truth}"));
         }
         let number = raw.number;
         if self.shape.has_numbers && entry.number != i64::from(number) {
@@ -221,8 +224,8 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             self.report.error(path, format_args!("inode number {number} is another inode's, too"));
         }
         let count = self.records.layout().inode_count;
-        if number > count {
-            self.report.warn(path, format_args!("inode number {number}, the image counts {count} inodes"));
+        if number == 0 || number > count {
+            self.report.error(path, format_args!("inode number {number}, the image counts {count} inodes"));
         }
     }
 
@@ -279,6 +282,11 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             return;
         }
         let path = self.hierarchy.path(index);
+        if nlink == 0 || nlink > entries.saturating_add(2) {
+            let fault = format_args!("link count {nlink}, but it has {entries} entries");
+            self.report.error(path, fault);
+            return;
+        }
         if !self.rules.dir_links(&path, nlink, entries) {
             self.report.warn(path, format_args!("link count {nlink}, but it has {subdirs} subdirectories"));
         }
@@ -323,7 +331,8 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         self.rules.finish(self.report);
         let (count, met) = (self.records.layout().inode_count, self.hierarchy.inode_count());
         if self.seen.whole && u64::from(count) != met {
-            self.report.warn("superblock", format_args!("counts {count} inodes, but {met} are named"));
+            // What nobody names is lost.
+            self.report.error("superblock", format_args!("counts {count} inodes, but {met} are named"));
         }
     }
 }
