@@ -20,6 +20,7 @@ mod format;
 mod goal;
 mod image;
 mod limits;
+mod loss;
 mod meta;
 mod name_order;
 mod path;
@@ -44,13 +45,13 @@ pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings, W
 pub use goal::Goal;
 pub use image::Image;
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
+pub use loss::{Loss, Losses};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
 pub use name_order::{NameOrder, SortedDirs};
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
-    InlineTail, InlineTails, Lead, Loss, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail,
-    TailPlace,
+    InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
 pub use similar::MostSimilar;

@@ -4,7 +4,7 @@
 //! in plan order ([`Placed`]), and the format turns that into the metadata around it ([`Section`]s, pure).
 
 use crate::codec::CodecSettings;
-use crate::{ImagePath, NodeId, Result};
+use crate::{Loss, NodeId, Result};
 use std::ops::Range;
 
 /// How a file's bytes are cut into jobs for a compressor.
@@ -152,19 +152,6 @@ impl FileJob {
     /// The recipe of a file that is stored as it is whatever a codec would save ([`FileForm::Flat`]), such as one that firmware
     /// loads.
     pub const FLAT: u16 = 1;
-}
-
-/// Something of the source that the format cannot hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// What would be lost, and what would be stored instead.
-    pub what: String,
-    /// How many nodes it concerns.
-    pub count: u64,
-    /// One of them.
-    pub example: ImagePath,
-    /// Whether packing must stop unless the user accepts the loss; else it is only mentioned.
-    pub refused: bool,
 }
 
 /// What the pack engine is to do for one image.

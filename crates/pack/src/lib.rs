@@ -20,6 +20,7 @@ mod effort;
 mod failures;
 mod gain;
 mod limits;
+mod losses;
 mod noise;
 mod order;
 mod output;
@@ -53,8 +54,8 @@ use coverage::Coverage;
 use data_row::DataRow;
 use output::Output;
 use packfs_core::{
-    Contents, Cut, DataFile, Error, InlineTail, InlineTails, Loss, NodeId, PackFormat, Plan, Progress,
-    Result, Stage, Tree, escaped,
+    Contents, Cut, DataFile, Error, InlineTail, InlineTails, NodeId, PackFormat, Plan, Progress, Result,
+    Stage, Tree,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -75,8 +76,6 @@ pub struct PackOptions {
     pub keep_going: bool,
     /// Whether what the format cannot hold may be lost.
     pub lossy: bool,
-    /// Whether losses that are never refused are warned of, too. The source chose its facts, as an image's maker does.
-    pub warn_of_all_losses: bool,
     /// Whether the image is on the disk before it gets its name.
     pub sync: bool,
     /// In which order small files are placed.
@@ -103,7 +102,6 @@ impl Default for PackOptions {
             image_offset: 0,
             keep_going: false,
             lossy: false,
-            warn_of_all_losses: false,
             sync: true,
             order: Order::default(),
             first_used: Vec::new(),
@@ -144,7 +142,7 @@ pub fn pack(
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree, &options.first_used)?;
     limits::check_verify(options, tree.node_count())?;
-    accept_losses(format.format_name(), &plan.losses, options, progress)?;
+    losses::accept(format.format_name(), &plan.losses, options.lossy, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
     let mut clock = Clock::start();
@@ -282,28 +280,6 @@ fn check_data_files(files: &[DataFile], output: &Path, plan: &Plan) -> Result<()
     }
     let holds = files.is_empty() || plan.data_start == 0 && matches!(plan.cut, Cut::FixedOutput(_));
     if holds { Ok(()) } else { Err(Error::failed("internal: these data cannot lie in files of their own")) }
-}
-
-/// Stops for what would be lost unless that is accepted; warns of the rest.
-fn accept_losses(
-    format: &str,
-    losses: &[Loss],
-    options: &PackOptions,
-    progress: &dyn Progress,
-) -> Result<()> {
-    let describe = |loss: &Loss| {
-        let count = if loss.count == 1 { String::new() } else { format!(" and {} more", loss.count - 1) };
-        format!("{} (\"{}\"{count})", loss.what, escaped(loss.example.as_bytes()))
-    };
-    let refused: Vec<String> = losses.iter().filter(|loss| loss.refused).map(describe).collect();
-    if !options.lossy && !refused.is_empty() {
-        let message = format!("{format} cannot hold everything in this source: {}", refused.join("; "));
-        return Err(Error::failed(message).hint("--lossy packs what can be held"));
-    }
-    for loss in losses.iter().filter(|loss| loss.refused || options.warn_of_all_losses) {
-        progress.warn(&format!("lost: {}", describe(loss)));
-    }
-    Ok(())
 }
 
 /// For formats that store every tail in the data.

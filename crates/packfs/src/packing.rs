@@ -130,8 +130,7 @@ impl Pack {
     }
 
     /// Packs a tree that was looked through before, by [`Source::load`] or otherwise: for whoever packs it several times, or parts
-    /// of it. It is packed as it is: [`Pack::shape`] and [`Pack::limits`] do nothing, and of what the format cannot hold only what
-    /// is refused without [`Pack::lossy`] is told, wherever the tree came from.
+    /// of it. It is packed as it is: [`Pack::shape`] and [`Pack::limits`] do nothing.
     pub fn of_loaded(loaded: Arc<Loaded>, output: impl AsRef<Path>) -> Self {
         Pack::new(Given::Loaded(LoadedSource(loaded)), output.as_ref())
     }
@@ -396,15 +395,12 @@ impl Pack {
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
         let base = self.earlier.open_base(&*packer, &self.output, &self.plainly_opening(), progress)?;
         let shape = self.whole_shape(packer.data_files());
-        let (loaded, base, is_image) = match &again {
+        let (loaded, base) = match &again {
             Some(opened) => {
                 let (loaded, base) = self.earlier.load_source(opened, &*packer, &shape, progress)?;
-                (Arc::new(loaded), base, true)
+                (Arc::new(loaded), base)
             }
-            None => {
-                let (loaded, is_image) = self.load(&shape, progress)?;
-                (loaded, base, is_image)
-            }
+            None => (self.load(&shape, progress)?, base),
         };
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
@@ -415,7 +411,6 @@ impl Pack {
             Goal::Read => Order::Path,
             Goal::Size | Goal::Balanced | Goal::Build => Order::default(),
         });
-        options.warn_of_all_losses = is_image;
         if let Some(order) = &order {
             let (priorities, missing) = order.priorities(&loaded.tree);
             warn_of_missing("order file", &missing, progress);
@@ -437,20 +432,19 @@ impl Pack {
         Ok(report)
     }
 
-    /// Looks through the source. Says whether it is an image.
-    fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<(Arc<Loaded>, bool)> {
+    /// Looks through the source.
+    fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<Arc<Loaded>> {
         let opening = self.opening();
         let source = match &self.source {
             Given::Loaded(_) if opening.is_about_an_image() => {
                 let what = "has no part, offset, magic or further devices";
                 return Err(Error::usage(format!("a tree that is already there {what}")));
             }
-            Given::Loaded(loaded) => return Ok((Arc::clone(&loaded.0), false)),
+            Given::Loaded(loaded) => return Ok(Arc::clone(&loaded.0)),
             Given::Known(source) => source.clone(),
             Given::Path(path) => Source::detect_for(path, &opening)?,
         };
-        let loaded = source.load_with(&opening, shape, progress)?;
-        Ok((Arc::new(loaded), matches!(source, Source::Image(_))))
+        Ok(Arc::new(source.load_with(&opening, shape, progress)?))
     }
 
     /// Packs in a format that holds one image instead of a tree.

@@ -2,6 +2,7 @@
 
 use crate::fixture::{Fixture, Run, assert_same_files, words};
 use packfs_testkit::{Random, is_root};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -283,6 +284,52 @@ fn an_image_inside_a_file_is_found_at_its_offset() {
     assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
     fixture.run(["pack", "firmware", "again.sqfs", "--source-offset", "8K", "-q"]).done();
     fixture.run(["diff", "again.sqfs", "rootfs"]).done();
+}
+
+#[test]
+fn losses_are_told_once_with_a_count_for_every_source_and_format() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("tree")).unwrap();
+    for name in ["tree/a", "tree/b", "tree"] {
+        if name != "tree" {
+            fs::write(fixture.path(name), name).unwrap();
+        }
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_500);
+        fs::File::open(fixture.path(name)).unwrap().set_modified(time).unwrap();
+    }
+    fs::hard_link(fixture.path("tree/a"), fixture.path("tree/z")).unwrap();
+    fixture.run(["pack", "tree", "tree.erofs", "-q"]).done();
+    fixture.run(["tar", "tree.erofs", "-o", "tree.tar", "-q"]).done();
+    fs::write(fixture.path("tree/manifest"), fixture.run(["info", "--manifest", "tree.erofs"]).stdout)
+        .unwrap();
+    let fractions = "warning: lost: times lose their fractions of a second (\"/\" and 2 more)\n";
+    fixture.run(["unpack", "tree.erofs", "again", "-q"]).done();
+    for source in ["tree.erofs", "tree.tar", "tree/manifest", "again"] {
+        for format in ["squashfs", "iso9660"] {
+            let run = fixture.run(["pack", source, "image", "-q", "--format", format]);
+            assert_eq!((run.code, run.stderr.as_str()), (Some(0), fractions), "{source} to {format}");
+        }
+        let run = fixture.run(["pack", source, "image", "-q", "--format", "cramfs"]);
+        let links = "hard links become files of their own, which share their data (\"a\")";
+        let told = format!("warning: lost: {links}\nwarning: lost: times become 1970 (\"/\" and 2 more)\n");
+        assert_eq!((run.code, run.stderr), (Some(0), told), "{source}");
+    }
+}
+
+#[test]
+fn what_cramfs_has_no_place_for_is_refused_at_once() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("tree")).unwrap();
+    let long = "n".repeat(253);
+    fs::write(fixture.path("tree").join(&long), "").unwrap();
+    for name in ["one", "two"] {
+        fs::File::create(fixture.path("tree").join(name)).unwrap().set_len(16 << 20).unwrap();
+    }
+    for lossy in [&[][..], &["--lossy"]] {
+        let run = fixture.run([&["pack", "tree", "x.cramfs"], lossy].concat());
+        run.failed(1, &["(\"one\", \"two\")", &long, "bytes that cramfs holds", "--exclude"]);
+        assert!(!fixture.path("x.cramfs").exists());
+    }
 }
 
 #[test]

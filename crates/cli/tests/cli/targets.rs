@@ -1,6 +1,6 @@
 //! Where `pack` writes: pipes, block devices, and a file of data beside the image.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Run};
 use packfs_testkit::{LoopDevice, Mount, Random, is_root, skip};
 use std::fs::File;
 use std::process::Stdio;
@@ -29,8 +29,8 @@ fn a_reader_that_goes_away_ends_the_work_quietly() {
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr), (Some(141), Vec::new()));
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!((run.code, run.said().as_str()), (Some(141), ""));
 }
 
 #[test]

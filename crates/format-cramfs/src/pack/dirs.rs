@@ -3,8 +3,16 @@
 //! Listings stand breadth first, the root's behind the superblock, where kernels look for it. Entries are in byte order.
 
 use crate::disk::*;
-use packfs_core::{Error, NodeId, Result, Tree};
+use packfs_core::{NodeId, Result, Tree};
 use std::collections::HashMap;
+
+/// Length of a directory's listing; 0 for what is none.
+pub(super) fn listing_len(tree: &Tree, id: NodeId) -> u64 {
+    if !tree.node(id).is_dir() {
+        return 0;
+    }
+    tree.entries(id).map(|entry| u64::from(INODE_LEN) + padded(entry.name.len()) as u64).sum()
+}
 
 /// The listings of a tree.
 pub(super) struct Listings {
@@ -19,28 +27,15 @@ pub(super) struct Listings {
 impl Listings {
     /// Places listings from `start` on.
     ///
-    /// Errors: `Failed` for a directory of 16 MiB, and for more than 256 MiB in all.
+    /// Errors: `Failed` for more than 256 MiB in all.
     pub(super) fn place(tree: &Tree, start: u64) -> Result<Self> {
         let mut dirs = vec![NodeId::ROOT];
         let mut places = HashMap::new();
         let mut end = start;
         let mut next = 0;
         while let Some(&dir) = dirs.get(next) {
-            let mut len = 0_u64;
-            for entry in tree.entries(dir) {
-                len += u64::from(INODE_LEN) + padded(entry.name.len()) as u64;
-                if tree.node(entry.node).is_dir() {
-                    dirs.push(entry.node);
-                }
-            }
-            if len >= SIZE_END {
-                let message = format!(
-                    "{:?} needs {len} bytes for its entries, cramfs holds at most {} bytes in a directory",
-                    tree.path(dir),
-                    SIZE_END - 1
-                );
-                return Err(Error::failed(message));
-            }
+            let len = listing_len(tree, dir);
+            dirs.extend(tree.entries(dir).map(|entry| entry.node).filter(|&node| tree.node(node).is_dir()));
             let start = if len == 0 { 0 } else { end };
             places.insert(dir, (start, len as u32));
             end += len;

@@ -1,7 +1,8 @@
 //! What cramfs cannot hold of a tree, named before anything is written.
 
+use super::dirs::listing_len;
 use crate::disk::{NAME_LEN_MAX, SIZE_END};
-use packfs_core::{DeviceNumber, Error, Loss, Node, NodeId, NodeKind, Owner, Result, Tree, XattrsId};
+use packfs_core::{DeviceNumber, Loss, Losses, Node, NodeId, NodeKind, Owner, Tree, XattrsId};
 
 /// The owner that an image says: 16 bits of the user, 8 bits of the group.
 pub(super) fn held_owner(owner: Owner) -> Owner {
@@ -19,59 +20,47 @@ pub(super) fn inode_key(node: &Node) -> u64 {
     u64::from(node.meta.mode) << 24 | u64::from(owner.uid) << 8 | u64::from(owner.gid)
 }
 
+fn contents_len(kind: &NodeKind) -> u64 {
+    match kind {
+        NodeKind::File { len, .. } => *len,
+        NodeKind::Symlink(target) => target.len() as u64,
+        _ => 0,
+    }
+}
+
 /// Every kind of loss, with how many nodes it concerns.
 pub(super) fn find(tree: &Tree) -> Vec<Loss> {
-    let mut losses = Vec::new();
-    let mut add = |what: &str, refused: bool, concerns: &dyn Fn(NodeId) -> bool| {
-        let mut found = tree.nodes().map(|(id, _)| id).filter(|&id| concerns(id));
-        if let Some(first) = found.next() {
-            let (count, example) = (1 + found.count() as u64, tree.path(first));
-            losses.push(Loss { what: what.into(), count, example, refused });
-        }
-    };
+    let mut losses = Losses::new(tree);
+    let most = SIZE_END - 1;
+    losses.fatal(&format!("files and link targets of more than the {most} bytes that cramfs holds"), |id| {
+        contents_len(&tree.node(id).kind) > most
+    });
+    losses.fatal_names(&format!("names of more than the {NAME_LEN_MAX} bytes that cramfs holds"), |name| {
+        name.len() > NAME_LEN_MAX
+    });
+    losses.fatal(
+        &format!("directories whose entries need more than the {most} bytes that cramfs holds"),
+        |id| listing_len(tree, id) > most,
+    );
+    losses.fatal(
+        "links to nowhere",
+        |id| matches!(&tree.node(id).kind, NodeKind::Symlink(to) if to.is_empty()),
+    );
     let owner = |id: NodeId| tree.node(id).meta.owner;
-    add("users above 65,535 lose all but 16 bits", true, &|id| held_owner(owner(id)).uid != owner(id).uid);
-    add("groups above 255 lose all but 8 bits", true, &|id| held_owner(owner(id)).gid != owner(id).gid);
-    add("device numbers above 255 lose all but 8 bits", true, &|id| match tree.node(id).kind {
+    losses
+        .refused("users above 65,535 lose all but 16 bits", |id| held_owner(owner(id)).uid != owner(id).uid);
+    losses.refused("groups above 255 lose all but 8 bits", |id| held_owner(owner(id)).gid != owner(id).gid);
+    losses.refused("device numbers above 255 lose all but 8 bits", |id| match tree.node(id).kind {
         NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => held_device(number) != number,
         _ => false,
     });
-    add("extended attributes are left out", true, &|id| tree.node(id).xattrs != XattrsId::NONE);
-    add("hard links become files of their own, which share their data", false, &|id| {
+    losses.refused("extended attributes are left out", |id| tree.node(id).xattrs != XattrsId::NONE);
+    losses.told("hard links become files of their own, which share their data", |id| {
         let node = tree.node(id);
         !node.is_dir() && node.links > 1
     });
-    add("times become 1970", false, &|id| tree.node(id).meta.mtime != Default::default());
-    losses
-}
-
-/// Errors: `Failed` for what has no place in an inode and cannot be stored in part.
-pub(super) fn refuse_what_cannot_be_cut(tree: &Tree) -> Result<()> {
-    for (id, node) in tree.nodes() {
-        let len = match &node.kind {
-            NodeKind::File { len, .. } => *len,
-            NodeKind::Symlink(target) => target.len() as u64,
-            _ => 0,
-        };
-        if len >= SIZE_END {
-            let message = format!(
-                "{:?} is {len} bytes long, cramfs holds at most {} bytes in a file",
-                tree.path(id),
-                SIZE_END - 1
-            );
-            return Err(Error::failed(message).hint("leave it out, or pack squashfs or erofs"));
-        }
-    }
-    let mut walk = tree.walk();
-    while let Some((path, _)) = walk.next() {
-        let name_len = path.file_name().map_or(0, |name| name.as_bytes().len());
-        if name_len > NAME_LEN_MAX {
-            let message =
-                format!("{path:?} has a name of {name_len} bytes, cramfs holds at most {NAME_LEN_MAX}");
-            return Err(Error::failed(message).hint("leave it out, or pack squashfs or erofs"));
-        }
-    }
-    Ok(())
+    losses.told("times become 1970", |id| tree.node(id).meta.mtime != Default::default());
+    losses.finish()
 }
 
 #[cfg(test)]
@@ -86,15 +75,28 @@ mod tests {
     }
 
     #[test]
-    fn refuses_files_of_16_mib_and_names_beyond_252_bytes() {
+    fn refuses_all_that_has_no_place_at_once() {
         let file = |len| NodeKind::File { len, content: ContentId(0) };
+        let fatal = |tree: &Tree| find(tree).into_iter().filter(|loss| loss.fatal).collect::<Vec<_>>();
         for (len, allowed) in [(SIZE_END - 1, true), (SIZE_END, false), (u64::MAX, false)] {
-            assert_eq!(refuse_what_cannot_be_cut(&tree_of(b"big", file(len))).is_ok(), allowed, "{len}");
+            assert_eq!(fatal(&tree_of(b"big", file(len))).is_empty(), allowed, "{len}");
         }
         for (len, allowed) in [(252, true), (253, false)] {
             let tree = tree_of(&[&b"dir/"[..], &vec![b'n'; len]].concat(), NodeKind::Fifo);
-            assert_eq!(refuse_what_cannot_be_cut(&tree).is_ok(), allowed, "{len}");
+            assert_eq!(fatal(&tree).is_empty(), allowed, "{len}");
         }
+        let mut builder = TreeBuilder::new(Meta::default());
+        for (path, kind) in [
+            (&b"a"[..], file(SIZE_END)),
+            (b"b", NodeKind::Symlink(Box::default())),
+            (b"c", file(SIZE_END)),
+            (&[b'n'; 253], NodeKind::Fifo),
+        ] {
+            builder.add(&ImagePath::parse(path).unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
+        }
+        let found = fatal(&builder.finish().unwrap());
+        let told: Vec<_> = found.iter().map(|loss| (loss.refused, loss.count, loss.more.len())).collect();
+        assert_eq!(told, [(true, 2, 1), (true, 1, 0), (true, 1, 0)], "{found:?}");
     }
 
     #[test]

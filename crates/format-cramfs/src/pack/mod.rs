@@ -47,7 +47,9 @@ impl PackFormat for CramfsPacker {
 
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let options = &self.options;
-        losses::refuse_what_cannot_be_cut(tree)?;
+        let losses = losses::find(tree);
+        // What has no place gets none: the engine stops, and says so.
+        let fits = !losses.iter().any(|loss| loss.fatal);
         let files = tree.nodes().filter_map(|(id, node)| match node.kind {
             NodeKind::File { len, .. } if len > 0 => {
                 Some(FileJob { node: id, tail: Tail::Own, recipe: 0, data_file: 0 })
@@ -55,7 +57,7 @@ impl PackFormat for CramfsPacker {
             _ => None,
         });
         Ok(Plan {
-            data_start: layout::data_start(options, tree)?,
+            data_start: if fits { layout::data_start(options, tree)? } else { 0 },
             cut: Cut::FixedInput { block_len: PAGE_LEN },
             block_codec: options.codec.clone(),
             shared_codec: None,
@@ -73,7 +75,7 @@ impl PackFormat for CramfsPacker {
             // Pointers stand in front of the blocks that they point to.
             sharing: BlockSharing::Files,
             holes: options.holes,
-            losses: losses::find(tree),
+            losses,
         })
     }
 

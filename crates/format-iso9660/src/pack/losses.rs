@@ -1,8 +1,8 @@
 //! What ISO 9660 with Rock Ridge and AAIP cannot hold of a tree, named before anything is written.
 
-use super::components;
+use super::{FILE_LEN_MAX, components, file_len};
 use crate::options::Options;
-use packfs_core::{ImagePath, Loss, NodeId, NodeKind, Timestamp, Tree, Xattrs};
+use packfs_core::{Loss, Losses, NodeId, NodeKind, Timestamp, Tree, Xattrs};
 
 /// The first second of 1900 and the last of 2155: years are a byte.
 const SECONDS: std::ops::RangeInclusive<i64> = -2_208_988_800..=5_869_583_999;
@@ -32,35 +32,32 @@ pub(super) fn have_room(xattrs: &Xattrs) -> bool {
 
 /// Every kind of loss, with how many nodes it concerns.
 pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
-    let mut losses = Vec::new();
-    let mut add = |what: &str, refused: bool, concerns: &dyn Fn(NodeId) -> bool| {
-        let mut found = tree.nodes().map(|(id, _)| id).filter(|&id| concerns(id));
-        if let Some(first) = found.next() {
-            let (count, example) = (1 + found.count() as u64, tree.path(first));
-            losses.push(Loss { what: what.into(), count, example, refused });
-        }
-    };
+    let mut losses = Losses::new(tree);
     let mtime = |id: NodeId| tree.node(id).meta.mtime;
-    add("times before 1900 become 1900", true, &|id| mtime(id).seconds < *SECONDS.start());
-    add("times after 2155 become 2155-12-31", true, &|id| mtime(id).seconds > *SECONDS.end());
-    add("times lose their fractions of a second", false, &|id| mtime(id).nanos != 0);
-    add(
+    losses.refused("times before 1900 become 1900", |id| mtime(id).seconds < *SECONDS.start());
+    losses.refused("times after 2155 become 2155-12-31", |id| mtime(id).seconds > *SECONDS.end());
+    losses.told("times lose their fractions of a second", |id| mtime(id).nanos != 0);
+    losses.refused(
         "link targets lose the slash at their end",
-        true,
-        &|id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if !components::holds_target(target)),
+        |id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if !components::holds_target(target)),
     );
     let unheld: Vec<bool> = tree
         .xattr_sets()
         .iter()
         .map(|set| set.iter().any(|(name, value)| !holds_xattr(name, value)))
         .collect();
-    add("extended attributes of more than 12 KiB, or in isofs., are left out", true, &|id| {
+    losses.refused("extended attributes of more than 12 KiB, or in isofs., are left out", |id| {
         unheld[tree.node(id).xattrs.0 as usize]
     });
+    let full: Vec<bool> = tree.xattr_sets().iter().map(|set| !have_room(set)).collect();
+    losses.fatal("more extended attributes than the 48 KiB that iso9660 holds of a file", |id| {
+        full[tree.node(id).xattrs.0 as usize]
+    });
+    let what = format!("files of more than the {FILE_LEN_MAX} bytes that iso9660 holds");
+    losses.fatal(&what, |id| file_len(&tree.node(id).kind) > FILE_LEN_MAX);
     if options.joliet.is_some() && options.codec.is_some() {
         let what = "Windows and others that show the Joliet tree do not decode compressed files";
-        let example = ImagePath::root();
-        losses.push(Loss { what: what.into(), count: 1, example, refused: false });
+        losses.told(what, |id| id == NodeId::ROOT);
     }
-    losses
+    losses.finish()
 }

@@ -112,10 +112,14 @@ impl PackFormat for IsoPacker {
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let version = self.version(tree);
         let boot_images = self.boot_images(tree)?;
-        refuse_endless_files(tree)?;
+        let losses = losses::find(tree, &self.options);
+        // What has no place gets none: the engine stops, and says so.
+        let fits = !losses.iter().any(|loss| loss.fatal);
         let metadata_start = self.metadata_start();
-        let metadata_len =
-            layout::metadata_len(&self.store(tree, None, metadata_start), !boot_images.is_empty())?;
+        let metadata_len = match fits {
+            true => layout::metadata_len(&self.store(tree, None, metadata_start), !boot_images.is_empty())?,
+            false => 0,
+        };
         let files = tree.nodes().filter(|(_, node)| file_len(&node.kind) > 0).map(|(id, node)| {
             let is_long = version == Some(1) && file_len(&node.kind) >= LONG;
             let is_boot_image = boot_images.iter().any(|image| image.node == id);
@@ -137,7 +141,7 @@ impl PackFormat for IsoPacker {
             dedupe: true,
             sharing: BlockSharing::Files,
             holes: true,
-            losses: losses::find(tree, &self.options),
+            losses,
         })
     }
 
@@ -165,17 +169,4 @@ impl PackFormat for IsoPacker {
     fn padding(&self) -> u64 {
         SECTOR_LEN
     }
-}
-
-/// Errors: `Failed` for a file of more extents than readers follow.
-fn refuse_endless_files(tree: &Tree) -> Result<()> {
-    for (id, node) in tree.nodes() {
-        let len = file_len(&node.kind);
-        if len > FILE_LEN_MAX {
-            let path = tree.path(id);
-            let message = format!("{path:?} is {len} bytes long, iso9660 holds at most {FILE_LEN_MAX}");
-            return Err(Error::failed(message));
-        }
-    }
-    Ok(())
 }

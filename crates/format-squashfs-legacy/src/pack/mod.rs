@@ -6,11 +6,10 @@ mod layout;
 mod losses;
 mod owners;
 
-use crate::disk::Version;
 use crate::options::Options;
 use packfs_core::{
-    Coding, Cut, DeviceNumber, Error, FileType, Incompressible, InlineTails, NodeId, NodeKind, PackFormat,
-    PackSettings, Placed, Plan, Result, Section, Timestamp, Tree,
+    Coding, Cut, DeviceNumber, FileType, Incompressible, InlineTails, NodeId, PackFormat, PackSettings,
+    Placed, Plan, Result, Section, Timestamp, Tree,
 };
 use packfs_squashfs_metadata::pack::{Duplicates, reorder_len};
 
@@ -38,7 +37,6 @@ impl PackFormat for LegacyPacker {
 
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let options = &self.options;
-        refuse_endless_files(tree, options)?;
         owners::Owners::new(tree)?;
         let codec = |stored: bool| (!stored).then(|| options.codec.clone());
         Ok(Plan {
@@ -56,7 +54,7 @@ impl PackFormat for LegacyPacker {
             dedupe: options.duplicates != Duplicates::Keep,
             sharing: options.duplicates.sharing(options.fragments),
             holes: options.holes,
-            losses: losses::find(tree, options.version),
+            losses: losses::find(tree, options.version, options.block_len),
         })
     }
 
@@ -96,45 +94,11 @@ impl PackFormat for LegacyPacker {
     }
 }
 
-/// Most blocks of one file: each takes a word in its inode even where it is a hole.
-const BLOCKS_MAX: u64 = 1 << 25;
-/// Longest file of version 2; kernels refuse longer ones.
-const SHORT_FILE_LEN_MAX: u64 = (1 << 31) - 1;
-/// Longest target of a symbolic link: its length has 16 bits.
-const TARGET_LEN_MAX: usize = u16::MAX as usize;
-
-/// Errors: `Failed` for what no inode of the version can describe: files that are too long, as sparse ones in hostile archives
-/// are, and endless targets.
-fn refuse_endless_files(tree: &Tree, options: &Options) -> Result<()> {
-    let (version, block_len) = (options.version, options.block_len);
-    let blocks_len = BLOCKS_MAX * u64::from(block_len);
-    let len_max = if version < Version::V3_0 { blocks_len.min(SHORT_FILE_LEN_MAX) } else { blocks_len };
-    for (id, node) in tree.nodes() {
-        match &node.kind {
-            NodeKind::File { len, .. } if *len > len_max => {
-                let path = tree.path(id);
-                let message = format!(
-                    "{path:?} is {len} bytes long, squashfs {version} holds at most {len_max} with blocks of {block_len}"
-                );
-                return Err(Error::failed(message));
-            }
-            NodeKind::Symlink(target) if target.len() > TARGET_LEN_MAX => {
-                let (path, len) = (tree.path(id), target.len());
-                let message = format!(
-                    "{path:?} has a target of {len} bytes, squashfs {version} holds at most {TARGET_LEN_MAX}"
-                );
-                return Err(Error::failed(message));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::losses::BLOCKS_MAX;
     use super::*;
-    use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
+    use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
 
     fn plan(version: &str, kind: NodeKind) -> Result<Plan> {
         let mut builder = TreeBuilder::new(Meta::default());
@@ -149,9 +113,10 @@ mod tests {
         let file = |len| NodeKind::File { len, content: ContentId(0) };
         for (version, len_max) in [("2.0", (1 << 31) - 1), ("2.1", (1 << 31) - 1), ("3.0", BLOCKS_MAX * 4096)]
         {
-            assert!(plan(version, file(len_max)).is_ok(), "{version}");
-            assert!(plan(version, file(len_max + 1)).is_err(), "{version}");
-            assert!(plan(version, file(u64::MAX)).is_err(), "{version}");
+            for (len, allowed) in [(len_max, true), (len_max + 1, false), (u64::MAX, false)] {
+                let losses = plan(version, file(len)).unwrap().losses;
+                assert_eq!(!losses.iter().any(|loss| loss.fatal), allowed, "{version}: {len}");
+            }
         }
     }
 

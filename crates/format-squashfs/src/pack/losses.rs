@@ -1,6 +1,6 @@
 //! What SquashFS cannot hold of a tree, named before anything is written.
 
-use packfs_core::{Loss, NodeId, Timestamp, Tree};
+use packfs_core::{Loss, Losses, NodeId, NodeKind, Timestamp, Tree};
 
 /// Prefixes of extended attributes that have a number on disk.
 pub(super) const XATTR_PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
@@ -19,26 +19,27 @@ pub(super) fn stored_time(time: Timestamp) -> u32 {
     u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
 
+/// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the default block size.
+pub(super) const BLOCKS_MAX: u64 = 1 << 25;
+
 /// Every kind of loss, with how many nodes it concerns.
-pub(super) fn find(tree: &Tree) -> Vec<Loss> {
-    let mut losses = Vec::new();
-    let mut add = |what: &str, refused: bool, concerns: &dyn Fn(NodeId) -> bool| {
-        let mut found = tree.nodes().map(|(id, _)| id).filter(|&id| concerns(id));
-        if let Some(first) = found.next() {
-            let (count, example) = (1 + found.count() as u64, tree.path(first));
-            losses.push(Loss { what: what.into(), count, example, refused });
-        }
-    };
+pub(super) fn find(tree: &Tree, block_len: u32) -> Vec<Loss> {
+    let mut losses = Losses::new(tree);
+    let most = BLOCKS_MAX * u64::from(block_len);
+    // Sparse files in hostile archives claim any length.
+    losses.fatal(
+        &format!("files of more than the {most} bytes that blocks of {block_len} allow"),
+        |id| matches!(tree.node(id).kind, NodeKind::File { len, .. } if len > most),
+    );
     let mtime = |id: NodeId| tree.node(id).meta.mtime;
-    add("times before 1970 become 1970", true, &|id| mtime(id).seconds < 0);
-    add("times after 2106 become 2106-02-07", true, &|id| mtime(id).seconds > i64::from(u32::MAX));
-    add("times lose their fractions of a second", false, &|id| mtime(id).nanos != 0);
+    losses.refused("times before 1970 become 1970", |id| mtime(id).seconds < 0);
+    losses.refused("times after 2106 become 2106-02-07", |id| mtime(id).seconds > i64::from(u32::MAX));
+    losses.told("times lose their fractions of a second", |id| mtime(id).nanos != 0);
     let unheld: Vec<bool> =
         tree.xattr_sets().iter().map(|set| set.keys().any(|name| split_xattr_name(name).is_none())).collect();
-    add(
+    losses.refused(
         "extended attributes other than user, trusted and security (such as ACLs) are left out",
-        true,
-        &|id| unheld[tree.node(id).xattrs.0 as usize],
+        |id| unheld[tree.node(id).xattrs.0 as usize],
     );
-    losses
+    losses.finish()
 }

@@ -12,8 +12,8 @@ use crate::disk;
 use crate::options::Options;
 use packfs_core::codec::{Algorithm, CodecSettings};
 use packfs_core::{
-    Coding, Cut, Error, Incompressible, InlineTails, NodeId, NodeKind, PackFormat, PackSettings, Placed,
-    Plan, Result, Section, Timestamp, Tree,
+    Coding, Cut, Incompressible, InlineTails, NodeId, PackFormat, PackSettings, Placed, Plan, Result,
+    Section, Timestamp, Tree,
 };
 use packfs_squashfs_metadata::pack::{Duplicates, reorder_len};
 
@@ -46,7 +46,6 @@ impl PackFormat for SquashfsPacker {
 
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
         let options = &self.options;
-        refuse_endless_files(tree, options.block_len)?;
         let codec = |stored: bool, codec: &CodecSettings| (!stored).then(|| codec.clone());
         Ok(Plan {
             data_start: size_of::<disk::SuperBlock>() as u64 + codec_options::block(options).len() as u64,
@@ -63,7 +62,7 @@ impl PackFormat for SquashfsPacker {
             dedupe: options.duplicates != Duplicates::Keep,
             sharing: options.duplicates.sharing(options.fragments),
             holes: options.holes,
-            losses: losses::find(tree),
+            losses: losses::find(tree, options.block_len),
         })
     }
 
@@ -91,30 +90,11 @@ impl PackFormat for SquashfsPacker {
     }
 }
 
-/// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the default block size.
-const BLOCKS_MAX: u64 = 1 << 25;
-
-/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
-fn refuse_endless_files(tree: &Tree, block_len: u32) -> Result<()> {
-    let len_max = BLOCKS_MAX * u64::from(block_len);
-    for (id, node) in tree.nodes() {
-        if let NodeKind::File { len, .. } = node.kind
-            && len > len_max
-        {
-            let path = tree.path(id);
-            let message = format!(
-                "{path:?} is {len} bytes long, squashfs holds at most {len_max} with blocks of {block_len}"
-            );
-            return Err(Error::failed(message).hint("larger blocks allow longer files"));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::losses::BLOCKS_MAX;
     use super::*;
-    use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
+    use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
 
     #[test]
     fn refuses_files_whose_blocks_no_inode_can_list() {
@@ -123,8 +103,8 @@ mod tests {
             let kind = NodeKind::File { len, content: ContentId(0) };
             builder.add(&ImagePath::parse(b"big").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
             let settings = PackSettings { block_len: Some(4096), ..PackSettings::default() };
-            let planned = packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[]);
-            assert_eq!(planned.is_ok(), allowed, "{len}");
+            let plan = packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[]).unwrap();
+            assert_eq!(!plan.losses.iter().any(|loss| loss.fatal), allowed, "{len}");
         }
     }
 }

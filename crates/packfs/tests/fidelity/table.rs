@@ -164,7 +164,7 @@ impl Table {
         }
         text.push_str("| everything else of these names |");
         text.push_str(&" yes |".repeat(self.found.len()));
-        text.push_str("\n\n## What is told\n\nBefore anything is written, `packfs pack` says of this tree, and without `--lossy` ends with exit code 1:\n");
+        text.push_str("\n\n## What is told\n\nBefore anything is written, `packfs pack` says each kind of loss on standard error, once, with the number of names and an\nexample, whatever the source is. Of this tree it says, and without `--lossy` ends with exit code 1:\n");
         for (format, losses) in &self.said {
             let _ = write!(text, "\n- {format}:");
             if losses.is_empty() {

@@ -1,0 +1,91 @@
+//! Something of a source that a format cannot hold, named before anything is written.
+
+use crate::{ImagePath, NodeId, Tree};
+
+/// Most further examples of what has to be left out.
+const MORE_MAX: usize = 20;
+
+/// Something of the source that the format cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// What would be lost, and what would be stored instead.
+    pub what: String,
+    /// How many nodes it concerns.
+    pub count: u64,
+    /// One of them.
+    pub example: ImagePath,
+    /// Whether packing must stop unless the user accepts the loss; else it is only mentioned.
+    pub refused: bool,
+    /// Whether packing must stop even then, as nothing of these nodes could be stored.
+    pub fatal: bool,
+    /// Further ones of what is fatal, since each has to be left out by name.
+    pub more: Vec<ImagePath>,
+}
+
+/// The losses of one tree, collected kind by kind.
+pub struct Losses<'t> {
+    tree: &'t Tree,
+    found: Vec<Loss>,
+}
+
+impl<'t> Losses<'t> {
+    /// Starts with none.
+    pub fn new(tree: &'t Tree) -> Self {
+        Losses { tree, found: Vec::new() }
+    }
+
+    /// Adds what is mentioned and never refused.
+    pub fn told(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
+        self.of_nodes(what, (false, false), concerns);
+    }
+
+    /// Adds what is refused unless it is accepted.
+    pub fn refused(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
+        self.of_nodes(what, (true, false), concerns);
+    }
+
+    /// Adds what is refused in any case.
+    pub fn fatal(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
+        self.of_nodes(what, (true, true), concerns);
+    }
+
+    /// As [`Losses::fatal`], for what the name of a node says: a node may have several.
+    pub fn fatal_names(&mut self, what: &str, concerns: impl Fn(&[u8]) -> bool) {
+        let mut walk = self.tree.walk();
+        let (mut paths, mut count) = (Vec::new(), 0);
+        while let Some((path, _)) = walk.next() {
+            if path.file_name().is_some_and(|name| concerns(name.as_bytes())) {
+                count += 1;
+                if paths.len() <= MORE_MAX {
+                    paths.push(path.clone());
+                }
+            }
+        }
+        self.add(what, (true, true), count, paths);
+    }
+
+    /// All of them, in the order in which they were added.
+    pub fn finish(self) -> Vec<Loss> {
+        self.found
+    }
+
+    fn of_nodes(&mut self, what: &str, weight: (bool, bool), concerns: impl Fn(NodeId) -> bool) {
+        let shown = if weight.1 { MORE_MAX + 1 } else { 1 };
+        let (mut paths, mut count) = (Vec::new(), 0);
+        for (id, _) in self.tree.nodes().filter(|(id, _)| concerns(*id)) {
+            count += 1;
+            if paths.len() < shown {
+                paths.push(self.tree.path(id));
+            }
+        }
+        self.add(what, weight, count, paths);
+    }
+
+    fn add(&mut self, what: &str, (refused, fatal): (bool, bool), count: u64, paths: Vec<ImagePath>) {
+        let mut paths = paths.into_iter();
+        if let Some(example) = paths.next() {
+            let more = paths.collect();
+            self.found.push(Loss { what: what.into(), count, example, refused, fatal, more });
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Tells what a format cannot hold, and stops for what nobody accepted.
+
+use packfs_core::{Error, ImagePath, Loss, Progress, Result, escaped};
+
+/// Warns of each kind of loss, and stops for those that are refused; all at once, so that nobody has to try again for each.
+///
+/// Errors: `Failed` for losses that are refused unless `lossy`, and for those that are fatal.
+pub(crate) fn accept(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Progress) -> Result<()> {
+    let stops = |loss: &&Loss| loss.fatal || loss.refused && !lossy;
+    for loss in losses.iter().filter(|loss| !stops(loss)) {
+        progress.warn(&format!("lost: {}", described(loss)));
+    }
+    let refused: Vec<String> = losses.iter().filter(stops).map(described).collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{format} cannot hold everything in this source: {}", refused.join("; "));
+    let hint = match losses.iter().any(|loss| loss.fatal) {
+        true => "leave out what has no place, by --exclude, or pack another format",
+        false => "--lossy packs what can be held",
+    };
+    Err(Error::failed(message).hint(hint))
+}
+
+fn described(loss: &Loss) -> String {
+    let shown = std::iter::once(&loss.example).chain(&loss.more).map(quoted).collect::<Vec<_>>();
+    let more = match loss.count.saturating_sub(shown.len() as u64) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} ({}{more})", loss.what, shown.join(", "))
+}
+
+fn quoted(path: &ImagePath) -> String {
+    let name = if path.is_root() { "/".into() } else { escaped(path.as_bytes()).to_string() };
+    format!("\"{name}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Progress for Heard {
+        fn warn(&self, message: &str) {
+            self.0.lock().unwrap().push(message.into());
+        }
+    }
+
+    fn loss(what: &str, count: u64, refused: bool, more: &[&str]) -> Loss {
+        let path = |text: &str| ImagePath::parse(text.as_bytes()).unwrap();
+        let more: Vec<ImagePath> = more.iter().map(|text| path(text)).collect();
+        let fatal = !more.is_empty();
+        Loss { what: what.into(), count, example: path("a"), refused, fatal, more }
+    }
+
+    fn told(losses: &[Loss], lossy: bool) -> (Vec<String>, Option<String>) {
+        let heard = Heard::default();
+        let error = accept("cramfs", losses, lossy, &heard).err().map(|error| error.to_string());
+        (heard.0.into_inner().unwrap(), error)
+    }
+
+    #[test]
+    fn every_kind_is_told_once_with_its_count() {
+        let losses = [loss("times", 3, false, &[]), loss("owners", 1, true, &[])];
+        let (warned, error) = told(&losses, true);
+        assert_eq!((warned.len(), error), (2, None));
+        assert_eq!(warned[0], "lost: times (\"a\" and 2 more)");
+        let (warned, error) = told(&losses, false);
+        assert_eq!(warned.len(), 1, "also beside a refusal");
+        assert!(error.unwrap().contains("owners (\"a\")"));
+    }
+
+    #[test]
+    fn refuses_everything_at_once() {
+        let losses =
+            [loss("names", 2, true, &["b"]), loss("files", 5, true, &["c"]), loss("owners", 1, true, &[])];
+        let error = told(&losses, false).1.unwrap();
+        for words in ["names (\"a\", \"b\")", "files (\"a\", \"c\" and 3 more)", "owners"] {
+            assert!(error.contains(words), "{words}: {error}");
+        }
+        let (warned, error) = told(&losses, true);
+        assert_eq!(warned, ["lost: owners (\"a\")"]);
+        assert!(!error.unwrap().contains("owners"));
+    }
+}
