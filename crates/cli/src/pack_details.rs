@@ -87,6 +87,11 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     if report.codec.starts_with("gzip") {
         found.push("--codec zstd: smaller and quicker to read than gzip, from Linux 4.14 on");
     }
+    if report.far_apart {
+        found.push(
+            "--order similarity: some percent larger, and a walk by the kernel decodes no shared block twice",
+        );
+    }
     if data_took.is_some_and(|took| took > LONG) {
         found.push("--optimize build: several times sooner, some percent larger");
     }

@@ -178,6 +178,8 @@ pub struct Plan {
     pub first_used: Vec<NodeId>,
     /// How many of the first of `files` are among these. They share no block with those that follow.
     pub first_used_files: u32,
+    /// At which of `files` a stretch of the tree starts that shares no block with what is before it; the engine's, in order.
+    pub stretch_starts: Vec<u32>,
     /// How far small files may be moved away from their neighbours in the tree, in bytes of such files, while it still
     /// costs little to read them as the tree goes. Readers that keep only a few decoded blocks decode again what they left.
     pub reorder_len: u64,

@@ -64,7 +64,6 @@ pub(crate) struct Options {
     pub codec: CodecSettings,
     pub block_len: u32,
     pub made_at: u32,
-    pub goal: Goal,
     pub fragments: Fragments,
     pub uncompressed: Uncompressed,
     pub duplicates: Duplicates,
@@ -103,7 +102,6 @@ impl Options {
             }),
             block_len: 0,
             made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
-            goal: settings.goal,
             fragments: Fragments::SmallFiles,
             duplicates: Duplicates::Share,
             holes: true,
@@ -115,13 +113,13 @@ impl Options {
         }
         options.holes &= options.version == Version::V3_1;
         options.exports &= options.version.has_numbers();
-        options.block_len = options.checked_block_len(settings.block_len)?;
+        options.block_len = options.checked_block_len(settings.block_len, settings.goal)?;
         Ok(options)
     }
 
-    fn checked_block_len(&self, asked: Option<u32>) -> Result<u32> {
+    fn checked_block_len(&self, asked: Option<u32>, goal: Goal) -> Result<u32> {
         let max = block_len_max(self.version);
-        let usual = if self.goal == Goal::Size { max } else { max.min(128 << 10) };
+        let usual = if goal == Goal::Size { max } else { max.min(128 << 10) };
         let found = asked.unwrap_or(usual);
         if !found.is_power_of_two() || !(BLOCK_LEN_MIN..=max).contains(&found) {
             let (version, max) = (self.version, max >> 10);

@@ -138,6 +138,8 @@ struct Placer<'a> {
     shared_done: HashMap<u32, (StoredBlock, Vec<u8>)>,
     tails: Tails,
     is_behind_first_used: bool,
+    /// How many of [`packfs_core::Plan::stretch_starts`] were reached.
+    stretches_begun: usize,
     seen: SeenTails<'a>,
     tail_places: Vec<TailPlace>,
     /// The tail of each node.
@@ -180,6 +182,7 @@ impl<'a> Placer<'a> {
             waiting: VecDeque::new(),
             shared_done: HashMap::new(),
             is_behind_first_used: false,
+            stretches_begun: 0,
             tails: Tails::new(context.block_len() as usize, kept_count, open_count),
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
@@ -306,6 +309,11 @@ impl<'a> Placer<'a> {
     ) -> Result<()> {
         if !self.is_behind_first_used && piece.job >= self.context.plan.first_used_files {
             self.is_behind_first_used = true;
+            self.close_open_shared();
+        }
+        let starts = &self.context.plan.stretch_starts;
+        while starts.get(self.stretches_begun).is_some_and(|&start| piece.job >= start) {
+            self.stretches_begun += 1;
             self.close_open_shared();
         }
         let piece_len = piece.range.end - piece.range.start;

@@ -160,6 +160,8 @@ pub fn pack(
     }
     let order = order::sort(&Context { tree, contents, plan: &plan, reuse }, options, progress)?;
     (plan.files, plan.first_used_files) = (order.files, order.first_used_count);
+    plan.stretch_starts = order.stretch_starts;
+    let far_apart = order.far_apart;
     clock.passed(Stage::Order);
     let context = &Context { tree, contents, plan: &plan, reuse };
     let twins = twins::find(context, format, options, progress)?;
@@ -239,7 +241,7 @@ pub fn pack(
         reuse.copied.get()
     });
     let report = PackReport::new(tree, plan, &placed, &coverage, skipped, image_len);
-    let report = PackReport { base_blocks, base_bytes, ..report };
+    let report = PackReport { base_blocks, base_bytes, far_apart, ..report };
     clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
     let data_files = wishes.iter().map(|file| file.path.clone()).collect();
     let stages = clock.stages;

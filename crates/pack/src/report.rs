@@ -47,6 +47,9 @@ pub struct PackReport {
     pub shared_blocks: u64,
     /// What lies in them, or in the packed stream: bytes before and after compression.
     pub shared: Stored,
+    /// Whether small files lie so far from their neighbours of the tree that the kernel, which keeps three shared blocks of SquashFS,
+    /// decodes blocks anew when it reads the tree in its order.
+    pub far_apart: bool,
     /// What lies in blocks and clusters that are stored as they are, in bytes.
     pub plain_bytes: u64,
     /// What each class of files takes, the largest first.
@@ -105,6 +108,7 @@ impl PackReport {
             hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
             shared_blocks: placed.shared.len() as u64,
             shared: shared(placed),
+            far_apart: false,
             plain_bytes: plain_bytes(placed),
             classes: Vec::new(),
             stages: Vec::new(),

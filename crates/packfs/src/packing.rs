@@ -409,7 +409,8 @@ impl Pack {
         options.order = self.order.unwrap_or(match self.settings.goal {
             // Who reads along the tree finds what comes next beside what came before.
             Goal::Read => Order::Path,
-            Goal::Size | Goal::Balanced | Goal::Build => Order::default(),
+            Goal::Size => Order::Similarity { within: Some(u64::MAX) },
+            Goal::Balanced | Goal::Build => Order::default(),
         });
         if let Some(order) = &order {
             let (priorities, missing) = order.priorities(&loaded.tree);

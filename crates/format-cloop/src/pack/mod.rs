@@ -115,6 +115,7 @@ impl PackFormat for CloopPacker {
             files: if disk.len > 0 { vec![job] } else { Vec::new() },
             first_used: first_used.to_vec(),
             first_used_files: 0,
+            stretch_starts: Vec::new(),
             reorder_len: 0,
             dedupe: false,
             sharing: BlockSharing::Files,

@@ -70,6 +70,7 @@ impl PackFormat for CramfsPacker {
             files: files.collect(),
             first_used: first_used.to_vec(),
             first_used_files: 0,
+            stretch_starts: Vec::new(),
             reorder_len: 0,
             dedupe: options.share,
             // Pointers stand in front of the blocks that they point to.

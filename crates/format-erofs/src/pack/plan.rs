@@ -76,6 +76,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         // What the kernel decodes of the packed inode stays in its page cache.
         first_used: first_used.to_vec(),
         first_used_files: 0,
+        stretch_starts: Vec::new(),
         reorder_len: u64::MAX,
         dedupe: options.dedupe != Dedupe::Off,
         sharing: BlockSharing::Files,

@@ -137,6 +137,7 @@ impl PackFormat for IsoPacker {
             files: files.collect(),
             first_used: first_used.to_vec(),
             first_used_files: 0,
+            stretch_starts: Vec::new(),
             reorder_len: 0,
             dedupe: true,
             sharing: BlockSharing::Files,

@@ -3,7 +3,7 @@
 //! A compressor finds what is alike only within a block, so small files that share blocks belong beside what they are like.
 //! They come first, so that the last of their blocks is not compressed when nothing else is left to do; files with
 //! blocks of their own follow in the plan's order. A reader that goes along the tree then needs blocks from further
-//! away, so files move only within stretches of the tree ([`Plan::reorder_len`]).
+//! away, so files move only within stretches of the tree ([`Plan::reorder_len`]), each with shared blocks of its own.
 
 mod chain;
 mod sketch;
@@ -48,6 +48,10 @@ pub(crate) struct Ordered {
     pub files: Vec<FileJob>,
     /// How many of the first are [`Plan::first_used`].
     pub first_used_count: u32,
+    /// For [`Plan::stretch_starts`].
+    pub stretch_starts: Vec<u32>,
+    /// For [`crate::PackReport::far_apart`].
+    pub far_apart: bool,
 }
 
 /// Orders the files of a plan: those used first in front, then the others as the options say.
@@ -60,14 +64,34 @@ pub(crate) fn sort(context: &Context<'_>, options: &PackOptions, progress: &dyn 
     let (mut files, others): (Vec<FileJob>, Vec<FileJob>) =
         context.plan.files.iter().partition(|&job| rank(job).is_some());
     files.sort_by_key(rank);
-    files.extend(match &options.priorities {
-        Some(priorities) => by_priority(&others, priorities),
+    let first = files.len() as u32;
+    let far_apart = options.priorities.is_none() && moves_far(context, &others, options.order);
+    let (others, mut stretch_starts) = match &options.priorities {
+        Some(priorities) => (by_priority(&others, priorities), Vec::new()),
         None => by_likeness(context, &others, options, progress)?,
-    });
+    };
+    files.extend(others);
+    stretch_starts.iter_mut().for_each(|start| *start += first);
     // Those of later files for data stay behind, used first or not.
     files.sort_by_key(|job| job.data_file);
     let first_used_count = files.iter().take_while(|job| rank(job).is_some()).count() as u32;
-    Ok(Ordered { files, first_used_count })
+    Ok(Ordered { files, first_used_count, stretch_starts, far_apart })
+}
+
+/// Shared blocks that the kernel's drivers of SquashFS keep decoded.
+const KERNEL_KEEPS: u64 = 3;
+
+/// Whether a walk along the tree needs again what the kernel has dropped, of formats whose shared blocks it does not keep as pages.
+fn moves_far(context: &Context<'_>, files: &[FileJob], order: Order) -> bool {
+    let Cut::FixedInput { block_len } = context.plan.cut else { return false };
+    let kept_len = KERNEL_KEEPS * u64::from(block_len);
+    let within = match worthwhile(order, context.plan) {
+        Order::Path => return false,
+        Order::Kind => u64::MAX,
+        Order::Similarity { within } => within.unwrap_or(context.plan.reorder_len),
+    };
+    let small = files.iter().filter(|job| context.shares_whole(job)).map(|job| context.len(job.node));
+    within > kept_len && small.sum::<u64>() > kept_len
 }
 
 fn by_likeness(
@@ -75,19 +99,19 @@ fn by_likeness(
     files: &[FileJob],
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<Vec<FileJob>> {
+) -> Result<(Vec<FileJob>, Vec<u32>)> {
     let (small, others): (Vec<FileJob>, Vec<FileJob>) =
         files.iter().partition(|job| context.shares_whole(job) && !context.keeps_tail_of(job.node));
-    let mut sorted = match worthwhile(options.order, context.plan) {
-        Order::Path => return Ok(files.to_vec()),
-        Order::Kind => by_kind(context.tree, small),
+    let (mut sorted, stretch_starts) = match worthwhile(options.order, context.plan) {
+        Order::Path => return Ok((files.to_vec(), Vec::new())),
+        Order::Kind => (by_kind(context.tree, small), Vec::new()),
         Order::Similarity { within } => {
             let within = within.unwrap_or(context.plan.reorder_len);
             by_similarity(context, &small, within, options, progress)?
         }
     };
     sorted.extend(others);
-    Ok(sorted)
+    Ok((sorted, stretch_starts))
 }
 
 /// Higher priorities first, otherwise the plan's own order.
@@ -110,44 +134,87 @@ fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
     (extension.to_vec(), name.to_vec())
 }
 
+/// The files in stretches of at most `within` bytes, and at which of them a stretch starts that has blocks of its own.
 fn by_similarity(
     context: &Context<'_>,
     files: &[FileJob],
     within: u64,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<Vec<FileJob>> {
+) -> Result<(Vec<FileJob>, Vec<u32>)> {
     let bytes_total = files.iter().map(|job| context.len(job.node)).sum();
     progress.begin(Stage::Order, files.len() as u64, bytes_total);
     let mut sorted = Vec::with_capacity(files.len());
-    let mut rest = files;
-    while !rest.is_empty() {
-        let (group, later) = rest.split_at(group_count(context, rest, within));
-        rest = later;
-        let items = learn_in_parallel(options, progress, group, |job| {
+    let mut starts = Vec::new();
+    let blocks = whole_blocks(context.plan, within);
+    for batch in files.chunks(GROUP_FILES_MAX) {
+        let items = learn_in_parallel(options, progress, batch, |job| {
             let item = item(context, job);
             progress.advance(1, context.len(job.node), 0);
             item
         })?;
         let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
-        let order = chain::chain(&items, window_len(context.plan));
-        sorted.extend(order.into_iter().map(|index| group[index as usize]));
+        let mut done = 0;
+        while done < items.len() {
+            let order = stretch(&items[done..], within, blocks, window_len(context.plan));
+            starts.extend(blocks.map(|_| sorted.len() as u32));
+            sorted.extend(order.iter().map(|&index| batch[done + index as usize]));
+            done += order.len();
+        }
     }
-    Ok(sorted)
+    starts.extend(blocks.map(|_| sorted.len() as u32));
+    Ok((sorted, starts))
+}
+
+/// How many shared blocks a stretch may fill, and their length; `None` where a stretch is less than a block, or has no end.
+///
+/// Blocks that two stretches have in common would be one more for whoever reads along the tree than it may keep.
+fn whole_blocks(plan: &Plan, within: u64) -> Option<(u64, u64)> {
+    let Cut::FixedInput { block_len } = plan.cut else { return None };
+    let count = within / u64::from(block_len);
+    (count > 0 && within < u64::MAX).then_some((count, block_len.into()))
+}
+
+/// The order of the first files, as many as are a stretch.
+fn stretch(items: &[Item], within: u64, blocks: Option<(u64, u64)>, window_len: u64) -> Vec<u32> {
+    let mut count = group_count(items, within);
+    loop {
+        let order = chain::chain(&items[..count], window_len);
+        let overfull = blocks.map_or(0, |(blocks, block_len)| beyond(items, &order, blocks, block_len));
+        if overfull == 0 || count == 1 {
+            return order;
+        }
+        // What does not fit goes to the next stretch, from its end along the tree.
+        let mut freed = 0;
+        while freed < overfull && count > 1 {
+            count -= 1;
+            freed += u64::from(items[count].len);
+        }
+    }
+}
+
+/// Bytes of files that do not fit into so many blocks, filled one after the other.
+fn beyond(items: &[Item], order: &[u32], blocks: u64, block_len: u64) -> u64 {
+    let (mut number, mut filled, mut left) = (1, 0, 0);
+    for &index in order {
+        let len = u64::from(items[index as usize].len);
+        if filled + len > block_len {
+            (number, filled) = (number + 1, 0);
+        }
+        filled += len;
+        left += if number > blocks { len } else { 0 };
+    }
+    left
 }
 
 /// How many of the first files are sorted together.
-fn group_count(context: &Context<'_>, files: &[FileJob], within: u64) -> usize {
+fn group_count(items: &[Item], within: u64) -> usize {
     let mut len = 0_u64;
-    let count = files
-        .iter()
-        .take(GROUP_FILES_MAX)
-        .take_while(|job| {
-            len = len.saturating_add(context.len(job.node));
-            len <= within
-        })
-        .count();
-    count.max(1)
+    let fits = |item: &&Item| {
+        len = len.saturating_add(item.len.into());
+        len <= within
+    };
+    items.iter().take_while(fits).count().max(1)
 }
 
 fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {

@@ -44,6 +44,7 @@ fn fixture(files: &[Vec<u8>], sharing: BlockSharing) -> Fixture {
         files: nodes.iter().map(job).collect(),
         first_used: Vec::new(),
         first_used_files: 0,
+        stretch_starts: Vec::new(),
         reorder_len: 0,
         dedupe: true,
         sharing,

@@ -153,6 +153,7 @@ impl PackFormat for Fake {
             files: files.collect(),
             first_used: Vec::new(),
             first_used_files: 0,
+            stretch_starts: Vec::new(),
             reorder_len: u64::MAX,
             dedupe: self.dedupe,
             sharing: BlockSharing::Files,

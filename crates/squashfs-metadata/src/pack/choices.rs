@@ -1,9 +1,9 @@
 //! What may be chosen for images of all generations alike: which tails share blocks, and what is stored once.
 
-use packfs_core::{BlockSharing, FileJob, Goal, NodeKind, OptionRow, Tail, Tree};
+use packfs_core::{BlockSharing, FileJob, NodeKind, OptionRow, Tail, Tree};
 
-/// Small files are moved within so many fragment blocks: Linux keeps three of them decoded.
-const REORDER_BLOCKS: u64 = 64;
+/// Small files are moved within so many fragment blocks: as many as Linux keeps decoded.
+const REORDER_BLOCKS: u64 = 3;
 
 /// Which files put their tails into shared blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +93,8 @@ impl Duplicates {
 }
 
 /// How far small files are moved to where they have most in common with their neighbours, in bytes.
-pub fn reorder_len(goal: Goal, block_len: u32) -> u64 {
-    match goal {
-        Goal::Size => u64::MAX,
-        _ => REORDER_BLOCKS * u64::from(block_len),
-    }
+pub fn reorder_len(block_len: u32) -> u64 {
+    REORDER_BLOCKS * u64::from(block_len)
 }
 
 /// What a value means of an option that is on or off.
