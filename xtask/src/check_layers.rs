@@ -16,6 +16,7 @@ Usage: cargo xtask check-layers
 Checks that
   - each crate imports only what the import table of ARCHITECTURE.md allows;
   - every crate but codec, image and mount forbids unsafe code;
+  - SECURITY.md lists each file with unsafe code, and no other;
   - every path that README.md and ARCHITECTURE.md name exists;
   - no source file is longer than 800 lines.";
 

@@ -1,5 +1,6 @@
-//! Each source file by itself: how long it is, and whether its crate forbids unsafe code.
+//! Each source file by itself: how long it is, whether its crate forbids unsafe code, and whether SECURITY.md lists it if not.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
@@ -30,7 +31,42 @@ pub fn check(workspace: &Workspace, root: &Path) -> Result<Vec<String>> {
         let (name, count) = (shown(&file, root), read(&file)?.lines().count());
         faults.extend(too_long(&name, count, &LONGER));
     }
+    faults.extend(unsafe_files(root)?);
     Ok(faults)
+}
+
+/// Differences between the files with unsafe code and those that the table of SECURITY.md lists.
+fn unsafe_files(root: &Path) -> Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for file in ["crates", "xtask", "fuzz"].iter().flat_map(|dir| rust_files(&root.join(dir))) {
+        if holds_unsafe(&read(&file)?) {
+            found.insert(shown(&file, root));
+        }
+    }
+    let listed = listed(&read(&root.join("SECURITY.md"))?);
+    let missing = found
+        .difference(&listed)
+        .map(|file| format!("SECURITY.md does not list {file}, which holds unsafe code"));
+    let gone =
+        listed.difference(&found).map(|file| format!("SECURITY.md lists {file}, which holds no unsafe code"));
+    Ok(missing.chain(gone).collect())
+}
+
+/// The files that rows of the table begin with.
+fn listed(document: &str) -> BTreeSet<String> {
+    let section = document.split("\n## Unsafe code\n").nth(1).unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    rows.map(str::to_owned).collect()
+}
+
+/// Whether a line outside of comments and strings has the word.
+fn holds_unsafe(source: &str) -> bool {
+    source.lines().any(|line| {
+        let code = line.split("//").next().unwrap_or_default();
+        let plain: String = code.split('"').step_by(2).collect();
+        plain.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').any(|word| word == "unsafe")
+    })
 }
 
 fn too_long(name: &str, count: usize, longer: &[(&str, &str)]) -> Option<String> {
@@ -62,7 +98,30 @@ fn shown(path: &Path, root: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::too_long;
+    use super::*;
+
+    #[test]
+    fn unsafe_code_is_told_from_words_about_it() {
+        for code in [
+            "unsafe { call() }",
+            "    pub unsafe fn f() {}",
+            "let x = unsafe { *p }; // short",
+            "unsafe impl Send for S {}",
+        ] {
+            assert!(holds_unsafe(code), "{code}");
+        }
+        for code in
+            ["// unsafe {", "#[allow(unsafe_code)]", "//! The only unsafe code."]
+        {
+            assert!(!holds_unsafe(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn rows_of_one_section_are_the_list() {
+        let document = "| `a.rs` | no |\n## Unsafe code\n\n| file | why |\n|---|---|\n| `b.rs` | calls `c.rs` |\n\n## Next\n| `d.rs` | |\n";
+        assert_eq!(listed(document).into_iter().collect::<Vec<_>>(), ["b.rs"]);
+    }
 
     #[test]
     fn refuses_a_file_of_more_than_800_lines_unless_it_is_excused() {
