@@ -8,8 +8,8 @@ mod contents;
 
 use contents::Promises;
 use packfs_core::{
-    DirCursor, Error, ImagePath, Inode, InodeId, InodeKind, Name, Node, NodeId, NodeKind, PackFormat,
-    Progress, Result, Stage, Tree, Witnessed, Xattrs, escaped,
+    DirCursor, Error, FileType, ImagePath, Inode, InodeId, InodeKind, Name, NameOrder, Node, NodeId,
+    NodeKind, PackFormat, Progress, Result, Stage, Tree, Witnessed, Xattrs, escaped,
 };
 use packfs_read::{ReadEngine, Wanted};
 use std::fmt::Debug;
@@ -78,6 +78,9 @@ fn compare_trees(
     progress.begin(Stage::Scan, volume.inode_count_hint(), 0);
     let inodes = vec![UNSEEN; expected.tree.node_count() as usize];
     let mut compare = Comparing { engine, expected, inodes };
+    if let Some(fault) = volume.whole_fault(true)? {
+        return Err(fault);
+    }
     let root = volume.root();
     compare.name(&ImagePath::root, NodeId::ROOT, root)?;
     let mut open = vec![(NodeId::ROOT, root)];
@@ -85,7 +88,7 @@ fn compare_trees(
         if progress.cancelled() {
             return Err(Error::cancelled());
         }
-        let listing = Listing::read(engine, there)?;
+        let listing = Listing::read(engine, there).map_err(|error| at_dir(error, expected.tree, dir))?;
         progress.advance(listing.rows.len() as u64, 0, 0);
         compare.dir(dir, &listing, &mut open)?;
     }
@@ -93,28 +96,38 @@ fn compare_trees(
     Ok(compare.inodes)
 }
 
+fn at_dir(error: Error, tree: &Tree, dir: NodeId) -> Error {
+    let path = if dir == NodeId::ROOT { ImagePath::root() } else { tree.path(dir) };
+    error.at(format!("{path:?}"))
+}
+
 /// A directory of the image: its names in their order, one behind the other.
 #[derive(Default)]
 struct Listing {
     names: Vec<u8>,
-    rows: Vec<(u32, u32, InodeId)>,
+    rows: Vec<(u32, u32, FileType, InodeId)>,
 }
 
 impl Listing {
     fn read(engine: &ReadEngine, dir: InodeId) -> Result<Self> {
         let mut listing = Listing::default();
+        let mut order = NameOrder::of(engine.volume());
         engine.volume().read_dir(dir, DirCursor::default(), &mut |entry, _| {
-            listing.rows.push((listing.names.len() as u32, entry.name.len() as u32, entry.id));
+            let (start, len) = (listing.names.len() as u32, entry.name.len() as u32);
+            listing.rows.push((start, len, entry.file_type, entry.id));
             listing.names.extend_from_slice(&entry.name);
+            order.next(&entry.name);
             ControlFlow::Continue(())
         })?;
+        order.finish()?;
         let Listing { names, rows } = &mut listing;
-        rows.sort_unstable_by_key(|&(start, len, _)| &names[start as usize..(start + len) as usize]);
+        rows.sort_unstable_by_key(|&(start, len, ..)| &names[start as usize..(start + len) as usize]);
         Ok(listing)
     }
 
-    fn entries(&self) -> impl Iterator<Item = (&[u8], InodeId)> {
-        self.rows.iter().map(|&(start, len, id)| (&self.names[start as usize..(start + len) as usize], id))
+    fn entries(&self) -> impl Iterator<Item = (&[u8], FileType, InodeId)> {
+        let name = |start, len| &self.names[start as usize..(start + len) as usize];
+        self.rows.iter().map(move |&(start, len, file_type, id)| (name(start, len), file_type, id))
     }
 }
 
@@ -149,19 +162,23 @@ impl Comparing<'_> {
         };
         let mut there = listing.entries().peekable();
         for planned in tree.entries(dir) {
-            if let Some((name, _)) = there.next_if(|(name, _)| *name < planned.name) {
+            if let Some((name, ..)) = there.next_if(|(name, ..)| *name < planned.name) {
                 return Err(wrong(&path(name), "was never packed"));
             }
-            let Some((name, id)) = there.next_if(|(name, _)| *name == planned.name) else {
+            let Some((name, claim, id)) = there.next_if(|(name, ..)| *name == planned.name) else {
                 return Err(wrong(&path(planned.name), "is missing"));
             };
+            let truth = tree.node(planned.node).kind.file_type();
+            if claim != truth {
+                return Err(differs(&path(name), "type in its entry", &truth.word(), &claim.word()));
+            }
             self.name(&|| path(name), planned.node, id)?;
             if tree.node(planned.node).is_dir() {
                 open.push((planned.node, id));
             }
         }
         match there.next() {
-            Some((name, _)) => Err(wrong(&path(name), "was never packed")),
+            Some((name, ..)) => Err(wrong(&path(name), "was never packed")),
             None => Ok(()),
         }
     }
@@ -178,6 +195,9 @@ impl Comparing<'_> {
         }
         let a = self.expected.tree.node(planned);
         let b = self.engine.volume().inode(there).map_err(|error| error.at(format!("{:?}", path())))?;
+        if let Some(doubt) = b.doubt {
+            return Err(wrong(&path(), doubt));
+        }
         if a.kind.file_type() != b.kind.file_type() {
             return Err(differs(&path(), "type", &a.kind.file_type().word(), &b.kind.file_type().word()));
         }

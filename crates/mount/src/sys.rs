@@ -154,13 +154,13 @@ fn end_without_memory(len: usize) -> ! {
     }
     let mut text = [0; 320];
     let mut message = Cursor::new(&mut text[..]);
-    let _ = write!(message, "error: cannot allocate {len} bytes: out of memory\n");
+    let _ = writeln!(message, "error: cannot allocate {len} bytes: out of memory");
     if let Some(limit) = getrlimit(Resource::As).current {
-        let _ = write!(message, "hint: the limit of address space (ulimit -v) is {} MiB\n", limit >> 20);
+        let _ = writeln!(message, "hint: the limit of address space (ulimit -v) is {} MiB", limit >> 20);
     }
-    let _ = write!(
+    let _ = writeln!(
         message,
-        "hint: less is needed with --jobs 1, a lower --memory, smaller blocks, or lower levels of the codec\n"
+        "hint: less is needed with --jobs 1, a lower --memory, smaller blocks, or lower levels of the codec"
     );
     let len = message.position() as usize;
     let _ = io::write(std::io::stderr(), &text[..len]);

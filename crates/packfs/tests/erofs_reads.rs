@@ -283,7 +283,9 @@ fn reads_images_rebuilt_from_others() {
     let mut command = mkfs.command(&[&"--quiet", &"--incremental=data", &merged, &upper]);
     assert!(command.output().unwrap().status.success());
     let (grown, findings) = agrees_with_the_kernel(&merged, "in place");
-    assert_eq!(findings, []);
+    // The directories that were replaced are still counted.
+    let faults: Vec<_> = findings.iter().map(|finding| (finding.severity, &*finding.fault)).collect();
+    assert!(matches!(&*faults, [(Severity::Warning, fault)] if fault.contains("are reached")), "{faults:?}");
     assert_eq!(grown.0.len(), expected.0.len());
 }
 

@@ -217,7 +217,9 @@ fn small_files_cost_two_requests_each_and_no_block_is_decoded_twice() {
         let (asked, counters) = (mounted.mount.counters().requests - before, mounted.opened.counters());
         // Forgetting is told, too, whenever the kernel likes.
         assert!(asked <= 2 * SMALL_COUNT as u64 + 10, "{format}: {asked}");
-        let blocks = counters.decoded_bytes / 20_000;
+        // At the end of the walk, blocks behind the last file are decoded ahead that nobody comes to.
+        let needed = counters.decodes - (counters.readahead_blocks - counters.readahead_used);
+        let blocks = counters.decoded_bytes / counters.decodes * needed / 20_000;
         assert!(blocks <= SMALL_COUNT as u64 + 10, "{format}: {counters:?}");
     }
 }

@@ -59,7 +59,7 @@ impl Traced {
 }
 
 fn id(opened: &Opened, path: &str) -> u64 {
-    opened.find(&ImagePath::parse(path.as_bytes()).unwrap()).unwrap().0
+    opened.find(ImagePath::parse(path.as_bytes()).unwrap()).unwrap().0
 }
 
 /// Bytes that are read from the image and decoded when what the trace names is read.

@@ -62,6 +62,8 @@ pub(crate) struct Listing<'a, R> {
     pub(crate) run: Run,
     /// Name of the entry read last.
     pub(crate) name: Vec<u8>,
+    /// The first name that no entry may have.
+    misnamed: Option<Error>,
 }
 
 impl<R: Records> Listing<'_, R> {
@@ -75,14 +77,22 @@ impl<R: Records> Listing<'_, R> {
     }
 
     /// Reads the next entry, and the header before it if a run ends.
+    ///
+    /// Entries whose names are damaged are left out; the first of them is the error at the end of the listing, so that
+    /// it costs nobody the other entries.
     pub(crate) fn next(&mut self) -> Result<Option<RawEntry>> {
-        if self.run.done == self.run.count {
-            if self.at >= self.len {
-                return Ok(None);
+        loop {
+            if self.run.done == self.run.count {
+                if self.at >= self.len {
+                    return self.misnamed.take().map_or(Ok(None), Err);
+                }
+                self.read_header()?;
+                continue;
             }
-            self.read_header()?;
+            if let Some(entry) = self.read_entry()? {
+                return Ok(Some(entry));
+            }
         }
-        self.read_entry().map(Some)
     }
 
     /// Takes `wanted` bytes of what is left of the listing.
@@ -110,7 +120,7 @@ impl<R: Records> Listing<'_, R> {
         Ok(())
     }
 
-    fn read_entry(&mut self) -> Result<RawEntry> {
+    fn read_entry(&mut self) -> Result<Option<RawEntry>> {
         // A listing without a cursor is empty, and its run is done.
         let Some(cursor) = &mut self.cursor else { return Err(Error::failed("empty directory listing")) };
         cursor.reading("directory entry");
@@ -124,12 +134,15 @@ impl<R: Records> Listing<'_, R> {
         Self::take(cursor, &mut self.at, self.len, name_len)?;
         self.name.resize(name_len as usize, 0);
         cursor.read_bytes(&mut self.name)?;
-        Name::new(&self.name).map_err(|fault| MetadataFault::EntryName { place, fault })?;
-        let file_type = type_of_number(found).ok_or(MetadataFault::EntryType { place, found })?;
         self.run.done += 1;
+        if let Err(fault) = Name::new(&self.name) {
+            self.misnamed.get_or_insert_with(|| MetadataFault::EntryName { place, fault }.into());
+            return Ok(None);
+        }
+        let file_type = type_of_number(found).ok_or(MetadataFault::EntryType { place, found })?;
         let inode = InodeRef { block: u64::from(self.run.start_block), offset };
         let number = i64::from(self.run.inode_number) + i64::from(inode_number);
-        Ok(RawEntry { id: InodeId(inode.to_raw()), file_type, number })
+        Ok(Some(RawEntry { id: InodeId(inode.to_raw()), file_type, number }))
     }
 
     /// Goes on where a [`DirCursor`] says, the cursor standing at the header of its run.
@@ -182,7 +195,7 @@ pub(crate) fn listing<'a, R: Records>(records: &'a R, dir: &RawDir) -> Result<Li
         0 => None,
         _ => Some(header_cursor(records, dir.start_block, u32::from(dir.offset))?),
     };
-    Ok(Listing { records, cursor, len, at: 0, run: Run::NONE, name: Vec::new() })
+    Ok(Listing { records, cursor, len, at: 0, run: Run::NONE, name: Vec::new(), misnamed: None })
 }
 
 /// A cursor at the header that lies in this block of the directory table.

@@ -86,7 +86,8 @@ fn candidates_are_told_one_by_one_where_there_is_no_terminal() {
         fixture.run(args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
     };
     let run = asked(&["-f", "squashfs"]);
-    let told: Vec<&str> = run.done().stderr.lines().filter(|line| line.contains(" of ")).collect();
+    let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains(" of ")).collect();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(told[0].starts_with("1 of ") && told[0].contains("squashfs"), "{told:?}");
     let count = told[0].split_whitespace().nth(2).unwrap().trim_end_matches(':');
     assert_eq!(told.len().to_string(), count, "{told:?}");
@@ -110,7 +111,7 @@ fn wrong_questions_say_what_would_be_right() {
     asked(&["--device", "sd", "--want", "boot", "--kernel", "5.3", "-f", "erofs"]).failed(2, &["5.4"]);
     asked(&["--device", "sd", "--want", "boot", "--scratch", "nowhere"]).failed(1, &["nowhere", "--scratch"]);
     std::fs::create_dir(fixture.path("empty")).unwrap();
-    let run = fixture.run(["advise", "empty", "--device", "sd", "--want", "boot"]);
+    let run = fixture.run(["advise", "empty", "--device", "sd", "--want", "boot", "-q"]);
     run.failed(1, &["no file with a byte"]);
 }
 
@@ -171,8 +172,19 @@ fn a_full_scratch_folder_is_told_from_a_full_disk() {
     std::fs::write(fixture.path("noise/a"), Random::new(3).noise(300_000)).unwrap();
     let disk = Mount::memory(64 << 10).unwrap();
     std::fs::set_permissions(disk.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    let args =
-        ["advise", "noise", "--device", "sd", "--want", "boot", "--quick", "--kernel", "6.12", "--scratch"];
+    let args = [
+        "advise",
+        "noise",
+        "--device",
+        "sd",
+        "--want",
+        "boot",
+        "--quick",
+        "--kernel",
+        "6.12",
+        "-q",
+        "--scratch",
+    ];
     // Root has the images in memory.
     let run = fixture.run_as_nobody(args.iter().map(|arg| arg.as_ref()).chain([disk.path().as_os_str()]));
     run.failed(1, &["disk is full", "--scratch DIR"]);

@@ -1,6 +1,6 @@
 //! Signals: the program stops, tidies up and says so by its exit code.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Run};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read;
 use std::process::Stdio;
@@ -32,7 +32,8 @@ fn a_stopped_pack_leaves_nothing_behind() {
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         assert_eq!(status.code(), Some(code), "{stderr}");
-        assert_eq!(stderr, "error: stopped\n");
+        let run = Run { code: status.code(), stdout: Vec::new(), stderr };
+        assert_eq!(run.said(), "error: stopped\n");
         assert_eq!(fixture.names(), ["big"]);
     }
 }

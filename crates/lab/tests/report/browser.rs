@@ -139,7 +139,7 @@ fn ticks_of_an_axis_read_differently_however_close_figures_are() {
     }
     let mut results = made_up::results();
     for (index, measurement) in results.measurements.iter_mut().enumerate() {
-        let run = measurement.runs[0].clone();
+        let run = measurement.runs[0];
         let wall = 12.3456 + index as f64 * 1e-5;
         measurement.runs = vec![packfs_lab::results::Run { wall, ..run }];
     }
