@@ -55,7 +55,7 @@ fn stat_reads_metadata_on_the_way_and_no_data() {
     let folder = tempfile::tempdir().unwrap();
     for format in FORMATS {
         let cost = cost(&image(format, folder.path(), 1), |opened| {
-            let id = opened.find(&ImagePath::parse(b"deep/er/small7").unwrap()).unwrap();
+            let id = opened.find(ImagePath::parse(b"deep/er/small7").unwrap()).unwrap();
             assert_eq!(opened.volume().inode(id).unwrap().kind, InodeKind::File { len: 707 });
         });
         assert_eq!((cost.decodes, cost.data_reads), (0, 0), "{format}: {cost:?}");

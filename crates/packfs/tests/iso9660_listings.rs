@@ -208,7 +208,7 @@ fn all_that_describes_files_lies_in_front_of_their_data() {
         written(&root, Wish { codec, block_len: 32 << 10, options, jobs: 2 }, &image);
         let space = open_image(&image).volume().space().unwrap();
         let first_data = space.iter().position(|owner| owner.owner == "file data").unwrap();
-        let behind: Vec<&str> = space[first_data..].iter().map(|owner| &*owner.owner).collect();
+        let behind: Vec<&str> = space[first_data..].iter().map(|owner| owner.owner).collect();
         assert!(
             behind.iter().all(|owner| matches!(*owner, "file data" | "padding" | "unused")),
             "{behind:?}"

@@ -61,10 +61,10 @@ fn paths_that_lead_nowhere_or_in_circles_are_told_so() {
 fn a_link_at_the_end_is_only_followed_when_asked_to() {
     let (_folder, opened) = image(links);
     let path = |text: &str| ImagePath::parse(text.as_bytes()).unwrap();
-    let lib = opened.find(&path("usr/lib")).unwrap();
-    assert_ne!(opened.find(&path("lib")).unwrap(), lib);
-    assert_eq!(opened.resolve(&path("lib")).unwrap(), lib);
-    assert_eq!(opened.find(&path("/")).unwrap(), opened.volume().root());
+    let lib = opened.find(path("usr/lib")).unwrap();
+    assert_ne!(opened.find(path("lib")).unwrap(), lib);
+    assert_eq!(opened.resolve(path("lib")).unwrap(), lib);
+    assert_eq!(opened.find(path("/")).unwrap(), opened.volume().root());
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn blocks_of_formats_without_a_driver_here_are_those_that_linux_counts() {
         packfs::pack(&source, &image).format(format).codec(codec).lossy(true).sync(false).run().unwrap();
         let opened = packfs::open(&image).unwrap();
         let count = |path: &str| {
-            let id = opened.find(&ImagePath::parse(path.as_bytes()).unwrap()).unwrap();
+            let id = opened.find(ImagePath::parse(path.as_bytes()).unwrap()).unwrap();
             opened.volume().inode(id).unwrap().sectors
         };
         assert_eq!(names.map(count), counted, "{format} {codec}");
