@@ -88,17 +88,13 @@ fn compare_trees(
         if progress.cancelled() {
             return Err(Error::cancelled());
         }
-        let listing = Listing::read(engine, there).map_err(|error| at_dir(error, expected.tree, dir))?;
+        let at_dir = |error: Error| error.at(format!("{:?}", expected.tree.path(dir)));
+        let listing = Listing::read(engine, there).map_err(at_dir)?;
         progress.advance(listing.rows.len() as u64, 0, 0);
         compare.dir(dir, &listing, &mut open)?;
     }
     compare.no_inode_serves_twice()?;
     Ok(compare.inodes)
-}
-
-fn at_dir(error: Error, tree: &Tree, dir: NodeId) -> Error {
-    let path = if dir == NodeId::ROOT { ImagePath::root() } else { tree.path(dir) };
-    error.at(format!("{path:?}"))
 }
 
 /// A directory of the image: its names in their order, one behind the other.
@@ -154,7 +150,7 @@ impl Comparing<'_> {
     fn dir(&mut self, dir: NodeId, listing: &Listing, open: &mut Vec<(NodeId, InodeId)>) -> Result<()> {
         let tree = self.expected.tree;
         let path = |name: &[u8]| {
-            let mut path = if dir == NodeId::ROOT { ImagePath::root() } else { tree.path(dir) };
+            let mut path = tree.path(dir);
             if let Ok(name) = Name::new(name) {
                 path.push(name);
             }

@@ -2,8 +2,11 @@
 
 use crate::json::{Value, json};
 use crate::text;
-use packfs::{ErrorKind, FileType, InodeId, InodeKind, Opened, Result};
+use packfs::{ErrorKind, FileType, InodeId, InodeKind, Limit, Opened, Result};
 use std::collections::HashSet;
+
+/// Memory that an inode with several names takes, in bytes, estimated.
+const LINKED_LEN: u64 = 24;
 
 /// Counts of names by their type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +45,10 @@ impl Counts {
             if !is_dir && inode.links > 1 && !linked.insert(walked.id) {
                 counts.hard_links += 1;
                 continue;
+            }
+            let memory = LINKED_LEN.saturating_mul(linked.len() as u64);
+            if opened.limits().check("inodes with several names", Limit::Memory, memory).is_err() {
+                return Ok(None);
             }
             counts.add(inode.kind);
         }

@@ -28,7 +28,10 @@ const EXIT_STATUS: [(&str, &str); 7] = [
          the one given; of unpack \\-\\-strict and pack \\-\\-keep\\-going: done in part.",
     ),
     ("2", "Wrong usage."),
-    ("3", "The input is corrupt: it breaks the rules of its own format."),
+    (
+        "3",
+        "The input is corrupt: it breaks the rules of its own format; of ls and unpack: what is sound was given.",
+    ),
     ("4", "The input is unsupported: it may be fine, but packfs does not know it."),
     (
         "129, 130, 143",

@@ -119,8 +119,8 @@ pub struct Making {
     device: Vec<PathBuf>,
 
     /// In which order file contents are placed: small files that share blocks beside those they have most in common with
-    /// (similarity, the default), no further than the kernel reads at no cost, than within SIZE bytes along the tree, or any distance
-    /// (all; up to twice the decoding where the kernel reads SquashFS along the tree, and more requests);
+    /// (similarity, the default), within three shared blocks along the tree, which the kernel keeps decoded, within SIZE bytes, or at any
+    /// distance (all; the kernel reads SquashFS along the tree about half slower then, from slow devices slower still);
     /// those with the same extension and name (kind); everything as the tree goes (path); or as FILE says: PATH PRIORITY a line,
     /// from -32768 to 32767, higher ones first; a directory counts for all below it
     #[arg(long, value_name = "path|kind|similarity[:SIZE|:all]|FILE", value_parser = parse_order)]

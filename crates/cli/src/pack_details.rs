@@ -89,7 +89,7 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     }
     if report.far_apart {
         found.push(
-            "--order similarity: some percent larger, and a walk by the kernel decodes no shared block twice",
+            "--order similarity: some percent larger, and a walk by the kernel decodes hardly more blocks than in path order",
         );
     }
     if data_took.is_some_and(|took| took > LONG) {
