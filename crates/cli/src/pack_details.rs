@@ -8,6 +8,8 @@ use std::time::Duration;
 /// Classes named where there is room for one line only, and the least share of one that is named.
 const CLASSES_IN_SHORT: usize = 3;
 const SHARE_MIN: u64 = 20;
+/// Metadata shorter than this are not worth a word.
+const METADATA_MIN: u64 = 64 << 10;
 /// A pack that takes so long is worth a word about its stages.
 const LONG: Duration = Duration::from_secs(5);
 
@@ -66,10 +68,22 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
     let stages = report.stages.iter();
     let stages = stages.map(|(stage, took)| format!("{} {:.2} s", stage_name(*stage), took.as_secs_f64()));
     out.line(format_args!("time: {}", stages.collect::<Vec<_>>().join(", ")))?;
+    print_suggestions(report, "", out)
+}
+
+/// Suggestions, a line each.
+pub fn print_suggestions(report: &PackReport, indent: &str, out: &mut Out) -> Result<()> {
     for suggestion in suggestions(report) {
-        out.line(format_args!("you may want: {suggestion}"))?;
+        out.line(format_args!("{indent}you may want: {suggestion}"))?;
     }
     Ok(())
+}
+
+/// True if inodes and names take a good part of an EROFS image, uncompressed.
+fn has_much_plain_metadata(report: &PackReport) -> bool {
+    let compressed = report.sections.iter().any(|(owner, _)| *owner == "compressed metadata");
+    let much = report.metadata_len >= METADATA_MIN && report.metadata_len * 4 >= report.image_len;
+    report.format == "erofs" && !compressed && much
 }
 
 /// What could be had, from what is known of this image. Nothing is said that was not measured on images like it.
@@ -79,6 +93,12 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
         .bytes_in
         .saturating_sub(report.duplicate_bytes + report.run_bytes + report.lent_bytes + report.hole_bytes)
         .max(1);
+    if has_much_plain_metadata(report) {
+        found.push(
+            "--optimize read -O kernel=6.18: inodes and names are a good part of this image, and Linux 6.17 and newer \
+             read them compressed",
+        );
+    }
     let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);
     if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
         found.push("--codec lz4: hardly anything here compresses, and blocks that do are quicker to read");

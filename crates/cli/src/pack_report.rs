@@ -72,6 +72,8 @@ impl Summary<'_> {
         }
         if self.details {
             pack_details::print(report, &mut out)?;
+        } else if report.image_len > report.bytes_in {
+            pack_details::print_suggestions(report, "  ", &mut out)?;
         }
         out.line(format_args!("  mount it: {}", packfs::printable(&self.mount_command())))?;
         out.finish()

@@ -6,10 +6,10 @@
 use crate::disk;
 use packfs_core::{Error, Result};
 
-/// A kernel's version: major, minor.
+/// A kernel's version: major, minor. Any from 5.4 on can be named.
 pub(crate) type Version = (u16, u16);
 
-/// Kernels that can be named: those with long-term support since EROFS left staging.
+/// Kernels that are suggested: those with long-term support since EROFS left staging.
 pub(crate) const KERNELS: [(&str, Version); 7] = [
     ("5.4", (5, 4)),
     ("5.10", (5, 10)),
@@ -68,13 +68,15 @@ impl Need {
 
 /// Reads the name of a kernel.
 ///
-/// Errors: `Usage` for one that is not listed.
+/// Errors: `Usage` for what is no version, and for one before the first that mounts EROFS.
 pub(crate) fn parse(text: &str) -> Result<Version> {
-    let found = KERNELS.iter().find(|(name, _)| *name == text);
-    let names = KERNELS.map(|(name, _)| name).join("|");
-    found
-        .map(|&(_, version)| version)
-        .ok_or_else(|| Error::usage(format!("erofs option kernel={text}: {names} is allowed")))
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    let version = text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    version.filter(|version| *version >= KERNELS[0].1).ok_or_else(|| {
+        let names = KERNELS.map(|(name, _)| name).join("|");
+        let error = Error::usage(format!("erofs option kernel={text}: a version from 5.4 on is allowed"));
+        error.hint(format!("kernels with long-term support are {names}"))
+    })
 }
 
 /// The kernel to make an image for: the one that was named, else the oldest listed one from the default on that has
@@ -150,8 +152,12 @@ mod tests {
 
     #[test]
     fn names_that_are_no_kernel_are_refused() {
-        assert!(parse("6.5").unwrap_err().to_string().contains("5.4|5.10|5.15|6.1|6.6|6.12|6.18"));
+        for text in ["", "6", "6.", ".1", "5.3", "4.19", "6.1.2", "+6.1", "6.-1", "six.one", "99999.1"] {
+            let error = parse(text).unwrap_err();
+            assert!(error.hints()[0].contains("5.4|5.10|5.15|6.1|6.6|6.12|6.18"), "{text}: {error}");
+        }
         assert_eq!(parse("5.10").unwrap(), (5, 10));
+        assert_eq!(parse("6.8").unwrap(), (6, 8));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `pack`, and what goes wrong with it.
 
 use crate::fixture::{Fixture, Run, assert_same_files, words};
-use packfs_testkit::{Random, is_root};
+use packfs_testkit::{Compare, Mount, Random, is_root, skip, snapshot_dir};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -456,4 +457,43 @@ fn short_memory_costs_threads_and_never_changes_the_image() {
         pack(&["--memory", "4M"]).failed(1, &["may take 4 MiB of memory", "hint"]);
         assert!(fixture.bytes(image) == free, "what was there before stays");
     }
+}
+
+#[test]
+fn erofs_of_tiny_files_gets_compact_metadata_where_its_kernel_reads_them_and_else_a_suggestion() {
+    let fixture = Fixture::new();
+    for number in 0..3000 {
+        let folder = fixture.path(&format!("tree/{}", number / 100));
+        std::fs::create_dir_all(&folder).unwrap();
+        let record = format!("{{\"id\": {number}, \"label\": \"{:x}\"}}\n", number * 77_777);
+        std::fs::write(folder.join(format!("record-{number}.json")), record).unwrap();
+    }
+    let pack = |image: &str, args: &[&str]| {
+        fixture.run([&["pack", "tree", image, "--format", "erofs", "--json"], args].concat()).json()
+    };
+    let plain = pack("plain", &["--optimize", "read"]);
+    let [suggestion] = &plain["suggestions"].as_array().unwrap()[..] else { panic!("{plain}") };
+    let advised = suggestion.as_str().unwrap().split(':').next().unwrap();
+    assert_eq!(advised, "--optimize read -O kernel=6.18");
+    let compact = pack("compact", &advised.split(' ').collect::<Vec<_>>());
+    assert_eq!(compact["suggestions"].as_array().unwrap().len(), 0, "{compact}");
+    let len = |report: &Value| report["image_size"].as_u64().unwrap();
+    assert!(len(&compact) * 2 < len(&plain), "{} of {}", len(&compact), len(&plain));
+    fixture.run(["diff", "plain", "compact"]).done();
+    if is_root() {
+        let mount = Mount::new(&fixture.path("compact"), "erofs").unwrap();
+        let compare = Compare { nanos: true, ..Compare::default() };
+        snapshot_dir(&fixture.path("tree")).assert_same(&snapshot_dir(&mount.path()), compare, "compact");
+    } else {
+        skip("mounting needs root");
+    }
+    // Files of some length have no use for it.
+    std::fs::write(fixture.path("tree/large"), vec![7; 16 << 20]).unwrap();
+    let large = pack("large", &["--optimize", "read", "-O", "kernel=6.18"]);
+    assert!(!large["sections"].to_string().contains("compressed metadata"), "{large}");
+    assert!(
+        pack("small", &["--optimize", "size", "-O", "kernel=6.18"])["sections"]
+            .to_string()
+            .contains("compressed metadata")
+    );
 }

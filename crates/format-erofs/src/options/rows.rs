@@ -6,7 +6,7 @@ use packfs_core::OptionRow;
 pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "kernel",
-        values: "5.4|5.10|5.15|6.1|6.6|6.12|6.18",
+        values: "VERSION, as 5.4|5.10|5.15|6.1|6.6|6.12|6.18",
         default: "6.1, or the next that has what is asked for",
         help: "use only what this Linux kernel and newer ones mount",
     },
@@ -31,7 +31,7 @@ pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "inline-tails",
         values: "on|off",
-        default: "off",
+        default: "off; on with --optimize size and fragments=off",
         help: "keep the last cluster of a compressed file beside its inode: smaller, but slower to list; only with block=4096, \
                fragments=off and Linux 5.17",
     },
@@ -50,7 +50,7 @@ pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "48bit",
         values: "on|off",
-        default: "off",
+        default: "off; on with --optimize size or read and kernel=6.15 or newer",
         help: "allow what came with 48-bit block numbers (Linux 6.15): images above 16 TiB, extents, small inodes \
                with times of their own",
     },
@@ -69,7 +69,8 @@ pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "metabox",
         values: "off|SIZE",
-        default: "off",
+        default: "off; with kernel=6.17 or newer 64K with --optimize size, 16K with --optimize read if files \
+                  have less than 4 KiB on average",
         help: "compress inodes and directories in clusters of so many bytes of input (Linux 6.17)",
     },
     OptionRow {
@@ -156,7 +157,7 @@ pub(crate) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "dot-omitted",
         values: "on|off",
-        default: "off",
+        default: "as 48bit",
         help: "leave the entry . out of directories (Linux 6.15)",
     },
     OptionRow { name: "checksum", values: "on|off", default: "on", help: "checksum of the superblock" },

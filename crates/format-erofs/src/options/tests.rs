@@ -109,3 +109,41 @@ fn uuids_and_labels_are_kept_as_typed() {
     );
     assert_eq!(&set.label[..5], b"root\0");
 }
+
+fn for_goal(goal: Goal, set: &[(&str, &str)]) -> Options {
+    let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    Options::new(&PackSettings { goal, options, ..PackSettings::default() }).unwrap()
+}
+
+#[test]
+fn goals_of_size_and_reading_make_metadata_compact_as_far_as_the_kernel_asked_for_reads_it() {
+    let compact = |goal, set: &[(&str, &str)]| {
+        let options = for_goal(goal, set);
+        (options.wide, options.dot_omitted, options.metabox.map(|metabox| metabox.cluster_len))
+    };
+    for goal in [Goal::Size, Goal::Read] {
+        assert_eq!(compact(goal, &[]), (false, false, None), "{goal:?}");
+        assert_eq!(compact(goal, &[("kernel", "6.12")]), (false, false, None));
+        assert_eq!(compact(goal, &[("kernel", "6.16")]), (true, true, None));
+        assert_eq!(compact(goal, &[("kernel", "6.18"), ("48bit", "off")]), (false, false, None));
+        assert_eq!(compact(goal, &[("kernel", "6.18"), ("metabox", "off")]), (true, true, None));
+        // What another option needs is not what was asked for.
+        assert_eq!(compact(goal, &[("48bit", "on")]), (true, false, None));
+    }
+    assert_eq!(compact(Goal::Size, &[("kernel", "6.17")]), (true, true, Some(64 << 10)));
+    assert_eq!(compact(Goal::Read, &[("kernel", "6.18")]), (true, true, Some(16 << 10)));
+    assert_eq!(compact(Goal::Size, &[("kernel", "6.18"), ("metabox", "1M")]).2, Some(1 << 20));
+    for goal in [Goal::Balanced, Goal::Build] {
+        assert_eq!(compact(goal, &[("kernel", "6.18")]), (false, false, None));
+    }
+}
+
+#[test]
+fn small_images_without_a_packed_stream_keep_last_clusters_beside_their_inodes() {
+    let inline = |goal, set: &[(&str, &str)]| for_goal(goal, set).inline_clusters;
+    assert!(inline(Goal::Size, &[("fragments", "off")]));
+    assert!(!inline(Goal::Size, &[]));
+    assert!(!inline(Goal::Size, &[("fragments", "off"), ("inline-tails", "off")]));
+    assert!(!inline(Goal::Size, &[("kernel", "5.16")]));
+    assert!(!inline(Goal::Read, &[("fragments", "off")]));
+}

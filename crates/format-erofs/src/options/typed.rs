@@ -21,7 +21,8 @@ pub(super) struct Typed {
     pub wide: Option<bool>,
     pub byte_aligned: Option<bool>,
     pub interlaced: Option<bool>,
-    pub metabox: Option<u32>,
+    /// Input of a cluster; `Some(None)` for none.
+    pub metabox: Option<Option<u32>>,
     pub chunk_len: Option<u32>,
     pub holes: Option<bool>,
     pub chunk_indexes: Option<bool>,
@@ -91,9 +92,13 @@ impl Typed {
             "48bit" => put(&mut self.wide, on(value)),
             "byte-aligned" => put(&mut self.byte_aligned, on(value)),
             "interlaced" => put(&mut self.interlaced, on(value)),
-            "metabox" => set_or_off(&mut self.metabox, value, |value| {
-                len_32(value).filter(|len| (4096..=disk::Z_EROFS_PCLUSTER_MAX_SIZE).contains(len))
-            }),
+            "metabox" => {
+                let mut len = None;
+                let known = set_or_off(&mut len, value, |value| {
+                    len_32(value).filter(|len| (4096..=disk::Z_EROFS_PCLUSTER_MAX_SIZE).contains(len))
+                });
+                put(&mut self.metabox, known.then_some(len))
+            }
             "chunks" => set_or_off(&mut self.chunk_len, value, |value| {
                 len_32(value).filter(|len| len.is_power_of_two() && (512..=CHUNK_LEN_MAX).contains(len))
             }),
@@ -150,7 +155,7 @@ impl Typed {
         set(self.wide)
             || set(self.byte_aligned)
             || set(self.dot_omitted)
-            || self.metabox.is_some()
+            || self.metabox.flatten().is_some()
             || self.index == Some(IndexForm::Extents)
     }
 
@@ -206,7 +211,7 @@ impl Typed {
             (set(self.byte_aligned), "byte-aligned=on", kernel::WIDE, "byte-aligned=off"),
             (set(self.interlaced), "interlaced=on", kernel::FRAGMENTS, "interlaced=off"),
             (set(self.dot_omitted), "dot-omitted=on", kernel::WIDE, "dot-omitted=off"),
-            (self.metabox.is_some(), "metabox", kernel::METABOX, "metabox=off"),
+            (self.metabox.flatten().is_some(), "metabox", kernel::METABOX, "metabox=off"),
             (self.chunk_len.is_some(), "chunks", kernel::CHUNKS, "chunks=off"),
             (!self.device_paths.is_empty(), "device", kernel::DEVICES, "no device"),
             (set(self.chunk_indexes), "chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off"),

@@ -16,7 +16,7 @@ use super::times::Times;
 use super::xattrs::XattrTables;
 use crate::codec;
 use crate::disk;
-use crate::options::Options;
+use crate::options::{self, Options};
 use packfs_core::{Error, InlineTails, NodeId, Placed, PlacedFile, Plan, Result, Section, Tree};
 use std::collections::HashMap;
 
@@ -100,7 +100,7 @@ impl Zone {
         let start = metadata_start(nodes).next_multiple_of(block_len);
         let far = start / block_len > NEAR_BLOCKS_MAX;
         let (shared, prefixes) = (nodes.xattrs.shared.len() as u64, nodes.xattrs.prefixes.len() as u64);
-        let uses_metabox = options.metabox.is_some() && tree.node_count() > 1;
+        let uses_metabox = options.metabox.as_ref().is_some_and(|metabox| metabox.serves(tree));
         features.shared_in_metabox = uses_metabox && shared > 0;
         let (shared_main, shared_metabox) = if uses_metabox { (0, shared) } else { (shared, 0) };
         let mut main = Room::new(block_len, shared_main + prefixes);
@@ -323,11 +323,12 @@ impl Zone {
         features: &mut Features,
         out: &mut Stream<'_>,
     ) -> Result<u64> {
-        let Some((cluster_len, settings)) = &nodes.options.metabox else {
+        let Some(options::Metabox { cluster_len, codec: settings, .. }) = &nodes.options.metabox else {
             return Err(internal("no metabox"));
         };
         let algorithm = codec::number(settings.algorithm()).ok_or_else(|| internal("an unknown codec"))?;
         out.write_at(self.start + self.end, &[])?;
+        out.begin("compressed metadata")?;
         let mut metabox = Metabox::new(out, settings, algorithm, *cluster_len)?;
         if features.shared_in_metabox {
             metabox.write_at(0, &nodes.xattrs.shared)?;

@@ -18,6 +18,8 @@ pub(super) trait Sink {
 /// Metadata that is stored as it is. Positions are from the start of the image.
 pub(super) struct Stream<'a> {
     put: Put<'a>,
+    /// Name of the structure that is being written.
+    owner: &'static str,
     /// Where `buffer` starts.
     start: u64,
     buffer: Vec<u8>,
@@ -26,7 +28,14 @@ pub(super) struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     pub(super) fn new(start: u64, put: Put<'a>) -> Self {
-        Stream { put, start, buffer: Vec::new(), hash: Xxh3::new() }
+        Stream { put, owner: "metadata", start, buffer: Vec::new(), hash: Xxh3::new() }
+    }
+
+    /// Begins a structure of another name.
+    pub(super) fn begin(&mut self, owner: &'static str) -> Result<()> {
+        self.flush()?;
+        self.owner = owner;
+        Ok(())
     }
 
     /// Where the next byte would go.
@@ -42,7 +51,7 @@ impl<'a> Stream<'a> {
         self.hash.update(&bytes);
         let offset = self.start;
         self.start += bytes.len() as u64;
-        (self.put)(Section { owner: "metadata", offset, bytes })
+        (self.put)(Section { owner: self.owner, offset, bytes })
     }
 
     /// Writes all that is left; the hash of everything, and who takes the other sections.

@@ -188,7 +188,7 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
 
 pub(crate) fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSettings> {
     let of_files = options.storages().filter_map(|storage| storage.codecs().map(|(codecs, _)| codecs));
-    of_files.flat_map(Codecs::both).chain(options.metabox.iter().map(|(_, codec)| codec))
+    of_files.flat_map(Codecs::both).chain(options.metabox.iter().map(|metabox| &metabox.codec))
 }
 
 /// The longest dictionary of any codec.
