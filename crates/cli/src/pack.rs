@@ -245,6 +245,10 @@ impl Making {
         if self.json && self.is_to_stdout() {
             return Err(Error::usage("--json and the image cannot both go to standard output"));
         }
+        if self.source == Path::new("-") && self.shaping.reads_stdin() {
+            return Err(Error::usage("SOURCE and --add-manifest cannot both come from standard input")
+                .hint("put the entries into a file, or give each by --add"));
+        }
         let shaping = self.shaping.resolve()?;
         let mut packing = begin(&self.source, &self.image)
             .made_at(self.made_at.or(shaping.made_at).unwrap_or_default())

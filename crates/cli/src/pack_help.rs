@@ -14,6 +14,7 @@ Examples:
   packfs pack disk.img disk.cloop                       an image of any kind, wrapped as it is
   packfs pack rootfs new.sqfs --base old.sqfs           what changed since an earlier image
   packfs pack root.manifest root.sqfs                   a list of files, owners, devices
+  packfs pack rootfs root.sqfs --add 'c /dev/console 0600 0 0 5 1'   a device, without being root
   packfs pack rootfs - -f erofs | ssh box 'cat > root'  the image into a pipe
   sudo packfs pack rootfs /dev/sdb2 -f erofs            onto a block device
   packfs pack layer.tar layer.erofs --whiteouts overlayfs

@@ -1,7 +1,7 @@
 //! Options of `pack` that leave out, rename or change what is packed.
 
 use crate::text;
-use packfs::source::{FileContexts, IdMap, ModeChange, Shape, Whiteouts};
+use packfs::source::{Additions, FileContexts, IdMap, ModeChange, Shape, Whiteouts};
 use packfs::{Error, ImagePath, MadeAt, Result, ResultExt, Timestamp};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -39,6 +39,23 @@ pub struct Shaping {
     /// Put everything into this directory of the image
     #[arg(long, value_name = "PATH")]
     prefix: Option<OsString>,
+
+    /// Add a device, link, file or directory: 'c /dev/console 0600 0 0 5 1'
+    ///
+    /// Needs no root, and goes over any SOURCE: c and b are devices (MAJOR MINOR), 'd PATH MODE UID GID' a directory, 'l PATH 0777 0 0
+    /// TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f PATH MODE UID GID HOSTFILE' a file, p a fifo, s a socket; any line
+    /// of a manifest will do. PATH is that in the image, which --exclude, --prefix and their like do not change. What is there is replaced;
+    /// a directory keeps what lies in it. What the entry says beats --owner, --mode, --mtime and their like. May be given several
+    /// times; the last entry for a path counts
+    #[arg(long, value_name = "ENTRY", allow_hyphen_values = true)]
+    add: Vec<OsString>,
+
+    /// Add what FILE lists, one entry a line as for --add; - is standard input
+    ///
+    /// It may begin as a manifest does, and need not. Host files in it are found from its folder on. Entries of --add come after
+    /// all of these
+    #[arg(long, value_name = "FILE")]
+    add_manifest: Vec<PathBuf>,
 
     /// User and group of everything, as numbers
     #[arg(long, value_name = "UID[:GID]", value_parser = parse_owner, conflicts_with_all = ["uid", "gid"])]
@@ -166,12 +183,36 @@ impl Shaping {
             xattr_exclude,
             xattr_include: self.xattr_include.clone(),
             whiteouts: self.whiteouts,
+            additions: self.additions()?,
             file_contexts: self.file_contexts()?.map(Arc::new),
             one_file_system: self.one_file_system,
             follow_symlinks: self.follow_symlinks,
             ..Shape::default()
         };
         Ok(Resolved { shape, made_at: epoch.map(MadeAt::Seconds) })
+    }
+
+    /// Whether entries come from standard input.
+    pub fn reads_stdin(&self) -> bool {
+        self.add_manifest.iter().any(|path| path == Path::new("-"))
+    }
+
+    fn additions(&self) -> Result<Additions> {
+        let mut additions = Additions::default();
+        let mut stdin = Some(std::io::stdin());
+        for path in &self.add_manifest {
+            if path != Path::new("-") {
+                additions.add_file(path)?;
+                continue;
+            }
+            let stdin = stdin.take().ok_or_else(|| {
+                Error::usage("--add-manifest - is given twice: standard input can be read once")
+            })?;
+            additions.add_text(&mut stdin.lock(), "standard input")?;
+        }
+        let entries: Vec<&[u8]> = self.add.iter().map(|entry| entry.as_bytes()).collect();
+        additions.add(&entries, "--add")?;
+        Ok(additions)
     }
 
     fn file_contexts(&self) -> Result<Option<FileContexts>> {

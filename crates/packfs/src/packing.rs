@@ -201,6 +201,37 @@ impl Pack {
         self
     }
 
+    /// Lays an entry over the source, as a line of a manifest or in short: `c /dev/console 0600 0 0 5 1`. See
+    /// [`packfs_source::Additions`]; docs/manifest.md has the language. To be called after [`Pack::shape`], which replaces all entries.
+    ///
+    /// ```
+    /// # fn main() -> packfs::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (source, image) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+    /// # std::fs::create_dir_all(source.join("etc")).unwrap();
+    /// packfs::pack(&source, &image)
+    ///     .add_entry("c /dev/console 0600 0 0 5 1")?
+    ///     .add_entry("file /etc/hostname mode=0644 data=\"box\\n\"")?
+    ///     .run()?;
+    /// assert_eq!(packfs::open(&image)?.read("etc/hostname")?, b"box\n");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: `Usage` for what is no entry; `Io` and `Failed` for a file that cannot be read.
+    pub fn add_entry(mut self, entry: impl AsRef<[u8]>) -> Result<Self> {
+        self.shape.additions.add(&[entry], "entry")?;
+        Ok(self)
+    }
+
+    /// As [`Pack::add_entry`], for the entries of a file, one a line, with or without the first line of a manifest.
+    ///
+    /// Errors: `Corrupt` for a line that is no entry; `Io` and `Failed` for a file that cannot be read.
+    pub fn add_manifest(mut self, path: impl AsRef<Path>) -> Result<Self> {
+        self.shape.additions.add_file(path.as_ref())?;
+        Ok(self)
+    }
+
     /// What the image is to be good at: decides what nothing else was said of.
     #[must_use]
     pub fn optimize(mut self, goal: Goal) -> Self {

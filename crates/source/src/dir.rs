@@ -56,8 +56,7 @@ pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<L
         }
     }
     let contents = DirContents::new(path.into(), scan.root, scan.index, shape.follow_symlinks);
-    let (tree, notes) = scan.shaper.finish()?;
-    Ok(Loaded { tree, contents: Arc::new(contents), notes })
+    scan.shaper.finish(Arc::new(contents))
 }
 
 /// A directory yet to be read.

@@ -21,7 +21,7 @@ mod whiteouts;
 
 pub use dir::load_dir;
 pub use file_contexts::FileContexts;
-pub use manifest::{load_manifest, load_manifest_within, looks_like_manifest, write_manifest};
+pub use manifest::{Additions, load_manifest, load_manifest_within, looks_like_manifest, write_manifest};
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};

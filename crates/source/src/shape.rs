@@ -1,6 +1,7 @@
 //! What is left out, renamed or changed on the way from a source into a tree.
 
 use crate::file_contexts::FileContexts;
+use crate::manifest::Additions;
 use crate::mode::ModeChange;
 use crate::whiteouts::Whiteouts;
 use packfs_core::{Error, ImagePath, Result, Timestamp};
@@ -49,6 +50,8 @@ pub struct Shape {
     pub xattr_include: Vec<String>,
     /// How marks of what layers below hold and this one hides are spelt, once everything has its place.
     pub whiteouts: Whiteouts,
+    /// Entries that are laid over the source, once everything has its place: see [`Additions`].
+    pub additions: Additions,
     /// SELinux labels by path in the image; they replace those of the source, whatever is said of attributes.
     pub file_contexts: Option<Arc<FileContexts>>,
     /// Whether what lies on other file systems is left out; their mount points stay, empty.
@@ -62,11 +65,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Whether names are left out, cut or moved: what makes no sense for a source without names.
+    /// Whether names are left out, cut, moved or added: what makes no sense for a source without names.
     pub fn moves_names(&self) -> bool {
         let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
         let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());
-        globs || paths || self.strip_components > 0
+        globs || paths || self.strip_components > 0 || !self.additions.is_empty()
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Shaper<'a> {
     left_out: HashMap<ImagePath, LeftOut>,
     stripped: StrippedRoot,
     notes: Notes,
+    /// A number behind those of all contents of the source.
+    next_content: u64,
     /// What the source may hold, whether it is kept or left out; `None`: anything.
     meter: Option<Meter>,
 }
@@ -88,6 +90,7 @@ impl<'a> Shaper<'a> {
             left_out: HashMap::new(),
             stripped: StrippedRoot::default(),
             notes: Notes::default(),
+            next_content: 0,
             meter: None,
         })
     }
@@ -144,6 +147,9 @@ impl<'a> Shaper<'a> {
         self.count(path, Some(&kind), &xattrs).map_err(|error| error.at(format!("{path:?}")))?;
         let is_dir = matches!(kind, NodeKind::Directory);
         let is_symlink = matches!(kind, NodeKind::Symlink(_));
+        if let NodeKind::File { content, .. } = kind {
+            self.next_content = self.next_content.max(content.0.saturating_add(1));
+        }
         let verdict = self.rules.judge(path, is_dir);
         let meta = shaped_meta(self.shape, meta, is_dir, is_symlink);
         let xattrs: Xattrs = xattrs.into_iter().filter(|(name, _)| self.xattr_rules.keeps(name)).collect();
@@ -252,23 +258,38 @@ impl<'a> Shaper<'a> {
         Ok(())
     }
 
-    /// Freezes the tree.
+    /// Resolves hard links, as [`TreeBuilder::resolve_links`], for whoever names the source in its errors.
     ///
-    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a mark of AUFS whose name would be too long.
-    pub fn finish(mut self) -> Result<(Tree, Notes)> {
+    /// Errors: as [`TreeBuilder::resolve_links`].
+    pub fn resolve_links(&mut self) -> Result<()> {
+        self.builder.resolve_links()
+    }
+
+    /// Freezes the tree, with what is laid over it; `contents` are those of the source.
+    ///
+    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a mark of AUFS whose name would be too long, and for an entry that is laid over
+    /// the source and that the tree has no place for.
+    pub fn finish(mut self, contents: Arc<dyn Contents>) -> Result<Loaded> {
         if let Some((meta, xattrs)) = self.stripped.description() {
             self.builder.add(&self.shape.prefix, NodeKind::Directory, meta, xattrs)?;
         }
+        let additions = &self.shape.additions;
+        let contents = if additions.is_empty() {
+            contents
+        } else {
+            additions.lay_over(&mut self.builder, self.shape, self.next_content)?;
+            additions.with(contents, self.next_content)
+        };
         let tree = whiteouts::respell(self.builder.finish()?, self.shape.whiteouts)?;
         let tree = match &self.shape.file_contexts {
             Some(contexts) => file_contexts::label_all(&tree, contexts)?,
             None => tree,
         };
-        Ok((tree, self.notes))
+        Ok(Loaded { tree, contents, notes: self.notes })
     }
 }
 
-fn shaped_meta(shape: &Shape, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
+pub(crate) fn shaped_meta(shape: &Shape, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
     let change = if is_dir { &shape.dir_mode } else { &shape.file_mode };
     let mode = match change {
         Some(change) if !is_symlink => change.apply(meta.mode, is_dir),
@@ -298,8 +319,7 @@ pub fn shape_tree(tree: &Tree, contents: Arc<dyn Contents>, shape: &Shape) -> Re
         }
         shaper.add(path, node.kind.clone(), node.meta, tree.xattrs(node.xattrs).clone())?;
     }
-    let (tree, notes) = shaper.finish()?;
-    Ok(Loaded { tree, contents, notes })
+    shaper.finish(contents)
 }
 
 #[cfg(test)]
@@ -324,7 +344,7 @@ mod tests {
             shaper.add(&path(file), kind, meta, xattrs).unwrap();
         }
         shaper.link(&path("usr/bin/dash"), &path("usr/bin/sh")).unwrap();
-        shaper.finish().unwrap().0
+        shaper.finish(Arc::new(contents)).unwrap().tree
     }
 
     fn names(shape: &Shape) -> Vec<String> {
@@ -401,7 +421,7 @@ mod tests {
                 let xattrs = Xattrs::from([(b"user.at".to_vec(), at.as_bytes().to_vec())]);
                 shaper.add(&path(at), kind, meta, xattrs).unwrap();
             }
-            let tree = shaper.finish().unwrap().0;
+            let tree = shaper.finish(Arc::new(Held::default())).unwrap().tree;
             let root = tree.node(tree.find(&shape.prefix).unwrap());
             let at = tree.xattrs(root.xattrs).get(&b"user.at"[..]).cloned().unwrap_or_default();
             (root.meta.mode, String::from_utf8(at).unwrap())

@@ -351,3 +351,19 @@ fn damaged_manifests_are_read_or_refused_but_never_panic() {
     }
     assert!(read > 50 && refused > 50, "{read} read, {refused} refused");
 }
+
+#[test]
+fn an_added_file_that_changes_before_it_is_read_is_an_error() {
+    let fixture = Fixture::new("file /a data=x\n").file("host", b"host");
+    fs::write(fixture.0.path().join("table"), "f /b 0644 0 0 host\n").unwrap();
+    let mut shape = Shape::default();
+    shape.additions.add_file(&fixture.0.path().join("table")).unwrap();
+    let loaded = load_manifest(&fixture.path(), &shape, &Silent).unwrap();
+    assert_eq!((bytes(&loaded, "a"), bytes(&loaded, "b")), (b"x".to_vec(), b"host".to_vec()));
+    fs::write(fixture.0.path().join("host"), b"another").unwrap();
+    let NodeKind::File { content, .. } = loaded.tree.node(loaded.tree.find(&path("b")).unwrap()).kind else {
+        panic!("b is a file")
+    };
+    let error = loaded.contents.open(content).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("changed while it was being packed"), "{error}");
+}

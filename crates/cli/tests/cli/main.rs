@@ -1,5 +1,6 @@
 //! The program as scripts meet it: what it prints where, and with which exit code it ends.
 
+mod adding;
 mod advising;
 mod containers;
 mod digests;

@@ -213,6 +213,12 @@ impl TreeBuilder {
         &self.get(id).kind
     }
 
+    /// Metadata and extended attributes of a node.
+    pub fn description(&self, id: BuildId) -> (Meta, Xattrs) {
+        let node = self.get(id);
+        (node.meta, self.xattr_sets[node.xattrs.0 as usize].clone())
+    }
+
     /// Freezes the tree: resolves hard links, numbers nodes depth first in byte order, counts links.
     ///
     /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a circle of links.
@@ -227,7 +233,10 @@ impl TreeBuilder {
         Ok(freeze::freeze(nodes, entries, xattr_sets))
     }
 
-    fn resolve_links(&mut self) -> Result<()> {
+    /// Resolves the hard links so far, so that what replaces their targets later is nothing to them.
+    ///
+    /// Errors: `Failed` for one whose target is missing, a directory, or part of a circle of links.
+    pub fn resolve_links(&mut self) -> Result<()> {
         if self.link_targets.is_empty() {
             return Ok(());
         }

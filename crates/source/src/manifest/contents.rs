@@ -1,15 +1,16 @@
 //! Contents of files that a manifest describes: inline bytes, holes, and files of the host.
 
+use super::entry::Bytes;
 use crate::dir_contents::{Times, next_data, open_below};
-use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt};
+use packfs_core::{ContentId, ContentReader, Contents, Error, NodeKind, Result, ResultExt};
 use rustix::fd::OwnedFd;
-use rustix::fs::Stat;
+use rustix::fs::{Mode, OFlags, Stat};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One file's contents.
 enum Row {
@@ -36,9 +37,35 @@ pub(super) struct ManifestContents {
 }
 
 impl ManifestContents {
-    /// `folder` is where paths begin, opened as `folder_fd`.
-    pub(super) fn new(folder: PathBuf, folder_fd: OwnedFd) -> Self {
-        ManifestContents { folder, folder_fd, rows: Vec::new() }
+    /// Contents whose paths begin at `folder`; an empty one is the working directory.
+    ///
+    /// Errors: `Io` if it cannot be opened.
+    pub(super) fn below(folder: &Path) -> Result<Self> {
+        let opened = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder_fd =
+            rustix::fs::open(opened, flags, Mode::empty()).or_io(|| format!("cannot open {opened:?}"))?;
+        Ok(ManifestContents { folder: folder.into(), folder_fd, rows: Vec::new() })
+    }
+
+    /// Number of files with contents of their own.
+    pub(super) fn count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// The contents of a file.
+    ///
+    /// Errors: as [`ManifestContents::add_from`].
+    pub(super) fn add(&mut self, bytes: Bytes) -> Result<NodeKind> {
+        let (content, len) = match bytes {
+            Bytes::Hole(len) => (self.push(Row::Hole(len)), len),
+            Bytes::Inline(bytes) => {
+                let len = bytes.len() as u64;
+                (self.push(Row::Inline(bytes.into())), len)
+            }
+            Bytes::From { path, offset, len } => self.add_from(&path, offset, len)?,
+        };
+        Ok(NodeKind::File { len, content })
     }
 
     fn push(&mut self, row: Row) -> ContentId {
@@ -46,25 +73,10 @@ impl ManifestContents {
         ContentId(self.rows.len() as u64 - 1)
     }
 
-    /// A file of zeros.
-    pub(super) fn add_hole(&mut self, len: u64) -> ContentId {
-        self.push(Row::Hole(len))
-    }
-
-    /// A file whose bytes the manifest holds.
-    pub(super) fn add_inline(&mut self, bytes: Vec<u8>) -> ContentId {
-        self.push(Row::Inline(bytes.into()))
-    }
-
     /// A file of the host, or the stretch of it that begins at `offset`; returns its length too.
     ///
     /// Errors: `Io` if it cannot be opened; `Failed` if it is no regular file or not as long as was said.
-    pub(super) fn add_from(
-        &mut self,
-        path: &[u8],
-        offset: Option<u64>,
-        len: Option<u64>,
-    ) -> Result<(ContentId, u64)> {
+    fn add_from(&mut self, path: &[u8], offset: Option<u64>, len: Option<u64>) -> Result<(ContentId, u64)> {
         let (_, stat) = self.open_file(path)?;
         let (file_len, times) = (stat.st_size as u64, Times::of(&stat));
         let start = offset.unwrap_or(0);

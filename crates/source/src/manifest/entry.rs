@@ -13,8 +13,9 @@ const XATTR_NAME_LEN_MAX: usize = 255;
 const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
 
 /// The first word of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Type {
+    #[default]
     File,
     Dir,
     Symlink,
@@ -28,6 +29,21 @@ pub(super) enum Type {
 impl Type {
     const ALL: [Type; 8] =
         [Type::File, Type::Dir, Type::Symlink, Type::Link, Type::Block, Type::Char, Type::Fifo, Type::Socket];
+
+    /// Other words for the types: letters, and what lists of other tools say.
+    const ALIASES: [(&'static str, Type); 11] = [
+        ("f", Type::File),
+        ("d", Type::Dir),
+        ("l", Type::Symlink),
+        ("h", Type::Link),
+        ("b", Type::Block),
+        ("c", Type::Char),
+        ("p", Type::Fifo),
+        ("s", Type::Socket),
+        ("slink", Type::Symlink),
+        ("pipe", Type::Fifo),
+        ("sock", Type::Socket),
+    ];
 
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -43,7 +59,19 @@ impl Type {
     }
 
     fn parse(word: &[u8]) -> Option<Self> {
-        Type::ALL.into_iter().find(|kind| kind.word().as_bytes() == word)
+        let alias = Type::ALIASES.iter().find(|(alias, _)| alias.as_bytes() == word).map(|(_, kind)| *kind);
+        Type::ALL.into_iter().find(|kind| kind.word().as_bytes() == word).or(alias)
+    }
+
+    /// The keys of values that are told by their place behind the path; the last one of a file may be missing.
+    fn row(self) -> &'static [&'static str] {
+        match self {
+            Type::File => &["mode", "uid", "gid", "from"],
+            Type::Symlink => &["mode", "uid", "gid", "target"],
+            Type::Link => &["target"],
+            Type::Block | Type::Char => &["mode", "uid", "gid", "major", "minor"],
+            Type::Dir | Type::Fifo | Type::Socket => &["mode", "uid", "gid"],
+        }
     }
 
     /// The keys that an entry of this type takes besides those of every node.
@@ -62,7 +90,8 @@ impl Type {
         is_meta && self != Type::Link || self.own_keys().iter().any(|own| own.as_bytes() == key)
     }
 
-    fn mode_default(self) -> u16 {
+    /// Permissions where none are given.
+    pub(super) fn mode_default(self) -> u16 {
         match self {
             Type::Dir => 0o755,
             Type::Symlink => 0o777,
@@ -76,7 +105,7 @@ const META_KEYS: [&str; 4] = ["mode", "uid", "gid", "mtime"];
 
 /// Permissions, owner and time as far as they were given.
 #[derive(Clone, Copy, Debug, Default)]
-struct MetaKeys {
+pub(super) struct MetaKeys {
     mode: Option<u16>,
     uid: Option<u32>,
     gid: Option<u32>,
@@ -94,6 +123,16 @@ impl MetaKeys {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// What they make of `rest`, which holds for all that was not given.
+    pub(super) fn over(self, rest: Meta) -> Meta {
+        let Owner { uid, gid } = rest.owner;
+        Meta {
+            mode: self.mode.unwrap_or(rest.mode),
+            owner: Owner { uid: self.uid.unwrap_or(uid), gid: self.gid.unwrap_or(gid) },
+            mtime: self.mtime.unwrap_or(rest.mtime),
+        }
     }
 
     fn or(self, other: MetaKeys) -> MetaKeys {
@@ -176,8 +215,18 @@ pub(super) enum What {
 pub(super) struct Entry {
     pub(super) path: ImagePath,
     pub(super) what: What,
-    pub(super) meta: Meta,
+    /// What the line and the defaults above it say of permissions, owner and time.
+    pub(super) given: MetaKeys,
+    /// Permissions if nothing is said of them.
+    pub(super) mode_default: u16,
     pub(super) xattrs: Xattrs,
+}
+
+impl Entry {
+    /// Permissions, owner and time; root's from 1970 where nothing is said.
+    pub(super) fn meta(&self) -> Meta {
+        self.given.over(Meta { mode: self.mode_default, ..Meta::default() })
+    }
 }
 
 /// Keys of one entry besides [`MetaKeys`].
@@ -198,7 +247,7 @@ pub(super) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry
     if line.trim_ascii_start().starts_with(b"#") {
         return Ok(None);
     }
-    let words = words(line)?;
+    let words = in_our_order(words(line)?)?;
     let Some((first, rest)) = words.split_first() else { return Ok(None) };
     if first.bytes == b"default" {
         return defaults.set(rest).map(|()| None);
@@ -211,34 +260,95 @@ pub(super) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry
         )));
     };
     let path = image_path(&path.bytes)?;
-    let (mut given, mut keys) = (MetaKeys::default(), Keys::default());
-    for (index, word) in rest.iter().enumerate() {
+    let mut said = Said { kind, ..Said::default() };
+    for word in said.take_row(rest)? {
         let (key, value) = word.key_and_value()?;
-        if rest[..index].iter().any(|before| before.key_and_value().is_ok_and(|(other, _)| other == key)) {
+        said.take(key, value)?;
+    }
+    let given = said.meta.or(defaults.0[kind as usize]);
+    let xattrs = std::mem::take(&mut said.keys.xattrs);
+    Ok(Some(Entry { path, what: said.keys.what(kind)?, given, mode_default: kind.mode_default(), xattrs }))
+}
+
+/// The words of a line, type and path first, wherever lists of other tools have them.
+///
+/// Errors: for types that stand behind a path, as in device tables, and mean something else to each tool.
+fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
+    const TYPE_OF_NOD: usize = 5;
+    if words.first().is_some_and(|word| word.bytes == b"nod") && words.len() > TYPE_OF_NOD {
+        words[0] = words.remove(TYPE_OF_NOD);
+    }
+    let [first, second, ..] = &words[..] else { return Ok(words) };
+    if !first.bytes.starts_with(b"/") {
+        return Ok(words);
+    }
+    let meant = match &second.bytes[..] {
+        b"c" | b"b" => 7,
+        b"d" | b"p" => 5,
+        other => {
+            let fault = format!("type \"{}\" behind a path: d, c, b and p are allowed there", escaped(other));
+            return Err(Fault::new(fault).hint("put the type first: f /etc/motd 0644 0 0 HOSTFILE"));
+        }
+    };
+    words.swap(0, 1);
+    // A row of a device table that makes one node: first number, step and count are told, too, the last as none.
+    if words.len() == 10 && words[9].bytes == b"-" {
+        words.truncate(meant);
+    }
+    Ok(words)
+}
+
+/// What the words behind type and path say.
+#[derive(Default)]
+struct Said<'w> {
+    kind: Type,
+    meta: MetaKeys,
+    keys: Keys,
+    seen: Vec<&'w [u8]>,
+}
+
+impl<'w> Said<'w> {
+    fn take(&mut self, key: &'w [u8], value: &[u8]) -> Result<(), Fault> {
+        if self.seen.contains(&key) {
             return Err(Fault::new(format!("key \"{}\": given twice", escaped(key))));
         }
-        if !kind.takes(key) {
-            return Err(unknown_key(kind, key));
+        if !self.kind.takes(key) {
+            return Err(unknown_key(self.kind, key));
         }
-        if !given.set(key, value)? {
-            keys.set(key, value)?;
+        self.seen.push(key);
+        if !self.meta.set(key, value)? {
+            self.keys.set(key, value)?;
         }
+        Ok(())
     }
-    let given = given.or(defaults.0[kind as usize]);
-    let meta = Meta {
-        mode: given.mode.unwrap_or(kind.mode_default()),
-        owner: Owner { uid: given.uid.unwrap_or(0), gid: given.gid.unwrap_or(0) },
-        mtime: given.mtime.unwrap_or_default(),
-    };
-    let xattrs = std::mem::take(&mut keys.xattrs);
-    Ok(Some(Entry { path, what: keys.what(kind)?, meta, xattrs }))
+
+    /// Takes values that are told by their place, if there are such; returns the words behind them.
+    fn take_row(&mut self, words: &'w [Word]) -> Result<&'w [Word], Fault> {
+        let is_value = |word: &Word| word.equals.is_none();
+        if !words.first().is_some_and(is_value) {
+            return Ok(words);
+        }
+        let keys = self.kind.row();
+        // Permissions and owner of a hard link, which other tools write, are those of its target.
+        let words = if self.kind == Type::Link && words.len() == 4 { &words[3..] } else { words };
+        let is_without_from = self.kind == Type::File && !words.get(3).is_some_and(is_value);
+        let count = if is_without_from { 3 } else { keys.len() };
+        if words.len() < count {
+            let (found, row) = (escaped(&words[0].bytes), keys.join(" ").to_uppercase());
+            let fault = format!("\"{found}\": KEY=VALUE, or the row {row}, is allowed here");
+            return Err(Fault::new(fault).hint("a name or value with spaces belongs between double quotes"));
+        }
+        let (row, rest) = words.split_at(count);
+        keys.iter().zip(row).try_for_each(|(key, word)| self.take(key.as_bytes(), &word.bytes))?;
+        Ok(rest)
+    }
 }
 
 fn typed(word: &[u8]) -> Result<Type, Fault> {
     Type::parse(word).ok_or_else(|| {
         let allowed = Type::ALL.map(Type::word).join(", ");
         Fault::new(format!("type \"{}\": {allowed} are allowed", escaped(word)))
-            .hint("a line is TYPE PATH [KEY=VALUE]..., `default` ... or a # comment")
+            .hint("a line is TYPE PATH [KEY=VALUE]..., `default` ... or a # comment; f, d, l, h, b, c, p, s are types, too")
     })
 }
 
@@ -386,7 +496,7 @@ mod tests {
             ("block a major=8 minor=0", 0o600),
             ("fifo a", 0o644),
         ] {
-            assert_eq!(entry(line).meta, Meta { mode, ..Meta::default() }, "{line}");
+            assert_eq!(entry(line).meta(), Meta { mode, ..Meta::default() }, "{line}");
         }
         assert_eq!(entry("file a").what, What::File(Bytes::Hole(0)));
         assert_eq!(entry("file a size=7").what, What::File(Bytes::Hole(7)));
@@ -399,7 +509,7 @@ mod tests {
         assert!(take("default uid=5 mtime=-1.5").is_none());
         assert!(take("default dir mode=0700 uid=6").is_none());
         assert!(take("default gid=7").is_none());
-        let of = |entry: Option<Entry>| entry.unwrap().meta;
+        let of = |entry: Option<Entry>| entry.unwrap().meta();
         let mtime = Timestamp { seconds: -2, nanos: 500_000_000 };
         assert_eq!(of(take("dir d")), Meta { mode: 0o700, owner: Owner { uid: 6, gid: 7 }, mtime });
         let meta = Meta { mode: 0o4755, owner: Owner { uid: 5, gid: 1 }, mtime };

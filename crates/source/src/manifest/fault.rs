@@ -25,11 +25,16 @@ impl Fault {
 
     /// The error at a place such as `root.manifest:12`.
     pub(super) fn at(self, place: impl fmt::Display) -> Error {
-        let error = Error::corrupt("manifest", self.text).at(place);
-        match self.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+        Fault::advised(Error::corrupt("manifest", self.text).at(place), self.hint)
+    }
+
+    /// The error of a line that stands in no manifest, but was given on its own.
+    pub(super) fn usage_at(self, place: impl fmt::Display) -> Error {
+        Fault::advised(Error::usage(self.text).at(place), self.hint)
+    }
+
+    fn advised(error: Error, hint: Option<&'static str>) -> Error {
+        hint.into_iter().fold(error, Error::hint)
     }
 }
 

@@ -3,22 +3,23 @@
 //! A line means the same wherever it stands, but for `default` lines above it; what it says is taken as it is or
 //! refused, naming the line. Contents are read when they are packed.
 
+mod additions;
 mod contents;
 mod entry;
 mod fault;
 mod words;
 mod write;
 
+pub use additions::Additions;
 pub use write::write_manifest;
 
 use crate::Loaded;
 use crate::shape::Shape;
 use crate::shaper::Shaper;
 use contents::ManifestContents;
-use entry::{Bytes, Defaults, Entry, What};
+use entry::{Defaults, Entry, What};
 use fault::Fault;
 use packfs_core::{Error, ImagePath, Limits, NodeKind, Progress, Result, ResultExt, Stage, escaped};
-use rustix::fs::{Mode, OFlags};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -61,26 +62,19 @@ pub fn load_manifest_within(
     progress.begin(Stage::Scan, 0, 0);
     let name = escaped(path.as_os_str().as_bytes()).to_string();
     let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder_fd =
-        rustix::fs::open(folder, flags, Mode::empty()).or_io(|| format!("cannot open {folder:?}"))?;
     let mut reading = Reading {
         name: &name,
         shape,
         shaper: Shaper::within(shape, limits, "manifest")?,
-        contents: ManifestContents::new(folder.into(), folder_fd),
+        contents: ManifestContents::below(path.parent().unwrap_or(path))?,
         lines: HashMap::new(),
         links: Vec::new(),
         unreadable: HashSet::new(),
     };
     reading.read_all(&mut BufReader::with_capacity(256 << 10, file), progress)?;
     reading.make_links()?;
-    let (tree, notes) = reading.shaper.finish().map_err(|error| error.at(&name))?;
-    Ok(Loaded { tree, contents: Arc::new(reading.contents), notes })
+    reading.shaper.resolve_links().map_err(|error| error.at(&name))?;
+    reading.shaper.finish(Arc::new(reading.contents))
 }
 
 struct Reading<'a> {
@@ -103,52 +97,28 @@ impl Reading<'_> {
 
     fn read_all(&mut self, input: &mut impl BufRead, progress: &dyn Progress) -> Result<()> {
         let mut defaults = Defaults::default();
-        let mut line = Vec::new();
-        let mut number = 0;
-        loop {
-            line.clear();
-            let read = input.take(LINE_LEN_MAX).read_until(b'\n', &mut line);
-            if read.or_io(|| format!("cannot read \"{}\"", self.name))? == 0 {
-                break;
-            }
-            number += 1;
-            self.take_line(&line, number, &mut defaults)?;
+        let count = read_lines(input, self.name, |line, number| {
+            self.take_line(line, number, &mut defaults)?;
             if number % LINES_AT_ONCE == 0 {
                 progress.advance(LINES_AT_ONCE, 0, 0);
                 if progress.cancelled() {
                     return Err(Error::cancelled());
                 }
             }
-        }
-        progress.advance(number % LINES_AT_ONCE, 0, 0);
-        if number == 0 { Err(first_line_fault(b"").at(self.place(1))) } else { Ok(()) }
+            Ok(())
+        })?;
+        progress.advance(count % LINES_AT_ONCE, 0, 0);
+        if count == 0 { Err(first_line_fault(b"").at(self.place(1))) } else { Ok(()) }
     }
 
     fn take_line(&mut self, line: &[u8], number: u64, defaults: &mut Defaults) -> Result<()> {
-        if line.len() as u64 == LINE_LEN_MAX && !line.ends_with(b"\n") {
-            let fault = Fault::new(format!("line of {LINE_LEN_MAX} bytes or more"));
-            return Err(fault.hint("put such data into a file, and name it by from=").at(self.place(number)));
-        }
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
         if number == 1 {
-            return self.check_first_line(line);
+            return check_first_line(line, self.place(1));
         }
         match entry::parse(line, defaults) {
             Ok(Some(entry)) => self.add(entry, number).map_err(|error| error.at(self.place(number))),
             Ok(None) => Ok(()),
             Err(fault) => Err(fault.at(self.place(number))),
-        }
-    }
-
-    fn check_first_line(&self, line: &[u8]) -> Result<()> {
-        match line.trim_ascii_end().strip_prefix(MAGIC) {
-            Some(b"1") => Ok(()),
-            Some(version) if !version.is_empty() && version.iter().all(u8::is_ascii_digit) => {
-                let what = format!("version {}, this packfs knows version 1", escaped(version));
-                Err(Error::unsupported("manifest", what).at(self.place(1)))
-            }
-            _ => Err(first_line_fault(line).at(self.place(1))),
         }
     }
 
@@ -158,38 +128,19 @@ impl Reading<'_> {
             let fault = format!("path {:?}: already on line {before}, and once is allowed", entry.path);
             return Err(Error::corrupt("manifest", fault));
         }
-        let kind = match entry.what {
-            What::Link(target) => {
+        let meta = entry.meta();
+        match made(entry.what, &mut self.contents) {
+            Ok(Made::Node(kind)) => self.shaper.add(&entry.path, kind, meta, entry.xattrs),
+            Ok(Made::Link(target)) => {
                 self.links.push((line, entry.path, target));
-                return Ok(());
+                Ok(())
             }
-            What::File(bytes) => match self.file(bytes) {
-                Err(error) if self.shape.keep_going => {
-                    self.leave_out(entry.path, error.at(self.place(line)));
-                    return Ok(());
-                }
-                kind => kind?,
-            },
-            What::Dir => NodeKind::Directory,
-            What::Symlink(target) => NodeKind::Symlink(target.into()),
-            What::Block(number) => NodeKind::BlockDevice(number),
-            What::Char(number) => NodeKind::CharDevice(number),
-            What::Fifo => NodeKind::Fifo,
-            What::Socket => NodeKind::Socket,
-        };
-        self.shaper.add(&entry.path, kind, entry.meta, entry.xattrs)
-    }
-
-    fn file(&mut self, bytes: Bytes) -> Result<NodeKind> {
-        let (content, len) = match bytes {
-            Bytes::Hole(len) => (self.contents.add_hole(len), len),
-            Bytes::Inline(bytes) => {
-                let len = bytes.len() as u64;
-                (self.contents.add_inline(bytes), len)
+            Err(error) if self.shape.keep_going => {
+                self.leave_out(entry.path, error.at(self.place(line)));
+                Ok(())
             }
-            Bytes::From { path, offset, len } => self.contents.add_from(&path, offset, len)?,
-        };
-        Ok(NodeKind::File { len, content })
+            Err(error) => Err(error),
+        }
     }
 
     fn leave_out(&mut self, path: ImagePath, why: Error) {
@@ -218,6 +169,62 @@ impl Reading<'_> {
             return Err(Fault::new(fault).at(self.place(line)));
         }
         Ok(())
+    }
+}
+
+/// What becomes of the type-specific part of an entry.
+enum Made {
+    Node(NodeKind),
+    Link(ImagePath),
+}
+
+/// Errors: those of the file that contents come from.
+fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
+    Ok(Made::Node(match what {
+        What::Link(target) => return Ok(Made::Link(target)),
+        What::File(bytes) => contents.add(bytes)?,
+        What::Dir => NodeKind::Directory,
+        What::Symlink(target) => NodeKind::Symlink(target.into()),
+        What::Block(number) => NodeKind::BlockDevice(number),
+        What::Char(number) => NodeKind::CharDevice(number),
+        What::Fifo => NodeKind::Fifo,
+        What::Socket => NodeKind::Socket,
+    }))
+}
+
+/// Hands on each line, without its end, and its number; returns how many there are.
+fn read_lines(
+    input: &mut (impl BufRead + ?Sized),
+    name: &str,
+    mut take: impl FnMut(&[u8], u64) -> Result<()>,
+) -> Result<u64> {
+    let mut line = Vec::new();
+    let mut number = 0;
+    loop {
+        line.clear();
+        let read = (&mut *input).take(LINE_LEN_MAX).read_until(b'\n', &mut line);
+        if read.or_io(|| format!("cannot read \"{name}\""))? == 0 {
+            return Ok(number);
+        }
+        number += 1;
+        if line.len() as u64 == LINE_LEN_MAX && !line.ends_with(b"\n") {
+            let fault = Fault::new(format!("line of {LINE_LEN_MAX} bytes or more"));
+            let hint = "put such data into a file, and name it by from=";
+            return Err(fault.hint(hint).at(format!("{name}:{number}")));
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        take(text.strip_suffix(b"\r").unwrap_or(text), number)?;
+    }
+}
+
+fn check_first_line(line: &[u8], place: String) -> Result<()> {
+    match line.trim_ascii_end().strip_prefix(MAGIC) {
+        Some(b"1") => Ok(()),
+        Some(version) if !version.is_empty() && version.iter().all(u8::is_ascii_digit) => {
+            let what = format!("version {}, this packfs knows version 1", escaped(version));
+            Err(Error::unsupported("manifest", what).at(place))
+        }
+        _ => Err(first_line_fault(line).at(place)),
     }
 }
 

@@ -98,8 +98,7 @@ pub fn load_tar_within(
     }
     let (shaper, stored) = members.finish(&input)?;
     let (file, name) = input.finish()?;
-    let (tree, notes) = shaper.finish()?;
-    Ok(Loaded { tree, contents: Arc::new(TarContents { file, name, stored }), notes })
+    shaper.finish(Arc::new(TarContents { file, name, stored }))
 }
 
 /// Some writers leave the blocks of zeros out, but an empty file is no archive, and neither is what something else cuts off.

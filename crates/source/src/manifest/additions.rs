@@ -1,0 +1,275 @@
+//! Entries that are laid over a source of any kind, in the language of manifests.
+
+use super::contents::ManifestContents;
+use super::entry::{self, Defaults, Entry, MetaKeys};
+use super::{Made, check_first_line, looks_like_manifest, made, read_lines};
+use crate::shape::Shape;
+use crate::shaper::shaped_meta;
+use packfs_core::{
+    ContentId, ContentReader, Contents, Error, ImagePath, Meta, NodeKind, Result, ResultExt, Timestamp,
+    TreeBuilder, Xattrs, escaped,
+};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Length of an entry as messages show it, in bytes.
+const SHOWN_LEN: usize = 80;
+
+/// Entries that a source gets beside its own, or in place of them: device nodes without being root, links, files of this machine.
+///
+/// Their paths are those in the image: neither filtered nor moved. What an entry says of permissions, owner, time and attributes
+/// holds, whatever the shape says of the source; of what it does not say, the shape decides as of an entry of the source that belongs to
+/// root. Its time is then the latest that the shape allows, or else 1970. A directory in the place of a directory changes only
+/// what it says; anything else replaces what was there. Of two entries for one path the later counts.
+#[derive(Clone, Default)]
+pub struct Additions(Vec<Arc<List>>);
+
+/// Entries of one origin, and what the files among them hold.
+struct List {
+    rows: Vec<Row>,
+    contents: ManifestContents,
+}
+
+struct Row {
+    /// The origin, for messages.
+    place: String,
+    path: ImagePath,
+    made: Made,
+    given: MetaKeys,
+    mode_default: u16,
+    xattrs: Xattrs,
+}
+
+impl fmt::Debug for Additions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count: usize = self.0.iter().map(|list| list.rows.len()).sum();
+        write!(f, "{count} entries")
+    }
+}
+
+impl Additions {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds entries, one a line. Paths of files in them begin at the working directory; messages call them by `called` and their number,
+    /// from 1 on.
+    ///
+    /// Errors: `Usage`, naming the entry, for what is none; `Io` and `Failed` for a file that cannot be read.
+    pub fn add<T: AsRef<[u8]>>(&mut self, entries: &[T], called: &str) -> Result<()> {
+        let mut list = List::below(Path::new(""))?;
+        let mut defaults = Defaults::default();
+        for (index, text) in entries.iter().enumerate() {
+            let text = text.as_ref();
+            let shown = escaped(&text[..text.len().min(SHOWN_LEN)]).to_string();
+            let more = if text.len() > SHOWN_LEN { "..." } else { "" };
+            let place = format!("{called} {} \"{shown}{more}\"", index + 1);
+            if let Some(entry) = entry::parse(text, &mut defaults).map_err(|fault| fault.usage_at(&place))? {
+                list.push(entry, place)?;
+            }
+        }
+        self.push(list);
+        Ok(())
+    }
+
+    /// Adds the entries of a file, one a line, with or without the first line of a manifest. Paths of files in them begin at the folder that
+    /// it lies in.
+    ///
+    /// Errors: `Corrupt`, naming the line, for what is no entry, and for a path that stands on two lines; `Unsupported` for a later
+    /// version; `Io` and `Failed` for a file that cannot be read.
+    pub fn add_file(&mut self, path: &Path) -> Result<()> {
+        let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
+        let name = escaped(path.as_os_str().as_bytes()).to_string();
+        self.read(&mut BufReader::new(file), &name, path.parent().unwrap_or(path))
+    }
+
+    /// Adds the entries of a text, as [`Additions::add_file`]. `name` is what messages call it; paths of files in it begin at the
+    /// working directory.
+    ///
+    /// Errors: as [`Additions::add_file`].
+    pub fn add_text(&mut self, text: &mut dyn BufRead, name: &str) -> Result<()> {
+        self.read(text, name, Path::new(""))
+    }
+
+    fn read(&mut self, text: &mut dyn BufRead, name: &str, folder: &Path) -> Result<()> {
+        let mut list = List::below(folder)?;
+        let mut defaults = Defaults::default();
+        let mut lines: HashMap<ImagePath, u64> = HashMap::new();
+        read_lines(text, name, |line, number| {
+            let place = format!("{name}:{number}");
+            if number == 1 && looks_like_manifest(line) {
+                return check_first_line(line, place);
+            }
+            let entry = entry::parse(line, &mut defaults).map_err(|fault| fault.at(&place))?;
+            let Some(entry) = entry else { return Ok(()) };
+            if let Some(before) = lines.insert(entry.path.clone(), number) {
+                let fault = format!("path {:?}: already on line {before}, and once is allowed", entry.path);
+                return Err(Error::corrupt("manifest", fault).at(place));
+            }
+            list.push(entry, place)
+        })?;
+        self.push(list);
+        Ok(())
+    }
+
+    fn push(&mut self, list: List) {
+        if !list.rows.is_empty() {
+            self.0.push(Arc::new(list));
+        }
+    }
+
+    /// Lays the entries over what a builder has. Contents of theirs are told by ids from `first_id` on, in the order of the lists.
+    ///
+    /// Errors: `Failed`, naming the entry, for one that the tree has no place for, and for a hard link that leads nowhere.
+    pub(crate) fn lay_over(&self, builder: &mut TreeBuilder, shape: &Shape, first_id: u64) -> Result<()> {
+        // A hard link of the source is one to what the source has there.
+        builder.resolve_links()?;
+        let mut next_id = first_id;
+        for list in &self.0 {
+            for row in &list.rows {
+                row.lay_over(builder, shape, next_id).map_err(|error| error.at(&row.place))?;
+            }
+            let ids = next_id.checked_add(list.contents.count());
+            next_id = ids.ok_or_else(|| Error::failed("the source leaves no numbers for files to add"))?;
+        }
+        let links = self.0.iter().flat_map(|list| &list.rows).filter_map(|row| match &row.made {
+            Made::Link(target) => Some((row, target)),
+            Made::Node(_) => None,
+        });
+        let paths: HashSet<&ImagePath> = links.clone().map(|(row, _)| &row.path).collect();
+        for (row, target) in links {
+            row.link(builder, shape, target, paths.contains(target)).map_err(|error| error.at(&row.place))?;
+        }
+        builder.resolve_links()
+    }
+
+    /// Contents of the source and of the entries laid over it; `first_id` as for [`Additions::lay_over`].
+    pub(crate) fn with(&self, source: Arc<dyn Contents>, first_id: u64) -> Arc<dyn Contents> {
+        Arc::new(Overlaid { source, first_id, lists: self.0.clone() })
+    }
+}
+
+impl List {
+    fn below(folder: &Path) -> Result<Self> {
+        Ok(List { rows: Vec::new(), contents: ManifestContents::below(folder)? })
+    }
+
+    fn push(&mut self, entry: Entry, place: String) -> Result<()> {
+        let Entry { path, what, given, mode_default, xattrs } = entry;
+        let made = made(what, &mut self.contents).map_err(|error| error.at(&place))?;
+        self.rows.push(Row { place, path, made, given, mode_default, xattrs });
+        Ok(())
+    }
+}
+
+impl Row {
+    fn lay_over(&self, builder: &mut TreeBuilder, shape: &Shape, first_id: u64) -> Result<()> {
+        let Made::Node(kind) = &self.made else { return Ok(()) };
+        let kind = match kind {
+            NodeKind::File { len, content } => {
+                NodeKind::File { len: *len, content: ContentId(first_id.wrapping_add(content.0)) }
+            }
+            kind => kind.clone(),
+        };
+        self.add_parents(builder, shape)?;
+        let (is_dir, is_symlink) =
+            (matches!(kind, NodeKind::Directory), matches!(kind, NodeKind::Symlink(_)));
+        let old = builder.find(&self.path).filter(|old| *builder.kind(*old) == NodeKind::Directory);
+        let (rest, mut xattrs) = match old {
+            Some(old) if is_dir => builder.description(old),
+            _ => (unsaid(shape, self.mode_default, is_dir, is_symlink), Xattrs::new()),
+        };
+        xattrs.extend(self.xattrs.clone());
+        let meta = self.given.over(rest);
+        let mtime = shape.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max));
+        let added = builder.add(&self.path, kind, Meta { mtime, ..meta }, xattrs);
+        match added {
+            Err(error) if old.is_some() => Err(advised(error)),
+            added => added.map(|_| ()),
+        }
+    }
+
+    fn add_parents(&self, builder: &mut TreeBuilder, shape: &Shape) -> Result<()> {
+        let mut parent = ImagePath::root();
+        let depth = self.path.names().count();
+        for name in self.path.names().take(depth.saturating_sub(1)) {
+            parent.push(name);
+            match builder.find(&parent).map(|id| builder.kind(id)) {
+                None => {
+                    let meta = unsaid(shape, 0o755, true, false);
+                    builder.add(&parent, NodeKind::Directory, meta, Xattrs::new())?;
+                }
+                Some(NodeKind::Symlink(target)) => {
+                    let (path, target) = (&self.path, escaped(target));
+                    let fault = format!("{path:?} lies below {parent:?}, a symbolic link to \"{target}\"");
+                    return Err(Error::failed(fault).hint("name the path that the symbolic link leads to"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn link(
+        &self,
+        builder: &mut TreeBuilder,
+        shape: &Shape,
+        target: &ImagePath,
+        is_added: bool,
+    ) -> Result<()> {
+        match builder.find(target).map(|id| builder.kind(id)) {
+            Some(NodeKind::Directory) => {
+                let fault = format!("target {target:?}: a directory, which cannot have hard links");
+                return Err(
+                    Error::failed(fault).hint("a symbolic link can lead to it: l PATH 0777 0 0 TARGET")
+                );
+            }
+            None if !is_added => {
+                let fault = format!("target {target:?}: nothing in the image has this path");
+                return Err(Error::failed(fault).hint("paths of the image begin at its root"));
+            }
+            _ => {}
+        }
+        self.add_parents(builder, shape)?;
+        let is_full = builder.find(&self.path).is_some_and(|old| *builder.kind(old) == NodeKind::Directory);
+        let linked = builder.link(&self.path, target.clone());
+        if is_full { linked.map_err(advised) } else { linked }
+    }
+}
+
+/// Advice for a directory that cannot be replaced.
+fn advised(error: Error) -> Error {
+    error.hint("leave out what lies in it, as in --exclude 'PATH/**'")
+}
+
+/// What holds of an entry that says nothing of it.
+fn unsaid(shape: &Shape, mode: u16, is_dir: bool, is_symlink: bool) -> Meta {
+    let mtime = shape.mtime_max.unwrap_or(Timestamp::from_seconds(0));
+    shaped_meta(shape, Meta { mode, mtime, ..Meta::default() }, is_dir, is_symlink)
+}
+
+/// See [`Additions::with`].
+struct Overlaid {
+    source: Arc<dyn Contents>,
+    first_id: u64,
+    lists: Vec<Arc<List>>,
+}
+
+impl Contents for Overlaid {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let Some(mut id_here) = id.0.checked_sub(self.first_id) else { return self.source.open(id) };
+        for list in &self.lists {
+            match id_here.checked_sub(list.contents.count()) {
+                Some(behind) => id_here = behind,
+                None => return list.contents.open(ContentId(id_here)),
+            }
+        }
+        Err(Error::failed(format!("no file with id {}", id.0)))
+    }
+}
