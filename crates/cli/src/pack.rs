@@ -49,7 +49,7 @@ pub struct Making {
     #[arg(value_name = "IMAGE", index = 2)]
     image: PathBuf,
 
-    /// Format of the image; without it the extension of IMAGE tells, and else it is squashfs
+    /// Format of the image; without it the extension of IMAGE tells, and without one it is squashfs
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 

@@ -127,8 +127,8 @@ pub struct Shaping {
 
     /// Spell marks of what a layer hides as overlayfs (devices 0/0, trusted.overlay.opaque) or aufs (.wh.NAME, as in
     /// container layers) does, from whichever of the two the source has
-    #[arg(long, value_name = "overlayfs|aufs|keep", default_value = "keep")]
-    whiteouts: Whiteouts,
+    #[arg(long, value_name = "overlayfs|aufs|keep")]
+    whiteouts: Option<Whiteouts>,
 
     /// Leave out what lies on other file systems than SOURCE; their mount points stay, empty
     #[arg(short = 'x', long)]

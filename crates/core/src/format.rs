@@ -138,6 +138,11 @@ pub trait PackFormat: Send + Sync {
         None
     }
 
+    /// Warnings about options that say nothing of this tree, such as rules that no file matches.
+    fn warnings(&self, _tree: &Tree) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents. `first_used` is for
     /// [`Plan::first_used`].
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan>;

@@ -3,7 +3,7 @@
 use crate::codec::{self, Codecs};
 use crate::options::len_of;
 use globset::{Candidate, GlobBuilder, GlobMatcher};
-use packfs_core::{Error, ImagePath, Result};
+use packfs_core::{Error, ImagePath, NodeKind, Result, Tree};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -74,6 +74,8 @@ pub(crate) type Rules = ByPath<Storage>;
 
 #[derive(Clone, Debug)]
 struct Row<T> {
+    /// As it was typed.
+    glob: String,
     /// The glob, and the glob of everything below.
     globs: [GlobMatcher; 2],
     what: T,
@@ -89,7 +91,7 @@ impl Rules {
         chunk_len: Option<u32>,
     ) -> Result<Self> {
         let rule = |(glob, rule): &(String, TypedRule)| {
-            Ok(Row { globs: compile(glob)?, what: rule.storage(usual_len, chunk_len)? })
+            Ok(Row { glob: glob.clone(), globs: compile(glob)?, what: rule.storage(usual_len, chunk_len)? })
         };
         typed.iter().map(rule).collect::<Result<_>>().map(ByPath)
     }
@@ -105,12 +107,27 @@ impl<T> ByPath<T> {
     ///
     /// Errors: `Usage`.
     pub(crate) fn new<'a>(rows: impl Iterator<Item = (&'a str, T)>) -> Result<Self> {
-        rows.map(|(glob, what)| Ok(Row { globs: compile(glob)?, what })).collect::<Result<_>>().map(ByPath)
+        rows.map(|(glob, what)| Ok(Row { glob: glob.into(), globs: compile(glob)?, what }))
+            .collect::<Result<_>>()
+            .map(ByPath)
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Globs that match no file of a tree.
+    pub(crate) fn unmatched(&self, tree: &Tree) -> Vec<&str> {
+        let mut rows: Vec<&Row<T>> = self.0.iter().collect();
+        let mut walk = tree.walk();
+        while let Some((path, id)) = walk.next().filter(|_| !rows.is_empty()) {
+            if matches!(tree.node(id).kind, NodeKind::File { .. }) {
+                let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
+                rows.retain(|row| !row.globs.iter().any(|glob| glob.is_match_candidate(&path)));
+            }
+        }
+        rows.iter().map(|row| &*row.glob).collect()
     }
 
     /// What the last glob that matches says.

@@ -38,7 +38,7 @@ impl Format for Squashfs {
     }
 
     fn extensions(&self) -> &'static [&'static str] {
-        &["squashfs", "sqfs", "sqsh", "snap", "sfs"]
+        &["squashfs", "sqfs", "sqsh", "squash", "sfs", "snap", "xzm", "sb", "tcz"]
     }
 
     fn driver(&self) -> Option<&'static str> {

@@ -33,8 +33,9 @@ pub fn drivers() -> Vec<&'static str> {
     all().iter().filter_map(|format| format.driver()).collect()
 }
 
-/// The format that a file name extension (without the dot, in any case) means.
+/// The format that a file name extension (without the dot, in any case) means. A codec may follow, as in `squashfs-xz`.
 pub fn by_extension(extension: &str) -> Option<&'static dyn Format> {
+    let extension = extension.split_once('-').map_or(extension, |(format, _)| format);
     let means =
         |format: &&dyn Format| format.extensions().iter().any(|own| own.eq_ignore_ascii_case(extension));
     all().iter().copied().find(means)
@@ -69,6 +70,7 @@ mod tests {
         }
         assert_eq!(by_extension("SQFS").unwrap().name(), "squashfs");
         assert!(by_name("nosuchfs").is_none());
+        assert_eq!(by_extension("erofs-lz4hc").unwrap().name(), "erofs");
         assert!(by_extension("txt").is_none());
     }
 

@@ -141,6 +141,7 @@ pub fn pack(
     progress: &dyn Progress,
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree, &options.first_used)?;
+    format.warnings(tree).iter().for_each(|warning| progress.warn(warning));
     limits::check_verify(options, tree.node_count())?;
     losses::accept(format.format_name(), &plan.losses, options.lossy, progress)?;
     let wishes = format.data_files();

@@ -70,6 +70,7 @@ mod earlier;
 mod foreign;
 mod nested;
 mod opened;
+mod output_format;
 mod packing;
 mod resolve;
 mod scan;

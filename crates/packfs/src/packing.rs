@@ -4,10 +4,10 @@ use crate::earlier::{self, Earlier};
 use crate::verifying::{UNASKED_LEN, Verifier};
 use crate::watcher::Watcher;
 use crate::wrapping::{self, Subject};
-use crate::{OpenOptions, Opened, Source};
+use crate::{OpenOptions, Opened, Source, output_format};
 use packfs_core::{
-    DataFile, Error, Format, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, PackFormat,
-    PackSettings, Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
+    DataFile, Error, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, PackFormat, PackSettings,
+    Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
 };
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
 use packfs_source::{Loaded, Notes, OrderFile, Shape, Trace};
@@ -15,9 +15,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// The format when neither its name nor the output's extension says one.
-const FORMAT_DEFAULT: &str = "squashfs";
 
 /// When an image says that it was made. Never the time of packing unless that is asked for: the same source is to give the
 /// same bytes.
@@ -159,7 +156,8 @@ impl Pack {
         }
     }
 
-    /// The format by its name; without it the output's extension tells, and else it is SquashFS.
+    /// The format by its name; without it the output's extension tells, which is refused if no format has it;
+    /// without an extension, or with one that any image may have (`img`, `image`, `bin`, `raw`), it is SquashFS.
     #[must_use]
     pub fn format(mut self, name: impl Into<String>) -> Self {
         self.format = Some(name.into());
@@ -415,7 +413,8 @@ impl Pack {
     /// Errors: as [`Pack::run`], and `Cancelled`.
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
         let again = self.open_again()?;
-        let format = self.choose_format(again.as_ref())?;
+        let again_format = again.as_ref().map(Opened::format);
+        let format = output_format::choose(self.format.as_deref(), &self.output, again_format)?;
         let settings = self.earlier.settings(&self.settings, format, again.as_ref());
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&settings)?;
@@ -436,6 +435,7 @@ impl Pack {
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
         left_out.iter().for_each(|line| progress.warn(line));
+        warn_of_silence(&loaded.notes, progress);
         let mut options = self.options.clone();
         options.order = self.order.unwrap_or(match self.settings.goal {
             // Who reads along the tree finds what comes next beside what came before.
@@ -584,22 +584,6 @@ impl Pack {
         OpenOptions::new().jobs(self.options.jobs).limits(self.limits)
     }
 
-    /// The format that was named, or that the output's extension means, or that of the image it is made of, or SquashFS.
-    fn choose_format(&self, again: Option<&Opened>) -> Result<&'static dyn Format> {
-        if let Some(name) = &self.format {
-            let known =
-                || packfs_formats::all().iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
-            return packfs_formats::by_name(name)
-                .ok_or_else(|| Error::usage(format!("there is no format {name:?}; there are: {}", known())));
-        }
-        let extension = self.output.extension().and_then(|extension| extension.to_str());
-        extension
-            .and_then(packfs_formats::by_extension)
-            .or_else(|| again.map(Opened::format))
-            .or_else(|| packfs_formats::by_name(FORMAT_DEFAULT))
-            .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
-    }
-
     /// The shape as asked for; what is to be replaced, the image and perhaps files of its data, is never part of itself.
     fn whole_shape(&self, data_files: &[DataFile]) -> Shape {
         let mut shape = self.shape.clone();
@@ -618,6 +602,21 @@ impl Pack {
                 .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)),
             MadeAt::Seconds(seconds) => seconds,
         }
+    }
+}
+
+/// Warns of globs without effect, and of marks of layers that are kept as files.
+fn warn_of_silence(notes: &Notes, progress: &dyn Progress) {
+    if !notes.unused_globs.is_empty() {
+        let globs: Vec<String> = notes.unused_globs.iter().map(|glob| format!("{glob:?}")).collect();
+        progress.warn(&format!("globs without effect, as nothing matches: {}", globs.join(", ")));
+    }
+    if notes.kept_marks > 0 {
+        let count = notes.kept_marks;
+        progress.warn(&format!(
+            "{count} names begin with .wh., as marks of container layers do, and are kept as files: \
+             --whiteouts overlayfs makes them what they mean, --whiteouts keep says that they are files"
+        ));
     }
 }
 

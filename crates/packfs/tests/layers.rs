@@ -23,7 +23,7 @@ fn layer(folder: &Path, name: &str, files: &[&str]) -> std::path::PathBuf {
 }
 
 fn shape(whiteouts: Whiteouts) -> Shape {
-    Shape { whiteouts, ..Shape::default() }
+    Shape { whiteouts: Some(whiteouts), ..Shape::default() }
 }
 
 #[test]

@@ -52,4 +52,8 @@ pub struct Notes {
     pub left_out: u64,
     /// What could not be read and was left out, with [`Shape::keep_going`]: why.
     pub unreadable: Vec<String>,
+    /// Globs of the shape that decided of nothing.
+    pub unused_globs: Vec<String>,
+    /// Marks of what layers below hold, in the spelling of AUFS, that were kept as files although nobody asked for that.
+    pub kept_marks: u64,
 }

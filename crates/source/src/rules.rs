@@ -2,15 +2,39 @@
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use packfs_core::{Error, ImagePath, Result};
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Globs of one shape, compiled.
 pub(crate) struct Rules {
-    exclude: Gitignore,
-    include: Option<Gitignore>,
+    exclude: PathGlobs,
+    include: Option<PathGlobs>,
+}
+
+/// Globs, and which of them have decided nothing yet.
+struct PathGlobs {
+    matcher: Gitignore,
+    unused: RefCell<BTreeSet<String>>,
+}
+
+impl PathGlobs {
+    fn new(globs: &[String]) -> Result<Self> {
+        let matcher = compile(globs)?;
+        let given = globs.iter().filter(|glob| !glob.trim().is_empty() && !glob.starts_with('#'));
+        Ok(PathGlobs { matcher, unused: RefCell::new(given.cloned().collect()) })
+    }
+
+    /// True if the last glob that matches a path, or else a directory above it, is no exception (`!`).
+    fn matches(&self, path: &ImagePath, is_dir: bool) -> bool {
+        let found = self.matcher.matched_path_or_any_parents(as_path(path), is_dir);
+        if let Some(glob) = found.inner() {
+            self.unused.borrow_mut().remove(glob.original());
+        }
+        found.is_ignore()
+    }
 }
 
 /// What the rules say of a path.
@@ -27,8 +51,14 @@ pub(crate) enum Verdict {
 impl Rules {
     /// Errors: `Usage` for a glob that is none.
     pub(crate) fn new(exclude: &[String], include: &[String]) -> Result<Self> {
-        let include = (!include.is_empty()).then(|| compile(include)).transpose()?;
-        Ok(Rules { exclude: compile(exclude)?, include })
+        let include = (!include.is_empty()).then(|| PathGlobs::new(include)).transpose()?;
+        Ok(Rules { exclude: PathGlobs::new(exclude)?, include })
+    }
+
+    /// The globs that decided of no path so far, in the order of their bytes.
+    pub(crate) fn unused(&self) -> Vec<String> {
+        let all = [Some(&self.exclude), self.include.as_ref()].into_iter().flatten();
+        all.flat_map(|globs| globs.unused.borrow().clone()).collect()
     }
 
     /// Judges a path of the source.
@@ -36,11 +66,11 @@ impl Rules {
         if path.is_root() {
             return Verdict::Keep;
         }
-        if self.exclude.matched_path_or_any_parents(as_path(path), is_dir).is_ignore() {
+        if self.exclude.matches(path, is_dir) {
             return Verdict::LeaveOut;
         }
         match &self.include {
-            Some(include) if !include.matched_path_or_any_parents(as_path(path), is_dir).is_ignore() => {
+            Some(include) if !include.matches(path, is_dir) => {
                 if is_dir {
                     Verdict::OnlyIfNeeded
                 } else {

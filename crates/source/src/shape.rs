@@ -48,8 +48,9 @@ pub struct Shape {
     pub xattr_exclude: Vec<String>,
     /// Globs of full names of extended attributes to keep; empty: all.
     pub xattr_include: Vec<String>,
-    /// How marks of what layers below hold and this one hides are spelt, once everything has its place.
-    pub whiteouts: Whiteouts,
+    /// Spelling of the marks of what layers below hold and this one hides, once everything has its place; `None` keeps
+    /// them as they are, and counts those of AUFS in [`crate::Notes`].
+    pub whiteouts: Option<Whiteouts>,
     /// Entries that are laid over the source, once everything has its place: see [`Additions`].
     pub additions: Additions,
     /// SELinux labels by path in the image; they replace those of the source, whatever is said of attributes.

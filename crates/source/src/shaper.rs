@@ -280,7 +280,15 @@ impl<'a> Shaper<'a> {
             additions.lay_over(&mut self.builder, self.shape, self.next_content)?;
             additions.with(contents, self.next_content)
         };
-        let tree = whiteouts::respell(self.builder.finish()?, self.shape.whiteouts)?;
+        self.notes.unused_globs = self.rules.unused();
+        let tree = self.builder.finish()?;
+        let tree = match self.shape.whiteouts {
+            Some(spelling) => whiteouts::respell(tree, spelling)?,
+            None => {
+                self.notes.kept_marks = whiteouts::count_marks(&tree);
+                tree
+            }
+        };
         let tree = match &self.shape.file_contexts {
             Some(contexts) => file_contexts::label_all(&tree, contexts)?,
             None => tree,

@@ -7,7 +7,9 @@
 //! Documentation/filesystems/overlayfs.rst.
 
 use crate::rewrite::Rewrite;
-use packfs_core::{ContentId, DeviceNumber, Error, ImagePath, Name, NodeId, NodeKind, Result, Tree, Xattrs};
+use packfs_core::{
+    ContentId, DeviceNumber, Entry, Error, ImagePath, Name, NodeId, NodeKind, Result, Tree, Xattrs,
+};
 use std::str::FromStr;
 
 /// How marks of hidden files are to be spelt.
@@ -54,6 +56,16 @@ pub(crate) fn respell(tree: Tree, whiteouts: Whiteouts) -> Result<Tree> {
         Whiteouts::Overlayfs => to_overlayfs(&tree),
         Whiteouts::Aufs => to_aufs(&tree),
     }
+}
+
+/// Number of marks of AUFS in a tree.
+pub(crate) fn count_marks(tree: &Tree) -> u64 {
+    let entries = tree.nodes().filter(|(_, node)| node.is_dir()).flat_map(|(id, _)| tree.entries(id));
+    let is_mark = |entry: &Entry<'_>| {
+        let name = entry.name;
+        name == OPAQUE_NAME || hidden_name(tree, entry.node, name).is_some()
+    };
+    entries.filter(is_mark).count() as u64
 }
 
 /// The name that a mark of AUFS hides; `None` if it is none.

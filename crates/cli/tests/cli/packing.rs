@@ -497,3 +497,66 @@ fn erofs_of_tiny_files_gets_compact_metadata_where_its_kernel_reads_them_and_els
             .contains("compressed metadata")
     );
 }
+
+#[test]
+fn says_once_which_globs_match_nothing() {
+    let fixture = Fixture::with_tree();
+    let warnings = |args: &[&str]| {
+        let run = fixture.run([&["pack", "rootfs", "-q", "--format"], args].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        std::fs::remove_file(fixture.path("x")).unwrap();
+        let lines = run.said();
+        lines.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let exclude =
+        |globs: &[&'static str]| -> Vec<&str> { globs.iter().flat_map(|glob| ["--exclude", glob]).collect() };
+    let list = |globs: &[&'static str]| warnings(&[&["squashfs", "x"][..], &exclude(globs)].concat());
+    assert_eq!(list(&["README", "bin"]), Vec::<String>::new());
+    assert_eq!(
+        list(&["README", "no-such", "/wrong/place", "# comment"]),
+        ["warning: globs without effect, as nothing matches: \"/wrong/place\", \"no-such\""]
+    );
+    // An exception is a glob, too.
+    assert_eq!(list(&["*", "!bin"]).len(), 0);
+    assert_eq!(list(&["bin", "!no-such"]).len(), 1);
+    assert!(warnings(&["squashfs", "x", "--include", "no-such"])[0].contains("\"no-such\""));
+    assert_eq!(
+        warnings(&["erofs", "x", "-O", "rule=*.no=none", "-O", "rule=**=lz4"]),
+        ["warning: globs of -O rule without effect, as no file matches: \"*.no\""]
+    );
+}
+
+#[test]
+fn marks_of_layers_that_nobody_spoke_of_are_told_once() {
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.path("layer/etc")).unwrap();
+    for name in ["layer/.wh.gone", "layer/etc/.wh..wh..opq"] {
+        std::fs::write(fixture.path(name), "").unwrap();
+    }
+    let pack = |args: &[&str]| fixture.run([&["pack", "layer", "x.sqfs", "-q"], args].concat());
+    let run = pack(&[]);
+    assert_eq!((run.code, run.said().lines().count()), (Some(0), 1), "{}", run.stderr);
+    assert!(
+        run.said().starts_with("warning: 2 names begin with .wh.")
+            && run.said().contains("--whiteouts overlayfs")
+    );
+    for spelling in ["keep", "overlayfs", "aufs"] {
+        pack(&["--whiteouts", spelling]).done();
+    }
+}
+
+#[test]
+fn an_extension_that_means_no_format_is_refused_before_anything_is_written() {
+    let fixture = Fixture::with_tree();
+    let run = fixture.run(["pack", "rootfs", "root.ext4", "-q"]);
+    run.failed(2, &["cannot tell the format of root.ext4: .ext4 means none", "--format", ".erofs"]);
+    assert!(!fixture.path("root.ext4").exists());
+    fixture.run(["pack", "rootfs", "root.ext4", "-q", "--format", "cramfs", "--lossy"]);
+    assert!(fixture.path("root.ext4").exists());
+    fixture.run(["pack", "rootfs", "root.erofs-lz4", "-q"]).done();
+    fixture.run(["info", "root.erofs-lz4", "--json"]).done();
+    assert_eq!(&fixture.bytes("root.erofs-lz4")[1024..1028], [0xe2, 0xe1, 0xf5, 0xe0]);
+    // An image made of another keeps its format, whatever it is called.
+    fixture.run(["repack", "root.erofs-lz4", "again.old", "-q"]).done();
+    assert_eq!(&fixture.bytes("again.old")[1024..1028], [0xe2, 0xe1, 0xf5, 0xe0]);
+}

@@ -59,6 +59,19 @@ impl PackFormat for ErofsPacker {
         plan::plan(&self.options, tree, first_used)
     }
 
+    fn warnings(&self, tree: &Tree) -> Vec<String> {
+        let unmatched = [
+            ("rule", self.options.rules.unmatched(tree)),
+            ("device-of", self.options.device_of.unmatched(tree)),
+        ];
+        let rows = unmatched.into_iter().filter(|(_, globs)| !globs.is_empty());
+        rows.map(|(option, globs)| {
+            let globs: Vec<String> = globs.iter().map(|glob| format!("{glob:?}")).collect();
+            format!("globs of -O {option} without effect, as no file matches: {}", globs.join(", "))
+        })
+        .collect()
+    }
+
     fn layout(
         &self,
         tree: &Tree,

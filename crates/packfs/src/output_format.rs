@@ -1,0 +1,95 @@
+//! The format of an image that is to be made: the one named, else what the extension of its file means.
+
+use packfs_core::{Error, Format, Result, escaped};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The format where nothing says one.
+const DEFAULT: &str = "squashfs";
+
+/// Extensions that images of every format have.
+const GENERIC: [&str; 4] = ["img", "image", "bin", "raw"];
+
+/// Picks the format of an image at `output`: the one `named`, else what the extension means, else that of the image it is
+/// made of (`again`), else SquashFS, for a file without an extension or with one that any image may have.
+///
+/// # Errors
+/// `Usage`: an unknown name, or an extension that no format has.
+pub(crate) fn choose(
+    named: Option<&str>,
+    output: &Path,
+    again: Option<&'static dyn Format>,
+) -> Result<&'static dyn Format> {
+    if let Some(name) = named {
+        return packfs_formats::by_name(name)
+            .ok_or_else(|| Error::usage(format!("there is no format {name:?}; there are: {}", names())));
+    }
+    let Some(extension) = output.extension() else { return default(again) };
+    let text = extension.to_str().unwrap_or_default();
+    match packfs_formats::by_extension(text) {
+        Some(format) => Ok(format),
+        None if again.is_some() || GENERIC.iter().any(|known| known.eq_ignore_ascii_case(text)) => {
+            default(again)
+        }
+        None => Err(unknown(extension.as_bytes(), output)),
+    }
+}
+
+fn default(again: Option<&'static dyn Format>) -> Result<&'static dyn Format> {
+    again
+        .or_else(|| packfs_formats::by_name(DEFAULT))
+        .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
+}
+
+fn unknown(extension: &[u8], output: &Path) -> Error {
+    let name = escaped(output.as_os_str().as_bytes());
+    let error = Error::usage(format!("cannot tell the format of {name}: .{} means none", escaped(extension)));
+    let known = packfs_formats::all().iter().flat_map(|format| format.extensions());
+    let known: Vec<String> = known.map(|extension| format!(".{extension}")).collect();
+    let error = error.hint(format!("--format NAME takes any file name; NAME is one of {}", names()));
+    let error = error.hint(format!("extensions that mean a format are {}", known.join(", ")));
+    match extension.to_ascii_lowercase().as_slice() {
+        b"tar" => error.hint("packfs tar writes a tar of an image"),
+        _ => error,
+    }
+}
+
+fn names() -> String {
+    packfs_formats::all().iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(named: Option<&str>, output: &str, again: Option<&str>) -> Result<&'static str> {
+        let again = again.and_then(packfs_formats::by_name);
+        choose(named, Path::new(output), again).map(|format| format.name())
+    }
+
+    #[test]
+    fn a_name_goes_before_the_extension_and_that_before_the_image_it_is_made_of() {
+        assert_eq!(chosen(Some("cramfs"), "a.sqfs", Some("erofs")).unwrap(), "cramfs");
+        assert_eq!(chosen(None, "a.sqfs", Some("erofs")).unwrap(), "squashfs");
+        assert_eq!(chosen(None, "a.EROFS", None).unwrap(), "erofs");
+        assert_eq!(chosen(None, "core-image.rootfs.erofs-lz4hc", None).unwrap(), "erofs");
+        assert_eq!(chosen(None, "a.img", Some("erofs")).unwrap(), "erofs");
+        assert_eq!(chosen(None, "a.old", Some("erofs")).unwrap(), "erofs");
+    }
+
+    #[test]
+    fn files_without_an_extension_and_with_that_of_any_image_are_squashfs() {
+        for output in ["-", "/dev/sda", "a", ".hidden", "a.img", "a.IMG", "a.bin", "a.raw", "a.squashfs-xz"] {
+            assert_eq!(chosen(None, output, None).unwrap(), "squashfs", "{output}");
+        }
+    }
+
+    #[test]
+    fn an_extension_that_means_no_format_is_refused_with_what_would_do() {
+        for output in ["a.ext4", "a.tar", "a.sqfs.tmp", "root-1.2", "a.zip", "a.x-sqfs"] {
+            let error = chosen(None, output, None).unwrap_err();
+            assert_eq!(error.kind(), packfs_core::ErrorKind::Usage, "{output}");
+            assert!(error.hints()[0].contains("--format") && error.hints()[1].contains(".erofs"), "{output}");
+        }
+    }
+}
