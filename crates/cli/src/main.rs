@@ -151,10 +151,7 @@ fn main() -> ExitCode {
 /// The whole command line, with the parts of the help that come from the library's tables.
 fn command() -> clap::Command {
     let pack_help = |pack: clap::Command| pack.after_long_help(pack_help::after_long_help());
-    let name_source = |repack: clap::Command| {
-        repack.mut_arg("source", |source| source.help("The image to make another one of").value_name("OLD"))
-    };
-    Cli::command().mut_subcommand("pack", pack_help).mut_subcommand("repack", name_source)
+    Cli::command().mut_subcommand("pack", pack_help)
 }
 
 #[cfg(test)]

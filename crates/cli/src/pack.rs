@@ -6,15 +6,39 @@ use crate::nested::{Magic, parse_magic};
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
-use packfs::{Effort, Error, Gain, Goal, MadeAt, Order, Pack, Result};
+use packfs::image::FileImage;
+use packfs::{Effort, Error, Gain, Goal, MadeAt, Order, Pack, Result, Source};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Make an image of a directory, a tar, another image or a manifest
+/// Make an image of directories, files, a tar, an image or a manifest
 #[derive(clap::Args)]
-#[command(after_help = SHORT_EXAMPLES)]
+#[command(
+    after_help = SHORT_EXAMPLES,
+    override_usage = "packfs pack [OPTIONS] <SOURCE>... <IMAGE>"
+)]
 pub struct Opts {
+    /// What to pack: a directory, a tar (compressed or not), an image, a manifest or a file; - is a tar from standard input
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+
+    /// The image to write, behind any further SOURCEs
+    ///
+    /// An existing one is replaced once the new one is complete. A block device is written in place; a fifo, or - for standard output,
+    /// gets the image once it is complete, and no summary is printed. Of several SOURCEs each is an entry of the root under its own
+    /// name, whatever it holds
+    #[arg(value_name = "IMAGE", required = true)]
+    rest: Vec<PathBuf>,
+
+    /// Pack SOURCE itself, whatever it holds: a file or directory that is the only entry of the root
+    #[arg(long, visible_alias = "keep-as-directory", conflicts_with = "merge")]
+    as_file: bool,
+
+    /// Put what several directories hold together into the root, instead of the directories; later ones win
+    #[arg(long)]
+    merge: bool,
+
     /// Copy compressed blocks of this earlier image where the source still holds the same bytes, which is found out by
     /// comparing them: a small change is packed in a fraction of the time. It must have the format, codec, level and block
     /// size that are asked for; it may be IMAGE itself
@@ -37,18 +61,9 @@ enum BaseCheck {
     Times,
 }
 
-/// How an image is made, and of what.
+/// How an image is made.
 #[derive(clap::Args)]
 pub struct Making {
-    /// What to pack: a directory, a tar (compressed or not), an image or a manifest; - is a tar from standard input
-    #[arg(value_name = "SOURCE", index = 1)]
-    source: PathBuf,
-
-    /// The image to write; an existing one is replaced once the new one is complete. A block device is written in place;
-    /// a fifo, or - for standard output, gets the image once it is complete, and no summary is printed
-    #[arg(value_name = "IMAGE", index = 2)]
-    image: PathBuf,
-
     /// Format of the image; without it the extension of IMAGE tells, and without one it is squashfs
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
@@ -197,35 +212,70 @@ Examples:
 impl Opts {
     /// Packs.
     pub fn run(self) -> Outcome {
-        let Opts { base, base_check, making } = self;
-        making.run(
-            |source, image| packfs::pack(source, image),
-            |packing| match (base, base_check) {
-                (None, _) => packing,
-                (Some(base), BaseCheck::Contents) => packing.base(base),
-                (Some(base), BaseCheck::Times) => packing.base_by_times(base),
-            },
-        )
+        let Opts { source, rest: mut sources, as_file, merge, base, base_check, making } = self;
+        // The parser sees to it that there is one.
+        let image = sources.pop().unwrap_or_default();
+        sources.insert(0, source);
+        let from_stdin = sources.iter().any(|source| source == Path::new("-"));
+        if from_stdin && (sources.len() > 1 || as_file || merge) {
+            return Err(Error::usage("a tar from standard input is packed on its own")
+                .hint("a file of that name is ./-"));
+        }
+        if from_stdin && making.shaping.reads_stdin() {
+            return Err(Error::usage("SOURCE and --add-manifest cannot both come from standard input")
+                .hint("put the entries into a file, or give each by --add"));
+        }
+        if sources.len() > 1 && making.offset == 0 {
+            refuse_what_no_image_is(&image)?;
+        }
+        let packing = match &sources[..] {
+            _ if merge => Pack::of(Source::Merged(sources), &image),
+            [source] if !as_file => packfs::pack(source, &image),
+            _ => packfs::pack_entries(sources, &image),
+        };
+        let packing = match (base, base_check) {
+            (None, _) => packing,
+            (Some(base), BaseCheck::Contents) => packing.base(base),
+            (Some(base), BaseCheck::Times) => packing.base_by_times(base),
+        };
+        making.run(&image, packing)
     }
 }
 
+/// Of several names the last is the image's: if it is that of something else, the image's may have been left out.
+fn refuse_what_no_image_is(image: &Path) -> Result<()> {
+    let is_file = std::fs::metadata(image).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    if !is_file || packfs::formats::probe(&FileImage::open(image)?)?.is_some() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "{image:?} is there, and is no image: it would be replaced by one of the sources before it"
+    ))
+    .hint("the last name is that of the image to write; remove the file if it is"))
+}
+
 impl Making {
-    /// Makes what `begin` begins and `change` completes.
-    pub fn run(self, begin: fn(&Path, &Path) -> Pack, change: impl FnOnce(Pack) -> Pack) -> Outcome {
+    /// Makes an image of what was begun.
+    pub fn run(self, image: &Path, packing: Pack) -> Outcome {
+        let is_to_stdout = image == Path::new("-");
         self.work.shown(self.json, |bars| {
             let start = Instant::now();
-            let report = change(self.packing(begin)?).run_with(bars)?;
+            if self.json && is_to_stdout {
+                let fault = "--json and the image cannot both go to standard output";
+                return Err(Error::usage(fault));
+            }
+            let report = self.completed(packing)?.run_with(bars)?;
             bars.finish();
             let summary = pack_report::Summary {
                 report: &report,
-                image: &self.image,
+                image,
                 offset: self.offset,
                 took: start.elapsed(),
                 details: self.report,
             };
             if self.json {
                 summary.print_json()?;
-            } else if !self.work.quiet && !self.is_to_stdout() {
+            } else if !self.work.quiet && !is_to_stdout {
                 summary.print()?;
             }
             if !report.skipped.is_empty() {
@@ -237,20 +287,9 @@ impl Making {
         })
     }
 
-    fn is_to_stdout(&self) -> bool {
-        self.image == Path::new("-")
-    }
-
-    fn packing(&self, begin: fn(&Path, &Path) -> Pack) -> Result<Pack> {
-        if self.json && self.is_to_stdout() {
-            return Err(Error::usage("--json and the image cannot both go to standard output"));
-        }
-        if self.source == Path::new("-") && self.shaping.reads_stdin() {
-            return Err(Error::usage("SOURCE and --add-manifest cannot both come from standard input")
-                .hint("put the entries into a file, or give each by --add"));
-        }
+    fn completed(&self, begun: Pack) -> Result<Pack> {
         let shaping = self.shaping.resolve()?;
-        let mut packing = begin(&self.source, &self.image)
+        let mut packing = begun
             .made_at(self.made_at.or(shaping.made_at).unwrap_or_default())
             .shape(shaping.shape)
             .jobs(self.work.jobs())

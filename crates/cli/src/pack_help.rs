@@ -10,6 +10,9 @@ Examples:
   packfs pack rootfs root.sqfs --codec zstd:19 --block-size 1M
   packfs pack rootfs.tar.xz root.sqfs                   a tar, compressed or not
   docker export box | packfs pack - box.sqfs            a tar from a pipe
+  packfs pack app.bin app.sqfs                          a single file
+  packfs pack bin lib README app.sqfs                   several, side by side
+  packfs pack base board root.sqfs --merge              what both hold, the later one over the earlier
   packfs pack old.sqfs new.sqfs --codec xz              another image
   packfs pack disk.img disk.cloop                       an image of any kind, wrapped as it is
   packfs pack rootfs new.sqfs --base old.sqfs           what changed since an earlier image
@@ -25,7 +28,8 @@ Examples:
   packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
 
 const SOURCES: &str = "\
-Sources are recognised by what they are, never by their names. `-` is a tar archive from standard input.
+Sources are recognised by what they are, never by their names. `-` is a tar archive from standard input. A file that is none of
+these is packed itself. Of several sources each is an entry of the root, whatever it holds: a tar among them is a file.
 
 The same source gives the same image, whatever the machine, the time or the number of threads: the time the image
 was made is that of its newest file, or SOURCE_DATE_EPOCH; see --made-at.";

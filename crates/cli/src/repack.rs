@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::pack::Making;
+use std::path::PathBuf;
 
 /// Make another image of an image: other metadata, order, codec, level, block size or format
 ///
@@ -10,6 +11,14 @@ use crate::pack::Making;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
+    /// The image to make another one of
+    #[arg(value_name = "OLD")]
+    source: PathBuf,
+
+    /// The image to write, which may be OLD; - is standard output
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
     /// Do not even decode what is copied: about as quick as copying the file, but damage is copied, too
     #[arg(long)]
     trust: bool,
@@ -30,7 +39,7 @@ Options, codecs and formats are those of `packfs pack`; see its --help.";
 impl Opts {
     /// Packs again.
     pub fn run(self) -> Outcome {
-        let Opts { trust, making } = self;
-        making.run(|image, output| packfs::repack(image, output), |packing| packing.trust_source(trust))
+        let Opts { source, image, trust, making } = self;
+        making.run(&image, packfs::repack(source, &image).trust_source(trust))
     }
 }

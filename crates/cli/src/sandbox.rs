@@ -54,6 +54,7 @@ impl SandboxArg {
 pub fn reading(sandbox: Sandbox, source: &Source) -> Sandbox {
     match source {
         Source::Directory(path) | Source::Image(path) => sandbox.read(path),
+        Source::Entries(paths) | Source::Merged(paths) => paths.iter().fold(sandbox, Sandbox::read),
         // Contents of what comes from start to end are kept there.
         Source::Tar(path) => sandbox.read(path).scratch(packfs::temporary_folder()),
         Source::TarStdin => sandbox.scratch(packfs::temporary_folder()),

@@ -1,7 +1,7 @@
 //! What a path given as a source is: told by what it holds, never by its name.
 
 use crate::{Foreign, OpenOptions};
-use packfs_core::{Contents, Error, Image, Progress, Result, ResultExt, escaped};
+use packfs_core::{Contents, Error, ErrorKind, Image, Progress, Result, ResultExt, escaped};
 use packfs_image::FileImage;
 use packfs_source::{Loaded, Shape, TarInput};
 use std::fs::File;
@@ -29,6 +29,11 @@ pub enum Source {
     Image(PathBuf),
     /// A manifest: one line per entry.
     Manifest(PathBuf),
+    /// Files and directories of this machine, each an entry of the root under its own name, whatever they hold: see
+    /// [`packfs_source::load_entries`].
+    Entries(Vec<PathBuf>),
+    /// Directories of this machine whose contents come together in the root: see [`packfs_source::load_merged`].
+    Merged(Vec<PathBuf>),
 }
 
 impl Source {
@@ -77,20 +82,29 @@ impl Source {
         if packfs_source::looks_like_manifest(&beginning) {
             return Ok(Source::Manifest(path.into()));
         }
-        let name = escaped(path.as_os_str().as_bytes()).to_string();
-        let image: Arc<dyn Image> = Arc::new(image);
-        let foreign = Foreign::identify(&image);
-        let seen =
-            foreign.as_ref().map_or(String::new(), |foreign| format!(": it looks like {}", foreign.what));
-        let error = Error::unsupported(
-            format!("source \"{name}\""),
-            format!("neither a directory, an image, a tar nor a manifest{seen}"),
-        );
-        let error = foreign.into_iter().fold(error, |error, foreign| error.hint(foreign.hint));
-        let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
-        let known = known.join(", ");
-        Err(error
-            .hint(format!("images may be {known}; a manifest begins with the line \"#packfs-manifest 1\"")))
+        Err(Unknown::new(Arc::new(image)).refused(path))
+    }
+
+    /// As [`Source::detect_for`], for a new image: a file of no kind that could hold a tree is packed itself, as the only entry of the
+    /// root, of which `progress` is told. Damaged archives and images are no such files, as far as anything tells them.
+    ///
+    /// Errors: as [`Source::detect`].
+    pub(crate) fn detect_to_pack(
+        path: &Path,
+        opening: &OpenOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        match Source::detect_for(path, opening) {
+            Err(error) if error.kind() == ErrorKind::Unsupported && path.is_file() => {
+                if !Unknown::new(Arc::new(FileImage::open(path)?)).is_plain(path) {
+                    return Err(error);
+                }
+                let what = "is no directory, image, tar or manifest, so the image holds the file itself";
+                progress.warn(&format!("{path:?} {what}; --as-file asks for that"));
+                Ok(Source::Entries(vec![path.into()]))
+            }
+            source => source,
+        }
     }
 
     /// Looks through the source: names and metadata, shaped, and where contents come from.
@@ -117,6 +131,8 @@ impl Source {
                 packfs_source::load_tar_within(input, shape, limits, progress)
             }
             Source::Manifest(path) => packfs_source::load_manifest_within(path, shape, limits, progress),
+            Source::Entries(paths) => packfs_source::load_entries(paths, shape, progress),
+            Source::Merged(paths) => packfs_source::load_merged(paths, shape, progress),
             Source::Image(path) => {
                 let opened = opening.open(path)?;
                 opened.choice().into_iter().for_each(|choice| progress.warn(&choice.to_string()));
@@ -136,10 +152,59 @@ impl Source {
             Source::Tar(path) => (path.as_path(), "a tar"),
             Source::TarStdin => (Path::new("-"), "a tar"),
             Source::Manifest(path) => (path.as_path(), "a manifest"),
+            Source::Entries(paths) | Source::Merged(paths) => {
+                (paths.first().map_or(Path::new(""), PathBuf::as_path), "packed as a file or directory")
+            }
         };
         let given = if opening.has_devices() { "further devices are" } else { "an offset or a magic is" };
         Err(Error::usage(format!("{path:?} is {what} and no image, but {given} given"))
             .hint("leave it out, or name the image that it is about"))
+    }
+}
+
+/// Endings of names that promise a tree, beside those of formats: what has one and is none may be damaged.
+const TREE_EXTENSIONS: [&str; 25] = [
+    "tar", "tgz", "txz", "tbz", "tbz2", "tzst", "tlz", "gz", "xz", "zst", "bz2", "lz4", "lz", "lzma", "z",
+    "manifest", "img", "image", "raw", "zip", "cpio", "qcow2", "vmdk", "snap", "appimage",
+];
+
+/// A file that is nothing that can be packed.
+struct Unknown {
+    foreign: Option<Foreign>,
+    beginning: Vec<u8>,
+}
+
+impl Unknown {
+    fn new(image: Arc<dyn Image>) -> Self {
+        let mut beginning = vec![0; BEGINNING_LEN];
+        let len = image.read_at(0, &mut beginning).unwrap_or(0);
+        beginning.truncate(len);
+        Unknown { foreign: Foreign::identify(&image), beginning }
+    }
+
+    /// Whether nothing tells that it holds, or once held, a tree.
+    fn is_plain(&self, path: &Path) -> bool {
+        let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default().to_lowercase();
+        let promises =
+            TREE_EXTENSIONS.contains(&&*extension) || packfs_formats::by_extension(&extension).is_some();
+        let is_alone = self.foreign.as_ref().is_none_or(|foreign| foreign.is_alone);
+        // Of a damaged archive other headers may be whole.
+        let has_header = |block: &[u8]| block.get(257..262) == Some(b"ustar");
+        let was_tar = self.beginning.chunks(512).any(has_header);
+        is_alone && !promises && !was_tar && !packfs_source::looks_like_entries(&self.beginning)
+    }
+
+    fn refused(self, path: &Path) -> Error {
+        let name = escaped(path.as_os_str().as_bytes()).to_string();
+        let seen = self.foreign.as_ref().map_or(String::new(), |it| format!(": it looks like {}", it.what));
+        let what = format!("neither a directory, an image, a tar nor a manifest{seen}");
+        let error = Error::unsupported(format!("source \"{name}\""), what);
+        let error = self.foreign.into_iter().fold(error, |error, foreign| error.hint(foreign.hint));
+        let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
+        let known = known.join(", ");
+        error
+            .hint(format!("images may be {known}; a manifest begins with the line \"#packfs-manifest 1\""))
+            .hint("packfs pack --as-file packs the file itself, whatever it holds")
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Foreign {
     pub what: String,
     /// A command to try.
     pub hint: String,
+    /// Whether it is a file like others, in which no tree is to be looked for: a program, a database, a signature.
+    pub is_alone: bool,
 }
 
 impl Foreign {
@@ -21,13 +23,18 @@ impl Foreign {
     /// such a kind.
     pub fn identify(image: &Arc<dyn Image>) -> Option<Foreign> {
         let head = Head::read(&**image);
-        let what = |what: &str, advice: Advice| Foreign { what: what.into(), hint: advice.hint() };
+        let what = |what: &str, advice: Advice| Foreign {
+            what: what.into(),
+            hint: advice.hint(),
+            is_alone: matches!(advice, Advice::Alone),
+        };
         if image.is_empty() {
             return Some(what("an empty file", Advice::Make));
         }
         if let Some(magic) = altered::readable_magic(image) {
             let hint = format!("--magic {magic} reads it, as in packfs ls FILE --magic {magic}");
-            return Some(Foreign { what: "a SquashFS image with another magic".into(), hint });
+            let what = "a SquashFS image with another magic".into();
+            return Some(Foreign { what, hint, is_alone: false });
         }
         if let Some(kind) = extended(&head) {
             return Some(what(kind, Advice::Mount));
@@ -62,7 +69,7 @@ impl Foreign {
         let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
         let refusal = format!("{} is of no format that packfs reads", image.name());
         let error = match Foreign::identify(image) {
-            Some(Foreign { what, hint }) => {
+            Some(Foreign { what, hint, .. }) => {
                 Error::unsupported("image", format!("{refusal}: it looks like {what}")).hint(hint)
             }
             None => Error::unsupported("image", refusal).hint(Advice::Scan.hint()),
@@ -88,6 +95,10 @@ enum Advice {
     Scan,
     /// There is nothing in it yet.
     Make,
+    /// Its beginning is damaged; this program may tell more.
+    Examine(&'static str),
+    /// As [`Advice::Scan`], but a file like others.
+    Alone,
 }
 
 impl Advice {
@@ -104,7 +115,8 @@ impl Advice {
                 "unpack it first; packfs pack DIR IMAGE then makes an image of what was in it".into()
             }
             Advice::Convert(command) => format!("{command} makes of it what packfs can read"),
-            Advice::Scan => {
+            Advice::Examine(command) => format!("it may be damaged; {command} FILE tells what is left of it"),
+            Advice::Scan | Advice::Alone => {
                 "packfs info --scan FILE looks for images that begin elsewhere in it; --offset reads one"
                     .into()
             }
@@ -203,6 +215,11 @@ const ROWS: &[Row] = &[
     row("a cpio archive", 0, b"070702", Advice::Unpack),
     row("a cpio archive", 0, b"070707", Advice::Unpack),
     row("a cpio archive", 0, b"\xc7\x71", Advice::Unpack),
+    // What is known by more than its beginning, which is damaged.
+    row("a damaged tar archive", 257, b"ustar", Advice::Examine("tar -tvf")),
+    row("a damaged cramfs image", 16, b"Compressed ROMFS", Advice::Examine("packfs info --scan")),
+    row("a damaged ISO 9660 image", 0x8001, b"CD001", Advice::Examine("packfs info --scan")),
+    row("a disk with a damaged partition table", 512, b"EFI PART", Advice::Examine("sgdisk --verify")),
     // Files that were compressed as a whole.
     row("a file compressed with gzip", 0, b"\x1f\x8b", Advice::Decompress("gzip")),
     row("a file compressed with xz", 0, b"\xfd7zXZ\0", Advice::Decompress("xz")),
@@ -215,8 +232,8 @@ const ROWS: &[Row] = &[
     row("a file compressed with compress (.Z)", 0, b"\x1f\x9d", Advice::Decompress("gzip")),
     row("a file compressed with lzma", 0, b"\x5d\0\0", Advice::Decompress("xz")),
     row("a zisofs file", 0, b"\x37\xe4\x53\x96\xc9\xdb\xd6\x07", Advice::Unpack),
-    row("a signature of minisign", 0, b"untrusted comment: ", Advice::Scan),
-    row("a SQLite database", 0, b"SQLite format 3\0", Advice::Scan),
+    row("a signature of minisign", 0, b"untrusted comment: ", Advice::Alone),
+    row("a SQLite database", 0, b"SQLite format 3\0", Advice::Alone),
 ];
 
 /// The beginning of a file.
@@ -285,13 +302,11 @@ fn program(image: &Arc<dyn Image>, head: &Head) -> Foreign {
         let Ok(rest) = SliceImage::new(Arc::clone(image), offset, None) else { continue };
         if let (true, Ok(Some(format))) = (offset > 0, packfs_formats::probe(&rest)) {
             let what = format!("{what} with a {} image behind it", format.name());
-            return Foreign {
-                what,
-                hint: format!("--offset {offset} reads it, as in packfs ls FILE --offset {offset}"),
-            };
+            let hint = format!("--offset {offset} reads it, as in packfs ls FILE --offset {offset}");
+            return Foreign { what, hint, is_alone: false };
         }
     }
-    Foreign { what: what.into(), hint: Advice::Scan.hint() }
+    Foreign { what: what.into(), hint: Advice::Scan.hint(), is_alone: !is_app_image }
 }
 
 /// Where the table of sections, the last part of most programs, ends; 0 if it has none.

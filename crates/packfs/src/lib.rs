@@ -84,7 +84,7 @@ pub use detect::Source;
 pub use foreign::Foreign;
 pub use nested::{Choice, Layer};
 pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
-pub use packing::{MadeAt, Pack, pack, pack_files, repack};
+pub use packing::{MadeAt, Pack, pack, pack_entries, pack_files, repack};
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 

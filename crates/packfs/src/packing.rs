@@ -31,7 +31,8 @@ pub enum MadeAt {
 
 /// Packs `source` into a new image `output`, once [`Pack::run`] is called.
 ///
-/// What the source is, is told by what it holds: see [`Source::detect`]. For another, see [`Pack::of`]. The output may also be
+/// What the source is, is told by what it holds: see [`Source::detect`]. A file that is none of these, and does not look as if it had been, is
+/// packed as the only file of the image, with a warning. For another source, see [`Pack::of`] and [`pack_entries`]. The output may also be
 /// a block device, a fifo, or `-` for standard output; a pipe gets the image once it is complete.
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     Pack::new(Given::Path(source.as_ref().into()), output.as_ref())
@@ -44,6 +45,25 @@ pub fn repack(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     let source = Source::Image(image.as_ref().into());
     let packing = Pack::of(source, output);
     Pack { earlier: Earlier::Source { unread: false }, ..packing }
+}
+
+/// Packs files and directories side by side into a new image `output`, once [`Pack::run`] is called: each is an entry of the root under its own
+/// name, whatever it holds. [`Source::Merged`] puts what directories hold together instead.
+///
+/// ```
+/// # fn main() -> packfs::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let (app, data) = (dir.path().join("app.bin"), dir.path().join("data"));
+/// # std::fs::create_dir_all(data.join("en")).unwrap();
+/// # std::fs::write(&app, "program").unwrap();
+/// # let path = dir.path().join("app.sqfs");
+/// packfs::pack_entries([&app, &data], &path).run()?;
+/// assert_eq!(packfs::open(&path)?.read("app.bin")?, b"program");
+/// # Ok(())
+/// # }
+/// ```
+pub fn pack_entries<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, output: impl AsRef<Path>) -> Pack {
+    Pack::of(Source::Entries(paths.into_iter().map(|path| path.as_ref().into()).collect()), output)
 }
 
 /// Packs files that are in memory into a new image `output`, once [`Pack::run`] is called: paths within the image, and what each file
@@ -474,7 +494,7 @@ impl Pack {
             }
             Given::Loaded(loaded) => return Ok(Arc::clone(&loaded.0)),
             Given::Known(source) => source.clone(),
-            Given::Path(path) => Source::detect_for(path, &opening)?,
+            Given::Path(path) => Source::detect_to_pack(path, &opening, progress)?,
         };
         Ok(Arc::new(source.load_with(&opening, shape, progress)?))
     }

@@ -5,6 +5,7 @@ use crate::dir_contents::{DirContents, DirIndex, Times, open_below, open_dir_bel
 use crate::rules::IgnoreFiles;
 use crate::shape::Shape;
 use crate::shaper::Shaper;
+use crate::tops;
 use packfs_core::{
     DeviceNumber, Error, FileType, ImagePath, Meta, Name, NodeKind, Owner, Progress, Result, ResultExt,
     Stage, Timestamp, Xattrs,
@@ -12,11 +13,11 @@ use packfs_core::{
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
 use std::collections::HashMap;
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Longest list of attribute names, and longest value, that Linux has.
@@ -31,32 +32,45 @@ pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<L
     progress.begin(Stage::Scan, 0, 0);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(path, flags, Mode::empty()).or_io(|| format!("cannot open {path:?}"))?;
-    let stat = rustix::fs::fstat(&root).or_io(|| format!("cannot read {path:?}"))?;
-    let mut scan = Scan {
-        path,
-        shape,
-        progress,
-        device: stat.st_dev,
-        shaper: Shaper::new(shape)?,
-        index: DirIndex::default(),
-        ignored: IgnoreFiles::default(),
-        first_names: HashMap::new(),
-        open: vec![Open { place: ImagePath::root(), index: DirIndex::ROOT, ancestors: None }],
-        buffer: vec![0; XATTR_LEN_MAX],
-        root,
-    };
-    let xattrs = scan.xattrs_of(&scan.root.as_raw_fd().to_string(), b"", &ImagePath::root())?;
-    scan.shaper.add(&ImagePath::root(), NodeKind::Directory, meta(&stat), xattrs)?;
-    while let Some(open) = scan.open.pop() {
-        if progress.cancelled() {
-            return Err(Error::cancelled());
-        }
-        if let Err(error) = scan.dir(&open) {
-            scan.left_out(error)?;
+    let mut scan = Scan::new(path, root, shape, progress)?;
+    scan.root_dir(Vec::new(), DirIndex::ROOT)?;
+    scan.finish()
+}
+
+/// Looks through files and directories of any kind, each of which becomes an entry of the root under its own name, the last of its
+/// path. The root itself is as the shape has directories that nothing describes. A symbolic link stays one, unless it is the only path:
+/// then it is what it leads to. Files with several names are one file, whichever of the paths these are below.
+///
+/// Errors: as [`load_dir`]; `Usage` for two of the same name, and for the root of the file system, which has none.
+pub fn load_entries(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    progress.begin(Stage::Scan, 0, 0);
+    let tops = tops::named(paths)?;
+    let mut scan = Scan::below_working_directory(shape, progress)?;
+    for (name, path) in &tops {
+        scan.top(name, path)?;
+    }
+    scan.finish()
+}
+
+/// As [`load_entries`], but what directories hold comes together in the root, and so do their own metadata: of two of the same name the one
+/// of the later path counts. Only names below the same path are hard links.
+///
+/// Errors: as [`load_dir`]; `Failed` where a directory with entries would be replaced.
+pub fn load_merged(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    progress.begin(Stage::Scan, 0, 0);
+    let mut scan = Scan::below_working_directory(shape, progress)?;
+    for path in paths {
+        scan.first_names.clear();
+        scan.ignored = IgnoreFiles::default();
+        if path.is_dir() {
+            let host = path.as_os_str().as_bytes().to_vec();
+            let row = scan.index.add_path(&host);
+            scan.root_dir(host, row)?;
+        } else {
+            scan.top(&tops::name_of(path)?, path)?;
         }
     }
-    let contents = DirContents::new(path.into(), scan.root, scan.index, shape.follow_symlinks);
-    scan.shaper.finish(Arc::new(contents))
+    scan.finish()
 }
 
 /// A directory yet to be read.
@@ -73,7 +87,11 @@ struct Ancestor {
 }
 
 struct Scan<'a> {
+    /// What messages put before paths of the host.
     path: &'a Path,
+    /// What is looked through: its path from `root` on, and its place in the image.
+    host: Vec<u8>,
+    at: ImagePath,
     shape: &'a Shape,
     progress: &'a dyn Progress,
     root: OwnedFd,
@@ -88,10 +106,101 @@ struct Scan<'a> {
     buffer: Vec<u8>,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(path: &'a Path, root: OwnedFd, shape: &'a Shape, progress: &'a dyn Progress) -> Result<Self> {
+        Ok(Scan {
+            path,
+            host: Vec::new(),
+            at: ImagePath::root(),
+            shape,
+            progress,
+            device: 0,
+            shaper: Shaper::new(shape)?,
+            index: DirIndex::default(),
+            ignored: IgnoreFiles::default(),
+            first_names: HashMap::new(),
+            open: Vec::new(),
+            buffer: vec![0; XATTR_LEN_MAX],
+            root,
+        })
+    }
+
+    /// For paths as they are given, from the working directory on or absolute.
+    fn below_working_directory(shape: &'a Shape, progress: &'a dyn Progress) -> Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let here =
+            rustix::fs::open(".", flags, Mode::empty()).or_io(|| "cannot open the working directory")?;
+        Scan::new(Path::new(""), here, shape, progress)
+    }
+
+    fn finish(self) -> Result<Loaded> {
+        let contents = DirContents::new(self.path.into(), self.root, self.index, self.shape.follow_symlinks);
+        self.shaper.finish(Arc::new(contents))
+    }
+
+    /// Looks through a directory that becomes the root; `row` is its own in the index.
+    fn root_dir(&mut self, host: Vec<u8>, row: u32) -> Result<()> {
+        (self.host, self.at) = (host, ImagePath::root());
+        let root = ImagePath::root();
+        let cannot_open = || format!("cannot open {}", self.name(&root));
+        let fd = open_dir_below(&self.root, &self.host, true).or_io(cannot_open)?;
+        let stat = rustix::fs::fstat(&fd).or_io(cannot_open)?;
+        self.device = stat.st_dev;
+        let xattrs = self.xattrs_of(&fd.as_raw_fd().to_string(), b"", &root)?;
+        self.shaper.add(&root, NodeKind::Directory, meta(&stat), xattrs)?;
+        self.open.push(Open { place: root, index: row, ancestors: None });
+        self.all_dirs()
+    }
+
+    /// Looks through one of several paths, which is called `name` in the root.
+    fn top(&mut self, name: &[u8], path: &Path) -> Result<()> {
+        let bytes = path.as_os_str().as_bytes();
+        let place = ImagePath::root().join(Name::new(name).map_err(Error::usage)?);
+        (self.host, self.at) = (bytes.to_vec(), place.clone());
+        let (folder, last) = tops::split(bytes);
+        let cannot_open = || format!("cannot open {path:?}");
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let at = if folder.is_empty() { b"." } else { folder };
+        let fd = rustix::fs::openat(&self.root, at, flags, Mode::empty()).or_io(cannot_open)?;
+        let c_name = CString::new(last).map_err(|_| Error::usage(format!("{path:?} has a NUL in it")))?;
+        let follow = if self.shape.follow_symlinks { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+        self.device = rustix::fs::statat(&fd, &c_name, follow).or_io(cannot_open)?.st_dev;
+        let index = self.index.add_path(folder);
+        let open = Open { place: ImagePath::root(), index, ancestors: None };
+        if let Err(error) = self.node(&fd, &fd.as_raw_fd().to_string(), &open, &c_name, place) {
+            self.left_out(error)?;
+        }
+        self.progress.advance(1, 0, 0);
+        self.all_dirs()
+    }
+
+    fn all_dirs(&mut self) -> Result<()> {
+        while let Some(open) = self.open.pop() {
+            if self.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            if let Err(error) = self.dir(&open) {
+                self.left_out(error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of a place from the root's descriptor on.
+    fn host(&self, place: &ImagePath) -> Vec<u8> {
+        let place = place.as_bytes();
+        let below = place.get(self.at.as_bytes().len()..).unwrap_or(place);
+        let below = below.strip_prefix(b"/").unwrap_or(below);
+        match (&self.host[..], below) {
+            (host, b"") => host.to_vec(),
+            (b"", below) => below.to_vec(),
+            (host, below) => [host, b"/", below].concat(),
+        }
+    }
+
     /// Names a place of the source in messages.
     fn name(&self, place: &ImagePath) -> String {
-        format!("{:?}", self.path.join(OsStr::from_bytes(place.as_bytes())))
+        format!("{:?}", self.path.join(OsStr::from_bytes(&self.host(place))))
     }
 
     /// Notes what could not be read, or ends the work.
@@ -104,7 +213,7 @@ impl Scan<'_> {
     }
 
     fn dir(&mut self, open: &Open) -> Result<()> {
-        let fd = open_dir_below(&self.root, open.place.as_bytes(), self.shape.follow_symlinks)
+        let fd = open_dir_below(&self.root, &self.host(&open.place), self.shape.follow_symlinks)
             .or_io(|| format!("cannot open {}", self.name(&open.place)))?;
         self.read_ignore_files(&fd, &open.place)?;
         let mut names = Vec::new();
@@ -135,7 +244,8 @@ impl Scan<'_> {
             let mut text = Vec::new();
             let read = std::fs::File::from(file).take(1 << 20).read_to_end(&mut text);
             read.or_io(|| format!("cannot read {name:?} in {}", self.name(place)))?;
-            let in_messages = format!("{:?}", self.path.join(OsStr::from_bytes(place.as_bytes())).join(name));
+            let in_messages =
+                format!("{:?}", self.path.join(OsStr::from_bytes(&self.host(place))).join(name));
             self.ignored.add(place, &text, &in_messages)?;
         }
         Ok(())
@@ -144,7 +254,18 @@ impl Scan<'_> {
     fn entry(&mut self, fd: &OwnedFd, fd_number: &str, open: &Open, c_name: &CStr) -> Result<()> {
         let name = Name::new(c_name.to_bytes())
             .map_err(|fault| Error::failed(format!("{}: {fault}", self.name(&open.place))))?;
-        let place = open.place.join(name);
+        self.node(fd, fd_number, open, c_name, open.place.join(name))
+    }
+
+    /// Takes in what is called `c_name` in an open directory; its place in the image may have another name.
+    fn node(
+        &mut self,
+        fd: &OwnedFd,
+        fd_number: &str,
+        open: &Open,
+        c_name: &CStr,
+        place: ImagePath,
+    ) -> Result<()> {
         let follow = self.shape.follow_symlinks;
         let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         let stat = rustix::fs::statat(fd, c_name, flags)
@@ -177,7 +298,7 @@ impl Scan<'_> {
         let xattrs = self.xattrs_of(fd_number, c_name.to_bytes(), &place)?;
         self.shaper.add(&place, kind, meta(&stat), xattrs)?;
         if is_dir && !elsewhere {
-            self.open_later(open, &place, identity, name)?;
+            self.open_later(open, &place, identity, c_name.to_bytes())?;
         }
         if several_names {
             self.first_names.insert(identity, place);
@@ -190,7 +311,7 @@ impl Scan<'_> {
         above: &Open,
         place: &ImagePath,
         identity: (u64, u64),
-        name: Name<'_>,
+        name: &[u8],
     ) -> Result<()> {
         let mut ancestors = None;
         if self.shape.follow_symlinks {
@@ -226,7 +347,7 @@ impl Scan<'_> {
             FileType::Directory => NodeKind::Directory,
             FileType::File => {
                 if self.shape.keep_going {
-                    open_below(&self.root, place.as_bytes(), self.shape.follow_symlinks)
+                    open_below(&self.root, &self.host(place), self.shape.follow_symlinks)
                         .or_io(|| format!("cannot open {}", self.name(place)))?;
                 }
                 let len = stat.st_size as u64;

@@ -1,6 +1,6 @@
 //! Contents of files in a source directory, found again by name when they are packed.
 
-use packfs_core::{ContentId, ContentReader, Contents, Error, Name, Result, ResultExt, Timestamp};
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt, Timestamp};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
@@ -17,6 +17,8 @@ pub(crate) struct DirIndex {
     files: Vec<FileRow>,
     /// Names of all rows, one behind the other.
     names: Vec<u8>,
+    /// What [`DirIndex::add_path`] added last, and its row.
+    last_path: Option<(Vec<u8>, u32)>,
 }
 
 struct DirRow {
@@ -67,10 +69,27 @@ impl DirIndex {
     }
 
     /// Adds a directory; the root, which is not added, is row 0.
-    pub(crate) fn add_dir(&mut self, parent: u32, name: Name<'_>) -> u32 {
-        let name = self.add_name(name.as_bytes());
+    pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8]) -> u32 {
+        let name = self.add_name(name);
         self.dirs.push(DirRow { parent, name });
         self.dirs.len() as u32
+    }
+
+    /// Adds the directories of a path that exists, unless they were the last to be added so; an empty one is the root. An absolute path has
+    /// an empty name in front.
+    pub(crate) fn add_path(&mut self, path: &[u8]) -> u32 {
+        if path.is_empty() {
+            return DirIndex::ROOT;
+        }
+        match &self.last_path {
+            Some((last, row)) if last == path => *row,
+            _ => {
+                let row =
+                    path.split(|&b| b == b'/').fold(DirIndex::ROOT, |row, name| self.add_dir(row, name));
+                self.last_path = Some((path.to_vec(), row));
+                row
+            }
+        }
     }
 
     /// Adds a file as it was when it was looked at.

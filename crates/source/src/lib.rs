@@ -16,12 +16,15 @@ mod rules;
 mod shape;
 mod shaper;
 mod tar;
+mod tops;
 mod trace;
 mod whiteouts;
 
-pub use dir::load_dir;
+pub use dir::{load_dir, load_entries, load_merged};
 pub use file_contexts::FileContexts;
-pub use manifest::{Additions, load_manifest, load_manifest_within, looks_like_manifest, write_manifest};
+pub use manifest::{
+    Additions, load_manifest, load_manifest_within, looks_like_entries, looks_like_manifest, write_manifest,
+};
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};

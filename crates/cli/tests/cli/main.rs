@@ -21,6 +21,7 @@ mod packing;
 mod reading;
 mod recovery;
 mod sandboxed;
+mod several;
 mod short_memory;
 mod signals;
 mod signing;

@@ -41,6 +41,13 @@ pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(MAGIC)
 }
 
+/// Whether a file may be a manifest without its first line: the first that is neither empty nor a comment is an entry.
+pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
+    let mut lines = first_bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let first = lines.find(|line| !line.is_empty() && !line.trim_ascii_start().starts_with(b"#"));
+    first.is_some_and(|line| entry::parse(line, &mut Defaults::default()).is_ok())
+}
+
 /// Reads a manifest. Paths of files in it begin at the folder that it lies in.
 ///
 /// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version; `Io` and `Failed` for

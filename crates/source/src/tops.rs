@@ -1,0 +1,57 @@
+//! Several paths, side by side in the root: their names there.
+
+use packfs_core::{Error, Result, ResultExt};
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The name of each path in the root, and where it is read.
+///
+/// Errors: `Usage` for two of the same name, and for a path without one; `Io` for one that cannot be read.
+pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
+    if let [only] = paths {
+        let cannot_read = || format!("cannot read {only:?}");
+        return Ok(vec![(name_of(only)?, std::fs::canonicalize(only).or_io(cannot_read)?)]);
+    }
+    let mut names: HashMap<Vec<u8>, &Path> = HashMap::new();
+    let mut tops = Vec::new();
+    for path in paths {
+        let name = name_of(path)?;
+        if let Some(before) = names.insert(name.clone(), path) {
+            let name = packfs_core::escaped(&name);
+            let fault =
+                format!("cannot pack {before:?} and {path:?} side by side: both are called \"{name}\"");
+            return Err(Error::usage(fault)
+                .hint("rename one of them, or pack a directory that holds both")
+                .hint("--merge puts what directories hold together"));
+        }
+        tops.push((name, path.clone()));
+    }
+    Ok(tops)
+}
+
+/// The last name of a path; of one that ends with a dot that of the directory that it means.
+///
+/// Errors: `Usage` for the root of the file system; `Io` for a path that cannot be read.
+pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
+    if let Some(name) = path.file_name() {
+        return Ok(name.as_bytes().to_vec());
+    }
+    let meant = std::fs::canonicalize(path).or_io(|| format!("cannot read {path:?}"))?;
+    let name = meant.file_name().map(|name| name.as_bytes().to_vec());
+    name.ok_or_else(|| {
+        Error::usage(format!("{path:?} has no name to be called by in the image"))
+            .hint("give it as the only source, and its contents are the root")
+    })
+}
+
+/// The directory that the last name of a path is looked up in, and that name; `.` for a path that means a directory by its end.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|&b| b == b'/') {
+        _ if path == b"." || path == b".." => (path, b"."),
+        Some(slash) if matches!(&path[slash + 1..], b"" | b"." | b"..") => (path, b"."),
+        Some(0) => (b"/", &path[1..]),
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
