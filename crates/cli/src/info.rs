@@ -4,15 +4,19 @@ use crate::counts::Counts;
 use crate::json::{self, Object, Value, json};
 use crate::output::Output;
 use crate::report::Out;
+use crate::sandbox::reading;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, scan, text};
 use owo_colors::OwoColorize;
 use packfs::image::FileImage;
+use packfs::source::{self, Shape};
 use packfs::{
-    Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, SpaceOwner, Timestamp, printable,
-    source,
+    Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp, Tree,
+    printable,
 };
+use std::fs::Metadata;
 use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,7 +31,7 @@ pub struct Opts {
     #[arg(long)]
     space: bool,
 
-    /// Print a manifest, one line per entry, that pack takes as its source
+    /// Print a manifest, one line per entry, that pack takes as its source; IMAGE may be a directory or a tar, too
     #[arg(long, conflicts_with_all = ["space", "json"])]
     manifest: bool,
 
@@ -55,7 +59,8 @@ Examples:
   packfs info --html root.html root.sqfs   a map of them, for a browser
   packfs info --json root.sqfs | jq -r .facts.codec
   packfs info --scan firmware.bin          every image in it, and where
-  packfs info --manifest root.sqfs > root.manifest";
+  packfs info --manifest root.sqfs > root.manifest
+  packfs info --manifest rootfs > m        a directory: edit m, then packfs pack m root.sqfs";
 
 impl Opts {
     /// Shows.
@@ -67,11 +72,11 @@ impl Opts {
             self.write_map(page)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let opened = self.input.open(0)?;
         if self.manifest {
-            print_manifest(&opened)?;
+            self.print_manifest()?;
             return Ok(ExitCode::SUCCESS);
         }
+        let opened = self.input.open(0)?;
         let facts = opened.volume().facts()?;
         let counts = Counts::of(&opened, self.stored_len(&opened))?;
         let space = if self.space { opened.volume().space()? } else { Vec::new() };
@@ -88,6 +93,35 @@ impl Opts {
         }
         out.finish()?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints a manifest of whatever can be packed. Files of a directory are named from the root of this machine, so that the manifest can
+    /// be put anywhere; those of all else by their own paths, for a directory that it was unpacked to.
+    fn print_manifest(&self) -> Result<()> {
+        let (loaded, folder) = match Source::detect_for(&self.input.image, &self.input.options(0))? {
+            Source::Image(_) => {
+                let opened = self.input.open(0)?;
+                return write_manifest(&opened.load(&Silent)?.tree, Path::new(""));
+            }
+            Source::Manifest(path) => {
+                return Err(Error::usage(format!("{path:?} is a manifest already")));
+            }
+            source => {
+                let folder = match &source {
+                    Source::Directory(path) => {
+                        path.canonicalize().or_io(|| format!("cannot read {path:?}"))?
+                    }
+                    _ => PathBuf::new(),
+                };
+                // The manifest is not part of itself.
+                let out = std::fs::metadata("/proc/self/fd/1").ok().filter(Metadata::is_file);
+                let skip = out.iter().map(|out| (out.dev(), out.ino())).collect();
+                self.input.sandbox.enter(|sandbox| reading(sandbox, &source))?;
+                let shape = Shape { skip, ..Shape::default() };
+                (source.load_with(&self.input.options(0), &shape, &report::Told)?, folder)
+            }
+        };
+        write_manifest(&loaded.tree, &folder)
     }
 
     /// Writes a map of where the bytes go.
@@ -142,10 +176,10 @@ impl Opts {
     }
 }
 
-fn print_manifest(opened: &Opened) -> Result<()> {
-    let loaded = opened.load(&Silent)?;
+/// Writes to standard output.
+fn write_manifest(tree: &Tree, folder: &Path) -> Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    source::write_manifest(&loaded.tree, &mut out)?;
+    source::write_manifest_below(tree, folder, &mut out)?;
     out.flush().or_io(report::cannot_write)
 }
 

@@ -5,7 +5,7 @@ use crate::report::{self, Out, cannot_write};
 use crate::shared::{ImageInput, patterns};
 use crate::{Outcome, text};
 use packfs::sink::{self, ListOptions, Row, RowFormat};
-use packfs::{Progress, ResultExt, Timestamp};
+use packfs::{ResultExt, Timestamp};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -67,13 +67,13 @@ impl Opts {
         let volume = opened.volume();
         if self.json {
             let mut array = Array::new();
-            let listed = sink::list(&**volume, &options, &Told, &mut |row| array.push(object(&row)));
+            let listed = sink::list(&**volume, &options, &report::Told, &mut |row| array.push(object(&row)));
             array.finish()?;
             listed?;
         } else {
             let format = self.format(&options);
             let mut out = Out::new();
-            let listed = sink::list(&**volume, &options, &Told, &mut |row| {
+            let listed = sink::list(&**volume, &options, &report::Told, &mut |row| {
                 format.write(&row, out.writer()).or_io(cannot_write)
             });
             // What was listed before an error is printed before the error is.
@@ -92,15 +92,6 @@ impl Opts {
             nul: self.null,
             offset_at: Some(offset_at),
         }
-    }
-}
-
-/// Tells of damage as it is met.
-struct Told;
-
-impl Progress for Told {
-    fn warn(&self, message: &str) {
-        report::warning(message);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::Outcome;
 use owo_colors::OwoColorize;
-use packfs::{Error, ErrorKind, Result, ResultExt, printable};
+use packfs::{Error, ErrorKind, Progress, Result, ResultExt, printable};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
@@ -45,6 +45,15 @@ pub fn or_stopped(outcome: Outcome, bars: &crate::progress::Bars) -> Outcome {
 /// Prints `warning: ...`.
 pub fn warning(message: &str) {
     anstream::eprintln!("{} {}", "warning:".yellow().bold(), printable(message));
+}
+
+/// Prints warnings as they come, and shows nothing else.
+pub struct Told;
+
+impl Progress for Told {
+    fn warn(&self, message: &str) {
+        warning(message);
+    }
 }
 
 /// Warns that an image was opened of several, none of which was chosen.

@@ -63,15 +63,20 @@ impl ImageInput {
         })
     }
 
+    /// How the image is opened.
+    pub fn options(&self, jobs: usize) -> OpenOptions {
+        let options = OpenOptions::new().offset(self.offset).jobs(jobs).limits(self.limits.limits());
+        self.device.iter().fold(self.nested.apply(options), OpenOptions::device)
+    }
+
     /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered, if any.
     pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<Costed> {
-        let options = OpenOptions::new().offset(self.offset).jobs(jobs).limits(self.limits.limits());
+        let options = self.options(jobs);
         let options = match end {
             Some(end) => options.len(end.saturating_sub(self.offset)),
             None => options,
         };
-        let options = self.nested.apply(options);
-        let opened = self.device.iter().fold(options, OpenOptions::device).open(&self.image)?;
+        let opened = options.open(&self.image)?;
         report::choice(&opened);
         Ok(Costed { opened, is_told: self.stats })
     }

@@ -24,6 +24,7 @@ pub use dir::{load_dir, load_entries, load_merged};
 pub use file_contexts::FileContexts;
 pub use manifest::{
     Additions, load_manifest, load_manifest_within, looks_like_entries, looks_like_manifest, write_manifest,
+    write_manifest_below,
 };
 pub use mode::ModeChange;
 pub use order::OrderFile;

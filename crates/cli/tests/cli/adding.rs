@@ -1,10 +1,10 @@
-//! Entries that are laid over a source: `--add`, `--add-manifest`.
+//! Entries that are laid over a source, `--add`, `--add-manifest`, and manifests of any source.
 
 use crate::fixture::{Fixture, Run};
-use packfs_testkit::{Mount, is_root, skip};
+use packfs_testkit::{Mount, is_root, odd_tree, skip, write_dir};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, symlink};
 
 /// What people give to mksquashfs, gensquashfs and genext2fs, and lines of packfs's own.
 const ENTRIES: [&str; 12] = [
@@ -283,4 +283,82 @@ fn entries_go_over_an_image_that_is_packed_again_and_over_a_base() {
     assert_eq!(diff.code, Some(0), "{}", diff.text());
     assert_eq!(fixture.run(["cat", "again.sqfs", "etc/motd"]).done().text(), "from the host\n");
     assert_eq!(fixture.run(["cat", "again.sqfs", "etc/motd.old"]).done().text(), "old");
+}
+
+/// A tree of odd names, links, holes and attributes, as far as this user can make it.
+fn odd_fixture() -> Fixture {
+    let fixture = Fixture::new();
+    let (tree, contents) = odd_tree(4096, is_root());
+    fs::create_dir(fixture.path("odd")).unwrap();
+    write_dir(&tree, &contents, &fixture.path("odd"));
+    let sparse = fs::File::create(fixture.path("odd/sparse")).unwrap();
+    sparse.set_len(3 << 20).unwrap();
+    sparse.write_all_at(b"in the middle", 1 << 20).unwrap();
+    fs::write(fixture.path("odd/a \"name\" = #odd\n"), "x").unwrap();
+    fixture
+}
+
+#[test]
+fn a_manifest_of_a_directory_packs_from_anywhere() {
+    let fixture = odd_fixture();
+    fs::create_dir(fixture.path("elsewhere")).unwrap();
+    for folder in ["odd", "./elsewhere/../odd/"] {
+        let manifest = fixture.run(["info", "--manifest", folder]);
+        fs::write(fixture.path("elsewhere/m"), &manifest.done().stdout).unwrap();
+        let run = fixture.run(["pack", "elsewhere/m", "again.erofs", "-q", "--lossy"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let diff = fixture.run(["diff", "odd", "again.erofs", "--nanos"]);
+        assert_eq!(diff.code, Some(0), "{}{}", diff.text(), diff.stderr);
+    }
+    let direct = fixture.run(["pack", "odd", "direct.erofs", "-q", "--lossy"]);
+    assert_eq!(direct.code, Some(0), "{}", direct.stderr);
+    assert!(fixture.bytes("direct.erofs") == fixture.bytes("again.erofs"));
+    let sandboxed = fixture.run(["info", "--manifest", "--sandbox", "odd"]);
+    assert_eq!(sandboxed.code, Some(0), "{}", sandboxed.stderr);
+    assert!(sandboxed.stdout == fixture.run(["info", "--manifest", "odd"]).stdout);
+}
+
+#[test]
+fn a_manifest_of_a_directory_can_be_edited_and_is_no_part_of_itself() {
+    let fixture = fixture();
+    fs::remove_file(fixture.path("rootfs/list")).unwrap();
+    let out = fs::File::create(fixture.path("rootfs/list")).unwrap();
+    let status = fixture.command(["info", "--manifest", "rootfs"]).stdout(out).status().unwrap();
+    assert!(status.success());
+    let text = fs::read_to_string(fixture.path("rootfs/list")).unwrap();
+    assert!(!text.contains("file list"), "{text}");
+    let edited = text.replace("symlink conf ", "symlink settings ") + "c /dev/console 0600 0 0 5 1\n";
+    fs::write(fixture.path("m"), edited).unwrap();
+    fixture.run(["pack", "m", "x.sqfs", "-q"]).done();
+    assert_eq!(stat(&fixture, "x.sqfs", "dev/console")["type"], "char_device");
+    assert_eq!(stat(&fixture, "x.sqfs", "settings")["target"], "etc");
+    assert_eq!(fixture.run(["cat", "x.sqfs", "etc/motd"]).done().text(), "old");
+}
+
+#[test]
+fn a_manifest_of_a_tar_is_that_of_its_image() {
+    let fixture = odd_fixture();
+    let packed = fixture.run(["pack", "odd", "odd.erofs", "-q", "--lossy"]);
+    assert_eq!(packed.code, Some(0), "{}", packed.stderr);
+    assert_eq!(fixture.run(["tar", "odd.erofs", "-q", "-o", "odd.tar"]).code, Some(0));
+    let of_image = fixture.run(["info", "--manifest", "odd.erofs"]);
+    let of_tar = fixture.run(["info", "--manifest", "odd.tar"]);
+    assert_eq!(of_tar.code, Some(0), "{}", of_tar.stderr);
+    // A tar has no sockets.
+    let lines = of_image.done().text().split_inclusive('\n').filter(|line| !line.starts_with("socket "));
+    assert!(of_tar.text() == lines.collect::<String>());
+    let piped = fixture.run_with_input(["info", "--manifest", "-"], &fixture.bytes("odd.tar"));
+    assert!(piped.stdout == of_tar.stdout, "{}", piped.stderr);
+}
+
+#[test]
+fn only_what_holds_a_tree_has_a_manifest() {
+    let fixture = fixture();
+    fixture.run(["info", "--manifest", "rootfs/list"]).failed(2, &["a manifest already"]);
+    fixture.run(["info", "--manifest", "host-file"]).failed(4, &["neither a directory"]);
+    fixture.run(["info", "--manifest", "nothing"]).failed(1, &["nothing"]);
+    fixture.run(["info", "--manifest", "rootfs", "--offset", "8"]).failed(2, &["a directory"]);
+    fixture.run(["info", "rootfs"]).failed(2, &["a directory, not an image"]);
+    let limited = ["info", "--manifest", "plain.tar", "--max-entries", "2"];
+    fixture.run(limited).failed(1, &["over a limit", "--max-entries"]);
 }

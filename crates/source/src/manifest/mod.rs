@@ -11,7 +11,7 @@ mod words;
 mod write;
 
 pub use additions::Additions;
-pub use write::write_manifest;
+pub use write::{write_manifest, write_manifest_below};
 
 use crate::Loaded;
 use crate::shape::Shape;

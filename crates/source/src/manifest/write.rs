@@ -3,7 +3,10 @@
 use super::{FIRST_LINE, words};
 use packfs_core::{DeviceNumber, FileType, ImagePath, Node, NodeId, NodeKind, Result, ResultExt, Tree};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Writes every fact of a tree, one line an entry, in the order of [`Tree::walk`]. Where contents come from is a
 /// convention: each file of at least one byte says `from=` its own first path, so that the manifest packs from within
@@ -11,6 +14,14 @@ use std::io::Write;
 ///
 /// Errors: `Io` if `out` fails.
 pub fn write_manifest(tree: &Tree, out: &mut dyn Write) -> Result<()> {
+    write_manifest_below(tree, Path::new(""), out)
+}
+
+/// The same, for a tree that is a directory of this machine: `from=` names its files below `folder`, so that the manifest packs from
+/// anywhere if that is absolute.
+///
+/// Errors: as [`write_manifest`].
+pub fn write_manifest_below(tree: &Tree, folder: &Path, out: &mut dyn Write) -> Result<()> {
     let cannot_write = || "cannot write the manifest";
     let mut line = [FIRST_LINE, b"\n"].concat();
     out.write_all(&line).or_io(cannot_write)?;
@@ -24,7 +35,7 @@ pub fn write_manifest(tree: &Tree, out: &mut dyn Write) -> Result<()> {
             append_path(&mut line, "link", path);
             append_key(&mut line, "target", first.as_bytes());
         } else {
-            append_node(&mut line, tree, path, node);
+            append_node(&mut line, tree, path, node, folder);
             if !node.is_dir() && node.links > 1 {
                 first_paths.insert(id, path.clone());
             }
@@ -35,7 +46,7 @@ pub fn write_manifest(tree: &Tree, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn append_node(line: &mut Vec<u8>, tree: &Tree, path: &ImagePath, node: &Node) {
+fn append_node(line: &mut Vec<u8>, tree: &Tree, path: &ImagePath, node: &Node, folder: &Path) {
     append_path(line, type_word(node.kind.file_type()), path);
     let owner = node.meta.owner;
     let meta =
@@ -45,7 +56,8 @@ fn append_node(line: &mut Vec<u8>, tree: &Tree, path: &ImagePath, node: &Node) {
         NodeKind::File { len: 0, .. } | NodeKind::Directory | NodeKind::Fifo | NodeKind::Socket => {}
         NodeKind::File { len, .. } => {
             line.extend_from_slice(format!(" size={len}").as_bytes());
-            append_key(line, "from", path.as_bytes());
+            let from = folder.join(OsStr::from_bytes(path.as_bytes()));
+            append_key(line, "from", from.as_os_str().as_bytes());
         }
         NodeKind::Symlink(target) => append_key(line, "target", target),
         NodeKind::BlockDevice(DeviceNumber { major, minor })
