@@ -43,7 +43,8 @@ pub struct Shaping {
     /// Add a device, link, file or directory: 'c /dev/console 0600 0 0 5 1'
     ///
     /// Needs no root, and goes over any SOURCE: c and b are devices (MAJOR MINOR), 'd PATH MODE UID GID' a directory, 'l PATH 0777 0 0
-    /// TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f PATH MODE UID GID HOSTFILE' a file, p a fifo, s a socket; any line
+    /// TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f PATH MODE UID GID HOSTFILE' a file, p a fifo, s a socket, 'm PATH MODE UID GID' whatever is there with
+    /// another mode and owner; any line
     /// of a manifest will do. PATH is that in the image, which --exclude, --prefix and their like do not change. What is there is replaced;
     /// a directory keeps what lies in it. What the entry says beats --owner, --mode, --mtime and their like. May be given several
     /// times; the last entry for a path counts

@@ -6,8 +6,8 @@ use crate::watcher::Watcher;
 use crate::wrapping::{self, Subject};
 use crate::{OpenOptions, Opened, Source, output_format};
 use packfs_core::{
-    DataFile, Error, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, PackFormat, PackSettings,
-    Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
+    DataFile, Error, ErrorKind, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, PackFormat,
+    PackSettings, Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
 };
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
 use packfs_source::{Loaded, Notes, OrderFile, Shape, Trace};
@@ -212,15 +212,16 @@ impl Pack {
         self
     }
 
-    /// What is left out, renamed or changed on the way from the source.
+    /// What is left out, renamed or changed on the way from the source. Entries of [`Pack::add_entry`] stay, behind those of the shape.
     #[must_use]
     pub fn shape(mut self, shape: Shape) -> Self {
-        self.shape = shape;
+        let added = std::mem::replace(&mut self.shape, shape).additions;
+        self.shape.additions.append(added);
         self
     }
 
     /// Lays an entry over the source, as a line of a manifest or in short: `c /dev/console 0600 0 0 5 1`. See
-    /// [`packfs_source::Additions`]; docs/manifest.md has the language. To be called after [`Pack::shape`], which replaces all entries.
+    /// [`packfs_source::Additions`]; docs/manifest.md has the language.
     ///
     /// ```
     /// # fn main() -> packfs::Result<()> {
@@ -230,8 +231,10 @@ impl Pack {
     /// packfs::pack(&source, &image)
     ///     .add_entry("c /dev/console 0600 0 0 5 1")?
     ///     .add_entry("file /etc/hostname mode=0644 data=\"box\\n\"")?
+    ///     .shape(packfs::source::Shape { uid: Some(7), ..Default::default() })
     ///     .run()?;
-    /// assert_eq!(packfs::open(&image)?.read("etc/hostname")?, b"box\n");
+    /// let opened = packfs::open(&image)?;
+    /// assert_eq!(opened.read("etc/hostname")?, b"box\n");
     /// # Ok(())
     /// # }
     /// ```
@@ -496,7 +499,13 @@ impl Pack {
             Given::Known(source) => source.clone(),
             Given::Path(path) => Source::detect_to_pack(path, &opening, progress)?,
         };
-        Ok(Arc::new(source.load_with(&opening, shape, progress)?))
+        let loaded = source.load_with(&opening, shape, progress);
+        Ok(Arc::new(loaded.map_err(|error| match (&self.source, &source, error.kind()) {
+            (Given::Path(_), Source::Tar(_), ErrorKind::Corrupt) => {
+                error.hint("if it is no archive: packfs pack --as-file packs the file itself")
+            }
+            _ => error,
+        })?))
     }
 
     /// Packs in a format that holds one image instead of a tree.

@@ -5,6 +5,7 @@ use packfs_testkit::{Mount, is_root, odd_tree, skip, write_dir};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, symlink};
+use std::process::Command;
 
 /// What people give to mksquashfs, gensquashfs and genext2fs, and lines of packfs's own.
 const ENTRIES: [&str; 12] = [
@@ -164,6 +165,12 @@ fn files_of_a_list_lie_beside_it() {
     fs::write(fixture.path("board/table"), "f /etc/motd 0644 0 0 host-file\n").unwrap();
     fixture.run(pack("rootfs", "a.sqfs", &["--add-manifest", "board/table"])).done();
     assert_eq!(fixture.run(["cat", "a.sqfs", "etc/motd"]).done().text(), "the board's\n");
+    // A pipe lies nowhere.
+    let script = "echo f /etc/motd 0644 0 0 host-file | $0 pack rootfs a.sqfs -q --add-manifest /dev/stdin";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_packfs")]).current_dir(fixture.path(""));
+    Run::of(shell.output().unwrap()).done();
+    assert_eq!(fixture.run(["cat", "a.sqfs", "etc/motd"]).done().text(), "from the host\n");
     // What is given by --add comes later, and its files are those of the working directory.
     let both = ["--add", "f /etc/motd 0644 0 0 host-file", "--add-manifest", "board/table"];
     fixture.run(pack("rootfs", "a.sqfs", &both)).done();
@@ -193,6 +200,49 @@ fn what_an_entry_says_holds_and_the_rest_is_as_the_options_say() {
     let owner = before.split(' ').nth(2).unwrap();
     assert_eq!(after, before.replace(owner, &format!("77:{}", owner.split(':').nth(1).unwrap())));
     assert_eq!(fixture.run(["cat", "b.sqfs", "etc/kept"]).done().text(), "kept\n");
+}
+
+#[test]
+fn what_is_there_can_be_given_another_owner_and_nothing_else_changes() {
+    let fixture = fixture();
+    let add = [
+        "default uid=9 gid=9",
+        "m /etc/kept 4755 1 2",
+        "modify /etc/motd uid=5 xattr.user.a=b",
+        "/conf m 777 3 4",
+    ];
+    let list = [&add[..], &["m / mtime=8"]].concat().join("\n");
+    fs::write(fixture.path("table"), list).unwrap();
+    for source in ["rootfs", "plain.tar", "plain.sqfs", "rootfs/list"] {
+        fixture.run(pack(source, "x.sqfs", &["--add-manifest", "table", "--root-owned"])).done();
+        assert_eq!(fixture.run(["cat", "x.sqfs", "etc/kept"]).done().text(), "kept\n", "{source}");
+        let row = |path| stat(&fixture, "x.sqfs", path);
+        let before = |path| stat(&fixture, "plain.sqfs", path);
+        let kept = row("etc/kept");
+        assert_eq!(
+            (&kept["mode"], &kept["uid"], &kept["gid"]),
+            (&"4755".into(), &1.into(), &2.into()),
+            "{source}"
+        );
+        assert_eq!(kept["mtime"], before("etc/kept")["mtime"], "{source}");
+        // Both names are of one file.
+        for path in ["etc/motd", "etc/motd.old"] {
+            let motd = row(path);
+            assert_eq!(
+                (&motd["uid"], &motd["gid"], &motd["links"]),
+                (&5.into(), &0.into(), &2.into()),
+                "{source}"
+            );
+            assert_eq!(
+                (&motd["xattrs"][0]["name"], &motd["mode"]),
+                (&"user.a".into(), &before(path)["mode"])
+            );
+        }
+        assert_eq!((&row("conf")["uid"], &row("conf")["target"]), (&3.into(), &"etc".into()), "{source}");
+        assert_eq!((&row("/")["mtime"], &row("/")["uid"]), (&8.into(), &0.into()), "{source}");
+    }
+    fs::write(fixture.path("m"), "#packfs-manifest 1\nmodify /a mode=0644\n").unwrap();
+    fixture.run(["pack", "m", "x.sqfs"]).failed(3, &["m:2: ", "modify: allowed only", "--add-manifest"]);
 }
 
 #[test]
@@ -247,6 +297,8 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
         ("h /a /etc", 1, &["--add 2", "a directory"]),
         ("h /a /nothing", 1, &["--add 2", "nothing in the image"]),
         ("h /a /a", 1, &["circle"]),
+        ("m /nothing 0644 0 0", 1, &["--add 2", "nothing in the image"]),
+        ("m /etc target=x", 2, &["key \"target\"", "of a modify the keys mode"]),
         ("f / 0644 0 0", 1, &["--add 2", "the root must be a directory"]),
     ] {
         let add = adding(&["d /first 0755 0 0", entry]);

@@ -25,7 +25,7 @@ const SHOWN_LEN: usize = 80;
 /// Their paths are those in the image: neither filtered nor moved. What an entry says of permissions, owner, time and attributes
 /// holds, whatever the shape says of the source; of what it does not say, the shape decides as of an entry of the source that belongs to
 /// root. Its time is then the latest that the shape allows, or else 1970. A directory in the place of a directory changes only
-/// what it says; anything else replaces what was there. Of two entries for one path the later counts.
+/// what it says, and so does `modify`, which is for what is there already; anything else replaces what was there. Of two entries for one path the later counts.
 #[derive(Clone, Default)]
 pub struct Additions(Vec<Arc<List>>);
 
@@ -79,14 +79,17 @@ impl Additions {
     }
 
     /// Adds the entries of a file, one a line, with or without the first line of a manifest. Paths of files in them begin at the folder that
-    /// it lies in.
+    /// it lies in, of a pipe at the working directory.
     ///
     /// Errors: `Corrupt`, naming the line, for what is no entry, and for a path that stands on two lines; `Unsupported` for a later
     /// version; `Io` and `Failed` for a file that cannot be read.
     pub fn add_file(&mut self, path: &Path) -> Result<()> {
         let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
         let name = escaped(path.as_os_str().as_bytes()).to_string();
-        self.read(&mut BufReader::new(file), &name, path.parent().unwrap_or(path))
+        // Nothing lies beside what a shell hands over through a pipe.
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let folder = path.parent().filter(|_| is_file).unwrap_or(Path::new(""));
+        self.read(&mut BufReader::new(file), &name, folder)
     }
 
     /// Adds the entries of a text, as [`Additions::add_file`]. `name` is what messages call it; paths of files in it begin at the
@@ -118,6 +121,11 @@ impl Additions {
         Ok(())
     }
 
+    /// Puts others behind these.
+    pub fn append(&mut self, later: Additions) {
+        self.0.extend(later.0);
+    }
+
     fn push(&mut self, list: List) {
         if !list.rows.is_empty() {
             self.0.push(Arc::new(list));
@@ -140,7 +148,7 @@ impl Additions {
         }
         let links = self.0.iter().flat_map(|list| &list.rows).filter_map(|row| match &row.made {
             Made::Link(target) => Some((row, target)),
-            Made::Node(_) => None,
+            Made::Node(_) | Made::Modified => None,
         });
         let paths: HashSet<&ImagePath> = links.clone().map(|(row, _)| &row.path).collect();
         for (row, target) in links {
@@ -170,7 +178,11 @@ impl List {
 
 impl Row {
     fn lay_over(&self, builder: &mut TreeBuilder, shape: &Shape, first_id: u64) -> Result<()> {
-        let Made::Node(kind) = &self.made else { return Ok(()) };
+        let kind = match &self.made {
+            Made::Link(_) => return Ok(()),
+            Made::Modified => return self.modify(builder, shape),
+            Made::Node(kind) => kind,
+        };
         let kind = match kind {
             NodeKind::File { len, content } => {
                 NodeKind::File { len: *len, content: ContentId(first_id.wrapping_add(content.0)) }
@@ -186,13 +198,25 @@ impl Row {
             _ => (unsaid(shape, self.mode_default, is_dir, is_symlink), Xattrs::new()),
         };
         xattrs.extend(self.xattrs.clone());
-        let meta = self.given.over(rest);
-        let mtime = shape.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max));
-        let added = builder.add(&self.path, kind, Meta { mtime, ..meta }, xattrs);
+        let added = builder.add(&self.path, kind, self.meta(rest, shape), xattrs);
         match added {
             Err(error) if old.is_some() => Err(advised(error)),
             added => added.map(|_| ()),
         }
+    }
+
+    fn modify(&self, builder: &mut TreeBuilder, shape: &Shape) -> Result<()> {
+        let found = builder.find(&self.path).ok_or_else(|| nothing_at("path", &self.path))?;
+        let (rest, mut xattrs) = builder.description(found);
+        xattrs.extend(self.xattrs.clone());
+        builder.describe(found, self.meta(rest, shape), xattrs);
+        Ok(())
+    }
+
+    /// What the entry says, and of all else the `rest`.
+    fn meta(&self, rest: Meta, shape: &Shape) -> Meta {
+        let meta = self.given.over(rest);
+        Meta { mtime: shape.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max)), ..meta }
     }
 
     fn add_parents(&self, builder: &mut TreeBuilder, shape: &Shape) -> Result<()> {
@@ -230,10 +254,7 @@ impl Row {
                     Error::failed(fault).hint("a symbolic link can lead to it: l PATH 0777 0 0 TARGET")
                 );
             }
-            None if !is_added => {
-                let fault = format!("target {target:?}: nothing in the image has this path");
-                return Err(Error::failed(fault).hint("paths of the image begin at its root"));
-            }
+            None if !is_added => return Err(nothing_at("target", target)),
             _ => {}
         }
         self.add_parents(builder, shape)?;
@@ -241,6 +262,11 @@ impl Row {
         let linked = builder.link(&self.path, target.clone());
         if is_full { linked.map_err(advised) } else { linked }
     }
+}
+
+fn nothing_at(what: &str, path: &ImagePath) -> Error {
+    Error::failed(format!("{what} {path:?}: nothing in the image has this path"))
+        .hint("paths of the image begin at its root")
 }
 
 /// Advice for a directory that cannot be replaced.

@@ -20,6 +20,7 @@ pub(super) enum Type {
     Dir,
     Symlink,
     Link,
+    Modify,
     Block,
     Char,
     Fifo,
@@ -27,15 +28,25 @@ pub(super) enum Type {
 }
 
 impl Type {
-    const ALL: [Type; 8] =
-        [Type::File, Type::Dir, Type::Symlink, Type::Link, Type::Block, Type::Char, Type::Fifo, Type::Socket];
+    const ALL: [Type; 9] = [
+        Type::File,
+        Type::Dir,
+        Type::Symlink,
+        Type::Link,
+        Type::Modify,
+        Type::Block,
+        Type::Char,
+        Type::Fifo,
+        Type::Socket,
+    ];
 
     /// Other words for the types: letters, and what lists of other tools say.
-    const ALIASES: [(&'static str, Type); 11] = [
+    const ALIASES: [(&'static str, Type); 12] = [
         ("f", Type::File),
         ("d", Type::Dir),
         ("l", Type::Symlink),
         ("h", Type::Link),
+        ("m", Type::Modify),
         ("b", Type::Block),
         ("c", Type::Char),
         ("p", Type::Fifo),
@@ -51,6 +62,7 @@ impl Type {
             Type::Dir => "dir",
             Type::Symlink => "symlink",
             Type::Link => "link",
+            Type::Modify => "modify",
             Type::Block => "block",
             Type::Char => "char",
             Type::Fifo => "fifo",
@@ -70,7 +82,7 @@ impl Type {
             Type::Symlink => &["mode", "uid", "gid", "target"],
             Type::Link => &["target"],
             Type::Block | Type::Char => &["mode", "uid", "gid", "major", "minor"],
-            Type::Dir | Type::Fifo | Type::Socket => &["mode", "uid", "gid"],
+            Type::Dir | Type::Modify | Type::Fifo | Type::Socket => &["mode", "uid", "gid"],
         }
     }
 
@@ -80,7 +92,7 @@ impl Type {
             Type::File => &["from", "offset", "size", "data"],
             Type::Symlink | Type::Link => &["target"],
             Type::Block | Type::Char => &["major", "minor"],
-            Type::Dir | Type::Fifo | Type::Socket => &[],
+            Type::Dir | Type::Modify | Type::Fifo | Type::Socket => &[],
         }
     }
 
@@ -96,7 +108,7 @@ impl Type {
             Type::Dir => 0o755,
             Type::Symlink => 0o777,
             Type::Block | Type::Char => 0o600,
-            Type::File | Type::Link | Type::Fifo | Type::Socket => 0o644,
+            Type::File | Type::Link | Type::Modify | Type::Fifo | Type::Socket => 0o644,
         }
     }
 }
@@ -171,7 +183,8 @@ impl Defaults {
                 .hint("write `default file mode=0644` or `default dir mode=0755`"));
         }
         for (kind, before) in Type::ALL.into_iter().zip(&mut self.0) {
-            if only.is_none_or(|only| only == kind) {
+            // What is there already has all of it.
+            if only.map_or(kind != Type::Modify, |only| only == kind) {
                 *before = given.or(*before);
             }
         }
@@ -204,6 +217,8 @@ pub(super) enum What {
     Dir,
     Symlink(Vec<u8>),
     Link(ImagePath),
+    /// Whatever is there, with other permissions, owner, time or attributes.
+    Modify,
     Block(DeviceNumber),
     Char(DeviceNumber),
     Fifo,
@@ -284,9 +299,10 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
     }
     let meant = match &second.bytes[..] {
         b"c" | b"b" => 7,
-        b"d" | b"p" => 5,
+        b"d" | b"p" | b"m" => 5,
         other => {
-            let fault = format!("type \"{}\" behind a path: d, c, b and p are allowed there", escaped(other));
+            let fault =
+                format!("type \"{}\" behind a path: d, c, b, p and m are allowed there", escaped(other));
             return Err(Fault::new(fault).hint("put the type first: f /etc/motd 0644 0 0 HOSTFILE"));
         }
     };
@@ -348,7 +364,7 @@ fn typed(word: &[u8]) -> Result<Type, Fault> {
     Type::parse(word).ok_or_else(|| {
         let allowed = Type::ALL.map(Type::word).join(", ");
         Fault::new(format!("type \"{}\": {allowed} are allowed", escaped(word)))
-            .hint("a line is TYPE PATH [KEY=VALUE]..., `default` ... or a # comment; f, d, l, h, b, c, p, s are types, too")
+            .hint("a line is TYPE PATH [KEY=VALUE]..., `default` ... or a # comment; f, d, l, h, m, b, c, p, s are types, too")
     })
 }
 
@@ -388,6 +404,7 @@ impl Keys {
             Type::Dir => What::Dir,
             Type::Symlink => What::Symlink(symlink_target(self.target(kind)?)?),
             Type::Link => What::Link(image_path(&self.target(kind)?)?),
+            Type::Modify => What::Modify,
             Type::Block => What::Block(self.device(kind)?),
             Type::Char => What::Char(self.device(kind)?),
             Type::Fifo => What::Fifo,

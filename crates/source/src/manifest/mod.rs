@@ -138,6 +138,10 @@ impl Reading<'_> {
         let meta = entry.meta();
         match made(entry.what, &mut self.contents) {
             Ok(Made::Node(kind)) => self.shaper.add(&entry.path, kind, meta, entry.xattrs),
+            Ok(Made::Modified) => {
+                let fault = Fault::new("modify: allowed only where entries are laid over another source");
+                Err(fault.hint("pack SOURCE IMAGE --add-manifest FILE does that").at(self.place(line)))
+            }
             Ok(Made::Link(target)) => {
                 self.links.push((line, entry.path, target));
                 Ok(())
@@ -183,12 +187,15 @@ impl Reading<'_> {
 enum Made {
     Node(NodeKind),
     Link(ImagePath),
+    /// The node that is there.
+    Modified,
 }
 
 /// Errors: those of the file that contents come from.
 fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
     Ok(Made::Node(match what {
         What::Link(target) => return Ok(Made::Link(target)),
+        What::Modify => return Ok(Made::Modified),
         What::File(bytes) => contents.add(bytes)?,
         What::Dir => NodeKind::Directory,
         What::Symlink(target) => NodeKind::Symlink(target.into()),
