@@ -170,6 +170,16 @@ pub struct Making {
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
     memory: Option<u64>,
 
+    /// Most bytes of the image, such as 16M, padding included; a longer one is refused before anything is overwritten,
+    /// with its length
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
+    max_size: Option<u64>,
+
+    /// Try denser codecs, higher levels and larger blocks until the image fits in --max-size or on the device
+    /// that IMAGE is; what is given (-c, -b) stays. Each try packs anew, and denser images are slower to read
+    #[arg(long)]
+    fit: bool,
+
     /// Read the image back before it gets its name, and hold it against what was packed, however much that is; without it, only
     /// if the files are shorter than 1 GiB together
     #[arg(long, overrides_with = "no_verify")]
@@ -313,6 +323,12 @@ impl Making {
         }
         if self.verify || self.no_verify {
             packing = packing.verify(self.verify);
+        }
+        if let Some(len) = self.max_size {
+            packing = packing.max_len(len);
+        }
+        if self.fit {
+            packing = packing.fit();
         }
         if let Some(memory) = self.memory {
             packing = packing.memory(memory);

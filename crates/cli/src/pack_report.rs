@@ -39,6 +39,9 @@ impl Summary<'_> {
             text::percent(report.image_len, report.bytes_in),
             self.took.as_secs_f64(),
         ))?;
+        if let Some(way) = &report.fitted {
+            out.line(format_args!("  fits with {way}"))?;
+        }
         if report.duplicate_files > 0 {
             let files = text::counted(report.duplicate_files, "duplicate file");
             out.line(format_args!(
@@ -154,6 +157,7 @@ impl Summary<'_> {
             |(stage, took)| json!({"stage": pack_details::stage_name(*stage), "seconds": took.as_secs_f64()}),
         );
         object.insert("stages".into(), stages.collect());
+        object.insert("fitted".into(), report.fitted.as_deref().into());
         object.insert("suggestions".into(), pack_details::suggestions(report).into());
         let losses = report.losses.iter().map(|loss| {
             let mut object = Object::new();

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The input holds more than a limit allows ([`crate::Limits`]), which can be raised.
     Limit,
+    /// What was to be written is longer than it may be, or than its place is.
+    TooLarge,
     /// The user asked to stop.
     Cancelled,
 }
@@ -32,7 +34,11 @@ impl ErrorKind {
     /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
     pub fn exit_code(self) -> u8 {
         match self {
-            ErrorKind::Io | ErrorKind::Failed | ErrorKind::NotFound | ErrorKind::Limit => 1,
+            ErrorKind::Io
+            | ErrorKind::Failed
+            | ErrorKind::NotFound
+            | ErrorKind::Limit
+            | ErrorKind::TooLarge => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Corrupt => 3,
             ErrorKind::Unsupported => 4,
@@ -101,6 +107,11 @@ impl Error {
         Error::new(ErrorKind::Limit, format!("{subject} over a limit: {fault}"))
     }
 
+    /// What was to be written has no place: `message` says how long it is, and how long it may be.
+    pub fn too_large(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::TooLarge, message.to_string())
+    }
+
     /// The user asked to stop.
     pub fn cancelled() -> Self {
         Error::new(ErrorKind::Cancelled, "cancelled".into())
@@ -163,6 +174,7 @@ impl From<Error> for io::Error {
             ErrorKind::Corrupt => io::ErrorKind::InvalidData,
             ErrorKind::Unsupported => io::ErrorKind::Unsupported,
             ErrorKind::Limit => io::ErrorKind::QuotaExceeded,
+            ErrorKind::TooLarge => io::ErrorKind::FileTooLarge,
             // Not `Interrupted`: whoever reads by `std::io` would try again, for ever.
             ErrorKind::Failed | ErrorKind::Cancelled => io::ErrorKind::Other,
         };

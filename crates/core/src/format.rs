@@ -21,7 +21,7 @@ pub struct OptionRow {
 }
 
 /// What a user asked of a new image, before a format has looked at it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackSettings {
     /// Codec as typed: `NAME[:LEVEL][,KEY=VALUE...]`; `None`: the format's default.
     pub codec: Option<String>,
@@ -33,6 +33,17 @@ pub struct PackSettings {
     pub made_at: i64,
     /// Options of the format, as typed.
     pub options: Vec<(String, String)>,
+}
+
+/// A way to pack that makes smaller images than the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// Codec as users type it.
+    pub codec: &'static str,
+    /// Block size in bytes.
+    pub block_len: u32,
+    /// What to choose where nothing else was asked for; `None`: as before.
+    pub goal: Option<Goal>,
 }
 
 /// Bytes that stand at a fixed place in every image of a kind.
@@ -48,6 +59,12 @@ pub struct Magic {
 pub trait Format: Send + Sync {
     /// Its name, as users type it.
     fn name(&self) -> &'static str;
+
+    /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and read; none where there is
+    /// no choice.
+    fn ladder(&self) -> &'static [Rung] {
+        &[]
+    }
 
     /// File name extensions that mean it, without the dot.
     fn extensions(&self) -> &'static [&'static str];

@@ -41,7 +41,7 @@ pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
-pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings, Wrapping};
+pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Wrapping};
 pub use goal::Goal;
 pub use image::Image;
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};

@@ -18,8 +18,11 @@ mod space;
 mod tests;
 mod volume;
 
-use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Goal, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Rung, Volume};
 use std::sync::Arc;
+
+/// From quick to small.
+const LADDER: [Rung; 1] = [Rung { codec: "gzip", block_len: 128 << 10, goal: Some(Goal::Size) }];
 
 /// The name of the one file in a cloop: the disk.
 pub(crate) const DISK_NAME: &str = "disk.img";
@@ -40,6 +43,10 @@ pub struct Cloop;
 impl Format for Cloop {
     fn name(&self) -> &'static str {
         "cloop"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
     }
 
     fn extensions(&self) -> &'static [&'static str] {

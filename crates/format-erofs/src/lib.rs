@@ -31,11 +31,19 @@ mod volume;
 mod walk;
 mod xattr;
 
-use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Goal, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Rung, Volume};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
 const MAGIC: [u8; 4] = disk::EROFS_SUPER_MAGIC_V1.to_le_bytes();
+
+/// From quick to small. Linux reads LZMA from 5.16 on, and so whatever reads what the default makes.
+const LADDER: [Rung; 4] = [
+    Rung { codec: "lz4hc:12", block_len: 256 << 10, goal: None },
+    Rung { codec: "lzma", block_len: 64 << 10, goal: None },
+    Rung { codec: "lzma", block_len: 256 << 10, goal: None },
+    Rung { codec: "lzma", block_len: 1 << 20, goal: Some(Goal::Size) },
+];
 
 /// The EROFS format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +52,10 @@ pub struct Erofs;
 impl Format for Erofs {
     fn name(&self) -> &'static str {
         "erofs"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
     }
 
     fn extensions(&self) -> &'static [&'static str] {

@@ -32,8 +32,14 @@ mod walk;
 mod xattr;
 mod zisofs;
 
-use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Goal, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Rung, Volume};
 use std::sync::Arc;
+
+/// From quick to small.
+const LADDER: [Rung; 2] = [
+    Rung { codec: "gzip", block_len: 32 << 10, goal: None },
+    Rung { codec: "gzip", block_len: 128 << 10, goal: Some(Goal::Size) },
+];
 
 /// The ISO 9660 format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +51,10 @@ const MAGIC: Magic = Magic { bytes: &disk::STANDARD_ID, at: disk::DESCRIPTORS_AT
 impl Format for Iso9660 {
     fn name(&self) -> &'static str {
         "iso9660"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
     }
 
     fn extensions(&self) -> &'static [&'static str] {

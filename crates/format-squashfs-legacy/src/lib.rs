@@ -22,7 +22,7 @@ mod space;
 mod tests;
 mod volume;
 
-use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Goal, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Rung, Volume};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 6] = [
@@ -34,6 +34,12 @@ static MAGICS: [Magic; 6] = [
     Magic { bytes: b"tqsh", at: 0 },
 ];
 
+/// From quick to small.
+const LADDER: [Rung; 2] = [
+    Rung { codec: "gzip", block_len: 64 << 10, goal: Some(Goal::Size) },
+    Rung { codec: "gzip", block_len: 1 << 20, goal: Some(Goal::Size) },
+];
+
 /// The formats of Squashfs before 4.0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SquashfsLegacy;
@@ -41,6 +47,10 @@ pub struct SquashfsLegacy;
 impl Format for SquashfsLegacy {
     fn name(&self) -> &'static str {
         "squashfs-legacy"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
     }
 
     fn extensions(&self) -> &'static [&'static str] {

@@ -23,10 +23,19 @@ mod vendor;
 mod volume;
 mod xattr;
 
-use packfs_core::{Format, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Volume};
+use packfs_core::{Format, Goal, Image, Magic, OptionRow, PackFormat, PackSettings, Result, Rung, Volume};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
+
+/// From quick to small. Linux reads zstd from 4.14 on, xz from 2.6.38 on.
+const LADDER: [Rung; 5] = [
+    Rung { codec: "gzip", block_len: 1 << 20, goal: None },
+    Rung { codec: "zstd:19", block_len: 512 << 10, goal: None },
+    Rung { codec: "zstd:22", block_len: 1 << 20, goal: None },
+    Rung { codec: "xz", block_len: 1 << 20, goal: None },
+    Rung { codec: "xz", block_len: 1 << 20, goal: Some(Goal::Size) },
+];
 
 /// The SquashFS 4.0 format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +44,10 @@ pub struct Squashfs;
 impl Format for Squashfs {
     fn name(&self) -> &'static str {
         "squashfs"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
     }
 
     fn extensions(&self) -> &'static [&'static str] {

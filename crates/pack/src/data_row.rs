@@ -156,8 +156,10 @@ mod tests {
             .zip(lens_max)
             .map(|(number, &len_max)| DataFile { path: folder.path().join(number.to_string()), len_max })
             .collect();
-        let mut files: Vec<Output> =
-            wishes.iter().map(|wish| Output::create(&wish.path, 0, 0).unwrap()).collect();
+        let mut files: Vec<Output> = wishes
+            .iter()
+            .map(|wish| Output::create(&wish.path, &Place::default(), 0, &packfs_core::NoProgress).unwrap())
+            .collect();
         let mut row = DataRow::in_files(&mut files, &wishes, 16, 64);
         let mut places = Vec::new();
         for &(number, len) in lens {

@@ -3,10 +3,12 @@
 //! The front of an image is known last, so that a pipe only gets it when it is complete; it is kept in a file without a
 //! name until then. A block device is written in place: it has no name to swap.
 
-use packfs_core::{Error, Result, ResultExt};
+use crate::room::Place;
+use packfs_core::{Error, Progress, Result, ResultExt};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,13 +17,15 @@ use std::path::{Path, PathBuf};
 const STDOUT: &str = "-";
 /// What is cleared of a block device first, so that what was there is not taken for the new image if that fails.
 const HEAD_LEN: u64 = 4096;
+/// Bytes that are copied at once.
+const COPY_LEN: u64 = 1 << 20;
 
 /// See the module.
 pub(crate) enum Destination {
     /// A file, and the name it has while it is written; `None`: it has none.
     File { path: PathBuf, temporary: Option<PathBuf> },
-    /// A block device of so many bytes.
-    Device { path: PathBuf, len: u64 },
+    /// A block device of so many bytes; with the device itself if the image is written to another file until it is known to fit.
+    Device { path: PathBuf, len: u64, waiting: Option<File> },
     /// A pipe, or whatever standard output is.
     Pipe { name: String, pipe: File },
 }
@@ -53,7 +57,7 @@ impl Destination {
                     .or_io(cannot)?;
                 let len = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
                     .or_io(|| format!("cannot measure {path:?}"))?;
-                Ok((Destination::Device { path: path.into(), len }, file))
+                Ok((Destination::Device { path: path.into(), len, waiting: None }, file))
             }
             Some(found) if found.is_fifo() => {
                 let pipe = File::options().write(true).open(path).or_io(cannot)?;
@@ -70,6 +74,39 @@ impl Destination {
         }
     }
 
+    /// Leaves a device alone for which the image may turn out too long: the file to write to until that is known.
+    ///
+    /// Errors: `Failed` if there is no room for such a file, unless only the device itself limits the image: that is
+    /// written in place then, with a warning.
+    pub(crate) fn stage(&mut self, file: File, place: &Place, progress: &dyn Progress) -> Result<File> {
+        let Destination::Device { path, len, waiting } = self else { return Ok(file) };
+        if !place.may_lack_room_on(*len) {
+            return Ok(file);
+        }
+        let folder = temporary_folder();
+        let needed = place.len_max_on(*len).min(place.len_bound);
+        let free =
+            rustix::fs::statvfs(&folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
+        if free >= needed {
+            *waiting = Some(file);
+            return nameless_file(Path::new(STDOUT));
+        }
+        let lack = format!("{folder:?} has no room to see first whether the image fits in {path:?}");
+        if place.room.len_max.is_some() {
+            let error = Error::failed(format!("{lack}: {free} bytes are free, up to {needed} are needed"));
+            return Err(
+                error.hint("set TMPDIR to a folder with room, or leave --max-size out to write in place")
+            );
+        }
+        progress.warn(&format!("{lack}: what is there is lost if it does not"));
+        Ok(file)
+    }
+
+    /// True if what is written replaces what was there at once.
+    pub(crate) fn is_in_place(&self) -> bool {
+        matches!(self, Destination::Device { waiting: None, .. })
+    }
+
     /// What is there already before `base`, and is kept.
     pub(crate) fn keep_beginning(&self, file: &File, base: u64) -> Result<()> {
         match self {
@@ -78,18 +115,20 @@ impl Destination {
                 let old = File::open(path).or_io(name)?;
                 io::copy(&mut io::Read::take(&old, base), &mut &*file).or_io(name)?;
             }
-            Destination::Device { len, .. } => {
-                let head = vec![0; HEAD_LEN.min(len.saturating_sub(base)) as usize];
-                file.write_all_at(&head, base).or_io(|| format!("cannot write {}", self.name()))?;
-            }
+            Destination::Device { waiting: None, len, .. } => self.clear_head(file, base, *len)?,
             _ => {}
         }
         Ok(())
     }
 
+    fn clear_head(&self, device: &File, base: u64, len: u64) -> Result<()> {
+        let head = vec![0; HEAD_LEN.min(len.saturating_sub(base)) as usize];
+        device.write_all_at(&head, base).or_io(|| format!("cannot write {}", self.name()))
+    }
+
     /// Clears what would make a wrong image on a device be taken for a right one. Nothing else has its place before the end.
     pub(crate) fn spoil(&self, file: &File, base: u64) {
-        if let Destination::Device { .. } = self {
+        if self.is_in_place() {
             // What led here is the error that counts.
             let _ = self.keep_beginning(file, base);
         }
@@ -111,19 +150,45 @@ impl Destination {
         }
     }
 
-    /// Errors: `Failed` if there is no room for bytes up to `end`.
-    pub(crate) fn check_room(&self, end: u64) -> Result<()> {
+    /// Errors: `TooLarge` if a device that is written in place has no room for bytes up to `end`.
+    pub(crate) fn check_device(&self, end: u64) -> Result<()> {
         match self {
-            Destination::Device { path, len } if end > *len => {
+            Destination::Device { path, len, waiting: None } if end > *len => {
                 let message = format!("{path:?} is too small: it has {len} bytes, at least {end} are needed");
-                Err(Error::failed(message).hint("what was on it is gone; nothing mounts it now"))
+                Err(Error::too_large(message).hint("what was on it is gone; nothing mounts it now"))
             }
             _ => Ok(()),
         }
     }
 
+    /// Copies an image that fits to its device: its beginning last, so that half of it is never taken for an image.
+    fn copy_to_device(&self, file: &File, device: &File, image: Range<u64>) -> Result<()> {
+        let cannot = || format!("cannot write {}", self.name());
+        let head_end = image.end.min(image.start + HEAD_LEN);
+        self.clear_head(device, image.start, image.end)?;
+        let mut buffer = vec![0; COPY_LEN as usize];
+        let mut copy = |range: Range<u64>| -> Result<()> {
+            let mut at = range.start;
+            while at < range.end {
+                let part = &mut buffer[..COPY_LEN.min(range.end - at) as usize];
+                file.read_exact_at(part, at).or_io(cannot)?;
+                device.write_all_at(part, at).or_io(cannot)?;
+                at += part.len() as u64;
+            }
+            Ok(())
+        };
+        copy(head_end..image.end)?;
+        device.sync_data().or_io(cannot)?;
+        copy(image.start..head_end)
+    }
+
     /// The file is complete: gives it its name, or sends its `len` bytes on.
-    pub(crate) fn finish(&mut self, file: &File, len: u64, sync: bool) -> Result<()> {
+    pub(crate) fn finish(&mut self, file: &File, base: u64, len: u64, sync: bool) -> Result<()> {
+        if let Destination::Device { waiting: Some(device), .. } = &*self {
+            self.copy_to_device(file, device, base..base + len)?;
+            return device.sync_data().or_io(|| format!("cannot write {} to the disk", self.name()));
+        }
+        let len = base + len;
         if let Destination::Pipe { name, pipe } = self {
             let cannot = || format!("cannot write to {name}");
             let mut file = file;

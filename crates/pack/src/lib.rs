@@ -28,6 +28,7 @@ mod parallel;
 mod probe;
 mod queue;
 mod report;
+mod room;
 mod runs;
 mod seen;
 mod spans;
@@ -46,6 +47,7 @@ pub use effort::Effort;
 pub use gain::Gain;
 pub use order::Order;
 pub use report::{PackReport, Stored};
+pub use room::Room;
 pub use verify::{Verify, Written, WrittenFile};
 
 use base::Reuse;
@@ -57,6 +59,7 @@ use packfs_core::{
     Contents, Cut, DataFile, Error, InlineTail, InlineTails, NodeId, PackFormat, Plan, Progress, Result,
     Stage, Tree,
 };
+use room::Place;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,6 +75,8 @@ pub struct PackOptions {
     pub memory: Option<u64>,
     /// Bytes before the image in the output file; those of an existing file are kept, others are zeros.
     pub image_offset: u64,
+    /// Most bytes that the image may have.
+    pub room: Room,
     /// Whether a file that cannot be read is stored empty and reported, instead of ending the work.
     pub keep_going: bool,
     /// Whether what the format cannot hold may be lost.
@@ -100,6 +105,7 @@ impl Default for PackOptions {
             jobs: 0,
             memory: None,
             image_offset: 0,
+            room: Room::default(),
             keep_going: false,
             lossy: false,
             sync: true,
@@ -171,9 +177,12 @@ pub fn pack(
     let context = &Context { tree, contents, plan: &plan, reuse };
     clock.passed(Stage::Dedupe);
 
-    let mut out = Output::create(output, options.image_offset, plan.data_start)?;
-    let mut data_files: Vec<Output> =
-        wishes.iter().map(|file| Output::create(&file.path, 0, 0)).collect::<Result<_>>()?;
+    let place = Place { base: options.image_offset, room: options.room, len_bound: len_bound(tree, &plan) };
+    let mut out = Output::create(output, &place, plan.data_start, progress)?;
+    let mut data_files: Vec<Output> = wishes
+        .iter()
+        .map(|file| Output::create(&file.path, &Place::default(), 0, progress))
+        .collect::<Result<_>>()?;
     let mut testimony = Testimony::new(options.verify.is_some(), tree.node_count());
     let (placed, skipped, classes, tails): (_, _, _, Box<dyn InlineTails>) = match &plan.cut {
         Cut::FixedInput { .. } => {
@@ -250,6 +259,16 @@ pub fn pack(
     let format = format.format_name();
     let shared = Stored { bytes: classes.shared_bytes, ..report.shared };
     Ok(PackReport { format, driver, codec, data_files, classes: classes.rows, shared, stages, ..report })
+}
+
+/// More bytes than an image of a tree has, roughly, if nothing of it is shared or shrinks.
+fn len_bound(tree: &Tree, plan: &Plan) -> u64 {
+    // Each file may leave most of a block free, and has an inode and a name.
+    const NODE_LEN: u64 = 5 << 10;
+    const SPARE: u64 = 1 << 20;
+    let nodes = u64::from(tree.node_count()).saturating_mul(NODE_LEN);
+    let files = tree.bytes_total();
+    [nodes, files, files / 64, SPARE].into_iter().fold(plan.data_start, u64::saturating_add)
 }
 
 /// How long each stage takes.

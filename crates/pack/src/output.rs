@@ -1,8 +1,9 @@
 //! The image while it is written: appended in order, with what goes in front of that put where it belongs.
 
 use crate::destination::Destination;
+use crate::room::{self, Place};
 use crate::verify::WrittenFile;
-use packfs_core::{Result, ResultExt, Section};
+use packfs_core::{Progress, Result, ResultExt, Section};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -20,15 +21,25 @@ pub(crate) struct Output {
     position: u64,
     end: u64,
     buffer: Vec<u8>,
+    /// Most bytes of the image; what lies beyond is not written.
+    len_max: Option<u64>,
+    gives_up: bool,
 }
 
 impl Output {
-    /// Starts what will become `path`; the image begins `base` bytes into it, file data `position` after that.
-    pub(crate) fn create(path: &Path, base: u64, position: u64) -> Result<Self> {
-        let (destination, file) = Destination::open(path)?;
+    /// Starts what will become `path`; file data begin `position` bytes after the start of the image.
+    pub(crate) fn create(path: &Path, place: &Place, position: u64, progress: &dyn Progress) -> Result<Self> {
+        let (mut destination, file) = Destination::open(path)?;
+        let file = destination.stage(file, place, progress)?;
+        let Place { base, room, .. } = *place;
         destination.keep_beginning(&file, base)?;
         let buffer = Vec::with_capacity(BUFFER_LEN);
-        Ok(Output { file, destination, base, position, end: position, buffer })
+        let len_max = match destination.len() {
+            Some(device_len) => Some(place.len_max_on(device_len)),
+            None => room.len_max,
+        };
+        let gives_up = room.gives_up || destination.is_in_place();
+        Ok(Output { file, destination, base, position, end: position, buffer, len_max, gives_up })
     }
 
     /// What it is written to, for messages.
@@ -94,14 +105,23 @@ impl Output {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let start = self.base + offset;
-        self.destination.check_room(start + bytes.len() as u64)?;
+        let end = offset + bytes.len() as u64;
+        if self.len_max.is_some_and(|len_max| end > len_max) {
+            return if self.gives_up { self.check_len(end, false) } else { Ok(()) };
+        }
         self.file.write_all_at(bytes, start).or_io(|| format!("cannot write {}", self.destination.name()))
+    }
+
+    fn check_len(&self, len: u64, is_whole: bool) -> Result<()> {
+        self.destination.check_device(self.base + len)?;
+        room::check(len, self.len_max, &self.destination.name(), is_whole)
     }
 
     /// Pads the image with zeros to a multiple of `padding`: nothing is written any more. Returns its length.
     pub(crate) fn end(&mut self, padding: u64) -> Result<u64> {
         self.flush()?;
         let len = self.end.next_multiple_of(padding.max(1));
+        self.check_len(len, true)?;
         self.write_at(self.end, &vec![0; (len - self.end) as usize])?;
         self.end = len;
         Ok(len)
@@ -124,7 +144,7 @@ impl Output {
 
     /// Puts the image where it belongs, once it has ended.
     pub(crate) fn finish(mut self, sync: bool) -> Result<()> {
-        self.destination.finish(&self.file, self.base + self.end, sync)
+        self.destination.finish(&self.file, self.base, self.end, sync)
     }
 }
 
@@ -138,11 +158,15 @@ mod tests {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
+    fn created(path: &Path, base: u64, position: u64) -> Result<Output> {
+        Output::create(path, &Place { base, ..Place::default() }, position, &packfs_core::NoProgress)
+    }
+
     #[test]
     fn the_file_appears_only_when_it_is_finished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.img");
-        let mut out = Output::create(&path, 0, 4).unwrap();
+        let mut out = created(&path, 0, 4).unwrap();
         out.append(b"data").unwrap();
         assert!(!path.exists());
         out.write_section(&Section { owner: "superblock", offset: 0, bytes: b"head".to_vec() }).unwrap();
@@ -156,7 +180,7 @@ mod tests {
     fn what_was_written_can_be_read_and_replaced_once_it_has_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.img");
-        let mut out = Output::create(&path, 3, 0).unwrap();
+        let mut out = created(&path, 3, 0).unwrap();
         out.append(b"image").unwrap();
         assert_eq!(out.end(8).unwrap(), 8);
         let mut bytes = [1; 9];
@@ -173,7 +197,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.img");
         std::fs::write(&path, "old").unwrap();
-        let mut out = Output::create(&path, 0, 0).unwrap();
+        let mut out = created(&path, 0, 0).unwrap();
         out.append(&[1; 3 << 20]).unwrap();
         drop(out);
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
@@ -185,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.img");
         std::fs::write(&path, "runtime, then an old image").unwrap();
-        let mut out = Output::create(&path, 7, 0).unwrap();
+        let mut out = created(&path, 7, 0).unwrap();
         out.append(b"image").unwrap();
         out.end(1).unwrap();
         out.finish(false).unwrap();
@@ -202,7 +226,7 @@ mod tests {
             let path = path.clone();
             move || std::fs::read(path).unwrap()
         });
-        let mut out = Output::create(&path, 2, 4).unwrap();
+        let mut out = created(&path, 2, 4).unwrap();
         out.append(b"data").unwrap();
         out.write_section(&Section { owner: "superblock", offset: 0, bytes: b"head".to_vec() }).unwrap();
         assert_eq!(out.end(16).unwrap(), 16);
@@ -214,8 +238,8 @@ mod tests {
     #[test]
     fn refuses_to_write_into_a_folder_or_a_device_like_null() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Output::create(folder.path(), 0, 0).is_err());
-        assert!(Output::create(Path::new("/dev/null"), 0, 0).is_err());
-        assert!(Output::create(&folder.path().join("missing/a.img"), 0, 0).is_err());
+        assert!(created(folder.path(), 0, 0).is_err());
+        assert!(created(Path::new("/dev/null"), 0, 0).is_err());
+        assert!(created(&folder.path().join("missing/a.img"), 0, 0).is_err());
     }
 }

@@ -54,6 +54,8 @@ pub struct PackReport {
     pub plain_bytes: u64,
     /// What each class of files takes, the largest first.
     pub classes: Vec<ClassRow>,
+    /// The denser way of packing by which the image fits, if what was asked for did not.
+    pub fitted: Option<String>,
     /// How long each stage took, in their order.
     pub stages: Vec<(Stage, Duration)>,
     /// Compressed blocks that were copied from the base, and their bytes in the image.
@@ -109,6 +111,7 @@ impl PackReport {
             shared_blocks: placed.shared.len() as u64,
             shared: shared(placed),
             far_apart: false,
+            fitted: None,
             plain_bytes: plain_bytes(placed),
             classes: Vec::new(),
             stages: Vec::new(),

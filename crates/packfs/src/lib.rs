@@ -67,6 +67,7 @@
 mod altered;
 mod detect;
 mod earlier;
+mod fitting;
 mod foreign;
 mod nested;
 mod opened;

@@ -4,14 +4,14 @@ use crate::earlier::{self, Earlier};
 use crate::verifying::{UNASKED_LEN, Verifier};
 use crate::watcher::Watcher;
 use crate::wrapping::{self, Subject};
-use crate::{OpenOptions, Opened, Source, output_format};
+use crate::{OpenOptions, Opened, Source, fitting, output_format};
 use packfs_core::{
-    DataFile, Error, ErrorKind, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, PackFormat,
-    PackSettings, Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
+    Contents, DataFile, Error, ErrorKind, Format, Goal, Held, ImagePath, IntoImagePath, Limits, Meta,
+    NodeKind, PackFormat, PackSettings, Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
 };
-use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Verify};
+use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Room, Verify};
 use packfs_source::{Loaded, Notes, OrderFile, Shape, Trace};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -137,6 +137,8 @@ pub struct Pack {
     earlier: Earlier,
     verify: Option<bool>,
     options: PackOptions,
+    /// True if denser ways are tried until the image fits.
+    fits: bool,
     watcher: Watcher,
 }
 
@@ -172,6 +174,7 @@ impl Pack {
             earlier: Earlier::default(),
             verify: None,
             options: PackOptions::default(),
+            fits: false,
             watcher: Watcher::default(),
         }
     }
@@ -416,6 +419,22 @@ impl Pack {
         self
     }
 
+    /// Most bytes that the image may have, padding included. A longer one is an error of kind `TooLarge` that tells how long it
+    /// would be, and nothing is overwritten.
+    #[must_use]
+    pub fn max_len(mut self, len: u64) -> Self {
+        self.options.room.len_max = Some(len);
+        self
+    }
+
+    /// Tries denser codecs, higher levels and larger blocks, as far as they were not given, until the image has no more
+    /// than [`Pack::max_len`] bytes, or fits on the block device that is the output. Each try packs anew.
+    #[must_use]
+    pub fn fit(mut self) -> Self {
+        self.fits = true;
+        self
+    }
+
     /// Watches [`Pack::run`], and stops it. An [`Arc`] of one leaves the other handle with the caller.
     #[must_use]
     pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
@@ -442,7 +461,7 @@ impl Pack {
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&settings)?;
         if let Some(wrapping) = packer.wraps() {
-            return self.wrap(&*packer, &wrapping, progress);
+            return self.wrap((format, &settings), &*packer, &wrapping, progress);
         }
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
@@ -460,12 +479,7 @@ impl Pack {
         left_out.iter().for_each(|line| progress.warn(line));
         warn_of_silence(&loaded.notes, progress);
         let mut options = self.options.clone();
-        options.order = self.order.unwrap_or(match self.settings.goal {
-            // Who reads along the tree finds what comes next beside what came before.
-            Goal::Read => Order::Path,
-            Goal::Size => Order::Similarity { within: Some(u64::MAX) },
-            Goal::Balanced | Goal::Build => Order::default(),
-        });
+        options.order = self.order.unwrap_or(Order::for_goal(self.settings.goal));
         if let Some(order) = &order {
             let (priorities, missing) = order.priorities(&loaded.tree);
             warn_of_missing("order file", &missing, progress);
@@ -480,11 +494,27 @@ impl Pack {
         let verifies = self.verify.unwrap_or_else(|| loaded.tree.bytes_total() < UNASKED_LEN);
         options.verify = verifies.then(|| Arc::new(Verifier) as Arc<dyn Verify>);
         let settings = PackSettings { made_at: self.made_at_of(&loaded.tree), ..settings };
-        let packer = format.packer(&settings)?;
-        let mut report =
-            packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &options, progress)?;
+        let job = self.fitting_job((&loaded.tree, &*loaded.contents), format)?;
+        let mut report = fitting::pack(&job, &settings, &options, self.fits, progress)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
+    }
+
+    /// What is packed to the output.
+    ///
+    /// Errors: `Usage` if it is to fit into what has no length.
+    fn fitting_job<'a>(
+        &'a self,
+        (tree, contents): (&'a Tree, &'a dyn Contents),
+        format: &'static dyn Format,
+    ) -> Result<fitting::Job<'a>> {
+        let is_device =
+            || std::fs::metadata(&self.output).is_ok_and(|found| found.file_type().is_block_device());
+        if self.fits && self.options.room.len_max.is_none() && !is_device() {
+            let error = Error::usage("the image is to fit, but nothing says how long it may be");
+            return Err(error.hint("--max-size SIZE says it; a block device has its own length"));
+        }
+        Ok(fitting::Job { tree, contents, format, output: &self.output, order_by_goal: self.order.is_none() })
     }
 
     /// Looks through the source.
@@ -511,6 +541,7 @@ impl Pack {
     /// Packs in a format that holds one image instead of a tree.
     fn wrap(
         &self,
+        (format, settings): (&'static dyn Format, &PackSettings),
         packer: &dyn PackFormat,
         wrapping: &Wrapping,
         progress: &dyn Progress,
@@ -552,7 +583,13 @@ impl Pack {
                         ..PackSettings::default()
                     },
                     earlier: Earlier::None,
-                    options: PackOptions { image_offset: 0, sync: false, ..self.options.clone() },
+                    options: PackOptions {
+                        image_offset: 0,
+                        room: Room::default(),
+                        sync: false,
+                        ..self.options.clone()
+                    },
+                    fits: false,
                     ..self.clone()
                 };
                 let report = inner.run_with(progress)?;
@@ -564,7 +601,8 @@ impl Pack {
         let verifies = self.verify.unwrap_or_else(|| tree.bytes_total() < UNASKED_LEN);
         let verify = verifies.then(|| Arc::new(Verifier) as Arc<dyn Verify>);
         let options = PackOptions { keep_going: false, verify, ..self.options.clone() };
-        let mut report = packfs_pack::pack(&tree, &*contents, packer, &self.output, &options, progress)?;
+        let job = self.fitting_job((&tree, &*contents), format)?;
+        let mut report = fitting::pack(&job, settings, &options, self.fits, progress)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
     }

@@ -32,6 +32,18 @@ pub enum Order {
     },
 }
 
+impl Order {
+    /// The order that a goal asks for.
+    pub fn for_goal(goal: Goal) -> Self {
+        match goal {
+            // Who reads along the tree finds what comes next beside what came before.
+            Goal::Read => Order::Path,
+            Goal::Size => Order::Similarity { within: Some(u64::MAX) },
+            Goal::Balanced | Goal::Build => Order::default(),
+        }
+    }
+}
+
 impl Default for Order {
     fn default() -> Self {
         Order::Similarity { within: None }
