@@ -148,6 +148,7 @@ impl<'a> DataRow<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Place;
 
     /// A row of files of at most so many bytes, and what it says after these lengths were written.
     fn written(lens_max: &[Option<u64>], lens: &[(u16, u64)]) -> Result<(Vec<u64>, Vec<PlacedFile>)> {
@@ -158,7 +159,7 @@ mod tests {
             .collect();
         let mut files: Vec<Output> = wishes
             .iter()
-            .map(|wish| Output::create(&wish.path, &Place::default(), 0, &packfs_core::NoProgress).unwrap())
+            .map(|wish| Output::create(&wish.path, &Place::default(), 0, &packfs_core::Silent).unwrap())
             .collect();
         let mut row = DataRow::in_files(&mut files, &wishes, 16, 64);
         let mut places = Vec::new();

@@ -150,15 +150,17 @@ impl Destination {
         }
     }
 
-    /// Errors: `TooLarge` if a device that is written in place has no room for bytes up to `end`.
+    /// Errors: `TooLarge` if a device has no room for bytes up to `end`.
     pub(crate) fn check_device(&self, end: u64) -> Result<()> {
-        match self {
-            Destination::Device { path, len, waiting: None } if end > *len => {
-                let message = format!("{path:?} is too small: it has {len} bytes, at least {end} are needed");
-                Err(Error::too_large(message).hint("what was on it is gone; nothing mounts it now"))
-            }
-            _ => Ok(()),
+        let Destination::Device { path, len, .. } = self else { return Ok(()) };
+        if end <= *len {
+            return Ok(());
         }
+        let message = format!("{path:?} is too small: it has {len} bytes, at least {end} are needed");
+        Err(Error::too_large(message).hint(match self.is_in_place() {
+            true => "what was on it is gone; nothing mounts it now",
+            false => "what is on it stays as it was; --fit tries denser codecs and larger blocks",
+        }))
     }
 
     /// Copies an image that fits to its device: its beginning last, so that half of it is never taken for an image.

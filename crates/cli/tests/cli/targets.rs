@@ -2,8 +2,9 @@
 
 use crate::fixture::{Fixture, Run};
 use packfs_testkit::{LoopDevice, Mount, Random, is_root, skip};
+use serde_json::Value;
 use std::fs::File;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 #[test]
 fn standard_output_gets_the_same_image_as_a_file() {
@@ -67,14 +68,97 @@ fn a_block_device_that_is_too_small_is_told_and_holds_no_image() {
         return skip("loop devices need root");
     }
     let fixture = Fixture::with_tree();
-    std::fs::write(fixture.path("disk"), vec![0xa5; 64 << 10]).unwrap();
+    let before = vec![0xa5; 64 << 10];
+    std::fs::write(fixture.path("disk"), &before).unwrap();
     let device = LoopDevice::new(&fixture.path("disk")).unwrap();
     let path = device.path().to_str().unwrap();
+    let pack = ["pack", "rootfs", path, "--codec", "none", "--format"];
     for format in ["squashfs", "erofs"] {
-        let run = fixture.run(["pack", "rootfs", path, "--codec", "none", "--format", format]);
-        run.failed(1, &["is too small: it has 65536 bytes", path]);
-        assert_ne!(fixture.run(["info", path]).code, Some(0));
+        let run = fixture.run([&pack[..], &[format]].concat());
+        run.failed(1, &["is too small: it has 65536 bytes", path, "stays as it was"]);
+        assert!(fixture.bytes(path) == before, "{format}");
+        // A part of it is no more.
+        let run = fixture.run([&pack[..], &[format, "--max-size", "32K"]].concat());
+        run.failed(1, &["at most 32768 are allowed", "stays as it was"]);
+        assert!(fixture.bytes(path) == before, "{format}");
     }
+    // Without room for a copy it is written in place, and told so.
+    let nowhere = fixture.path("tmpfs");
+    std::fs::create_dir(&nowhere).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"])
+        .arg(&nowhere)
+        .status()
+        .unwrap();
+    assert!(mounted.success());
+    let run = |args: &[&str]| {
+        Run::of(fixture.command([&pack[..], args].concat()).env("TMPDIR", &nowhere).output().unwrap())
+    };
+    let refused = run(&["squashfs", "--max-size", "60K"]);
+    let in_place = run(&["squashfs"]);
+    assert!(Command::new("umount").arg(&nowhere).status().unwrap().success());
+    refused.failed(1, &["has no room to see first", "TMPDIR"]);
+    assert_eq!(in_place.code, Some(1), "{}", in_place.stderr);
+    for words in ["what is there is lost", "is too small: it has 65536 bytes", "what was on it is gone"] {
+        assert!(in_place.stderr.contains(words), "{words}: {}", in_place.stderr);
+    }
+    assert_ne!(fixture.run(["info", path]).code, Some(0));
+}
+
+#[test]
+fn an_image_that_may_only_be_so_long_is_refused_with_its_length_or_made_to_fit() {
+    let fixture = Fixture::with_tree();
+    for (format, image) in
+        [("squashfs", "x.sqfs"), ("erofs", "x.erofs"), ("iso9660", "x.iso"), ("cloop", "x.cloop")]
+    {
+        let pack = ["pack", "rootfs", image, "-q", "--lossy", "--format", format];
+        assert_eq!(fixture.run(pack).code, Some(0));
+        let len = fixture.bytes(image).len();
+        let may_have = |len: usize, args: &[&str]| {
+            fixture.run([&pack[..], &["--max-size", &len.to_string()], args].concat())
+        };
+        std::fs::write(fixture.path(image), "as it was").unwrap();
+        let found = format!("has {len} bytes, at most {} are allowed", len - 1);
+        may_have(len - 1, &[]).failed(1, &[&found, "--fit"]);
+        may_have(100, &["--fit"]).failed(1, &["at most 100 are allowed", "leave something out"]);
+        assert!(fixture.bytes(image) == b"as it was", "{format}");
+        assert_eq!(may_have(len, &["--fit"]).code, Some(0));
+        assert_eq!(fixture.bytes(image).len(), len, "{format}");
+    }
+    assert!(fixture.names().iter().all(|name| !name.contains("tmp")), "{:?}", fixture.names());
+    let stdout = fixture.run(["pack", "rootfs", "-", "--max-size", "1000"]);
+    stdout.failed(1, &["standard output", "at most 1000"]);
+    assert!(stdout.stdout.is_empty());
+    fixture.run(["pack", "rootfs", "y.sqfs", "--fit"]).failed(2, &["--max-size"]);
+}
+
+#[test]
+fn fitting_climbs_from_what_was_asked_for_and_keeps_what_was_given() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("tree")).unwrap();
+    let mut random = Random::new(7);
+    let text: Vec<String> = (0..60_000).map(|_| format!("{} ", random.below(900) * 77)).collect();
+    std::fs::write(fixture.path("tree/text"), text.concat()).unwrap();
+    let pack = |args: &[&str]| {
+        fixture.run([&["pack", "tree", "x.sqfs", "--json", "-b", "16K"], args].concat()).json()
+    };
+    let size = |report: &Value| report["image_size"].as_u64().unwrap();
+    let usual = pack(&["--codec", "lz4"]);
+    assert!(usual["fitted"].is_null());
+    let most = (size(&usual) - 1).to_string();
+    let lz4hc = pack(&["--codec", "lz4hc:1", "--max-size", &size(&usual).to_string(), "--fit"]);
+    assert!(lz4hc["codec"].as_str().unwrap().starts_with("lz4hc"), "{lz4hc}");
+    let any = pack(&["--max-size", &most, "--fit"]);
+    assert!(size(&any) < size(&usual), "{any}");
+    let gzip = pack(&["--codec", "gzip:1"]);
+    let denser = pack(&["--codec", "gzip", "--max-size", &(size(&gzip) - 1).to_string(), "--fit"]);
+    assert!(denser["codec"].as_str().unwrap().starts_with("gzip"), "{denser}");
+    let quick = pack(&["--optimize", "build"]);
+    let most = (size(&quick) - 1).to_string();
+    let fitted = pack(&["--optimize", "build", "--max-size", &most, "--fit"]);
+    let way = fitted["fitted"].as_str().unwrap();
+    assert!(way.contains("blocks of 16 KiB"), "the block size was given: {way}");
+    fixture.run(["diff", "x.sqfs", "tree"]).done();
 }
 
 #[test]

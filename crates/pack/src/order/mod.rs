@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::parallel::learn_in_parallel;
 use chain::Item;
 use packfs_core::codec::CodecSettings;
-use packfs_core::{Cut, FileJob, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
+use packfs_core::{Cut, FileJob, Goal, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
 use sketch::sketch;
 use std::cmp::Reverse;
 
