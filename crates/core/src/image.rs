@@ -1,6 +1,7 @@
 //! Bytes at an offset: a file, memory, a slice of another image, a decompressed container.
 
 use crate::{Error, Result};
+use std::ops::Range;
 
 /// An image to read from, by position, from many threads at once.
 pub trait Image: Send + Sync {
@@ -14,6 +15,13 @@ pub trait Image: Send + Sync {
 
     /// Reads up to `buf.len()` bytes at `offset`; fewer only at the end of the image.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+
+    /// The first run of data at or after `offset`, everything between being a hole; `None` if only a hole is left.
+    ///
+    /// An image that does not know its holes answers with one run up to the end.
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        Ok((offset < self.len()).then_some(offset..self.len()))
+    }
 
     /// What to call the image in messages: usually its path in quotes.
     fn name(&self) -> String;

@@ -51,7 +51,8 @@ pub use name_order::{NameOrder, SortedDirs};
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
-    InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, StoredBlock, Tail, TailPlace,
+    InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, SparseCut, StoredBlock, Tail,
+    TailPlace,
 };
 pub use progress::{Progress, Silent, Stage};
 pub use similar::MostSimilar;

@@ -47,6 +47,20 @@ pub struct ClusterCut {
     /// a recipe of clusters turns out to be flat: a longer tail has a block of its own, or goes to the packed stream if that
     /// was asked for and the block would be wasted.
     pub inline_flat_max: u32,
+    /// What becomes of files with long holes; `None`: nothing special.
+    pub sparse: Option<SparseCut>,
+}
+
+/// How files of which the source knows that they are mostly holes are stored: the engine gives such a file a recipe of chunks
+/// ([`Recipe::Chunks`]), of the length by which data and map take least together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SparseCut {
+    /// Bytes that a row of a map of chunks takes.
+    pub row_len: u64,
+    /// Longest chunk, in bytes, a power of two.
+    pub chunk_len_max: u64,
+    /// Longest file with a recipe of clusters, in bytes: longer ones have an index without end.
+    pub clusters_len_max: u64,
 }
 
 /// How a file is stored in a format that knows several ways.
@@ -56,12 +70,12 @@ pub enum Recipe {
     Flat {
         /// A file that its source knows to have holes is stored as chunks of so many bytes in their place
         /// ([`FileForm::Chunks`]), a power of two, if [`Plan::holes`]; `None`: holes are stored as zeros.
-        sparse_chunk_len: Option<u32>,
+        sparse_chunk_len: Option<u64>,
     },
     /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros not at all.
     Chunks {
         /// Bytes in each chunk but the last.
-        chunk_len: u32,
+        chunk_len: u64,
     },
     /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files that save nothing.
     Clusters {
@@ -273,8 +287,9 @@ pub enum ClusterForm {
 pub struct Cluster {
     /// Where the first block starts in the image, zeros in front included; 0 for a hole.
     pub offset: u64,
-    /// How many bytes of the file. In [`FileForm::Chunks`] a multiple of the chunk but for the last of a file.
-    pub len: u32,
+    /// How many bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of the chunk but for the
+    /// last of a file.
+    pub len: u64,
     /// How many bytes are stored, without the zeros that fill up the block; those stand in front of compressed bytes and
     /// behind plain ones.
     pub stored_len: u32,

@@ -1,7 +1,10 @@
 //! An image in a file or on a block device.
 
 use packfs_core::{Error, Image, Result, ResultExt};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -80,6 +83,23 @@ impl Image for FileImage {
             }
         }
         Ok(filled)
+    }
+
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        if offset >= self.len {
+            return Ok(None);
+        }
+        let start = match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => return Ok(None),
+            // Block devices and some file systems know no holes.
+            found => found.unwrap_or(offset),
+        };
+        if start >= self.len {
+            return Ok(None);
+        }
+        let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(self.len);
+        Ok(Some(start..end.clamp(start + 1, self.len)))
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,7 @@
 //! An image within another one.
 
 use packfs_core::{Error, Image, Result};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A stretch of another image.
@@ -42,6 +43,15 @@ impl Image for SliceImage {
             return Ok(0);
         }
         self.whole.read_at(self.offset + offset, &mut buf[..room as usize])
+    }
+
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        if offset >= self.len {
+            return Ok(None);
+        }
+        let found = self.whole.next_data(self.offset + offset)?;
+        let within = |at: u64| at.saturating_sub(self.offset).min(self.len);
+        Ok(found.map(|run| within(run.start)..within(run.end)).filter(|run| !run.is_empty()))
     }
 
     fn name(&self) -> String {

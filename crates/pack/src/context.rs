@@ -15,6 +15,8 @@ pub(crate) struct Piece {
     pub range: Range<u64>,
     /// Whether `range` ends where the file ends.
     pub last: bool,
+    /// Whether the source says that all of it is a hole, so that nothing of it is read.
+    pub is_hole: bool,
 }
 
 /// What a task needs to know of the whole.
@@ -46,6 +48,11 @@ impl Context<'_> {
             NodeKind::File { len, .. } => len,
             _ => 0,
         }
+    }
+
+    /// Bytes of all files of the plan, holes included.
+    pub(crate) fn bytes_total(&self) -> u64 {
+        self.plan.files.iter().fold(0, |sum, job| sum.saturating_add(self.len(job.node)))
     }
 
     pub(crate) fn node(&self, job: u32) -> NodeId {

@@ -23,6 +23,8 @@ pub(crate) struct CutPiece {
     pub is_flat: bool,
     /// How many of the piece's bytes are holes.
     pub hole_len: u64,
+    /// So many zeros are stored of it, and nothing else.
+    pub zeros_len: u64,
     /// Its stored blocks are the next so many bytes of the span's.
     pub stored_len: usize,
     pub tail: Option<TailBytes>,
@@ -55,6 +57,11 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    fn new(context: &'a Context<'a>, node: NodeId, kept: &mut Option<Source<'a>>) -> Self {
+        let kept = kept.take().filter(|kept| kept.node == node);
+        kept.unwrap_or(Source { context, node, reader: None, data: 0..0 })
+    }
+
     fn opened(&mut self) -> Result<&mut (dyn ContentReader + 'a)> {
         let reader = match self.reader.take() {
             Some(reader) => reader,
@@ -104,6 +111,10 @@ pub(crate) struct Cutter<'a> {
     worth: &'a Worth,
     old: Option<OldBlocks<'a>>,
     is_verified: bool,
+    /// The file of the last piece, if more of it is to come.
+    kept: Option<Source<'a>>,
+    /// A whole block of zeros, once one was stored.
+    zeros: Option<(StoredBlock, Vec<u8>)>,
 }
 
 impl<'a> Cutter<'a> {
@@ -122,7 +133,21 @@ impl<'a> Cutter<'a> {
         let probe = Probe::new(plan.block_codec.as_ref(), options.effort, options.gain)?;
         let (gain, incompressible) = (options.gain, plan.incompressible);
         let is_verified = options.verify.is_some();
-        Ok(Cutter { context, runs, block, shared, raw, gain, probe, incompressible, worth, old, is_verified })
+        Ok(Cutter {
+            context,
+            runs,
+            block,
+            shared,
+            raw,
+            gain,
+            probe,
+            incompressible,
+            worth,
+            old,
+            is_verified,
+            kept: None,
+            zeros: None,
+        })
     }
 
     /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
@@ -140,15 +165,18 @@ impl<'a> Cutter<'a> {
     }
 
     fn cut_piece(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+        if piece.is_hole {
+            return self.cut_hole(piece, stored);
+        }
         if self.incompressible != Incompressible::StoreFile {
             return self.cut_into_blocks(piece, stored);
         }
         let is_flat = self.context.plan.files[piece.job as usize].recipe == FileJob::FLAT;
-        let encoder = self.block.as_mut().filter(|_| !is_flat);
-        let Some(encoder) = encoder else { return self.cut_flat(piece, stored) };
+        if is_flat || self.block.is_none() {
+            return self.cut_flat(piece, stored);
+        }
         if piece.range.start > 0 || !piece.last {
-            let is_worth_it = self.worth.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?;
-            let cut = if is_worth_it { Self::cut_into_blocks } else { Self::cut_flat };
+            let cut = if self.is_flat(piece)? { Self::cut_flat } else { Self::cut_into_blocks };
             return cut(self, piece, stored);
         }
         let before = stored.len();
@@ -161,12 +189,76 @@ impl<'a> Cutter<'a> {
         self.cut_flat(piece, stored)
     }
 
+    /// Cuts a piece that is a hole, of which nothing is read.
+    fn cut_hole(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+        let context = self.context;
+        let node = context.node(piece.job);
+        let mut source = Source::new(context, node, &mut self.kept);
+        source.opened()?;
+        source.check_unchanged()?;
+        self.keep(source, piece);
+        let len = piece.range.end - piece.range.start;
+        let mut witness = Witness::new(self.is_verified, piece.range.start);
+        witness.saw_zeros(len);
+        let class = Class::of(context.tree.first_name(node), &[]);
+        let cut = CutPiece { class, seen: witness.finish(), ..CutPiece::default() };
+        if self.is_flat(piece)? {
+            return Ok(CutPiece { is_flat: true, zeros_len: len, ..cut });
+        }
+        // Pieces that are holes are whole blocks.
+        let count = (len / context.block_len()) as usize;
+        if context.plan.holes {
+            return Ok(CutPiece { blocks: vec![HOLE; count], hole_len: len, ..cut });
+        }
+        let (block, bytes) = self.zero_block()?;
+        let zeros_len = if block.compressed { 0 } else { len };
+        if block.compressed {
+            stored.extend((0..count).flat_map(|_| bytes).copied());
+        }
+        Ok(CutPiece { blocks: vec![*block; count], zeros_len, ..cut })
+    }
+
+    /// Whether a file of many pieces is stored as it is, in one run.
+    fn is_flat(&mut self, piece: &Piece) -> Result<bool> {
+        if self.incompressible != Incompressible::StoreFile {
+            return Ok(false);
+        }
+        let is_flat = self.context.plan.files[piece.job as usize].recipe == FileJob::FLAT;
+        match self.block.as_mut().filter(|_| !is_flat) {
+            Some(encoder) => Ok(!self.worth.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?),
+            None => Ok(true),
+        }
+    }
+
+    /// A whole block of zeros, as it is stored where there are no holes.
+    fn zero_block(&mut self) -> Result<&(StoredBlock, Vec<u8>)> {
+        let zeros = match self.zeros.take() {
+            Some(known) => known,
+            None => {
+                let raw = vec![0; self.context.block_len() as usize];
+                let mut encoder = self.block.as_deref_mut();
+                if let Some(encoder) = &mut encoder {
+                    encoder.expect_code(BranchSet::UNKNOWN);
+                }
+                let mut bytes = Vec::new();
+                let how = (self.gain, self.incompressible, &mut self.probe);
+                (store(encoder, how, &raw, &mut bytes)?, bytes)
+            }
+        };
+        Ok(self.zeros.insert(zeros))
+    }
+
+    /// Keeps a file open of which more is to come.
+    fn keep(&mut self, source: Source<'a>, piece: &Piece) {
+        self.kept = (!piece.last).then_some(source);
+    }
+
     /// Stores a piece as it is, holes as zeros.
     fn cut_flat(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
         let context = self.context;
         let node = context.node(piece.job);
         let mut witness = Witness::new(self.is_verified, piece.range.start);
-        let mut source = Source { context, node, reader: None, data: 0..0 };
+        let mut source = Source::new(context, node, &mut self.kept);
         let mut class = None;
         let mut offset = piece.range.start;
         while offset < piece.range.end {
@@ -182,6 +274,7 @@ impl<'a> Cutter<'a> {
             offset += len;
         }
         source.check_unchanged()?;
+        self.keep(source, piece);
         let class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
         Ok(CutPiece { is_flat: true, class, seen: witness.finish(), ..CutPiece::default() })
     }
@@ -193,7 +286,7 @@ impl<'a> Cutter<'a> {
         let blocks_end = piece.range.end - tail_len;
         let mut cut = CutPiece::default();
         let mut witness = Witness::new(self.is_verified, piece.range.start);
-        let mut source = Source { context, node, reader: None, data: 0..0 };
+        let mut source = Source::new(context, node, &mut self.kept);
         if let Some(old) = &mut self.old {
             old.look_up(node, piece.range.start..blocks_end);
         }
@@ -245,6 +338,7 @@ impl<'a> Cutter<'a> {
             witness.missed(context.kept_is_known(node));
         }
         source.check_unchanged()?;
+        self.keep(source, piece);
         cut.seen = witness.finish();
         // Of what was copied unseen, or is all holes, only the name is known.
         cut.class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));

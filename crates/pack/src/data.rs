@@ -18,7 +18,7 @@ use crate::parallel::start;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
 use crate::runs::{Home, Lodgers, Runs};
 use crate::seen::{SeenTails, TailBytes, TailId};
-use crate::spans::{SPAN_LEN, Spans};
+use crate::spans::{Rules, SPAN_LEN, Spans};
 use crate::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
 use crate::twins::Twins;
 use crate::witness::Testimony;
@@ -34,6 +34,10 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// Input in flight, read but not yet written, where memory is not short.
 const WINDOW_LEN: u64 = 24 << 20;
+
+/// Most blocks of a piece that is a hole, by whether blocks of zeros are holes or stored.
+const HOLE_BLOCKS_MAX: u64 = 1 << 16;
+const ZERO_BLOCKS_MAX: u64 = 1 << 10;
 
 enum Task {
     Span(u64, Vec<Piece>),
@@ -55,7 +59,7 @@ pub(crate) fn place(
     testimony: &mut Testimony,
 ) -> Result<(Placed, Vec<String>, Classes)> {
     let plan = context.plan;
-    let bytes_total = plan.files.iter().map(|job| context.len(job.node)).sum();
+    let bytes_total = context.bytes_total();
     progress.begin(Stage::Data, plan.files.len() as u64, bytes_total);
     let limits = limits(context, options)?;
     let queue = &TaskQueue::new();
@@ -111,6 +115,8 @@ enum Waiting {
     Start { node: NodeId, lead_len: u64 },
     /// Stored bytes of a file's piece.
     Bytes { node: NodeId, stored: Rc<Vec<u8>>, range: Range<usize> },
+    /// So many zeros of a file's piece.
+    Zeros { node: NodeId, len: u64 },
     /// A shared block, once it is compressed.
     Shared(u32),
     /// All of a span is written.
@@ -230,7 +236,17 @@ impl<'a> Placer<'a> {
             let len = context.len(job.node);
             twins.own_from(job.node, len).max(runs.own_from(job.node, len))
         };
-        let mut spans = Spans::new(context, own_from, span_len, |_| span_len, |_, _| true);
+        // Where there are no holes, zeros are stored like other blocks.
+        let hole_blocks = if context.plan.holes { HOLE_BLOCKS_MAX } else { ZERO_BLOCKS_MAX };
+        let hole_max = (hole_blocks * context.block_len()).max(span_len);
+        let rules = Rules {
+            own_from,
+            span_len,
+            piece_len: |_: &FileJob| span_len,
+            hole_max: |_: &FileJob| hole_max,
+            joins: |_: &[Piece], _: &Piece| true,
+        };
+        let mut spans = Spans::new(context, rules);
         let mut span_count = 0;
         let mut all_handed_out = false;
         loop {
@@ -317,7 +333,7 @@ impl<'a> Placer<'a> {
             self.close_open_shared();
         }
         let piece_len = piece.range.end - piece.range.start;
-        self.by_class.add(cut.class, piece.last, piece_len, cut.stored_len as u64);
+        self.by_class.add(cut.class, piece.last, piece_len, cut.stored_len as u64 + cut.zeros_len);
         self.testimony.add(node, cut.seen);
         let place = &mut self.placed.files[node.index()];
         if piece.range.start == 0 {
@@ -338,6 +354,9 @@ impl<'a> Placer<'a> {
         // Before the tail, which may fill a shared block: that must not get between the pieces of a file.
         if !range.is_empty() {
             self.waiting.push_back(Waiting::Bytes { node, stored: Rc::clone(stored), range });
+        }
+        if cut.zeros_len > 0 {
+            self.waiting.push_back(Waiting::Zeros { node, len: cut.zeros_len });
         }
         if let Some(tail) = cut.tail {
             self.tail_of[node.index()] = self.take_tail(node, piece, (tail, cut.home), cut.class)?;
@@ -399,11 +418,13 @@ impl<'a> Placer<'a> {
                     self.out.append_zeros(start + lead_len - self.out.position())?;
                 }
                 Waiting::Bytes { node, stored, range } => {
-                    let place = &mut self.placed.files[node.index()];
-                    if place.start == 0 {
-                        place.start = self.out.position();
-                    }
+                    self.begin_data(node);
                     self.write(&stored[range])?;
+                }
+                Waiting::Zeros { node, len } => {
+                    self.begin_data(node);
+                    self.progress.advance(0, 0, len);
+                    self.out.append_zeros(len)?;
                 }
                 Waiting::Shared(index) => {
                     let Some((block, bytes)) = self.shared_done.remove(&index) else {
@@ -417,6 +438,14 @@ impl<'a> Placer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A file's data goes on here; it starts here if nothing of it was written yet.
+    fn begin_data(&mut self, node: NodeId) {
+        let place = &mut self.placed.files[node.index()];
+        if place.start == 0 {
+            place.start = self.out.position();
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {

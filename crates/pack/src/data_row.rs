@@ -70,6 +70,14 @@ impl<'a> DataRow<'a> {
         self.files[self.current].append(bytes)
     }
 
+    /// Appends so many zeros; of them their length is hashed.
+    pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
+        if !self.lens_max.is_empty() {
+            self.hash.update(&len.to_le_bytes());
+        }
+        self.files[self.current].append_zeros(len)
+    }
+
     fn is_of_several(&self) -> bool {
         self.lens_max.len() > 1
     }

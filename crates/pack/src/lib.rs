@@ -148,6 +148,10 @@ pub fn pack(
 ) -> Result<PackReport> {
     let mut plan = format.plan(tree, &options.first_used)?;
     format.warnings(tree).iter().for_each(|warning| progress.warn(warning));
+    let context = Context { tree, contents, plan: &plan, reuse: None };
+    if let Some(settled) = clusters::settle_sparse(&context, format.format_name())? {
+        plan = settled;
+    }
     limits::check_verify(options, tree.node_count())?;
     losses::accept(format.format_name(), &plan.losses, options.lossy, progress)?;
     let wishes = format.data_files();

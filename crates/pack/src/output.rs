@@ -11,6 +11,10 @@ use std::path::Path;
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 1 << 20;
 
+/// Fewer zeros than this are written like other bytes.
+const HOLE_LEN_MIN: u64 = 64 << 10;
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
 /// See the module.
 pub(crate) struct Output {
     file: File,
@@ -72,13 +76,18 @@ impl Output {
         Ok(())
     }
 
-    /// Writes so many zeros behind what was written last.
+    /// Writes so many zeros behind what was written last: many of them as a hole, where there is nothing that would show through.
     pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
-        let zeros = [0; 4096];
         let mut left = len;
+        if len >= HOLE_LEN_MIN && self.destination.begins_empty() {
+            self.flush()?;
+            self.position += len;
+            self.end = self.end.max(self.position);
+            left = 0;
+        }
         while left > 0 {
-            let part_len = left.min(zeros.len() as u64);
-            self.append(&zeros[..part_len as usize])?;
+            let part_len = left.min(ZEROS.len() as u64);
+            self.append(&ZEROS[..part_len as usize])?;
             left -= part_len;
         }
         Ok(())
@@ -126,6 +135,8 @@ impl Output {
         self.check_len(len, true)?;
         self.write_at(self.end, &vec![0; (len - self.end) as usize])?;
         self.end = len;
+        // A hole at the end leaves the file too short.
+        self.destination.lengthen(&self.file, self.base + len)?;
         Ok(len)
     }
 

@@ -1,62 +1,118 @@
 //! Cuts a plan's files into the spans that workers take: one long piece, or many small files.
 
 use crate::context::{Context, Piece};
-use packfs_core::FileJob;
+use packfs_core::{ContentReader, FileJob, NodeId};
+use std::ops::Range;
 
 /// Input of one span, unless a single piece is longer.
 pub(crate) const SPAN_LEN: u64 = 512 << 10;
 /// Files in one span.
 const SPAN_PIECES: usize = 128;
 
+/// How files are cut into spans.
+pub(crate) struct Rules<O, F, H, J> {
+    /// What a file has before this byte is left out.
+    pub own_from: O,
+    /// Input of one span, unless a single piece is longer.
+    pub span_len: u64,
+    /// Files longer than this are cut into pieces of that length.
+    pub piece_len: F,
+    /// Most bytes of a piece that is a hole.
+    pub hole_max: H,
+    /// Whether a piece may be in one span with those before it.
+    pub joins: J,
+}
+
 /// Yields the spans of a plan, in plan order.
-pub(crate) struct Spans<'a, O, F, J> {
+pub(crate) struct Spans<'a, O, F, H, J> {
     context: &'a Context<'a>,
-    own_from: O,
-    span_len: u64,
-    piece_len: F,
-    joins: J,
+    rules: Rules<O, F, H, J>,
+    holes: Holes<'a>,
     next_job: u32,
     next_offset: u64,
 }
 
-impl<'a, O, F, J> Spans<'a, O, F, J>
+impl<'a, O, F, H, J> Spans<'a, O, F, H, J>
 where
     O: Fn(&FileJob) -> u64,
     F: Fn(&FileJob) -> u64,
+    H: Fn(&FileJob) -> u64,
     J: Fn(&[Piece], &Piece) -> bool,
 {
-    /// Spans of at most `span_len` bytes. What a file has before its `own_from` is left out, files longer than their `piece_len` are cut into pieces of that length. `joins`:
-    /// whether a piece may be in one span with those before it.
-    pub(crate) fn new(context: &'a Context<'a>, own_from: O, span_len: u64, piece_len: F, joins: J) -> Self {
-        Spans { context, own_from, span_len, piece_len, joins, next_job: 0, next_offset: 0 }
+    /// Those of the context's plan.
+    pub(crate) fn new(context: &'a Context<'a>, rules: Rules<O, F, H, J>) -> Self {
+        Spans { context, rules, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
     }
 
-    /// The pieces of the next span and their length together.
+    /// The pieces of the next span and how much input they are together. A piece that is a hole is a span of its own.
     pub(crate) fn next(&mut self) -> Option<(Vec<Piece>, u64)> {
         let mut pieces = Vec::new();
         let mut len = 0;
         while let Some(job) = self.context.plan.files.get(self.next_job as usize) {
             let file_len = self.context.len(job.node);
-            let start = self.next_offset.max((self.own_from)(job));
+            let start = self.next_offset.max((self.rules.own_from)(job));
             if start >= file_len {
-                self.next_job += 1;
+                (self.next_job, self.next_offset) = (self.next_job + 1, 0);
                 continue;
             }
             let rest = file_len - start;
-            if pieces.len() == SPAN_PIECES || (len + rest > self.span_len && !pieces.is_empty()) {
+            if pieces.len() == SPAN_PIECES || (len + rest > self.rules.span_len && !pieces.is_empty()) {
                 break;
             }
-            let range = start..start + rest.min((self.piece_len)(job));
+            let piece_len = (self.rules.piece_len)(job);
+            let hole_len = match pieces.is_empty() && file_len > piece_len {
+                true => {
+                    self.holes.len_at(job.node, start, (self.rules.hole_max)(job)) / piece_len * piece_len
+                }
+                false => 0,
+            };
+            let is_hole = hole_len > 0;
+            let range = start..start + if is_hole { hole_len } else { rest.min(piece_len) };
             let last = range.end == file_len;
-            let piece = Piece { job: self.next_job, range, last };
-            if !pieces.is_empty() && !(self.joins)(&pieces, &piece) {
+            let piece = Piece { job: self.next_job, range, last, is_hole };
+            if !pieces.is_empty() && !(self.rules.joins)(&pieces, &piece) {
                 break;
             }
             (self.next_job, self.next_offset) =
                 if last { (piece.job + 1, 0) } else { (piece.job, piece.range.end) };
-            len += piece.range.end - piece.range.start;
+            len += (piece.range.end - piece.range.start).min(if is_hole { piece_len } else { u64::MAX });
             pieces.push(piece);
+            if is_hole {
+                break;
+            }
         }
         (!pieces.is_empty()).then_some((pieces, len))
+    }
+}
+
+/// Asks the source for the holes of one file after the other.
+struct Holes<'a> {
+    context: &'a Context<'a>,
+    file: Option<Asked<'a>>,
+}
+
+/// The file that was asked about last.
+struct Asked<'a> {
+    node: NodeId,
+    reader: Option<Box<dyn ContentReader + 'a>>,
+    /// Its run of data that was met last.
+    data: Range<u64>,
+}
+
+impl Holes<'_> {
+    /// How many bytes from `offset` on are a hole, at most `most`. What cannot be read has none: who reads it says why.
+    fn len_at(&mut self, node: NodeId, offset: u64, most: u64) -> u64 {
+        if self.file.as_ref().is_none_or(|file| file.node != node) {
+            self.file = Some(Asked { node, reader: self.context.open(node).ok(), data: 0..0 });
+        }
+        let Some(file) = &mut self.file else { return 0 };
+        if file.data.end <= offset {
+            file.data = match file.reader.as_mut().map(|reader| reader.next_data(offset)) {
+                Some(Ok(Some(found))) => found,
+                Some(Ok(None)) => u64::MAX..u64::MAX,
+                Some(Err(_)) | None => 0..u64::MAX,
+            };
+        }
+        file.data.start.min(self.context.len(node)).saturating_sub(offset).min(most)
     }
 }

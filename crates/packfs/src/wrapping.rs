@@ -120,13 +120,12 @@ pub(crate) fn tree(bytes: Bytes, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn C
     path.push(name);
     let kind = NodeKind::File { len, content: ContentId(0) };
     builder.add(&path, kind, ContainedFiles::FILE_META, Xattrs::new())?;
-    Ok((builder.finish()?, Arc::new(Disk { bytes, len })))
+    Ok((builder.finish()?, Arc::new(Disk { bytes })))
 }
 
 /// An image with zeros behind it.
 struct Disk {
     bytes: Bytes,
-    len: u64,
 }
 
 impl Contents for Disk {
@@ -147,7 +146,8 @@ impl ContentReader for DiskReader<'_> {
     }
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
-        Ok((offset < self.0.len).then_some(offset..self.0.len))
+        // What fills up the last block is a hole, too.
+        self.0.bytes.image.next_data(offset)
     }
 
     fn check_unchanged(&mut self) -> Result<()> {

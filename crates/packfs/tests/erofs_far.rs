@@ -55,7 +55,13 @@ fn what_lies_beyond_2_to_the_32_blocks_is_found() {
         let packer = packfs_formats::by_name("erofs").unwrap().packer(&settings).unwrap();
         let plan = packer.plan(&tree, &[]).unwrap();
         let len = bytes.len() as u32;
-        let row = Cluster { offset: FAR, len, stored_len: len, form: ClusterForm::Plain, second: false };
+        let row = Cluster {
+            offset: FAR,
+            len: len.into(),
+            stored_len: len,
+            form: ClusterForm::Plain,
+            second: false,
+        };
         let clusters = if form == FileForm::Flat { Vec::new() } else { vec![row] };
         let mut files = vec![FilePlace::default(); tree.node_count() as usize];
         files[plan.files[0].node.index()] =

@@ -2,6 +2,7 @@
 
 use crate::file::FileReader;
 use packfs_core::{Image, Result};
+use std::ops::Range;
 
 /// Reads a file as an image, decoding what it is made of.
 pub struct FileAsImage {
@@ -23,6 +24,10 @@ impl Image for FileAsImage {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         self.file.read_at(offset, buf)
+    }
+
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        self.file.next_data(offset)
     }
 
     fn name(&self) -> String {

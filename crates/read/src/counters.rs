@@ -1,6 +1,7 @@
 //! What reading cost: counted while it is done, read at any time.
 
 use packfs_core::{Image, Result};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -188,6 +189,10 @@ impl Image for CountedImage {
         self.counts.reads.add(1);
         self.counts.bytes.add(len as u64);
         Ok(len)
+    }
+
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        self.image.next_data(offset)
     }
 
     fn name(&self) -> String {

@@ -22,21 +22,21 @@ impl ChunkMap {
     pub(super) fn new(
         size: u64,
         clusters: &[Cluster],
-        chunk_len: u32,
+        chunk_len: u64,
         block_bits: u32,
         indexes: bool,
     ) -> Result<Self> {
-        let mut blocks = Vec::with_capacity(size.div_ceil(chunk_len.into()) as usize);
+        let mut blocks = Vec::with_capacity(size.div_ceil(chunk_len) as usize);
         let mut end = 0;
         for cluster in clusters {
-            if end % u64::from(chunk_len) != 0 {
+            if end % chunk_len != 0 {
                 return Err(internal("a chunk that is too short"));
             }
-            end += u64::from(cluster.len);
+            end += cluster.len;
             let mut offset = cluster.offset;
             for _ in 0..cluster.len.div_ceil(chunk_len) {
                 blocks.push((cluster.form != ClusterForm::Hole).then_some(offset >> block_bits));
-                offset += u64::from(chunk_len);
+                offset += chunk_len;
             }
         }
         match end == size {

@@ -66,8 +66,8 @@ impl FileMap {
                 ClusterForm::CompressedPart => Form::Part,
             };
             let Cluster { offset, stored_len, second, .. } = *cluster;
-            map.pieces.push(Piece { start, len: cluster.len.into(), offset, stored_len, form, second });
-            start += u64::from(cluster.len);
+            map.pieces.push(Piece { start, len: cluster.len, offset, stored_len, form, second });
+            start += cluster.len;
         }
         let tail_len =
             size.checked_sub(start).ok_or_else(|| internal("clusters hold more than their file"))?;

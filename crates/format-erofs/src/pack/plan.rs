@@ -8,7 +8,7 @@ use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{
     BlockSharing, ClusterCut, Cut, Error, FileJob, Incompressible, NodeId, NodeKind, Plan, Recipe, Result,
-    Tail, Tree,
+    SparseCut, Tail, Tree,
 };
 use std::collections::HashSet;
 
@@ -23,6 +23,8 @@ const SEGMENT_LEN_MIN: u64 = 4 << 20;
 const SEGMENT_CLUSTERS: u64 = 16;
 /// A map of chunks has about this many rows at most; longer files get longer chunks.
 const CHUNK_COUNT_MAX: u64 = 1 << 16;
+/// Longest chunk of such a map: one is held in memory.
+const CHUNK_LEN_MAX: u64 = 64 << 20;
 /// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
 const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
 
@@ -65,6 +67,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
             decoded_len_max: decoded_len_max(options),
             share_tails: options.dedupe != Dedupe::Off,
             inline_flat_max: inline_flat_max(options),
+            sparse: options.holes.then(|| sparse(options)),
             recipes: recipes.rows,
         }),
         block_codec: None,
@@ -83,6 +86,15 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         holes: options.holes,
         losses: losses::find(tree, options.times),
     })
+}
+
+fn sparse(options: &Options) -> SparseCut {
+    let block_len = u64::from(options.block_len);
+    SparseCut {
+        row_len: if options.chunk_indexes { 8 } else { 4 },
+        chunk_len_max: block_len << disk::EROFS_CHUNK_FORMAT_BLKBITS_MASK,
+        clusters_len_max: INDEXED_BLOCKS_MAX * block_len,
+    }
 }
 
 fn longest_cluster(options: &Options) -> u32 {
@@ -130,10 +142,15 @@ fn job(
     let is_inline = inline_len > 0 && inline_len <= u64::from(inline_max(options));
     let flat_tail = if is_inline { Tail::Inline } else { Tail::Own };
     let (recipe, tail) = match rule.unwrap_or(&options.storage) {
-        Storage::Flat => (recipes.flat(len), flat_tail),
+        Storage::Flat => {
+            if !options.holes {
+                refuse_far(options, tree, id, len)?;
+            }
+            (recipes.flat(len), flat_tail)
+        }
         Storage::Chunks { chunk_len } => {
             refuse_endless(tree, id, len.div_ceil(u64::from(*chunk_len)), "chunks")?;
-            (recipes.find(Recipe::Chunks { chunk_len: *chunk_len }), Tail::Own)
+            (recipes.find(Recipe::Chunks { chunk_len: u64::from(*chunk_len) }), Tail::Own)
         }
         Storage::Clusters { codecs, cluster_len } => {
             let tail = match options.fragments {
@@ -154,7 +171,9 @@ fn job(
                 // It could not save a block.
                 (recipes.flat(len), flat_tail)
             } else {
-                refuse_endless(tree, id, len.div_ceil(block_len), "blocks")?;
+                if !options.holes {
+                    refuse_endless(tree, id, len.div_ceil(block_len), "blocks")?;
+                }
                 let recipe = clusters(codecs, *cluster_len);
                 (recipes.find(recipe), tail)
             }
@@ -178,6 +197,19 @@ fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()>
     Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
 }
 
+/// Errors: `Failed` for a file that is stored whole, holes as zeros, and is longer than the image can be.
+fn refuse_far(options: &Options, tree: &Tree, id: NodeId, len: u64) -> Result<()> {
+    let bits = if options.wide { 48 } else { 32 };
+    let most = u64::from(options.block_len) << bits;
+    if len <= most {
+        return Ok(());
+    }
+    let path = tree.path(id);
+    let message =
+        format!("cannot store {path:?} without holes: it has {len} bytes, at most {most} are allowed");
+    Err(Error::failed(message).hint("kernel=5.15 or newer stores holes as holes"))
+}
+
 /// Ways in which files are stored, each once.
 struct Recipes<'a> {
     options: &'a Options,
@@ -195,8 +227,9 @@ impl Recipes<'_> {
 
     /// As it is; the holes of longer files are told less exactly.
     fn flat(&mut self, len: u64) -> u16 {
-        let chunk_len = len.div_ceil(CHUNK_COUNT_MAX).next_power_of_two().max(self.options.block_len.into());
-        let sparse = u32::try_from(chunk_len).ok().filter(|_| self.options.holes);
+        let block_len = u64::from(self.options.block_len);
+        let chunk_len = len.div_ceil(CHUNK_COUNT_MAX).next_power_of_two().max(block_len);
+        let sparse = self.options.holes.then_some(chunk_len.min(CHUNK_LEN_MAX));
         self.find(Recipe::Flat { sparse_chunk_len: sparse })
     }
 
@@ -285,9 +318,22 @@ mod tests {
 
     #[test]
     fn refuses_files_whose_blocks_no_inode_can_list() {
-        for (len, allowed) in [(INDEXED_BLOCKS_MAX * 4096, true), (INDEXED_BLOCKS_MAX * 4096 + 1, false)] {
-            assert_eq!(planned(&[("big", len)], &[]).is_ok(), allowed, "{len}");
+        let most = INDEXED_BLOCKS_MAX * 4096;
+        for (len, allowed) in [(most, true), (most + 1, false)] {
+            assert_eq!(planned(&[("big", len)], &[("holes", "off")]).is_ok(), allowed, "{len}");
+            let chunks = [("rule", "big=none"), ("chunks", "4096")];
+            assert_eq!(planned(&[("big", len)], &chunks).is_ok(), allowed, "{len}");
+            // With holes it depends on the source, which the engine asks.
+            assert!(planned(&[("big", len)], &[]).is_ok());
             assert!(planned(&[("big", len)], &[("rule", "big=none")]).is_ok());
         }
+    }
+
+    #[test]
+    fn refuses_what_no_image_is_long_enough_for_where_holes_are_stored() {
+        let flat = [("rule", "big=none"), ("holes", "off")];
+        assert!(planned(&[("big", 4096 << 32)], &flat).is_ok());
+        let error = planned(&[("big", (4096 << 32) + 1)], &flat).unwrap_err();
+        assert!(error.to_string().contains("17592186044416"), "{error}");
     }
 }

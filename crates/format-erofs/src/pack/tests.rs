@@ -47,19 +47,20 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         let shared = clusters.get(random.below(count + 1) as usize).copied();
         let cluster = match (random.below(4), shared) {
             (0, _) => {
-                let len = (block * (1 + random.below(5))) as u32;
-                Cluster { offset: at, len, stored_len: len, form: ClusterForm::Plain, second: false }
+                let len = block * (1 + random.below(5));
+                let (stored_len, form) = (len as u32, ClusterForm::Plain);
+                Cluster { offset: at, len, stored_len, form, second: false }
             }
             (1, Some(shared)) if kind.scattered && shared.form == ClusterForm::Compressed => {
                 let space = u64::from(shared.stored_len).next_multiple_of(block);
-                let len = space + 1 + random.below(u64::from(shared.len) - space);
-                Cluster { len: len as u32, form: ClusterForm::CompressedPart, ..shared }
+                let len = space + 1 + random.below(shared.len - space);
+                Cluster { len, form: ClusterForm::CompressedPart, ..shared }
             }
             _ => {
                 let blocks = 1 + random.below(kind.blocks_max);
                 let stored_len = (blocks * block - random.below(block)) as u32;
                 let longest = if count == 0 { first_len } else { 12 };
-                let len = (blocks * block + 1 + random.below(longest * block)) as u32;
+                let len = blocks * block + 1 + random.below(longest * block);
                 Cluster {
                     offset: at,
                     len,
@@ -72,7 +73,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         if cluster.offset == at {
             at += u64::from(cluster.stored_len).next_multiple_of(block);
         }
-        size += u64::from(cluster.len);
+        size += cluster.len;
         clusters.push(cluster);
     }
     // Behind plain blocks or clusters a tail starts in a block of its own only if it is long enough or the last.
@@ -87,16 +88,11 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
             Some(TailPlace::Inline(InlineTail { id: 0, stored_len, compressed: true }))
         }
         _ => {
-            let len = 1 + random.below(block) as u32;
-            clusters.push(Cluster {
-                offset: at,
-                len,
-                stored_len: len,
-                form: ClusterForm::Plain,
-                second: false,
-            });
+            let len = 1 + random.below(block);
+            let (stored_len, form) = (len as u32, ClusterForm::Plain);
+            clusters.push(Cluster { offset: at, len, stored_len, form, second: false });
             at += block;
-            size += u64::from(len);
+            size += len;
             None
         }
     };
@@ -194,7 +190,7 @@ impl Expected<'_> {
         let kind = self.kind;
         let mut start = 0;
         for cluster in self.clusters {
-            let end = start + u64::from(cluster.len);
+            let end = start + cluster.len;
             if extent.offset < end {
                 let within = extent.offset - start;
                 assert!(extent.offset + extent.len <= end || cluster.form == ClusterForm::Plain, "{kind:?}");
@@ -210,7 +206,7 @@ impl Expected<'_> {
                         let stored_end = block.offset + u64::from(block.stored_len);
                         assert_eq!(u64::from(start), within, "{kind:?}");
                         assert_eq!(stored_end, cluster.offset + space, "{kind:?}");
-                        assert_eq!(block.decoded_len, cluster.len, "{kind:?}");
+                        assert_eq!(u64::from(block.decoded_len), cluster.len, "{kind:?}");
                         let algorithm = if cluster.second { Algorithm::Lz4 } else { Algorithm::Zstd };
                         assert_eq!(block.algorithm, Some(algorithm), "{kind:?}");
                     }

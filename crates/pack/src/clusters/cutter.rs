@@ -13,7 +13,7 @@ use crate::gain::Gain;
 use crate::seen::TailBytes;
 use crate::witness::Witness;
 use packfs_core::codec::CodecSettings;
-use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, Recipe, Result, Tail, Witnessed};
+use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, NodeId, Recipe, Result, Tail, Witnessed};
 use std::sync::Arc;
 
 /// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
@@ -45,7 +45,9 @@ pub(super) struct CutPiece {
     pub stored_len: usize,
     pub tail: Option<CutTail>,
     /// The file is stored in chunks of this length.
-    pub chunk_len: Option<u32>,
+    pub chunk_len: Option<u64>,
+    /// So many zeros are stored of it, as they are, and nothing else.
+    pub zeros_len: u64,
     /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without padding.
     pub zeros: Option<Arc<[u8]>>,
     /// What its file is.
@@ -74,7 +76,11 @@ pub(super) struct Cutter<'a> {
     /// What was seen of that piece.
     seen: Witnessed,
     is_verified: bool,
+    /// See [`CutPiece::zeros_len`].
+    zeros_len: u64,
     scratch: Vec<u8>,
+    /// The file of the last piece, if more of it is to come.
+    kept: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
 }
 
 impl<'a> Cutter<'a> {
@@ -103,7 +109,9 @@ impl<'a> Cutter<'a> {
             class: Class::default(),
             seen: Witnessed::default(),
             is_verified: options.verify.is_some(),
+            zeros_len: 0,
             scratch: Vec::new(),
+            kept: None,
         })
     }
 
@@ -123,7 +131,8 @@ impl<'a> Cutter<'a> {
                 let (tail, chunk_len, zeros) = cut?;
                 let stored_len = stored.bytes.len() - before;
                 let (clusters, class, seen) = (stored.clusters.clone(), self.class, self.seen);
-                Ok(CutPiece { clusters, stored_len, tail, chunk_len, zeros, class, seen })
+                let zeros_len = std::mem::take(&mut self.zeros_len);
+                Ok(CutPiece { clusters, stored_len, tail, chunk_len, zeros_len, zeros, class, seen })
             })
             .collect();
         stored.bytes.shrink_to_fit();
@@ -172,9 +181,13 @@ impl<'a> Cutter<'a> {
             self.seen = self.context.kept_is_known(job.node);
             return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None, None));
         }
-        let mut reader = self.context.open(job.node)?;
+        let mut reader = match self.kept.take() {
+            Some((node, reader)) if node == job.node => reader,
+            _ => self.context.open(job.node)?,
+        };
         let cut = self.cut_opened(reader.as_mut(), piece, shape, candidates, stored)?;
         reader.check_unchanged()?;
+        self.kept = (!piece.last).then_some((job.node, reader));
         Ok(cut)
     }
 
@@ -188,6 +201,11 @@ impl<'a> Cutter<'a> {
     ) -> Result<CutRest> {
         let job = &self.context.plan.files[piece.job as usize];
         let file_len = self.context.len(job.node);
+        if piece.is_hole
+            && let Some(cut) = self.cut_hole(piece, shape, stored)?
+        {
+            return Ok(cut);
+        }
         match shape {
             Shape::Stream => {
                 self.read(reader, piece)?;
@@ -211,7 +229,7 @@ impl<'a> Cutter<'a> {
             Shape::Flat { sparse_chunk_len, end } => {
                 if let Some(chunk_len) = sparse_chunk_len
                     && self.context.plan.holes
-                    && has_hole(reader, file_len, u64::from(chunk_len))?
+                    && has_hole(reader, file_len, chunk_len)?
                 {
                     return self.cut_chunks(reader, piece, chunk_len, stored);
                 }
@@ -219,6 +237,38 @@ impl<'a> Cutter<'a> {
                 Ok((self.cut_flat(piece, end, stored), None, None))
             }
         }
+    }
+
+    /// Cuts a piece that is a hole without reading it, where that makes a difference.
+    fn cut_hole(&mut self, piece: &Piece, shape: Shape, stored: &mut Stored) -> Result<Option<CutRest>> {
+        let len = piece.range.end - piece.range.start;
+        let holes = self.context.plan.holes;
+        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let cut = match (shape, self.cut.recipes.get(recipe)) {
+            (Shape::Flat { sparse_chunk_len, .. }, _) if !holes || sparse_chunk_len.is_none() => {
+                self.zeros_len = len;
+                (None, None, None)
+            }
+            (Shape::Clusters { .. }, _) if holes && self.cut.byte_aligned => {
+                stored.push_empty(len, CutForm::Is(ClusterForm::Hole));
+                (None, None, None)
+            }
+            (Shape::Clusters { .. }, Some(Recipe::Clusters { codec, second, .. })) if holes => {
+                let zeros_len = zeros_len(self.cut) as u64;
+                let (coder, _) = coders(&mut self.coders, codec, second.as_ref())?;
+                let zeros = coder.zeros(zeros_len as usize, self.cut.block_len as usize)?;
+                if zeros.is_none() || !len.is_multiple_of(zeros_len) {
+                    return Ok(None);
+                }
+                (0..len / zeros_len).for_each(|_| stored.push_empty(zeros_len, CutForm::Zeros));
+                (None, None, zeros)
+            }
+            _ => return Ok(None),
+        };
+        let mut witness = Witness::new(self.is_verified, piece.range.start);
+        witness.saw_zeros(len);
+        self.seen = witness.finish();
+        Ok(Some(cut))
     }
 
     fn may_be_old(&self, piece: &Piece) -> bool {
@@ -319,7 +369,7 @@ impl<'a> Cutter<'a> {
         &mut self,
         reader: &mut dyn ContentReader,
         piece: &Piece,
-        chunk_len: u32,
+        chunk_len: u64,
         stored: &mut Stored,
     ) -> Result<CutRest> {
         let range = &piece.range;
@@ -330,16 +380,13 @@ impl<'a> Cutter<'a> {
             let mut witness = Witness::new(self.is_verified, range.start);
             witness.saw_zeros(range.end - range.start);
             self.seen = witness.finish();
-            for at in range.clone().step_by(chunk_len as usize) {
-                let len = u64::from(chunk_len).min(range.end - at);
-                stored.push_empty(len as usize, CutForm::Is(ClusterForm::Hole));
-            }
+            stored.push_empty(range.end - range.start, CutForm::Is(ClusterForm::Hole));
             return Ok((None, Some(chunk_len), None));
         }
         self.read(reader, piece)?;
         for chunk in self.input.chunks(chunk_len as usize) {
             if self.context.plan.holes && is_zero(chunk) {
-                stored.push_empty(chunk.len(), CutForm::Is(ClusterForm::Hole));
+                stored.push_empty(chunk.len() as u64, CutForm::Is(ClusterForm::Hole));
             } else {
                 let hash = xxhash_rust::xxh3::xxh3_128(chunk);
                 stored.push_chunk(chunk, hash, self.cut.block_len as usize);
@@ -395,7 +442,7 @@ impl<'a> Cutter<'a> {
 }
 
 /// The tail of a piece, its file's chunk length, and what its zeros share.
-type CutRest = (Option<CutTail>, Option<u32>, Option<Arc<[u8]>>);
+type CutRest = (Option<CutTail>, Option<u64>, Option<Arc<[u8]>>);
 
 /// The coders of a recipe.
 fn coders<'c>(

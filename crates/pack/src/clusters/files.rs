@@ -2,8 +2,8 @@
 
 use packfs_core::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, TailPlace};
 
-/// Most bytes of one row.
-const RUN_LEN_MAX: u32 = 1 << 30;
+/// Most bytes of one row that is no hole.
+const RUN_LEN_MAX: u64 = 1 << 30;
 
 /// Rows of clusters, those of one file one behind the other.
 #[derive(Default)]
@@ -48,15 +48,15 @@ impl Rows {
 
     /// Adds a row, or lets the last one grow if this one goes on where it ends. `unit`: a plain run goes on only behind a
     /// multiple of it.
-    pub(super) fn push(&mut self, row: Cluster, unit: u32) {
+    pub(super) fn push(&mut self, row: Cluster, unit: impl Into<u64>) {
         if let Some(last) = self.clusters[self.start..].last_mut()
             && last.form == row.form
-            && last.len.is_multiple_of(unit)
-            && last.len <= RUN_LEN_MAX - row.len.min(RUN_LEN_MAX)
+            && last.len.is_multiple_of(unit.into())
+            && (row.form == ClusterForm::Hole || last.len <= RUN_LEN_MAX - row.len.min(RUN_LEN_MAX))
         {
             let goes_on = match row.form {
                 ClusterForm::Hole => true,
-                ClusterForm::Plain => last.offset + u64::from(last.len) == row.offset,
+                ClusterForm::Plain => last.offset + last.len == row.offset,
                 ClusterForm::Compressed | ClusterForm::CompressedPart => false,
             };
             if goes_on {
@@ -67,7 +67,7 @@ impl Rows {
         }
         let file = self.start..self.clusters.len();
         let end = match (self.starts[file.clone()].last(), self.clusters[file].last()) {
-            (Some(start), Some(last)) => start + u64::from(last.len),
+            (Some(start), Some(last)) => start + last.len,
             _ => 0,
         };
         self.starts.push(end);
@@ -83,7 +83,7 @@ impl Rows {
             if row.form != ClusterForm::Plain || !goes_on {
                 return None;
             }
-            end = Some(row.offset + u64::from(row.len));
+            end = Some(row.offset + row.len);
         }
         end
     }
@@ -121,7 +121,7 @@ impl Rows {
             blocks_count: rows.len() as u32,
             form,
             tail: None,
-            hole_len: rows.iter().filter(is_hole).map(|row| u64::from(row.len)).sum(),
+            hole_len: rows.iter().filter(is_hole).map(|row| row.len).sum(),
         }
     }
 }

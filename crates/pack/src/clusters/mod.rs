@@ -14,10 +14,12 @@ mod placer;
 mod segment;
 mod shape;
 mod share;
+mod sparse;
 mod stored;
 mod stretches;
 
 pub(crate) use shape::{is_compared_as_tail, shares_whole};
+pub(crate) use sparse::settle as settle_sparse;
 
 use crate::PackOptions;
 use crate::by_class::Classes;
@@ -87,9 +89,10 @@ pub(crate) fn place(
         true => Regions::find(context, cut, job.twins, job.options, job.progress)?,
         false => Regions::default(),
     };
-    let bytes_total = context.plan.files.iter().map(|file| context.len(file.node)).sum();
+    let bytes_total = context.bytes_total();
     job.progress.begin(Stage::Data, context.plan.files.len() as u64, bytes_total);
     let longest = shape::longest_segment(cut, context.plan.files.iter().map(|file| context.len(file.node)));
+    let longest = longest.max(sparse::longest_chunk(cut));
     let limits = limits(context, cut, job.options, longest)?;
     let queue = &TaskQueue::new();
     std::thread::scope(|scope| {
@@ -134,8 +137,8 @@ fn check(plan: &Plan, cut: &ClusterCut) -> Result<()> {
     let block_len = cut.block_len;
     let in_blocks = |len: u64| len > 0 && len.is_multiple_of(u64::from(block_len));
     let recipe_holds = |recipe: &Recipe| match *recipe {
-        Recipe::Flat { sparse_chunk_len } => sparse_chunk_len.is_none_or(|len| in_blocks(len.into())),
-        Recipe::Chunks { chunk_len } => in_blocks(chunk_len.into()),
+        Recipe::Flat { sparse_chunk_len } => sparse_chunk_len.is_none_or(in_blocks),
+        Recipe::Chunks { chunk_len } => in_blocks(chunk_len),
         Recipe::Clusters { cluster_len, .. } => {
             in_blocks(cluster_len.into())
                 && cut.decoded_len_max / 2 >= cluster_len

@@ -102,7 +102,7 @@ impl<'a> OldClusters<'a> {
                 let stored_len = without_padding(stored).len() as u32;
                 out.bytes.extend_from_slice(stored);
                 out.clusters.push(CutCluster {
-                    len: block.decoded_len,
+                    len: block.decoded_len.into(),
                     stored_len,
                     space: block.stored_len,
                     form: CutForm::Is(ClusterForm::Compressed),

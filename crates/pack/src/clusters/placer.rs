@@ -5,7 +5,7 @@ use super::chunks::SeenChunks;
 use super::cutter::{CutPiece, CutSpan, CutTail};
 use super::files::Rows;
 use super::packed::PackedStream;
-use super::shape::{Shape, piece_len, shape};
+use super::shape::{Shape, hole_max, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm, rotated};
 use super::{Answer, Job, Task};
@@ -16,12 +16,13 @@ use crate::data_row::DataRow;
 use crate::failures::Failures;
 use crate::queue::{InOrder, TaskQueue};
 use crate::seen::{SeenTails, TailBytes};
-use crate::spans::{SPAN_LEN, Spans};
+use crate::spans::{Rules, SPAN_LEN, Spans};
 use crate::spool::Spool;
 use crate::witness::Testimony;
 use packfs_codec::without_padding;
 use packfs_core::{
-    Cluster, ClusterCut, ClusterForm, Error, FileForm, FilePlace, InlineTail, Placed, Result, TailPlace,
+    Cluster, ClusterCut, ClusterForm, Error, FileForm, FileJob, FilePlace, InlineTail, Placed, Result,
+    TailPlace,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::mpsc::Receiver;
@@ -30,6 +31,8 @@ use xxhash_rust::xxh3::Xxh3;
 /// Inline tails, and stored parts of the packed stream, kept in memory; more than that lies beside the output.
 const SPOOL_LEN: usize = 16 << 20;
 const COPY_LEN: usize = 1 << 20;
+/// Zeros of a flat file that are one row.
+const ZEROS_LEN_MAX: u64 = 1 << 30;
 /// Spans that wait for what they share: each is looked at whenever something was placed.
 const HELD_MAX: usize = 32;
 /// A flat file's last block may waste this part of the file, before its tail goes to the packed stream.
@@ -54,7 +57,7 @@ pub(super) struct Placer<'a> {
     span_lens: VecDeque<u64>,
     rows: Rows,
     /// Where shared clusters of zeros lie, by recipe and length.
-    zeros: HashMap<(u16, u32), Cluster>,
+    zeros: HashMap<(u16, u64), Cluster>,
     chunks: SeenChunks<'a>,
     inline: Spool,
     seen: SeenTails<'a>,
@@ -131,7 +134,7 @@ impl<'a> Placer<'a> {
                     let stored = reader.stored(&block)?;
                     let stored_len = without_padding(stored).len() as u32;
                     let (form, second) = (ClusterForm::Compressed, is_second(recipe, &block));
-                    let row = Cluster { offset: 0, len: block.decoded_len, stored_len, form, second };
+                    let row = Cluster { offset: 0, len: block.decoded_len.into(), stored_len, form, second };
                     (row, self.packed_stored.append(stored)?)
                 }
                 None => {
@@ -141,7 +144,7 @@ impl<'a> Placer<'a> {
                     let form = ClusterForm::Plain;
                     let offset = self.packed_stored.append(plain)?;
                     self.packed_stored.append(&padding)?;
-                    (Cluster { offset: 0, len, stored_len: len, form, second: false }, offset)
+                    (Cluster { offset: 0, len: len.into(), stored_len: len, form, second: false }, offset)
                 }
             };
             reuse.copied.add(cluster.space);
@@ -159,13 +162,14 @@ impl<'a> Placer<'a> {
     /// Hands out work and takes it back until all files and the packed stream are cut.
     pub(super) fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
         let (cut, context, regions, twins) = (self.cut, self.context, self.regions, self.job.twins);
-        let mut spans = Spans::new(
-            context,
-            |file| twins.own_from(file.node, context.len(file.node)),
-            SPAN_LEN,
-            |file| piece_len(cut, file, context.len(file.node)),
-            |pieces, piece| !regions.lead_into(piece, pieces),
-        );
+        let rules = Rules {
+            own_from: |file: &FileJob| twins.own_from(file.node, context.len(file.node)),
+            span_len: SPAN_LEN,
+            piece_len: |file: &FileJob| piece_len(cut, file, context.len(file.node)),
+            hole_max: |file: &FileJob| hole_max(cut, file, context.len(file.node)),
+            joins: |pieces: &[Piece], piece: &Piece| !regions.lead_into(piece, pieces),
+        };
+        let mut spans = Spans::new(context, rules);
         let mut span_count = 0;
         let mut all_seen = false;
         // What must wait for what it shares, in plan order; what comes behind need not.
@@ -354,10 +358,11 @@ impl<'a> Placer<'a> {
             self.take_chunks(piece, &cut, stored, chunk_len)?;
         } else {
             let plain = |cluster: &CutCluster| cluster.form == CutForm::Is(ClusterForm::Plain);
-            if piece.range.start == 0 && cut.clusters.first().is_some_and(plain) {
+            if piece.range.start == 0 && (cut.zeros_len > 0 || cut.clusters.first().is_some_and(plain)) {
                 self.align()?;
             }
             self.take_clusters(file.recipe, &cut, stored)?;
+            self.write_zeros(cut.zeros_len)?;
         }
         let tail = match cut.tail {
             None => None,
@@ -404,7 +409,7 @@ impl<'a> Placer<'a> {
     }
 
     /// The cluster that so many zeros of files with this recipe share; written when it is first needed.
-    fn zeros(&mut self, recipe: u16, len: u32, compressed: Option<&[u8]>) -> Result<Cluster> {
+    fn zeros(&mut self, recipe: u16, len: u64, compressed: Option<&[u8]>) -> Result<Cluster> {
         if let Some(&row) = self.zeros.get(&(recipe, len)) {
             return Ok(row);
         }
@@ -426,7 +431,7 @@ impl<'a> Placer<'a> {
         piece: &Piece,
         cut: &CutPiece,
         mut stored: &[u8],
-        chunk_len: u32,
+        chunk_len: u64,
     ) -> Result<()> {
         let node = self.context.node(piece.job);
         let mut offset = piece.range.start;
@@ -450,7 +455,7 @@ impl<'a> Placer<'a> {
                 _ => row(chunk, 0, ClusterForm::Hole),
             };
             self.rows.push(row, chunk_len);
-            offset += u64::from(chunk.len);
+            offset += chunk.len;
         }
         Ok(())
     }
@@ -496,7 +501,8 @@ impl<'a> Placer<'a> {
     /// Writes the last bytes of a file as a block of its own.
     fn write_short_block(&mut self, piece: &Piece, bytes: &[u8]) -> Result<Option<TailPlace>> {
         let (offset, len) = (self.out.position(), bytes.len() as u32);
-        let row = Cluster { offset, len, stored_len: len, form: ClusterForm::Plain, second: false };
+        let row =
+            Cluster { offset, len: len.into(), stored_len: len, form: ClusterForm::Plain, second: false };
         self.rows.push(row, self.cut.block_len);
         let block_len = u64::from(self.cut.block_len);
         match (piece.range.end - bytes.len() as u64) % block_len {
@@ -556,6 +562,23 @@ impl<'a> Placer<'a> {
         self.out.append(bytes)
     }
 
+    /// Writes zeros of a flat file.
+    fn write_zeros(&mut self, len: u64) -> Result<()> {
+        let mut left = len;
+        while left > 0 {
+            let part_len = left.min(ZEROS_LEN_MAX);
+            let (offset, stored_len) = (self.out.position(), part_len as u32);
+            let row = Cluster { offset, len: part_len, stored_len, form: ClusterForm::Plain, second: false };
+            self.rows.push(row, self.cut.block_len);
+            self.job.progress.advance(0, 0, part_len);
+            // Of zeros without end their length is hashed.
+            self.hash.update(&part_len.to_le_bytes());
+            self.out.append_zeros(part_len)?;
+            left -= part_len;
+        }
+        Ok(())
+    }
+
     /// Writes the packed stream and gives every duplicate its original's place.
     pub(super) fn finish(mut self) -> Result<(Placed, Vec<String>, Spool, Classes)> {
         self.align()?;
@@ -571,7 +594,7 @@ impl<'a> Placer<'a> {
         }
         let packed = self.placed.packed.map(|(place, _)| place).unwrap_or_default();
         let clusters = self.placed.clusters_of(&packed).iter();
-        let classes = self.by_class.finish(clusters.map(|row| (row.len.into(), row.stored_len.into())));
+        let classes = self.by_class.finish(clusters.map(|row| (row.len, row.stored_len.into())));
         Ok((self.placed, skipped, self.inline, classes))
     }
 

@@ -357,5 +357,5 @@ impl Stretch<'_> {
 
 /// Adds zeros that are known to be zeros.
 pub(super) fn push_zeros(byte_aligned: bool, len: usize, out: &mut Stored) {
-    out.push_empty(len, if byte_aligned { CutForm::Is(ClusterForm::Hole) } else { CutForm::Zeros });
+    out.push_empty(len as u64, if byte_aligned { CutForm::Is(ClusterForm::Hole) } else { CutForm::Zeros });
 }

@@ -37,14 +37,14 @@ pub(super) enum Shape {
     /// As it is; in chunks if the source knows of holes.
     Flat {
         /// Length of such chunks.
-        sparse_chunk_len: Option<u32>,
+        sparse_chunk_len: Option<u64>,
         /// Its last short block.
         end: End,
     },
     /// As it is, in chunks.
     Chunks {
         /// Length of all but the last.
-        chunk_len: u32,
+        chunk_len: u64,
     },
     /// Compressed.
     Clusters {
@@ -107,15 +107,25 @@ pub(crate) fn shares_whole(cut: &ClusterCut, job: &FileJob, len: u64) -> bool {
 
 /// How much of a file one worker takes at a time.
 pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
-    let stretch = |unit: u32| (crate::spans::SPAN_LEN / u64::from(unit)).max(1) * u64::from(unit);
+    let stretch = |unit: u64| (crate::spans::SPAN_LEN / unit).max(1) * unit;
     match shape(cut, job, len) {
         Shape::Whole => len,
         Shape::Stream => crate::spans::SPAN_LEN,
         Shape::Clusters { .. } => segment_len(cut, len),
         Shape::Chunks { chunk_len } => stretch(chunk_len),
         Shape::Flat { sparse_chunk_len, .. } => {
-            stretch(sparse_chunk_len.unwrap_or(cut.block_len).max(cut.block_len))
+            let block_len = u64::from(cut.block_len);
+            stretch(sparse_chunk_len.unwrap_or(block_len).max(block_len))
         }
+    }
+}
+
+/// How much of a hole in a file one worker takes at a time.
+pub(super) fn hole_max(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
+    match shape(cut, job, len) {
+        Shape::Clusters { .. } if !cut.byte_aligned => piece_len(cut, job, len),
+        Shape::Whole | Shape::Stream => 0,
+        Shape::Clusters { .. } | Shape::Chunks { .. } | Shape::Flat { .. } => u64::MAX,
     }
 }
 

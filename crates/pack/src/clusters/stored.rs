@@ -19,7 +19,7 @@ pub(super) enum CutForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CutCluster {
     /// How many bytes of the file.
-    pub len: u32,
+    pub len: u64,
     /// How many bytes are stored, padding not counted.
     pub stored_len: u32,
     /// How many bytes it takes, padding included.
@@ -47,16 +47,19 @@ impl Stored {
         } else {
             raw.chunks(unit).for_each(|block| self.bytes.extend_from_slice(&rotated(block, unit, phase)));
         }
-        let (len, space) = (raw.len() as u32, space as u32);
+        let (len, space) = (raw.len() as u64, space as u32);
         match self.clusters.last_mut() {
-            Some(last) if last.form == CutForm::Is(ClusterForm::Plain) && last.len == last.space => {
+            Some(last)
+                if last.form == CutForm::Is(ClusterForm::Plain) && last.len == u64::from(last.space) =>
+            {
                 last.len += len;
-                last.stored_len += len;
+                last.stored_len += len as u32;
                 last.space += space;
             }
             _ => {
                 let form = CutForm::Is(ClusterForm::Plain);
-                self.clusters.push(CutCluster { len, stored_len: len, space, form, second: false });
+                let stored_len = len as u32;
+                self.clusters.push(CutCluster { len, stored_len, space, form, second: false });
             }
         }
     }
@@ -68,7 +71,7 @@ impl Stored {
         self.bytes.resize(self.bytes.len() + (space - compressed.len()), 0);
         self.bytes.extend_from_slice(compressed);
         self.clusters.push(CutCluster {
-            len: len as u32,
+            len: len as u64,
             stored_len: compressed.len() as u32,
             space: space as u32,
             form: CutForm::Is(ClusterForm::Compressed),
@@ -81,11 +84,10 @@ impl Stored {
         self.bytes.extend_from_slice(raw);
         let space = raw.len().next_multiple_of(unit);
         self.bytes.resize(self.bytes.len() + (space - raw.len()), 0);
-        let (len, space) = (raw.len() as u32, space as u32);
         self.clusters.push(CutCluster {
-            len,
-            stored_len: len,
-            space,
+            len: raw.len() as u64,
+            stored_len: raw.len() as u32,
+            space: space as u32,
             form: CutForm::Chunk(hash),
             second: false,
         });
@@ -102,8 +104,8 @@ impl Stored {
     }
 
     /// Adds bytes that take no space.
-    pub(super) fn push_empty(&mut self, len: usize, form: CutForm) {
-        self.clusters.push(CutCluster { len: len as u32, stored_len: 0, space: 0, form, second: false });
+    pub(super) fn push_empty(&mut self, len: u64, form: CutForm) {
+        self.clusters.push(CutCluster { len, stored_len: 0, space: 0, form, second: false });
     }
 }
 

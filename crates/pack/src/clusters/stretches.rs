@@ -24,7 +24,7 @@ impl Coder {
     }
 
     /// The cluster that stands for `len` zeros; these figures are the same in every call.
-    fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
+    pub(super) fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
         if self.zeros.is_none() {
             let mut block = vec![0; block_len];
             self.encoder.begin_segment();

@@ -20,6 +20,8 @@ const SAMPLES_MAX: u64 = 4 << 20;
 const BATCH_BLOCKS: u64 = 64 << 10;
 /// Blocks that one worker takes.
 const UNIT_BLOCKS: u64 = 4096;
+/// Most such parts of one file.
+const UNITS_MAX: u64 = 16;
 
 /// A file that is stored in blocks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,9 +127,11 @@ fn stride(blocks: u64) -> u64 {
 fn units(files: &[Long]) -> Vec<(u32, Range<u64>)> {
     let mut units = Vec::new();
     for (index, file) in (0..).zip(files) {
+        // Each opens the file, which may be one long hole.
+        let unit = UNIT_BLOCKS.max(file.blocks.div_ceil(UNITS_MAX));
         let mut start = 0;
         while start < file.blocks {
-            let end = file.blocks.min(start + UNIT_BLOCKS);
+            let end = file.blocks.min(start + unit);
             units.push((index, start..end));
             start = end;
         }

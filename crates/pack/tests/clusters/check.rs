@@ -131,10 +131,10 @@ fn put_chunks_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16
     };
     let mut hole_len = 0;
     for row in packed.placed.clusters_of(place) {
-        assert_eq!(bytes.len() as u64 % u64::from(chunk_len), 0);
+        assert_eq!(bytes.len() as u64 % chunk_len, 0);
         match row.form {
             ClusterForm::Hole => {
-                hole_len += u64::from(row.len);
+                hole_len += row.len;
                 bytes.resize(bytes.len() + row.len as usize, 0);
             }
             ClusterForm::Plain => bytes.extend_from_slice(stored(packed, row)),
@@ -166,7 +166,7 @@ fn rotated_back(packed: &Packed, row: &Cluster, phase: u64) -> Vec<u8> {
         let (block, within) = (index / block_len * block_len, (phase + index) % block_len);
         packed.image[(row.offset + block + within) as usize]
     };
-    (0..u64::from(row.len)).map(byte).collect()
+    (0..row.len).map(byte).collect()
 }
 
 /// Beside the bytes, checks what EROFS's indexes can express.
@@ -185,20 +185,18 @@ fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u
                 bytes.resize(bytes.len() + row.len as usize, 0);
             }
             ClusterForm::Plain => {
-                assert_eq!(row.len, row.stored_len);
+                assert_eq!(row.len, u64::from(row.stored_len));
                 match start % block_len {
                     phase if cut.interlaced && phase > 0 => bytes.extend(rotated_back(packed, row, phase)),
                     _ => bytes.extend_from_slice(stored(packed, row)),
                 }
-                starts.extend(
-                    (start..start + u64::from(row.len)).step_by(block_len as usize).map(|at| (at, 1)),
-                );
+                starts.extend((start..start + row.len).step_by(block_len as usize).map(|at| (at, 1)));
             }
             ClusterForm::Compressed => {
-                assert!(row.len <= cut.decoded_len_max);
-                assert!(row.stored_len <= cluster_len && row.stored_len < row.len);
+                assert!(row.len <= u64::from(cut.decoded_len_max));
+                assert!(row.stored_len <= cluster_len && u64::from(row.stored_len) < row.len);
                 let space = u64::from(row.stored_len).div_ceil(block_len);
-                assert!(cut.byte_aligned || space < u64::from(row.len).div_ceil(block_len));
+                assert!(cut.byte_aligned || space < row.len.div_ceil(block_len));
                 let codec = codec(packed, recipe, row.second);
                 bytes.extend_from_slice(&decode(codec, stored(packed, row), row.len as usize));
                 starts.push((start, space));

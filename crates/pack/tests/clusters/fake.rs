@@ -22,7 +22,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
         recipes: vec![
             Recipe::Clusters { codec, second: None, cluster_len },
             Recipe::Flat { sparse_chunk_len: None },
-            Recipe::Chunks { chunk_len: 2 * BLOCK_LEN },
+            Recipe::Chunks { chunk_len: 2 * u64::from(BLOCK_LEN) },
         ],
         packed_recipe: 0,
         segment_len: SEGMENT_LEN,
@@ -32,6 +32,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
         decoded_len_max: 8 * CLUSTER_LEN,
         share_tails: true,
         inline_flat_max: BLOCK_LEN / 4 * 3,
+        sparse: None,
     }
 }
 

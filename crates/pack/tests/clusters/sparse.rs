@@ -26,7 +26,7 @@ const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
 fn flat_files_with_holes_become_chunks_if_the_format_can() {
     let files = sparse_files();
     let mut cut = cut(LZ4, CLUSTER_LEN);
-    cut.recipes[1] = Recipe::Flat { sparse_chunk_len: Some(2 * BLOCK_LEN) };
+    cut.recipes[1] = Recipe::Flat { sparse_chunk_len: Some(2 * u64::from(BLOCK_LEN)) };
     let packed = pack_with(&Fake::new(cut.clone(), |_| (Tail::Inline, 1)), &files, 2);
     check(&packed, &files);
     for index in [0, 1, 3, 4, 5] {
@@ -50,7 +50,7 @@ fn zeros_in_compressed_files_share_one_cluster() {
     let packed = pack_with(&Fake::new(cut, |_| (Tail::Own, 0)), &files, 2);
     check(&packed, &files);
     let rows: Vec<_> = (0..6).flat_map(|i| packed.placed.clusters_of(&place(&packed, i)).to_vec()).collect();
-    let first = rows.iter().find(|row| row.len == 128 * BLOCK_LEN).unwrap();
+    let first = rows.iter().find(|row| row.len == 128 * u64::from(BLOCK_LEN)).unwrap();
     let sharing = rows.iter().filter(|row| row.offset == first.offset && row.len == first.len).count();
     assert!(sharing > 10, "{sharing}");
     assert!(packed.report.data_len < 60_000, "{}", packed.report.data_len);
@@ -65,6 +65,6 @@ fn byte_aligned_clusters_know_holes() {
     check(&packed, &files);
     let place = place(&packed, 5);
     let rows = packed.placed.clusters_of(&place);
-    assert!(rows.iter().any(|row| row.form == ClusterForm::Hole && row.len > 100 * CLUSTER_LEN));
+    assert!(rows.iter().any(|row| row.form == ClusterForm::Hole && row.len > 100 * u64::from(CLUSTER_LEN)));
     assert!(place.hole_len > 600_000);
 }

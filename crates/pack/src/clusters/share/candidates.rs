@@ -54,7 +54,10 @@ pub(crate) fn candidates(
         let whole = len.min(end.saturating_sub(from)) / unit * unit;
         let len = whole.saturating_sub(skip).min(RUN_LEN_MAX) as u32;
         let form = ClusterForm::Plain;
-        (from + skip, Cluster { offset: offset + skip, len, stored_len: len, form, second: false })
+        (
+            from + skip,
+            Cluster { offset: offset + skip, len: len.into(), stored_len: len, form, second: false },
+        )
     };
     match origin.place.form {
         FileForm::Flat => {
@@ -65,7 +68,7 @@ pub(crate) fn candidates(
             for (from, cluster) in origin.rows.within(origin.place, start, end) {
                 match cluster.form {
                     ClusterForm::Plain => {
-                        let (from, cluster) = run(from, cluster.len.into(), cluster.offset);
+                        let (from, cluster) = run(from, cluster.len, cluster.offset);
                         add(from, cluster);
                     }
                     ClusterForm::Compressed | ClusterForm::CompressedPart if from >= start => {

@@ -97,10 +97,11 @@ impl<'a> Matcher<'a> {
 fn shared(cluster: &Cluster, skip: u32, len: u32) -> CutCluster {
     let (offset, stored_len, form) = match cluster.form {
         ClusterForm::Plain => (cluster.offset + u64::from(skip), len, ClusterForm::Plain),
-        form if len == cluster.len => (cluster.offset, cluster.stored_len, form),
+        form if u64::from(len) == cluster.len => (cluster.offset, cluster.stored_len, form),
         _ => (cluster.offset, cluster.stored_len, ClusterForm::CompressedPart),
     };
-    CutCluster { len, stored_len, space: 0, form: CutForm::Shared(offset, form), second: cluster.second }
+    let form = CutForm::Shared(offset, form);
+    CutCluster { len: len.into(), stored_len, space: 0, form, second: cluster.second }
 }
 
 /// How many bytes at the beginning are the same.

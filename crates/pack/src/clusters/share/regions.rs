@@ -122,6 +122,9 @@ fn units(context: &Context<'_>, cut: &ClusterCut, twins: &Twins) -> Vec<Unit> {
 fn chunks(context: &Context<'_>, unit: &Unit, chunker: Chunker) -> Result<Vec<Chunk>> {
     const READ_LEN: u64 = 1 << 20;
     let mut reader = context.open(context.node(unit.job))?;
+    if reader.next_data(unit.range.start)?.is_none_or(|data| data.start >= unit.range.end) {
+        return Ok(Vec::new());
+    }
     let mut chunks = Vec::new();
     let mut buf = Vec::new();
     // `buf` holds what follows `start`.
@@ -191,7 +194,7 @@ mod tests {
     use super::*;
 
     fn piece(job: u32, range: Range<u64>) -> Piece {
-        Piece { job, range, last: false }
+        Piece { job, range, last: false, is_hole: false }
     }
 
     #[test]

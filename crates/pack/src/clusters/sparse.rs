@@ -1,0 +1,223 @@
+//! Files that are mostly holes: told from their sources before anything is packed, and given chunks of their own length.
+//!
+//! An index of compressed blocks grows with the length of a file, a map of chunks with its length by that of a chunk. Where next to
+//! nothing of a file is data, the map is smaller than the index alone, and whatever reads the file finds holes there.
+
+use crate::context::Context;
+use packfs_core::{ClusterCut, ContentReader, Cut, Error, NodeId, Plan, Recipe, Result, SparseCut, Tail};
+
+/// Shorter files are not looked at.
+const LEN_MIN: u64 = 1 << 20;
+/// A file that was to be compressed gets chunks if it has no more than one byte of data in so many: an index takes about as
+/// much.
+const DATA_SHARE: u64 = 512;
+/// Longest chunk of a file that has data, in bytes: one is held in memory, and filled up with zeros.
+const CHUNK_LEN_MAX: u64 = 64 << 20;
+/// Longest chunk that is taken as long as the map stays within [`ROWS_FEW`]: longer ones are too much for machines of 32 bits.
+const CHUNK_LEN_USUAL: u64 = 1 << 30;
+const ROWS_FEW: u64 = 1 << 16;
+/// Most rows of a map.
+const ROWS_MAX: u64 = 1 << 22;
+
+/// Gives files that are mostly holes a recipe of chunks.
+///
+/// Errors: `Failed` for a file that no index and no map can tell.
+pub(crate) fn settle(context: &Context<'_>, format: &str) -> Result<Option<Plan>> {
+    let Cut::FixedOutput(cut) = &context.plan.cut else { return Ok(None) };
+    let Some(sparse) = cut.sparse.filter(|_| context.plan.holes) else { return Ok(None) };
+    let mut changed: Option<Plan> = None;
+    for (index, job) in context.plan.files.iter().enumerate() {
+        let len = context.len(job.node);
+        let recipe = &cut.recipes[usize::from(job.recipe)];
+        if len < LEN_MIN || matches!(recipe, Recipe::Chunks { .. }) {
+            continue;
+        }
+        let is_compressed = matches!(recipe, Recipe::Clusters { .. });
+        let data = DataMap::of(context, job.node, cut, is_compressed);
+        if is_compressed && cut.byte_aligned && data.is_whole {
+            // An index of extents tells holes as such.
+            continue;
+        }
+        let Some(chunk_len) = data.chunk_len(&sparse) else {
+            refuse_endless(
+                context,
+                job.node,
+                format,
+                if is_compressed { sparse.clusters_len_max } else { MAP_LEN_MAX },
+            )?;
+            continue;
+        };
+        let plan = changed.get_or_insert_with(|| context.plan.clone());
+        let Cut::FixedOutput(cut) = &mut plan.cut else { return Ok(None) };
+        let recipe = Recipe::Chunks { chunk_len };
+        let known = cut.recipes.iter().position(|row| *row == recipe);
+        let number = known.unwrap_or_else(|| {
+            cut.recipes.push(recipe);
+            cut.recipes.len() - 1
+        });
+        (plan.files[index].recipe, plan.files[index].tail) = (number as u16, Tail::Own);
+    }
+    Ok(changed)
+}
+
+/// The longest chunk that is held in memory; longer ones are holes.
+pub(super) fn longest_chunk(cut: &ClusterCut) -> u64 {
+    let chunk_len = |recipe: &Recipe| match recipe {
+        Recipe::Chunks { chunk_len } if *chunk_len <= CHUNK_LEN_MAX => *chunk_len,
+        _ => 0,
+    };
+    cut.recipes.iter().map(chunk_len).max().unwrap_or(0)
+}
+
+/// Longest file with data of which a map of chunks is made.
+const MAP_LEN_MAX: u64 = CHUNK_LEN_MAX * ROWS_MAX;
+
+/// Errors: `Failed` for a file that is longer than `most`, as sparse ones in hostile archives are.
+fn refuse_endless(context: &Context<'_>, node: NodeId, format: &str, most: u64) -> Result<()> {
+    let len = context.len(node);
+    if len <= most {
+        return Ok(());
+    }
+    let path = context.tree.path(node);
+    let message = format!(
+        "cannot store {path:?}: it has {len} bytes, and not only holes; {format} lists at most {most} here"
+    );
+    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
+}
+
+/// Runs of data of which a map is made; a file that has more is stored as any other.
+const RUNS_MAX: u64 = 1 << 20;
+
+/// What a source says of a file's data.
+struct DataMap {
+    len: u64,
+    data_len: u64,
+    /// Whether all runs of data were seen.
+    is_whole: bool,
+    /// For chunks of each length, beginning with that of a block: how many have data, and where the last of them ends.
+    touched: Vec<(u64, u64)>,
+    block_bits: u32,
+}
+
+impl DataMap {
+    /// Looks at a file, as far as more of it may make a difference. What cannot be read is all data: who packs it says why.
+    fn of(context: &Context<'_>, node: NodeId, cut: &ClusterCut, is_compressed: bool) -> DataMap {
+        let len = context.len(node);
+        let block_bits = cut.block_len.trailing_zeros();
+        let bits_max = CHUNK_LEN_MAX.trailing_zeros();
+        let touched = vec![(0, 0); (bits_max + 1).saturating_sub(block_bits) as usize];
+        let mut map = DataMap { len, data_len: 0, is_whole: false, touched, block_bits };
+        let enough = if is_compressed { len / DATA_SHARE } else { len / 2 };
+        let seen = context.open(node).and_then(|mut reader| map.look(reader.as_mut(), enough));
+        if seen.is_err() {
+            map.is_whole = false;
+        }
+        map
+    }
+
+    fn look(&mut self, reader: &mut dyn ContentReader, enough: u64) -> Result<()> {
+        let mut offset = 0;
+        for _ in 0..RUNS_MAX {
+            let Some(run) = reader.next_data(offset)?.filter(|run| run.start < self.len) else {
+                self.is_whole = true;
+                return Ok(());
+            };
+            let (start, end) = (run.start.max(offset), run.end.min(self.len));
+            if end <= start {
+                return Err(Error::failed("internal: a source's runs of data do not go on"));
+            }
+            self.data_len += end - start;
+            if self.data_len > enough {
+                return Ok(());
+            }
+            for (bits, (count, last_end)) in (self.block_bits..).zip(&mut self.touched) {
+                let first = (start >> bits).max(*last_end);
+                let behind = ((end - 1) >> bits) + 1;
+                *count += behind.saturating_sub(first);
+                *last_end = behind;
+            }
+            offset = end;
+        }
+        Ok(())
+    }
+
+    /// The length of chunks by which data and map take least; `None` where no length leaves a hole out.
+    fn chunk_len(&self, sparse: &SparseCut) -> Option<u64> {
+        if !self.is_whole {
+            return None;
+        }
+        let rows = |bits: u32| ((self.len - 1) >> bits) + 1;
+        let bits_max = sparse.chunk_len_max.trailing_zeros();
+        if self.data_len == 0 {
+            let is_enough = |bits: &u32| match 1 << bits < CHUNK_LEN_USUAL {
+                true => rows(*bits) == 1,
+                false => rows(*bits) <= ROWS_FEW,
+            };
+            let bits = (self.block_bits..bits_max).find(is_enough).unwrap_or(bits_max);
+            return (rows(bits) <= ROWS_MAX).then_some(1 << bits);
+        }
+        let lens = (self.block_bits..=bits_max).zip(&self.touched);
+        let lens = lens.filter(|&(bits, &(count, _))| rows(bits) <= ROWS_MAX && count < rows(bits));
+        // Of equal ones the shortest chunks.
+        let best = lens.min_by_key(|&(bits, &(count, _))| (count << bits) + rows(bits) * sparse.row_len);
+        best.map(|(bits, _)| 1 << bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::Range;
+
+    const SPARSE: SparseCut = SparseCut { row_len: 4, chunk_len_max: 4096 << 31, clusters_len_max: 1 << 38 };
+
+    struct Runs(Vec<Range<u64>>);
+
+    impl ContentReader for Runs {
+        fn read_exact_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
+            Err(Error::failed("nothing is to be read"))
+        }
+
+        fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+            Ok(self.0.iter().find(|run| run.end > offset).map(|run| run.start.max(offset)..run.end))
+        }
+    }
+
+    /// The chunks of a file of this length with data there.
+    fn chunk_len(len: u64, runs: &[(u64, u64)]) -> Option<u64> {
+        let runs = runs.iter().map(|&(start, end)| start..end).collect();
+        let mut map =
+            DataMap { len, data_len: 0, is_whole: false, touched: vec![(0, 0); 15], block_bits: 12 };
+        map.look(&mut Runs(runs), len / 2).unwrap();
+        map.chunk_len(&SPARSE)
+    }
+
+    #[test]
+    fn a_file_without_data_has_few_rows_however_long_it_is() {
+        assert_eq!(chunk_len(1 << 20, &[]), Some(1 << 20));
+        assert_eq!(chunk_len((1 << 20) + 1, &[]), Some(1 << 21));
+        assert_eq!(chunk_len(1 << 40, &[]), Some(1 << 30));
+        assert_eq!(chunk_len((1 << 63) - 4096, &[]), Some(4096 << 31));
+    }
+
+    #[test]
+    fn chunks_are_as_long_as_data_and_map_take_least() {
+        assert_eq!(chunk_len(1 << 24, &[(0, 4096)]), Some(8 << 10));
+        let islands = [(12288, 16384), (1 << 39, (1 << 39) + 4096), ((1 << 40) - 4096, 1 << 40)];
+        assert_eq!(chunk_len(1 << 40, &islands), Some(1 << 20));
+        assert_eq!(
+            chunk_len(1 << 24, &[(0, 1 << 23), ((1 << 23) + 4096, 1 << 24)]),
+            None,
+            "more than half is data"
+        );
+        assert_eq!(chunk_len(1 << 62, &[(0, 1)]), None, "no map is that long");
+    }
+
+    #[test]
+    fn runs_that_meet_in_a_chunk_count_once() {
+        let mut map =
+            DataMap { len: 1 << 20, data_len: 0, is_whole: false, touched: vec![(0, 0); 3], block_bits: 12 };
+        map.look(&mut Runs(vec![0..4096, 8192..12288, 16384..20480]), 1 << 20).unwrap();
+        assert_eq!(map.touched.iter().map(|row| row.0).collect::<Vec<_>>(), [3, 3, 2]);
+    }
+}
