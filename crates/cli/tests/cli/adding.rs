@@ -8,10 +8,11 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, symlink};
 use std::process::Command;
 
 /// What people give to mksquashfs, gensquashfs and genext2fs, and lines of packfs's own.
-const ENTRIES: [&str; 12] = [
+const ENTRIES: [&str; 13] = [
     "c /dev/console 0600 0 0 5 1",
     "/dev/null c 666 0 0 1 3",
     "/dev/zero c 666 0 0 1 5 0 0 -",
+    "dev/full c 666 0 0 1 7",
     "nod /dev/sda 0660 0 6 b 8 0",
     "d /home/box 0750 1000 1000",
     "l /bin/sh 0777 0 0 busybox",
@@ -83,6 +84,7 @@ fn entries_are_laid_over_every_kind_of_source() {
             is_there(["crw-------", "1", "0/0"], &["dev/console"]);
             is_there(["crw-rw-rw-", "1", "0/0"], &["dev/null"]);
             is_there(["crw-rw-rw-", "1", "0/0"], &["dev/zero"]);
+            is_there(["crw-rw-rw-", "1", "0/0"], &["dev/full"]);
             is_there(["brw-rw----", "1", "0/6"], &["dev/sda"]);
             is_there(["drwxr-x---", "2", "1000/1000"], &["home/box"]);
             is_there(["lrwxrwxrwx", "1", "0/0"], &["bin/sh", "->", "busybox"]);
@@ -284,6 +286,7 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
         ("c /dev/console 0800 0 0 5 1", 2, &["mode \"0800\"", "octal"]),
         ("c /dev/console 0600 root 0 5 1", 2, &["uid \"root\"", "4294967295"]),
         ("c /dev/console 0600 0 0 5 1 mode=0600", 2, &["key \"mode\"", "twice"]),
+        ("flie c", 2, &["type \"flie\""]),
         ("x /dev/console", 2, &["type \"x\"", "char", "hint: "]),
         ("/etc/motd f 644 0 0 cat x", 2, &["type \"f\" behind a path", "hint: put the type first"]),
         ("c", 2, &["without a path"]),

@@ -1,7 +1,7 @@
 //! A single file as the source, and several sources.
 
 use crate::fixture::Fixture;
-use packfs_testkit::{Mount, is_root, skip};
+use packfs_testkit::{Mount, is_root, peer, skip};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -248,4 +248,35 @@ fn what_cannot_be_read_of_several_sources_is_named_by_its_path() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("\"sub/closed\"") && run.stderr.contains("\"sub/s\""), "{}", run.stderr);
     assert_eq!(cat(&fixture, "x.sqfs", "a/x/f"), "a's");
+}
+
+#[test]
+fn sources_and_device_tables_mean_what_they_mean_to_mksquashfs() {
+    let fixture = fixture();
+    let table = ["/dev d 755 0 0", "dev/console c 600 0 0 5 1", "/dev/sda b 660 0 6 8 0", "a/x/f m 4711 3 4"];
+    for sources in [&["a", "b", "app.bin", "alink", "t.tar"][..], &["app.bin", "a"], &["a/x", "sub/"], &["b"]]
+    {
+        let Some(mksquashfs) = peer("mksquashfs") else { return };
+        let mut command = mksquashfs.command(&[]);
+        command.args(sources).args(["ref.sqfs", "-noappend", "-quiet", "-no-progress", "-root-mode", "0755"]);
+        let table = &table[..if sources.contains(&"b") && sources.len() > 1 { 4 } else { 3 }];
+        table.iter().for_each(|row| {
+            command.args(["-p", row]);
+        });
+        let made = command.current_dir(fixture.path("")).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let rows = table.iter().flat_map(|row| ["--add", *row]);
+        let pack: Vec<&str> = ["pack", "-q"]
+            .into_iter()
+            .chain(sources.iter().copied())
+            .chain(["our.sqfs"])
+            .chain(rows)
+            .collect();
+        fixture.run(pack).done();
+        let diff = fixture.run(["diff", "ref.sqfs", "our.sqfs", "--no-times"]);
+        let differences = diff.text().lines().filter(|line| line.starts_with(['~', '+', '-']));
+        // Whose the root is depends on who runs mksquashfs.
+        let others: Vec<&str> = differences.filter(|line| !line.starts_with("~ /: ")).collect();
+        assert!(others.is_empty(), "{sources:?}: {}", diff.text());
+    }
 }

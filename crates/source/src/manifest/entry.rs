@@ -294,7 +294,9 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
         words[0] = words.remove(TYPE_OF_NOD);
     }
     let [first, second, ..] = &words[..] else { return Ok(words) };
-    if !first.bytes.starts_with(b"/") {
+    let is_row = words.len() >= 5 && words[2].equals.is_none();
+    let is_table = matches!(&second.bytes[..], b"c" | b"b" | b"d" | b"p" | b"m") && is_row;
+    if !first.bytes.starts_with(b"/") && (!is_table || Type::parse(&first.bytes).is_some()) {
         return Ok(words);
     }
     let meant = match &second.bytes[..] {
