@@ -217,7 +217,7 @@ fn holes_that_old_kernels_do_not_know_are_holes_of_the_image() {
 }
 
 #[test]
-fn a_file_that_no_map_lists_is_refused_before_anything_is_read() {
+fn refuses_a_file_that_no_map_lists_before_anything_is_read() {
     let (tree, contents) = tree(&[Sparse::islands(4 << 60)]);
     let folder = tempfile::tempdir().unwrap();
     for codec in ["lz4", "none"] {
@@ -236,4 +236,34 @@ fn holes_are_pointers_or_holes_of_the_image_in_iso9660() {
     let files = [Sparse::islands(32 * GIB), Sparse::hole(32 * GIB)];
     costs_nothing(("iso9660", "gzip", &[]), &files, 16 << 20, None);
     costs_nothing(("iso9660", "none", &[]), &files, 16 << 20, None);
+}
+
+#[test]
+fn a_cloop_of_zeros_is_made_and_checked_without_coding_each_block() {
+    let mut builder = TreeBuilder::new(Meta::default());
+    let mut contents = Counted::default();
+    let (len, meta) = (16 * GIB, Meta { mode: 0o444, ..Meta::default() });
+    let content = contents.files.push(len, vec![(5 * GIB + 77, b"island".to_vec())]);
+    let path = ImagePath::parse(b"disk.img").unwrap();
+    builder.add(&path, NodeKind::File { len, content }, meta, Xattrs::new()).unwrap();
+    let tree = builder.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let image = packed(("cloop", "gzip", &[]), (&tree, &contents), folder.path()).unwrap();
+    let (opened, read_len) = (contents.opened.load(Relaxed), contents.read_len.load(Relaxed));
+    assert!(opened <= 30 && read_len <= 4 << 20, "{opened} times, {read_len} bytes");
+    assert!(image.metadata().unwrap().len() < 32 << 20);
+
+    let engine = engine_of(&image);
+    let loaded = engine.load_tree(&Silent).unwrap();
+    let report =
+        packfs_check::content(&engine, &loaded, &Silent, &mut |finding| panic!("{finding:?}")).unwrap();
+    assert_eq!(report.bytes, len);
+    let decodes = engine.counters().decodes;
+    assert!(decodes < 1000, "{decodes} blocks were decoded");
+    let NodeKind::File { content, .. } = loaded.tree.node(loaded.tree.find(&path).unwrap()).kind else {
+        panic!()
+    };
+    let mut found = [0xff; 10];
+    engine.open(content).unwrap().read_exact_at(5 * GIB + 75, &mut found).unwrap();
+    assert_eq!(&found, b"\0\0island\0\0");
 }

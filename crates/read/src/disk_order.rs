@@ -10,7 +10,7 @@ use crate::blocks::Blocks;
 use crate::engine::ReadEngine;
 use crate::rows::{At, Row};
 use packfs_codec::Decoders;
-use packfs_core::{Error, Progress, Result};
+use packfs_core::{BlockRef, Error, Progress, Result};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -190,11 +190,46 @@ struct Worker<W> {
     decoders: Decoders,
     stored: Vec<u8>,
     decoded: Vec<u8>,
+    last: Repeated,
+}
+
+/// A block is kept with what it decodes to if it is this many times shorter: so are runs of zeros where there are no holes,
+/// blocks that are the same over and over.
+const REPEATED_FACTOR: usize = 64;
+
+/// The block that was decoded last, if it is likely to come again.
+#[derive(Default)]
+struct Repeated {
+    stored: Vec<u8>,
+    block: Option<(BlockRef, usize)>,
+}
+
+impl Repeated {
+    /// How long a block is when decoded, if its bytes are those of the last one.
+    fn find(&self, block: &BlockRef, stored: &[u8]) -> Option<usize> {
+        let (last, len) = self.block?;
+        let is_same = BlockRef { offset: last.offset, ..*block } == last && self.stored == stored;
+        is_same.then_some(len)
+    }
+
+    fn put(&mut self, block: &BlockRef, stored: &[u8], len: Option<usize>) {
+        self.block = len.filter(|len| stored.len() <= len / REPEATED_FACTOR).map(|len| (*block, len));
+        if self.block.is_some() {
+            self.stored.clear();
+            self.stored.extend_from_slice(stored);
+        }
+    }
 }
 
 impl<W: PieceSink> Worker<W> {
     fn new(sink: W) -> Self {
-        Worker { sink, decoders: Decoders::new(), stored: Vec::new(), decoded: Vec::new() }
+        Worker {
+            sink,
+            decoders: Decoders::new(),
+            stored: Vec::new(),
+            decoded: Vec::new(),
+            last: Repeated::default(),
+        }
     }
 
     /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read one by one.
@@ -238,10 +273,17 @@ impl<W: PieceSink> Worker<W> {
         if block.algorithm.is_some() && decoded.len() < block.decoded_len as usize {
             decoded.resize(block.decoded_len as usize, 0);
         }
-        let outcome = block::decode(&mut self.decoders, block, stored, &mut decoded);
-        if block.algorithm.is_some() {
-            blocks.tally.decoded(outcome.as_ref().copied().map_err(|_| ()));
-        }
+        let outcome = match self.last.find(block, stored) {
+            Some(len) => Ok(len),
+            None => {
+                let outcome = block::decode(&mut self.decoders, block, stored, &mut decoded);
+                if block.algorithm.is_some() {
+                    blocks.tally.decoded(outcome.as_ref().copied().map_err(|_| ()));
+                    self.last.put(block, stored, outcome.as_ref().ok().copied());
+                }
+                outcome
+            }
+        };
         let outcome = match outcome {
             Ok(len) => {
                 let bytes = if block.algorithm.is_some() { &decoded[..len] } else { stored };
