@@ -67,7 +67,11 @@ impl Volume for SquashfsVolume {
 
     fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
         let others: Vec<_> = self.geometry.xattrs.iter().map(|tables| &tables.sets).collect();
-        tables_fault(self, &others)
+        if let Some(fault) = tables_fault(self, &others)? {
+            return Ok(Some(fault));
+        }
+        let refusal = self.refusals()?.into_iter().next();
+        Ok(refusal.map(|(name, words)| Error::corrupt("squashfs image", format!("{name}: {words}"))))
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {

@@ -13,20 +13,41 @@ const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
 const BLOCK_DISTANCE_MAX: u64 = (SQUASHFS_METADATA_SIZE + METADATA_HEADER_LEN) as u64;
 
 impl SquashfsVolume {
-    /// Kernels want the lookup tables to touch each other, from the image's end towards its start.
-    pub(super) fn check_layout(&self, report: &mut Report<'_>) -> Result<()> {
+    /// Faults for which kernels do not mount the image: by structure, in words.
+    ///
+    /// Kernels want the lookup tables to touch each other, from the image's end towards its start, and options of lz4.
+    pub(crate) fn refusals(&self) -> Result<Vec<(&'static str, String)>> {
         let geometry = &self.geometry;
+        let mut found = Vec::new();
         let mut limit = geometry.bytes_used;
         if let Some(xattrs) = &geometry.xattrs {
-            check_table(&xattrs.sets, limit, report);
-            if xattrs.sets.positions.last().is_some_and(|last| *last >= xattrs.head) {
-                report.error("xattr id table", "a block starts inside the table's head");
-            }
+            table_refusals(&xattrs.sets, limit, &mut found);
             limit = xattrs.pairs.start;
         }
-        check_table(&geometry.ids, limit, report);
+        table_refusals(&geometry.ids, limit, &mut found);
         if let Some(export) = &geometry.layout.export {
-            check_table(export, geometry.ids.start(), report);
+            table_refusals(export, geometry.ids.start(), &mut found);
+        }
+        if geometry.layout.algorithm == Algorithm::Lz4 {
+            let words = "missing, and kernels do not mount an lz4 image without them";
+            let missing = geometry.options.is_none().then(|| words.to_owned());
+            let fault = missing.or(self.codec_words()?.fault);
+            found.extend(fault.map(|fault| ("codec options", fault)));
+        }
+        Ok(found)
+    }
+
+    pub(super) fn check_layout(&self, report: &mut Report<'_>) -> Result<()> {
+        let geometry = &self.geometry;
+        for (name, words) in self.refusals()? {
+            report.error(name, words);
+        }
+        if geometry
+            .xattrs
+            .as_ref()
+            .is_some_and(|xattrs| xattrs.sets.positions.last().is_some_and(|last| *last >= xattrs.head))
+        {
+            report.error("xattr id table", "a block starts inside the table's head");
         }
         let flags = [
             (SQUASHFS_EXPORT, geometry.layout.export.is_some(), "export table"),
@@ -52,17 +73,13 @@ impl SquashfsVolume {
     }
 
     pub(super) fn check_codec(&self, report: &mut Report<'_>) -> Result<()> {
-        if let Some(fault) = self.codec_words()?.fault {
+        let algorithm = self.geometry.layout.algorithm;
+        // Those of lz4 are among the refusals.
+        if let Some(fault) = self.codec_words()?.fault.filter(|_| algorithm != Algorithm::Lz4) {
             report.warn("codec options", fault);
         }
-        match self.geometry.layout.algorithm {
-            Algorithm::Lz4 if self.geometry.options.is_none() => {
-                report.warn("codec options", "missing, and kernels do not mount an lz4 image without them");
-            }
-            Algorithm::LzmaAlone | Algorithm::LzmaProps => {
-                report.warn("superblock", "codec lzma, which no mainline kernel reads");
-            }
-            _ => {}
+        if matches!(algorithm, Algorithm::LzmaAlone | Algorithm::LzmaProps) {
+            report.warn("superblock", "codec lzma, which no mainline kernel reads");
         }
         Ok(())
     }
@@ -96,13 +113,14 @@ impl SquashfsVolume {
     }
 }
 
-fn check_table(table: &Table, limit: u64, report: &mut Report<'_>) {
+fn table_refusals(table: &Table, limit: u64, found: &mut Vec<(&'static str, String)>) {
+    let name = table.kind.name;
     if table.list_end() != limit {
-        let (end, name) = (table.list_end(), table.kind.name);
-        report.warn(name, format_args!("ends at {end:#x}, not at {limit:#x}; {REFUSED_BY_LINUX}"));
+        let end = table.list_end();
+        found.push((name, format!("ends at {end:#x}, not at {limit:#x}; {REFUSED_BY_LINUX}")));
     }
     let next = table.positions.iter().skip(1).chain([&table.list_start]);
     if table.positions.iter().zip(next).any(|(at, next)| next - at > BLOCK_DISTANCE_MAX) {
-        report.warn(table.kind.name, format_args!("its blocks lie apart; {REFUSED_BY_LINUX}"));
+        found.push((name, format!("its blocks lie apart; {REFUSED_BY_LINUX}")));
     }
 }

@@ -59,7 +59,7 @@ notices! {
     notices_lying_fragment_flag: "super" + 24 = 0x0090u16.to_le_bytes() => Note "no-fragments";
     notices_check_flag: "super" + 24 = 0x0084u16.to_le_bytes() => Note "flag check";
     notices_lzma: "super" + 20 = [2, 0] => Warning "lzma";
-    notices_lz4_without_options: "super" + 20 = [5, 0] => Warning "codec options: missing";
+    notices_lz4_without_options: "super" + 20 = [5, 0] => Error "codec options: missing";
     notices_data_behind_the_image: "padding" + 0 = [1] => Note "data behind the image's end";
 }
 
@@ -92,7 +92,7 @@ fn notices_tables_that_do_not_touch() {
     // The image ends later than its last table says.
     let image = made();
     let used = image.bytes.len() as u64;
-    found(&image.patch("super", 40, &used.to_le_bytes()), Severity::Warning, "refuse to mount");
+    found(&image.patch("super", 40, &used.to_le_bytes()), Severity::Error, "refuse to mount");
 }
 
 #[test]
