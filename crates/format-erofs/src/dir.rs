@@ -184,6 +184,7 @@ impl Reader {
             }
             first = 0;
         }
+        let fault = fault.or_else(|| dots.missing(raw).filter(|_| from.0 == 0));
         fault.map_or(Ok(()), Err)
     }
 
@@ -194,8 +195,10 @@ impl Reader {
             true => self.raw_inode(entry.nid)?.file_type == FileType::Directory,
             false => entry.nid == dir.nid,
         };
+        let is_dir = matches!(entry.file_type, EROFS_FT_UNKNOWN | EROFS_FT_DIR);
         let fault = match (met, leads_up) {
-            (false, true) => return Ok(ControlFlow::Continue(())),
+            (false, true) if is_dir => return Ok(ControlFlow::Continue(())),
+            (false, true) => "an entry \".\" or \"..\" of another type",
             (true, _) => "a second entry \".\" or \"..\"",
             (false, false) => "an entry \".\" or \"..\" that leads to something else",
         };
@@ -259,6 +262,13 @@ struct Dots {
 }
 
 impl Dots {
+    /// Tells that one of the two is missing where it has to be.
+    fn missing(&self, dir: &RawInode) -> Option<Error> {
+        let is_whole = (self.met[0] || dir.dot_omitted) && self.met[1];
+        let (place, fault) = (dir.place.of("directory"), "no entry \".\" or \"..\"");
+        (!is_whole).then(|| Corruption::Fault { place, fault }.into())
+    }
+
     /// Says so where one of the two and its neighbour are out of order; that of the others shows in what is listed.
     fn order_fault(&mut self, dir: &RawInode, name: &[u8]) -> Option<Error> {
         let (before, was_dot) = &mut self.before;

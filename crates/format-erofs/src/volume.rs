@@ -53,6 +53,11 @@ impl Volume for ErofsVolume {
         self.0.checksum_fault.map(Error::from)
     }
 
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        let fault = self.0.super_block_faults().into_iter().next();
+        Ok(fault.map(|fault| Error::corrupt("erofs image", format!("superblock: {fault}"))))
+    }
+
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         self.0.link_target(id)
     }

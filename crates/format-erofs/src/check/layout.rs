@@ -10,19 +10,39 @@ use packfs_core::check::Report;
 const UNUSED_LEN_MAX: u64 = 64 << 20;
 
 impl Reader {
+    /// What is wrong with the superblock though all of the image may be readable: it lacks its end, or kernels refuse it.
+    pub(crate) fn super_block_faults(&self) -> Vec<String> {
+        let geometry = &self.geometry;
+        let super_block = &geometry.super_block;
+        let mut found = Vec::new();
+        let len = geometry.bytes_of(geometry.blocks).unwrap_or(u64::MAX);
+        if len > geometry.image_len {
+            found.push(format!("the image is {len} bytes long, the file only {}", geometry.image_len));
+        }
+        if !super_block.volume_name.contains(&0) {
+            found.push("a volume name without an end, which kernels refuse".into());
+        }
+        let prefixes = super_block.xattr_prefix_count;
+        if prefixes > 0 && !geometry.has(EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES) {
+            found.push(format!(
+                "{prefixes} long xattr prefixes without the feature, which Linux 6.4 and later look for all the same"
+            ));
+        }
+        let shared = super_block.ishare_xattr_prefix_id;
+        if geometry.has_compat(EROFS_FEATURE_COMPAT_ISHARE_XATTRS) && shared >= prefixes {
+            found.push(format!("shared inodes by long xattr prefix {shared}, of {prefixes}"));
+        }
+        found
+    }
+
     pub(super) fn check_super_block(&self, report: &mut Report<'_>) -> Result<()> {
         let geometry = &self.geometry;
         let super_block = &geometry.super_block;
         if let Some(fault) = self.checksum_fault {
             report.refused("superblock", Err::<(), _>(fault.into()))?;
         }
-        let len = geometry.bytes_of(geometry.blocks).unwrap_or(u64::MAX);
-        if len > geometry.image_len {
-            let fault = format_args!("the image is {len} bytes long, the file only {}", geometry.image_len);
+        for fault in self.super_block_faults() {
             report.error("superblock", fault);
-        }
-        if !super_block.volume_name.contains(&0) {
-            report.error("superblock", "a volume name without an end, which kernels refuse");
         }
         if super_block.fixed_nsec.get() >= 1_000_000_000 {
             let found = super_block.fixed_nsec;

@@ -149,6 +149,10 @@ impl Walk<'_, '_> {
 
     fn dot(&mut self, dir: usize, met: &mut bool, entry: &RawEntry<'_>, wanted: u64) {
         *met = true;
+        if !matches!(entry.file_type, EROFS_FT_UNKNOWN | EROFS_FT_DIR) {
+            let (path, name) = (self.hierarchy.path(dir), escaped(entry.name));
+            self.report.error(path, format_args!("\"{name}\" has a type that is no directory's"));
+        }
         if entry.nid != wanted {
             let (path, name, nid) = (self.hierarchy.path(dir), escaped(entry.name), entry.nid);
             self.report.error(path, format_args!("\"{name}\" leads to node {nid}, {wanted} expected"));
@@ -163,10 +167,10 @@ impl Walk<'_, '_> {
         if dots[0] == raw.dot_omitted {
             let fault =
                 if raw.dot_omitted { "an entry \".\", though it says it has none" } else { "no entry \".\"" };
-            self.report.warn(&path, fault);
+            self.report.error(&path, fault);
         }
         if !dots[1] {
-            self.report.warn(&path, "no entry \"..\"");
+            self.report.error(&path, "no entry \"..\"");
         }
         // Directories with more links than a compact inode can tell say 1.
         let wanted = subdirs.saturating_add(2);

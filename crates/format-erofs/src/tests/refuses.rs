@@ -1,7 +1,7 @@
 //! Everything the reader refuses: the true image with one bad field each. The list of tests is the list of refusals.
 
 use super::{Made, made};
-use packfs_core::{ErrorKind, Severity};
+use packfs_core::{ErrorKind, Severity, Volume};
 use packfs_testkit::assert_refused;
 
 /// Reads an image that has to be refused with an error that says `expected`.
@@ -53,6 +53,7 @@ refuses! {
     rejects_empty_names: Corrupt "listing" + 20 = [108, 0] => "a name that is empty";
     rejects_names_with_a_slash: Corrupt "listing" + 111 = *b"/" => "name with a slash";
     rejects_entries_of_an_unknown_type: Corrupt "listing" + 34 = [9] => "unknown type";
+    rejects_dots_of_another_type: Corrupt "listing" + 22 = [9] => "of another type";
     rejects_entries_that_lead_behind_the_image: Corrupt "listing" + 24 = U32_MAX => "behind the end of the image";
     rejects_entries_that_lead_into_a_metabox_that_is_not_there: Corrupt "listing" + 31 = [128] => "but there is none";
 
@@ -122,6 +123,10 @@ fn notices_what_readers_do_not_stumble_over() {
         ("listing", 0, &[32, 0], "\".\" leads to node 32, 16 expected"),
         ("listing", 12, &[32, 0], "\"..\" leads to node 32"),
         ("listing", 109, b"x..", "out of order"),
+        ("listing", 109, b".-", "no entry \"..\""),
+        ("listing", 10, &[7], "\".\" has a type that is no directory's"),
+        ("super", 91, &[3], "3 long xattr prefixes without the feature"),
+        ("super", 8, &[0x20, 0, 0, 0], "shared inodes by long xattr prefix 0, of 0"),
         ("listing", 34, &[2], "its entry says directory, its inode file"),
         ("root", 6, &[7, 0], "link count 7"),
         ("super", 14, &[32, 0], "the root is a file"),
@@ -135,6 +140,20 @@ fn notices_what_readers_do_not_stumble_over() {
         } else {
             noticed(&made().patch(label, within, bytes), expected);
         }
+    }
+}
+
+#[test]
+fn whatever_reads_all_of_an_image_learns_what_contradicts_it_as_a_whole() {
+    let fault = |image: Made| image.open().unwrap().whole_fault(true).unwrap().map(|fault| fault.to_string());
+    assert_eq!(fault(made()), None);
+    for (within, bytes, expected) in [
+        (36, &[33, 0, 0, 0][..], "the image is 135168 bytes long, the file only 131072"),
+        (64, &[b'x'; 16], "volume name without an end"),
+        (91, &[3], "long xattr prefixes"),
+    ] {
+        let found = fault(made().patch("super", within, bytes)).unwrap();
+        assert!(found.contains("superblock: ") && found.contains(expected), "{found}");
     }
 }
 

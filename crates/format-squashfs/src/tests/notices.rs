@@ -1,7 +1,7 @@
 //! What the check finds in images that can be read but are wrong: the true image with one lie each.
 
 use super::{Made, made};
-use packfs_core::Severity;
+use packfs_core::{Severity, Volume};
 use packfs_testkit::assert_found;
 
 /// The findings of an image have to hold one of that severity that says `expected`.
@@ -92,7 +92,10 @@ fn notices_tables_that_do_not_touch() {
     // The image ends later than its last table says.
     let image = made();
     let used = image.bytes.len() as u64;
-    found(&image.patch("super", 40, &used.to_le_bytes()), Severity::Error, "refuse to mount");
+    let image = image.patch("super", 40, &used.to_le_bytes());
+    found(&image, Severity::Error, "refuse to mount");
+    let fault = image.open().unwrap().whole_fault(true).unwrap().unwrap();
+    assert!(fault.to_string().contains("refuse to mount"), "{fault}");
 }
 
 #[test]
