@@ -51,7 +51,7 @@ impl ByClass {
     pub(crate) fn add(&mut self, class: Class, is_last: bool, bytes: u64, stored: u64) {
         let sum = self.sums.entry(class).or_default();
         sum.files += u64::from(is_last);
-        sum.bytes += bytes;
+        sum.bytes = sum.bytes.saturating_add(bytes);
         sum.stored += stored;
     }
 

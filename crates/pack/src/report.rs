@@ -107,7 +107,7 @@ impl PackReport {
             run_bytes: placed.run_bytes,
             lent_tails: placed.lent_tails,
             lent_bytes: placed.lent_bytes,
-            hole_bytes: placed.files.iter().map(|place| place.hole_len).sum(),
+            hole_bytes: placed.files.iter().map(|place| place.hole_len).fold(0, u64::saturating_add),
             shared_blocks: placed.shared.len() as u64,
             shared: shared(placed),
             far_apart: false,

@@ -73,7 +73,7 @@ impl Twins {
             if let Some(original) = self.original(job.node) {
                 placed.files[job.node.index()] = placed.files[original.index()];
                 placed.duplicate_files += 1;
-                placed.duplicate_bytes += context.len(job.node);
+                placed.duplicate_bytes = placed.duplicate_bytes.saturating_add(context.len(job.node));
                 progress.advance(1, context.len(job.node), 0);
                 if failed.contains(&original) {
                     failures.nodes.push(job.node);

@@ -267,3 +267,18 @@ fn a_cloop_of_zeros_is_made_and_checked_without_coding_each_block() {
     engine.open(content).unwrap().read_exact_at(5 * GIB + 75, &mut found).unwrap();
     assert_eq!(&found, b"\0\0island\0\0");
 }
+
+#[test]
+fn lengths_that_add_up_to_more_than_there_are_numbers_are_told_as_the_largest() {
+    let (tree, contents) = tree(&[0, 1, 2, 3].map(|index| Sparse::hole((8 << 60) - 4096 * (1 + index / 2))));
+    assert_eq!(tree.bytes_total(), u64::MAX);
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &[("dedupe", "off")], &[("byte-aligned", "on")]] {
+        let image = packed(("erofs", "lz4", options), (&tree, &contents), folder.path()).unwrap();
+        let engine = engine_of(&image);
+        let loaded = engine.load_tree(&Silent).unwrap();
+        let fail = &mut |finding| panic!("{finding:?}");
+        assert_eq!(packfs_check::content(&engine, &loaded, &Silent, fail).unwrap().bytes, u64::MAX);
+    }
+    assert!(contents.read_len.load(Relaxed) < 64 << 10);
+}

@@ -108,7 +108,7 @@ impl Runs {
                 continue;
             }
             placed.run_files += 1;
-            placed.run_bytes += shared_len;
+            placed.run_bytes = placed.run_bytes.saturating_add(shared_len);
             let tail = placed.files[job.node.index()].tail;
             placed.files[job.node.index()] = FilePlace { tail, ..self.part(run, shared_len, placed) };
         }

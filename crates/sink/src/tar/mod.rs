@@ -105,7 +105,7 @@ impl<'a> Writing<'a> {
     ) -> Result<Self> {
         let chosen = Chosen::new(&loaded.tree, &options.paths)?;
         let (nodes, wanted) = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
-        let bytes = wanted.iter().map(|file| file.len).sum();
+        let bytes = wanted.iter().map(|file| file.len).fold(0, u64::saturating_add);
         progress.begin(Stage::Extract, wanted.len() as u64, bytes);
         let without_root = options.without_root;
         Ok(Writing { engine, loaded, progress, chosen, without_root, nodes, wanted, bytes })

@@ -65,7 +65,8 @@ impl Regions {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let units = units(context, cut, twins);
-        let bytes_total: u64 = units.iter().map(|unit| unit.range.end - unit.range.start).sum();
+        let bytes_total: u64 =
+            units.iter().map(|unit| unit.range.end - unit.range.start).fold(0, u64::saturating_add);
         let log = (CHUNK_LOG..24).find(|&log| bytes_total >> log <= CHUNK_COUNT).unwrap_or(24);
         let chunker = Chunker::new(log);
         progress.begin(Stage::Dedupe, units.len() as u64, bytes_total);
