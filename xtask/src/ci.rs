@@ -37,7 +37,7 @@ const TESTS_WITH_PEERS: [&str; 11] = [
     "subjects",
 ];
 
-/// Whether programs that this machine may lack have to be there, and which of them are used.
+/// True if programs that this machine may lack have to be there, and which of them are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peers {
     Optional,

@@ -59,7 +59,7 @@ impl Expected<'_> {
         }
     }
 
-    /// What was seen of a file's contents.
+    /// Contents of a file as they were seen.
     fn seen(&self, id: NodeId) -> Witnessed {
         self.contents.get(id.index()).copied().unwrap_or(Witnessed::Nothing)
     }

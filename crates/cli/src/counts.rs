@@ -1,4 +1,4 @@
-//! How many files of which type an image holds, and how long they are: what `packfs info` begins with.
+//! Number of files of each type in an image, and their length: the first lines of `packfs info`.
 
 use crate::json::{Value, json};
 use crate::text;

@@ -36,7 +36,7 @@ pub struct Opts {
     #[arg(long, value_name = "FILE")]
     device_b: Vec<PathBuf>,
 
-    /// Where the image A begins in its file: 4096, 128K, 1M, 0x1000
+    /// Start of image A in its file: 4096, 128K, 1M, 0x1000
     #[arg(long, visible_alias = "offset", value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     offset_a: u64,
 
@@ -153,7 +153,7 @@ impl Opts {
         Ok((load(a, opening_a)?, load(b, opening_b)?))
     }
 
-    /// How each of the two is opened.
+    /// Options to open each of the two.
     fn openings(&self) -> [OpenOptions; 2] {
         let opening = |devices: &[PathBuf], offset, part: &Option<String>, magic: Option<Magic>| {
             let opening = OpenOptions::new().jobs(self.answering.work.jobs()).limits(self.limits.limits());

@@ -1,10 +1,10 @@
-//! What this machine or its limits have no more of: threads, and memory for them. Packing and checking make do with fewer threads
+//! Threads and memory that this machine or its limits do not have. Packing and checking make do with fewer threads
 //! where they can; where a thread is a must, the program fails like any other instead of panicking.
 
 use packfs::Error;
 use rustix::process::{Resource, getrlimit};
 
-/// How the standard library panics where a thread cannot be started.
+/// Message of the standard library's panic where a thread cannot be started.
 const NO_THREAD: &str = "failed to spawn thread";
 
 /// Prepares the program for limits, before it has a second thread.

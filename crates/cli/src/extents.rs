@@ -1,4 +1,4 @@
-//! Where the bytes of a file lie in an image: `packfs stat --extents`.
+//! Places of a file's bytes in an image: `packfs stat --extents`.
 
 use crate::json::{Value, json};
 use crate::report::Out;

@@ -1,12 +1,12 @@
 //! Programs that pretend to be root by answering for the C library: fakeroot, pseudo, fakechroot.
 //!
-//! What they pretend reaches this program only if their library is loaded into it. A static program loads none, and then the
+//! Their pretence reaches this program only if their library is loaded into it. A static program loads none, and then the
 //! owners, permissions and devices it sees are the real ones: that has to be said.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// What the names of their libraries begin with, and what people call them.
+/// Beginnings of the names of their libraries, with their usual names.
 const LIBRARIES: [(&str, &str); 3] =
     [("libfakeroot", "fakeroot"), ("libpseudo", "pseudo"), ("libfakechroot", "fakechroot")];
 
@@ -23,7 +23,7 @@ pub fn not_honoured() -> Option<String> {
     })
 }
 
-/// Whether fakeroot is asked for.
+/// True if fakeroot is asked for.
 pub fn fakeroot_answers() -> bool {
     std::env::var_os("FAKEROOTKEY").is_some()
 }

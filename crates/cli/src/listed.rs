@@ -44,7 +44,7 @@ pub fn devices() -> Vec<&'static str> {
     packfs_device::builtin_names().collect()
 }
 
-/// What sessions may lie on: this machine's disk and memory, or a simulated device.
+/// Storage that sessions may lie on: this machine's disk and memory, or a simulated device.
 pub fn session_devices() -> Vec<&'static str> {
     ["disk", "memory"].into_iter().chain(packfs_device::builtin_names()).collect()
 }

@@ -50,7 +50,7 @@ impl NestedArgs {
         self.part.is_none() && !self.outer && self.magic.is_none()
     }
 
-    /// Whether the image is read as something else than it is in its file, or in spite of what it is, which no kernel can do.
+    /// True if the image is read as something else than it is in its file, or in spite of what it is, which no kernel can do.
     pub fn is_changed(&self) -> bool {
         self.magic.is_some() || self.ignore_checksum
     }

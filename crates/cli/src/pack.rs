@@ -19,7 +19,7 @@ use std::time::Instant;
     override_usage = "packfs pack [OPTIONS] <SOURCE>... <IMAGE>"
 )]
 pub struct Opts {
-    /// What to pack: a directory, a tar (compressed or not), an image, a manifest or a file; - is a tar from standard input
+    /// Source to pack: a directory, a tar (compressed or not), an image, a manifest or a file; - is a tar from standard input
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
 
@@ -61,7 +61,7 @@ enum BaseCheck {
     Times,
 }
 
-/// How an image is made.
+/// Options of making an image.
 #[derive(clap::Args)]
 pub struct Making {
     /// Format of the image; without it the extension of IMAGE tells, and without one it is squashfs

@@ -51,7 +51,7 @@ pub struct Bars {
     stop: Arc<Stop>,
     by_files: AtomicBool,
     started: Instant,
-    /// Whether parts are told line by line, as bars are wanted where there is no terminal.
+    /// True if parts are told line by line, as bars are wanted where there is no terminal.
     tells_parts: bool,
 }
 

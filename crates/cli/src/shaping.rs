@@ -193,7 +193,7 @@ impl Shaping {
         Ok(Resolved { shape, made_at: epoch.map(MadeAt::Seconds) })
     }
 
-    /// Whether entries come from standard input.
+    /// True if entries come from standard input.
     pub fn reads_stdin(&self) -> bool {
         self.add_manifest.iter().any(|path| path == Path::new("-"))
     }

@@ -63,7 +63,7 @@ impl ImageInput {
         })
     }
 
-    /// How the image is opened.
+    /// Options to open the image.
     pub fn options(&self, jobs: usize) -> OpenOptions {
         let options = OpenOptions::new().offset(self.offset).jobs(jobs).limits(self.limits.limits());
         self.device.iter().fold(self.nested.apply(options), OpenOptions::device)

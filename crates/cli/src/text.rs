@@ -27,7 +27,7 @@ pub fn long_size(bytes: u64) -> String {
     }
 }
 
-/// What share `part` is of `whole`, as `33.3 %`; `over 999 %` where more figures would say no more.
+/// Share of `part` in `whole`, as `33.3 %`; `over 999 %` where more figures would say no more.
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0.0 %".into();

@@ -24,7 +24,7 @@ pub enum ErrorKind {
     Unsupported,
     /// The input holds more than a limit allows ([`crate::Limits`]), which can be raised.
     Limit,
-    /// What was to be written is longer than it may be, or than its place is.
+    /// The data to be written are longer than allowed, or than their place.
     TooLarge,
     /// The user asked to stop.
     Cancelled,
@@ -107,7 +107,7 @@ impl Error {
         Error::new(ErrorKind::Limit, format!("{subject} over a limit: {fault}"))
     }
 
-    /// What was to be written has no place: `message` says how long it is, and how long it may be.
+    /// The data to be written have no place: `message` tells their length and the length allowed.
     pub fn too_large(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::TooLarge, message.to_string())
     }

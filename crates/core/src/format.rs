@@ -42,7 +42,7 @@ pub struct Rung {
     pub codec: &'static str,
     /// Block size in bytes.
     pub block_len: u32,
-    /// What to choose where nothing else was asked for; `None`: as before.
+    /// Goal that decides where nothing was typed; `None`: as before.
     pub goal: Option<Goal>,
 }
 

@@ -8,15 +8,15 @@ const MORE_MAX: usize = 20;
 /// Something of the source that the format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// What would be lost, and what would be stored instead.
+    /// Property that would be lost, and its substitute.
     pub what: String,
-    /// How many nodes it concerns.
+    /// Number of nodes concerned.
     pub count: u64,
     /// One of them.
     pub example: ImagePath,
-    /// Whether packing must stop unless the user accepts the loss; else it is only mentioned.
+    /// True if packing must stop unless the user accepts the loss; else it is only mentioned.
     pub refused: bool,
-    /// Whether packing must stop even then, as nothing of these nodes could be stored.
+    /// True if packing must stop even then, as nothing of these nodes could be stored.
     pub fatal: bool,
     /// Further ones of what is fatal, since each has to be left out by name.
     pub more: Vec<ImagePath>,

@@ -68,7 +68,7 @@ pub struct Inode {
     pub links: u32,
     /// Inode number as stored; not an identity, hostile images repeat them.
     pub number: u64,
-    /// What the image says of it that cannot be true, though it can be read.
+    /// A statement of the image about it that cannot be true, though it can be read.
     pub doubt: Option<&'static str>,
     /// Whether [`Volume::xattrs`] would return anything.
     pub has_xattrs: bool,
@@ -223,13 +223,13 @@ pub trait Volume: Send + Sync {
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// Whether names rise, byte by byte, in every listing of an image that keeps the rules of its format, because readers rely on it
+    /// True if names rise, byte by byte, in every listing of an image that keeps the rules of its format, because readers rely on it
     /// to find them.
     fn is_sorted(&self) -> bool {
         false
     }
 
-    /// What contradicts the image as a whole though all of it can be read, such as a checksum that is not that of its bytes: an
+    /// A fault of the image as a whole though all of it can be read, such as a checksum that is not that of its bytes: an
     /// error for whoever was not told to go on all the same. Cheap; whatever reads all of the image asks for
     /// [`Volume::whole_fault`], too.
     fn fault(&self) -> Option<Error> {

@@ -40,7 +40,7 @@ pub(crate) fn entry_type(number: u8) -> Option<FileType> {
 /// One block of a directory.
 pub(crate) struct DirBlock {
     bytes: Vec<u8>,
-    /// Whether it is as long as blocks are.
+    /// True if it is as long as blocks are.
     is_whole: bool,
     count: usize,
     place: Place,

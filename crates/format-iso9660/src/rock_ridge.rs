@@ -33,7 +33,7 @@ pub(crate) struct Posix {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) bytes: Vec<u8>,
-    /// Whether the next component follows the one before it at once: that goes on, is the root, or there is none.
+    /// True if the next component follows the one before it at once: that goes on, is the root, or there is none.
     joins: Option<bool>,
     /// Whether the entry that was met last goes on in another.
     pub(crate) continues: bool,

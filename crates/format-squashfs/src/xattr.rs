@@ -46,7 +46,7 @@ pub(crate) struct SetFigures {
 }
 
 impl SetFigures {
-    /// Whether no writer counts like this: some count the heads of names and values instead of prefixes.
+    /// True if no writer counts like this: some count the heads of names and values instead of prefixes.
     pub(crate) fn is_size_impossible(&self) -> bool {
         let heads = HEADS_LEN_MAX * u64::from(self.count);
         self.count > 0 && !(1..=self.size + heads).contains(&self.size_found)

@@ -33,7 +33,7 @@ impl fmt::Debug for MemoryImage {
     }
 }
 
-/// What messages call bytes that have no name.
+/// Name of bytes without a name, for messages.
 const UNNAMED: &str = "image in memory";
 
 /// Taken over without being copied.

@@ -46,14 +46,14 @@ impl Program {
         Invocation::new(self.path.as_deref().unwrap_or(&self.name))
     }
 
-    /// What it can do, by its own help: versions and builds differ in their options.
+    /// Its abilities by its own help: versions and builds differ in their options.
     pub(crate) fn offers(&self) -> Offers {
         let help = process::capture(&self.invocation().arg("--help"), true).unwrap_or_default();
         Offers { help }
     }
 }
 
-/// What a program's help says.
+/// Text of a program's help.
 pub(crate) struct Offers {
     help: String,
 }
@@ -80,7 +80,7 @@ pub fn locate(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| is_runnable(path))
 }
 
-/// Whether what a checkout fetched is to be passed by: the same word that tells it to the tests.
+/// True if what a checkout fetched is to be passed by: the same word that tells it to the tests.
 fn wants_system_only() -> bool {
     std::env::var_os("PACKFS_PEERS").is_some_and(|value| value == "system")
 }

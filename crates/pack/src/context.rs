@@ -15,7 +15,7 @@ pub(crate) struct Piece {
     pub range: Range<u64>,
     /// Whether `range` ends where the file ends.
     pub last: bool,
-    /// Whether the source says that all of it is a hole, so that nothing of it is read.
+    /// True if the source says that all of it is a hole, so that nothing of it is read.
     pub is_hole: bool,
 }
 

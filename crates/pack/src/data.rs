@@ -144,7 +144,7 @@ struct Placer<'a> {
     shared_done: HashMap<u32, (StoredBlock, Vec<u8>)>,
     tails: Tails,
     is_behind_first_used: bool,
-    /// How many of [`packfs_core::Plan::stretch_starts`] were reached.
+    /// Number of [`packfs_core::Plan::stretch_starts`] that were reached.
     stretches_begun: usize,
     seen: SeenTails<'a>,
     tail_places: Vec<TailPlace>,

@@ -142,7 +142,7 @@ impl Destination {
         }
     }
 
-    /// Whether what is written to holds nothing but what was written.
+    /// True if what is written to holds nothing but what was written.
     pub(crate) fn begins_empty(&self) -> bool {
         !matches!(self, Destination::Device { .. })
     }

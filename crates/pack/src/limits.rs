@@ -93,12 +93,12 @@ fn allowed(options: &PackOptions) -> Option<u64> {
 
 /// Bytes kept for each node while an image is read back: its inode there, and what came of its contents.
 const VERIFY_NODE_LEN: u64 = 144;
-/// What reading back takes with one thread, whatever the image holds: rows of blocks, and their bytes.
+/// Memory for reading back with one thread, whatever the image holds: rows of blocks, and their bytes.
 const VERIFY_LEN: u64 = 24 * MIB;
-/// What each thread takes that reads back: a run of stored bytes, a decoded block, a decoder.
+/// Memory for each thread that reads back: a run of stored bytes, a decoded block, a decoder.
 const VERIFY_THREAD_LEN: u64 = 5 * MIB;
 
-/// How many threads may read an image back, by what is left of the memory.
+/// Number of threads that may read an image back, by the memory left.
 pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
     let jobs = options.worker_count();
     let Some(allowed) = allowed(options) else { return jobs };

@@ -47,7 +47,7 @@ pub struct PackReport {
     pub shared_blocks: u64,
     /// What lies in them, or in the packed stream: bytes before and after compression.
     pub shared: Stored,
-    /// Whether small files lie so far from their neighbours of the tree that the kernel, which keeps three shared blocks of SquashFS,
+    /// True if small files lie so far from their neighbours of the tree that the kernel, which keeps three shared blocks of SquashFS,
     /// decodes blocks anew when it reads the tree in its order.
     pub far_apart: bool,
     /// What lies in blocks and clusters that are stored as they are, in bytes.

@@ -11,7 +11,7 @@ pub struct Room {
     pub gives_up: bool,
 }
 
-/// Where an image is to lie, and how long it may become.
+/// Place of an image, and its greatest length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     /// Bytes before it in its file or on its device.

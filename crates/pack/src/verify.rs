@@ -56,7 +56,7 @@ pub struct Written<'a> {
     pub failed: &'a [NodeId],
     /// What was seen of each node's contents when they were read to be compressed.
     pub contents: &'a [Witnessed],
-    /// How many threads may read it back.
+    /// Number of threads that may read it back.
     pub jobs: usize,
 }
 

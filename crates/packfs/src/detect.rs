@@ -182,7 +182,7 @@ impl Unknown {
         Unknown { foreign: Foreign::identify(&image), beginning }
     }
 
-    /// Whether nothing tells that it holds, or once held, a tree.
+    /// True if nothing tells that it holds, or once held, a tree.
     fn is_plain(&self, path: &Path) -> bool {
         let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default().to_lowercase();
         let promises =

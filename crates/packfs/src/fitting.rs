@@ -6,7 +6,7 @@ use packfs_core::{
 use packfs_pack::{Order, PackOptions, PackReport, Room};
 use std::path::Path;
 
-/// What is packed, and to where.
+/// Tree to pack, and its destination.
 pub(crate) struct Job<'a> {
     pub tree: &'a Tree,
     pub contents: &'a dyn Contents,

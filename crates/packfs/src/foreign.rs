@@ -14,7 +14,7 @@ pub struct Foreign {
     pub what: String,
     /// A command to try.
     pub hint: String,
-    /// Whether it is a file like others, in which no tree is to be looked for: a program, a database, a signature.
+    /// True if it is a file like others, in which no tree is to be looked for: a program, a database, a signature.
     pub is_alone: bool,
 }
 
@@ -253,7 +253,7 @@ impl Head {
         self.0.starts_with(magic)
     }
 
-    /// Whether these bytes stand there, in the beginning or behind it.
+    /// True if these bytes stand there, in the beginning or behind it.
     fn holds(&self, image: &dyn Image, at: u64, magic: &[u8]) -> bool {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         if let Some(bytes) = self.0.get(start..start.saturating_add(magic.len())) {
@@ -270,7 +270,7 @@ impl Head {
     }
 }
 
-/// Which of the extended file systems it is, by the features of its superblock.
+/// Name of the extended file system, by the features of its superblock.
 fn extended(head: &Head) -> Option<&'static str> {
     const SUPER_BLOCK_AT: usize = 1024;
     const HAS_JOURNAL: u64 = 0x4;
@@ -309,7 +309,7 @@ fn program(image: &Arc<dyn Image>, head: &Head) -> Foreign {
     Foreign { what: what.into(), hint: Advice::Scan.hint(), is_alone: !is_app_image }
 }
 
-/// Where the table of sections, the last part of most programs, ends; 0 if it has none.
+/// End of the table of sections, the last part of most programs; 0 if it has none.
 fn program_end(head: &Head) -> u64 {
     let is_little = head.0.get(5) == Some(&1);
     let number = |at: usize, len: usize| {

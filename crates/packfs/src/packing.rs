@@ -31,7 +31,7 @@ pub enum MadeAt {
 
 /// Packs `source` into a new image `output`, once [`Pack::run`] is called.
 ///
-/// What the source is, is told by what it holds: see [`Source::detect`]. A file that is none of these, and does not look as if it had been, is
+/// The source's contents tell its kind: see [`Source::detect`]. A file that is none of these, and does not look as if it had been, is
 /// packed as the only file of the image, with a warning. For another source, see [`Pack::of`] and [`pack_entries`]. The output may also be
 /// a block device, a fifo, or `-` for standard output; a pipe gets the image once it is complete.
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
@@ -215,7 +215,7 @@ impl Pack {
         self
     }
 
-    /// What is left out, renamed or changed on the way from the source. Entries of [`Pack::add_entry`] stay, behind those of the shape.
+    /// Filters and changes on the way from the source. Entries of [`Pack::add_entry`] stay, behind those of the shape.
     #[must_use]
     pub fn shape(mut self, shape: Shape) -> Self {
         let added = std::mem::replace(&mut self.shape, shape).additions;
@@ -500,7 +500,7 @@ impl Pack {
         Ok(report)
     }
 
-    /// What is packed to the output.
+    /// Job of packing to the output.
     ///
     /// Errors: `Usage` if it is to fit into what has no length.
     fn fitting_job<'a>(

@@ -99,7 +99,7 @@ fn meant(volume: &dyn Volume, path: &ImagePath, dir: InodeId, place: usize) -> O
     Some(format!("\"{}\"", escaped(&meant.join(&b'/'))))
 }
 
-/// Whether a path is there, without following links.
+/// True if a path is there, without following links.
 fn exists(volume: &dyn Volume, path: &ImagePath) -> bool {
     let mut names = path.names();
     let found = names.try_fold(volume.root(), |dir, name| volume.lookup(dir, name.as_bytes()).ok().flatten());

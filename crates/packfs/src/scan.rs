@@ -80,7 +80,7 @@ pub fn scan(image: Arc<dyn Image>, options: ScanOptions, progress: &dyn Progress
     Ok(scan.finish())
 }
 
-/// What to look for.
+/// Bytes to look for.
 #[derive(Clone, Copy)]
 enum Pattern {
     /// A magic, and whose it is.
@@ -97,7 +97,7 @@ impl Pattern {
         }
     }
 
-    /// Where it stands in an image, in bytes.
+    /// Its place in an image, in bytes.
     fn at(&self) -> u64 {
         match self {
             Pattern::Own(_, magic) => magic.at,

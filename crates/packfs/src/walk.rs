@@ -29,7 +29,7 @@ pub struct Walk<'a> {
     meter: Meter,
     /// What comes next regardless: the root at first.
     next: Option<InodeId>,
-    /// What was wrong with the directory that was visited last, whose entries come next all the same.
+    /// Fault of the directory that was visited last; its entries come next all the same.
     fault: Option<Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Who watches, in builders that are copied and shown.
+//! Watchers, in builders that are copied and shown.
 
 use packfs_core::{Progress, Silent};
 use std::fmt;

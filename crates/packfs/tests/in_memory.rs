@@ -95,7 +95,7 @@ fn a_path_that_is_not_there_has_a_kind_of_its_own() {
     }
 }
 
-/// What a program does whose own errors are those of `std::io`.
+/// A program whose own errors are those of `std::io`.
 fn contents(opened: &Opened, path: &str) -> io::Result<String> {
     let mut text = String::new();
     opened.open_file(path)?.read_to_string(&mut text)?;

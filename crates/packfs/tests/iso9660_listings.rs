@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What every view of an image can hold.
+/// Names that every view of an image can hold.
 fn simple_tree(root: &Path) {
     fs::create_dir_all(root.join("deep/1/2/3/4/5/6/7/8/9")).unwrap();
     fs::create_dir(root.join("empty")).unwrap();
@@ -25,7 +25,7 @@ fn simple_tree(root: &Path) {
     fs::hard_link(root.join("text.txt"), root.join("hard.txt")).unwrap();
 }
 
-/// What needs Rock Ridge, and areas in which its records go on: so many that they fill several sectors.
+/// Names that need Rock Ridge, and areas in which its records go on: so many that they fill several sectors.
 fn rich_tree(root: &Path) {
     simple_tree(root);
     symlink("../lib//foo", root.join("doubled")).unwrap();
@@ -50,7 +50,7 @@ fn normalised(line: &str) -> Option<String> {
     (!is_none).then_some(path)
 }
 
-/// What a tool lists; `None` if it is missing.
+/// Names that a tool lists; `None` if it is missing.
 fn listed(tool: &str, arguments: &[&dyn AsRef<OsStr>]) -> Option<BTreeSet<String>> {
     let output = peer(tool)?.run(arguments);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -107,7 +107,7 @@ fn names_below(root: &Path) -> BTreeSet<String> {
     names
 }
 
-/// What is given to the program, what isoinfo is asked for, whether the tree is the rich one, and whether all its names are kept.
+/// Options of the program, and of isoinfo, whether the tree is the rich one, and whether all its names are kept.
 type Written<'a> = (&'a str, &'a [&'a str], Option<&'a str>, bool, bool);
 
 const BY_OTHERS: &[Written<'_>] = &[

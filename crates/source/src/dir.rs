@@ -87,9 +87,9 @@ struct Ancestor {
 }
 
 struct Scan<'a> {
-    /// What messages put before paths of the host.
+    /// Prefix of paths of the host, for messages.
     path: &'a Path,
-    /// What is looked through: its path from `root` on, and its place in the image.
+    /// Directory that is looked through: its path from `root` on, and its place in the image.
     host: Vec<u8>,
     at: ImagePath,
     shape: &'a Shape,

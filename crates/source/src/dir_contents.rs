@@ -17,7 +17,7 @@ pub(crate) struct DirIndex {
     files: Vec<FileRow>,
     /// Names of all rows, one behind the other.
     names: Vec<u8>,
-    /// What [`DirIndex::add_path`] added last, and its row.
+    /// Path that [`DirIndex::add_path`] added last, and its row.
     last_path: Option<(Vec<u8>, u32)>,
 }
 

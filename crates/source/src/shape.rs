@@ -66,7 +66,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Whether names are left out, cut, moved or added: what makes no sense for a source without names.
+    /// True if names are left out, cut, moved or added: what makes no sense for a source without names.
     pub fn moves_names(&self) -> bool {
         let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
         let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());

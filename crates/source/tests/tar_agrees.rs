@@ -34,7 +34,7 @@ fn run(program: &str, arguments: &[&dyn AsRef<OsStr>]) {
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What every format holds.
+/// Entries that every format holds.
 fn simple(root: &Path) {
     let mut random = Random::new(9);
     fs::create_dir_all(root.join("dir/sub")).unwrap();
@@ -52,7 +52,7 @@ fn simple(root: &Path) {
     File::open(root.join("block")).unwrap().set_modified(time).unwrap();
 }
 
-/// What takes extended headers.
+/// Entries that take extended headers.
 fn full(root: &Path) {
     simple(root);
     let deep = root.join("a-long-name-of-a-directory/".repeat(5)).join("and-more".repeat(14));
@@ -184,7 +184,7 @@ fn extract(program: &str, sample: &Sample, to: &Path) {
     command.arg("-f").arg(archive).arg("-C").arg(to).output().unwrap();
 }
 
-/// Whether both programs are there.
+/// True if both programs are there.
 fn have_both() -> bool {
     peer("tar").is_some() && peer("bsdtar").is_some()
 }

@@ -155,7 +155,7 @@ fn compressed(command: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// What compresses an archive, and whether cuts and damage are found by what it adds.
+/// Compressors of an archive, and whether cuts and damage are found by what it adds.
 const COMPRESSORS: [(&[&str], bool); 17] = [
     (&["gzip", "-c"], true),
     (&["xz", "-c"], true),

@@ -1,4 +1,4 @@
-//! What contradicts an image though all that is asked of it can be read: numbers of inodes, tables that nothing uses.
+//! Contradictions in an image though all that is asked of it can be read: numbers of inodes, tables that nothing uses.
 
 use crate::data::check_fragment;
 use crate::inode::RawInode;

@@ -59,7 +59,7 @@ pub fn peer_since(name: &str, least: &str) -> Option<Peer> {
     found_or_skipped(find(name, Some(least)))
 }
 
-/// Whether tests are written for a version of a program that was found by other means; says that the test is skipped if not.
+/// True if tests are written for a version of a program that was found by other means; says that the test is skipped if not.
 pub fn serves(name: &str, version: &str) -> bool {
     let Some(least) = written_for(name).map(|row| row.1) else { return true };
     let does = figures(version) >= figures(least);
@@ -134,7 +134,7 @@ fn version_in(said: &str) -> Option<String> {
     words.find(is_version).map(str::to_owned)
 }
 
-/// What versions are compared by: the figures between points, up to the first that has anything else in it.
+/// Figures that versions are compared by: the figures between points, up to the first that has anything else in it.
 fn figures(version: &str) -> Vec<u32> {
     let digits = |part: &str| part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
     let mut figures = vec![];

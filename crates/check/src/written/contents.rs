@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const UNIT: u64 = ContentHash::UNIT;
 
-/// What files are to hold, in the order in which they are wanted.
+/// Expected contents of files, in the order in which they are wanted.
 pub(super) struct Promises<'a> {
     pub expected: &'a Expected<'a>,
     pub nodes: &'a [NodeId],

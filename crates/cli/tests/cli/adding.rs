@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, symlink};
 use std::process::Command;
 
-/// What people give to mksquashfs, gensquashfs and genext2fs, and lines of packfs's own.
+/// Rows as people give them to mksquashfs, gensquashfs and genext2fs, and lines of packfs's own.
 const ENTRIES: [&str; 13] = [
     "c /dev/console 0600 0 0 5 1",
     "/dev/null c 666 0 0 1 3",

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What packs a tree, and the name under which the kernel knows it if its modules are commonly there.
+/// Formats to pack, and the kernel's name of each if its modules are commonly there.
 const FORMATS: [(&str, Option<&str>); 6] = [
     ("squashfs", Some("squashfs")),
     ("squashfs-legacy", None),

@@ -1,4 +1,4 @@
-//! What is no image: named by what it is, with a command that helps.
+//! Files that are no image: named by their kind, with a command that helps.
 
 use crate::fixture::{Fixture, Run};
 use packfs_testkit::skip;

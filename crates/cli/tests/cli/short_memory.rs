@@ -113,7 +113,7 @@ fn with_manifest(count: u32) -> Fixture {
     fixture
 }
 
-/// What reading an image back takes of memory is bounded by what its files need, beside which packing holds no second tree.
+/// Memory for reading an image back is bounded by what its files need, beside which packing holds no second tree.
 #[test]
 fn an_image_is_read_back_within_the_memory_that_is_allowed() {
     if packfs_testkit::peer("python3").is_none() {

@@ -7,7 +7,7 @@ use packfs_core::{Finding, Result};
 
 /// Larger blocks are more than modules of Linux had buffers for.
 const BLOCK_LEN_USUAL: u32 = 128 << 10;
-/// How much of what no structure takes is looked at for data, in bytes.
+/// Most bytes outside of all structures that are searched for data.
 const DATA_LOOKED_AT: u64 = 64 << 10;
 
 impl CloopVolume {
@@ -44,7 +44,7 @@ impl CloopVolume {
         Ok(())
     }
 
-    /// Whether there are bytes that no structure takes and that are not zero.
+    /// True if there are bytes that no structure takes and that are not zero.
     fn has_data(&self) -> Result<bool> {
         for unused in self.space_owners()?.iter().filter(|owner| owner.owner == "unused") {
             let mut start = vec![0; unused.len.min(DATA_LOOKED_AT) as usize];

@@ -55,3 +55,9 @@ fn notices_large_blocks_and_bytes_behind_the_end() {
     found(&image, Severity::Note, "block size 1048576");
     found(&made(Version::V0_68), Severity::Note, "current modules");
 }
+
+#[test]
+fn notices_that_no_blocks_over_data_lose_the_disk() {
+    let image = made(Version::V2_0).patch("head", 132, &[0; 4]);
+    found(&image, Severity::Error, "no blocks, but data behind them");
+}

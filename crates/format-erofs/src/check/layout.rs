@@ -10,7 +10,7 @@ use packfs_core::check::Report;
 const UNUSED_LEN_MAX: u64 = 64 << 20;
 
 impl Reader {
-    /// What is wrong with the superblock though all of the image may be readable: it lacks its end, or kernels refuse it.
+    /// Faults of the superblock though all of the image may be readable: a missing end, or fields that kernels refuse.
     pub(crate) fn super_block_faults(&self) -> Vec<String> {
         let geometry = &self.geometry;
         let super_block = &geometry.super_block;

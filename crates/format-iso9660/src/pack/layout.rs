@@ -23,19 +23,19 @@ struct PlacedTree {
 struct Trees {
     primary: PlacedTree,
     joliet: Option<PlacedTree>,
-    /// Where the last of them ends.
+    /// End of the last of them.
     end: u64,
 }
 
 /// An image whose data is placed.
 pub(super) struct Image<'a> {
     pub store: Store<'a>,
-    /// Where the descriptors end.
+    /// End of the descriptors.
     pub metadata_start: u64,
     pub data_end: u64,
 }
 
-/// How long everything between descriptors and data is at the most. What is known only when the data is placed makes records fewer
+/// Greatest length of everything between descriptors and data. Facts that are known only when the data is placed make records fewer
 /// and none longer.
 ///
 /// Errors: as [`Directories::new`].

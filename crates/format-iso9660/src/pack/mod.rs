@@ -61,7 +61,7 @@ impl IsoPacker {
         Ok(wanted)
     }
 
-    /// Where boot catalog, path tables and directories start: behind the descriptors.
+    /// Start of boot catalog, path tables and directories: behind the descriptors.
     fn metadata_start(&self) -> u64 {
         let options = &self.options;
         let has_boot = options.boot.is_some() || options.efi_boot.is_some();

@@ -25,7 +25,7 @@ pub(super) struct Store<'a> {
     pub tree: &'a Tree,
     /// `None` while room is reserved for what stands in front of the data: everything is taken to be as long as it can be then.
     pub placed: Option<&'a Placed>,
-    /// Where data starts, behind everything else.
+    /// Start of data, behind everything else.
     pub data_start: u64,
     pub lead: Option<Lead>,
     /// Of zisofs.

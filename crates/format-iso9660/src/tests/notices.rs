@@ -41,6 +41,7 @@ notices! {
     notices_names_that_end_early: "again susp" + 48 = [1] => Error "its name ends where it should go on";
     notices_targets_that_end_early: "link susp" + 73 = [1] => Error "its link target ends where it should go on";
     notices_link_counts_that_lie: "again susp" + 12 = both(&[3]) => Note "not as many as they claim";
+    notices_a_link_count_of_zero: "again susp" + 12 = both(&[0]) => Error "link count 0";
     notices_times_from_nowhere: "plain susp" + 55 = [0xa0] => Note "-96 of \"plain\"";
     notices_files_without_an_owner: "again susp" + 0 = *b"XX" => Note "without owner and permissions";
     notices_compressed_files_that_cannot_be_read: "zisofs" + 20 = [27] => Error "block pointer 1 is 27";

@@ -64,6 +64,16 @@ notices! {
 }
 
 #[test]
+fn notices_inodes_that_no_name_leads_to() {
+    // A listing that is said to be empty, by a directory that agrees with it in everything.
+    for size in [0, 1, 2, 3] {
+        let empty =
+            made().patch("root body", 0, &[2, 0, 0, 0, size, 0, 0, 0]).patch("root body", 16, &[0, 0]);
+        found(&empty, Severity::Error, "counts 6 inodes, but 1 are named");
+    }
+}
+
+#[test]
 fn the_true_image_has_no_faults() {
     assert_eq!(made().findings(), []);
 }

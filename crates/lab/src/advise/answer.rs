@@ -58,9 +58,9 @@ pub struct Looked {
 pub struct Processor {
     /// As it calls itself; `unknown` if it does not.
     pub name: String,
-    /// How many threads it runs at the same time.
+    /// Number of threads that it runs at the same time.
     pub count: usize,
-    /// How many threads packed.
+    /// Number of threads that packed.
     pub jobs: usize,
 }
 
@@ -77,7 +77,7 @@ pub struct Answer {
     pub device_title: String,
     /// The kernel it is for.
     pub kernel: String,
-    /// Whether nobody named that kernel: it is the one that runs here.
+    /// True if nobody named that kernel: it is the one that runs here.
     pub kernel_assumed: bool,
     /// The processor that times of reading and building are of.
     pub processor: Processor,

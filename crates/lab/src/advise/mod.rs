@@ -107,7 +107,7 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
     })
 }
 
-/// What is told of each candidate before it is measured.
+/// Announcement of each candidate before it is measured.
 struct Parts<'a> {
     progress: &'a dyn Progress,
     done: usize,

@@ -27,7 +27,7 @@ pub enum Output {
     File(PathBuf),
 }
 
-/// How much of what a failing program says is looked at.
+/// Most bytes of a failing program's output that are read.
 const SAID_MAX: u64 = 4096;
 
 /// Runs a command to its end, which has to be a success, and tells what it took.

@@ -59,7 +59,7 @@ pub fn method(results: &Results) -> Vec<Line> {
     lines
 }
 
-/// What a reader has to know of a quick run before he looks at its figures; empty for a full one.
+/// Warning about the figures of a quick run, for its head; empty for a full one.
 fn quick(settings: &Settings) -> &'static str {
     if settings.quick {
         "--quick: fewer cells, smaller trees and fewer runs than a full session has; figures are rough, and not those of a full one"

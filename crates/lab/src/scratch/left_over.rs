@@ -43,7 +43,7 @@ fn lock_left_over(path: &Path) -> Option<File> {
     is_at(&dir, path).then_some(dir)
 }
 
-/// Whether an open folder is the one that a path names.
+/// True if an open folder is the one that a path names.
 fn is_at(dir: &File, path: &Path) -> bool {
     let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
     let named = path.symlink_metadata().map(identity);

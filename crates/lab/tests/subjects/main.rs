@@ -68,7 +68,7 @@ fn subjects() -> Subjects {
     Subjects::find(Path::new("/nonexistent/packfs"))
 }
 
-/// Whether all is here, in versions that tests are written for; says what is not. Excused is what nobody can expect: Debian has
+/// True if all is here, in versions that tests are written for; says what is not. Excused is what nobody can expect: Debian has
 /// no DwarFS, kernels may have no device mapper, and packfs is tested elsewhere.
 fn has_all(subjects: &Subjects) -> bool {
     let excused = ["packfs", "packfs-fuse", "mkdwarfs", "dwarfs", "dwarfsextract", "luks"];

@@ -93,7 +93,7 @@ pub(crate) fn sort(context: &Context<'_>, options: &PackOptions, progress: &dyn 
 /// Shared blocks that the kernel's drivers of SquashFS keep decoded.
 const KERNEL_KEEPS: u64 = 3;
 
-/// Whether a walk along the tree needs again what the kernel has dropped, of formats whose shared blocks it does not keep as pages.
+/// True if a walk along the tree needs again what the kernel has dropped, of formats whose shared blocks it does not keep as pages.
 fn moves_far(context: &Context<'_>, files: &[FileJob], order: Order) -> bool {
     let Cut::FixedInput { block_len } = context.plan.cut else { return false };
     let kept_len = KERNEL_KEEPS * u64::from(block_len);
@@ -178,7 +178,7 @@ fn by_similarity(
     Ok((sorted, starts))
 }
 
-/// How many shared blocks a stretch may fill, and their length; `None` where a stretch is less than a block, or has no end.
+/// Number of shared blocks that a stretch may fill, and their length; `None` where a stretch is less than a block, or has no end.
 ///
 /// Blocks that two stretches have in common would be one more for whoever reads along the tree than it may keep.
 fn whole_blocks(plan: &Plan, within: u64) -> Option<(u64, u64)> {

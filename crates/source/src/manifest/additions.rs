@@ -53,7 +53,7 @@ impl fmt::Debug for Additions {
 }
 
 impl Additions {
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -213,7 +213,7 @@ impl Row {
         Ok(())
     }
 
-    /// What the entry says, and of all else the `rest`.
+    /// The entry's own statements, and of all else the `rest`.
     fn meta(&self, rest: Meta, shape: &Shape) -> Meta {
         let meta = self.given.over(rest);
         Meta { mtime: shape.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max)), ..meta }
@@ -274,7 +274,7 @@ fn advised(error: Error) -> Error {
     error.hint("leave out what lies in it, as in --exclude 'PATH/**'")
 }
 
-/// What holds of an entry that says nothing of it.
+/// Defaults of an entry.
 fn unsaid(shape: &Shape, mode: u16, is_dir: bool, is_symlink: bool) -> Meta {
     let mtime = shape.mtime_max.unwrap_or(Timestamp::from_seconds(0));
     shaped_meta(shape, Meta { mode, mtime, ..Meta::default() }, is_dir, is_symlink)

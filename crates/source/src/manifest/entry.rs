@@ -137,7 +137,7 @@ impl MetaKeys {
         Ok(true)
     }
 
-    /// What they make of `rest`, which holds for all that was not given.
+    /// Result for `rest`, which holds for all that was not given.
     pub(super) fn over(self, rest: Meta) -> Meta {
         let Owner { uid, gid } = rest.owner;
         Meta {
@@ -230,7 +230,7 @@ pub(super) enum What {
 pub(super) struct Entry {
     pub(super) path: ImagePath,
     pub(super) what: What,
-    /// What the line and the defaults above it say of permissions, owner and time.
+    /// Statements of the line and the defaults above it about permissions, owner and time.
     pub(super) given: MetaKeys,
     /// Permissions if nothing is said of them.
     pub(super) mode_default: u16,
@@ -316,7 +316,7 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
     Ok(words)
 }
 
-/// What the words behind type and path say.
+/// Meaning of the words behind type and path.
 #[derive(Default)]
 struct Said<'w> {
     kind: Type,

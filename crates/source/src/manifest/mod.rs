@@ -41,7 +41,7 @@ pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(MAGIC)
 }
 
-/// Whether a file may be a manifest without its first line: the first that is neither empty nor a comment is an entry.
+/// True if a file may be a manifest without its first line: the first that is neither empty nor a comment is an entry.
 pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
     let mut lines = first_bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let first = lines.find(|line| !line.is_empty() && !line.trim_ascii_start().starts_with(b"#"));
@@ -183,7 +183,7 @@ impl Reading<'_> {
     }
 }
 
-/// What becomes of the type-specific part of an entry.
+/// Result of the type-specific part of an entry.
 enum Made {
     Node(NodeKind),
     Link(ImagePath),

@@ -86,7 +86,7 @@ impl AccessList {
         bits(OWNER) << 6 | self.permissions(MASK).unwrap_or(bits(OWNING_GROUP)) << 3 | bits(OTHER)
     }
 
-    /// Whether it says no more than the permission bits do; Linux stores no such list.
+    /// True if it says no more than the permission bits do; Linux stores no such list.
     pub(super) fn is_plain(&self) -> bool {
         self.entries.len() == 3
     }

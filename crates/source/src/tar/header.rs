@@ -119,7 +119,7 @@ pub fn looks_like_tar(beginning: &[u8]) -> bool {
     block.is_some_and(|block| block[0] != 0 && Header::new(block).is_some())
 }
 
-/// Whether these bytes, which are a whole file, are an archive without members: blocks of zeros.
+/// True if these bytes, which are a whole file, are an archive without members: blocks of zeros.
 pub fn is_empty_tar(whole: &[u8]) -> bool {
     whole.len() >= BLOCK_LEN && whole.iter().all(|&byte| byte == 0)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Most bytes of a table of names; one that is longer counts as empty.
 const TABLE_LEN_MAX: u64 = 64 << 20;
 
-/// What this machine calls its users and groups; each table is read when a name is first asked for.
+/// Names of this machine's users and groups; each table is read when a name is first asked for.
 #[derive(Default)]
 pub(super) struct Ids {
     users: OnceCell<Table>,

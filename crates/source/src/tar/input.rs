@@ -24,7 +24,7 @@ pub(super) struct Input<'a> {
     offset: u64,
     /// A block that was looked at before its turn.
     peeked: Option<Block>,
-    /// What came to light of compressed data.
+    /// Findings about compressed data.
     watch: Option<Arc<Watch>>,
     from: From,
 }
@@ -95,13 +95,13 @@ impl<'a> Input<'a> {
         Ok(self.peeked)
     }
 
-    /// Whether a whole block of zeros comes next, which then is read.
+    /// True if a whole block of zeros comes next, which then is read.
     pub(super) fn zeros_follow(&mut self) -> Result<bool> {
         let mut block = [1; BLOCK_LEN];
         Ok(self.read(&mut block)? == BLOCK_LEN && block == [0; BLOCK_LEN])
     }
 
-    /// Whether something follows the compressed data that is no part of it; known once all of that was read.
+    /// True if something follows the compressed data that is no part of it; known once all of that was read.
     pub(super) fn has_garbage(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.has_garbage())
     }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh32::{Xxh32, xxh32};
 pub(super) const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 pub(super) const LEGACY_MAGIC: [u8; 4] = 0x184c_2102_u32.to_le_bytes();
 
-/// How far back a match may reach, into earlier blocks, too.
+/// Greatest distance of a match, into earlier blocks, too.
 const WINDOW_LEN: usize = 64 << 10;
 /// Bytes of a block of the first programs, decoded.
 const LEGACY_BLOCK_LEN: usize = 8 << 20;
@@ -27,7 +27,7 @@ pub(super) struct Decoder {
     ended: bool,
 }
 
-/// What a frame's header says of it.
+/// Figures of a frame's header.
 struct Frame {
     legacy: bool,
     linked: bool,

@@ -12,7 +12,7 @@ const CODE_BITS_MAX: u32 = 16;
 pub(super) struct Decoder {
     source: Source,
     bits_max: u32,
-    /// Whether [`CLEAR`] is one of the codes.
+    /// True if [`CLEAR`] is one of the codes.
     clears: bool,
     bits: u32,
     /// Eight codes, which stand together; when their width changes, the rest of them is left out.

@@ -31,7 +31,7 @@ pub enum Compression {
     Lz4,
     /// One or more lzip members.
     Lzip,
-    /// What came before `.xz`, without a magic number.
+    /// Predecessor of `.xz`, without a magic number.
     Lzma,
     /// LZW, as `compress` writes it.
     Compress,
@@ -57,7 +57,7 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     }
 }
 
-/// Whether `.lzma` has such a header behind its first byte: a dictionary of the sizes that encoders choose, and a length
+/// True if `.lzma` has such a header behind its first byte: a dictionary of the sizes that encoders choose, and a length
 /// that is unknown or below 256 GiB, by which the xz programs recognise it, too.
 fn is_lzma(header: &[u8; 12]) -> bool {
     let dictionary = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
@@ -82,7 +82,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// How much of the beginning tells how a file is compressed.
+/// Bytes of the beginning that tell a file's compression.
 pub(super) const BEGINNING_LEN: usize = 16;
 /// Bytes handed from the decoding thread at a time.
 const PART_LEN: usize = 256 << 10;
@@ -156,12 +156,12 @@ pub(super) struct Watch {
     failed: AtomicBool,
     /// Bytes read.
     len: AtomicU64,
-    /// Whether something else follows the last member.
+    /// True if something else follows the last member.
     garbage: AtomicBool,
 }
 
 impl Watch {
-    /// Whether something follows the compressed data that is no part of it, and was not read.
+    /// True if something follows the compressed data that is no part of it, and was not read.
     pub(super) fn has_garbage(&self) -> bool {
         self.garbage.load(Ordering::Relaxed)
     }
@@ -265,7 +265,7 @@ struct Members {
 }
 
 impl Members {
-    /// What the next member is, if it is one.
+    /// Kind of the next member, if it is one.
     fn next(&self, source: &mut Source, padded: bool) -> io::Result<Option<Compression>> {
         let next = compression_of(source.peek(BEGINNING_LEN)?);
         // Only `.xz` may have padding between two streams; the same frame to be skipped may stand before two kinds of others.
