@@ -31,6 +31,8 @@ pub use error::{DecodeError, EncodeError, SettingsError};
 pub use fit::{Fit, FitEncoder, fit_encoder};
 pub use goal::codec_for_goal;
 pub use lzma::DICT_LEN_MAX;
+#[cfg(feature = "compare")]
+pub use lzma::loops_agree;
 pub use memory::{encoder_memory, thorough_memory};
 pub use packfs_core::codec::{Algorithm, BranchFilter, BranchSet, CodecSettings, LzoVariant, ZlibStrategy};
 pub use spec::{CodecSpec, DictLens};

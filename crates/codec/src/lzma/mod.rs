@@ -199,6 +199,17 @@ fn stream_error(fault: Fault) -> DecodeError {
     }
 }
 
+/// Decodes a raw LZMA stream with each of the decoder's loops, on to a third of `room` bytes and then to all of them. `byte` holds
+/// lc, lp and pb as `.lzma` stores them. True if all loops end with the same outcome, bytes and model.
+///
+/// # Panics
+/// If a loop writes beyond its room.
+#[cfg(feature = "compare")]
+pub fn loops_agree(packed: &[u8], byte: u8, dict_len: usize, room: usize) -> bool {
+    let Some(properties) = decode::Properties::new(byte) else { return true };
+    decode::compare::loops(packed, properties, &[room / 3, room], dict_len).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ pub(crate) mod verity;
 
 use crate::Breach;
 
-pub use codec::decode;
+pub use codec::{decode, lzma};
 pub use fs_verity::fs_verity;
 pub use fuse::fuse;
 pub use image::{check, extract, open, read_all, repack, walk};
@@ -74,7 +74,7 @@ pub struct Property {
 }
 
 /// All of them.
-pub const PROPERTIES: [Property; 14] = [
+pub const PROPERTIES: [Property; 15] = [
     Property { name: "open", input: Input::Image, holds: open },
     Property { name: "walk", input: Input::Image, holds: walk },
     Property { name: "read", input: Input::Image, holds: read_all },
@@ -85,6 +85,7 @@ pub const PROPERTIES: [Property; 14] = [
     Property { name: "tar", input: Input::Tar, holds: tar },
     Property { name: "manifest", input: Input::Manifest, holds: manifest },
     Property { name: "decode", input: Input::Block, holds: decode },
+    Property { name: "lzma", input: Input::Block, holds: lzma },
     Property { name: "recovery", input: Input::Recovery, holds: recovery },
     Property { name: "verity", input: Input::Verity, holds: verity },
     Property { name: "signature", input: Input::Signature, holds: signature },

@@ -5,6 +5,8 @@
 //! there for certain, `careful` for the rest. Containers (.lzma, MicroLZMA, LZMA2) are not known here.
 
 mod careful;
+#[cfg(any(test, feature = "compare"))]
+pub(crate) mod compare;
 #[allow(unsafe_code)]
 mod fast;
 mod model;

@@ -140,37 +140,6 @@ fn copies_reach_no_further_than_the_dictionary() {
     assert_eq!(decode(4999), Err(Fault::Damaged));
 }
 
-type Loop = fn(&mut State, &mut RangeDecoder<'_>, &mut Window<'_>) -> Result<Stop, Fault>;
-
-/// All that a decoder knows after it went on at each of `limits`, and what it wrote; faults end it.
-fn known_after(
-    run: Loop,
-    packed: &[u8],
-    properties: Properties,
-    limits: &[usize],
-    dict_len: usize,
-) -> String {
-    let mut state = State::new();
-    state.reset(properties);
-    let Ok(mut rc) = RangeDecoder::new(packed) else { return "no stream".into() };
-    let room = limits.last().copied().unwrap_or(0);
-    let mut dst = vec![0x5A; room + 64];
-    let (mut len, mut results) = (0, Vec::new());
-    for &limit in limits {
-        let mut window = Window { dst: &mut dst, len, limit, dict_len, cut: true };
-        results.push(run(&mut state, &mut rc, &mut window));
-        len = window.len;
-        if !matches!(results.last(), Some(Ok(Stop::Limit))) {
-            break;
-        }
-    }
-    assert!(dst[room..].iter().all(|&byte| byte == 0x5A), "wrote beyond the limit");
-    // A fault leaves the model amid a symbol, where nobody goes on.
-    let model =
-        results.iter().all(Result::is_ok).then_some((state.state, state.reps, &state.model.probs[..]));
-    format!("{results:?} {} {} {} {len} {:?} {model:?}", rc.at, rc.range, rc.code, &dst[..len])
-}
-
 #[test]
 fn all_loops_know_the_same_after_thousands_of_damaged_streams() {
     let mut noise = Noise(5);
@@ -195,12 +164,9 @@ fn all_loops_know_the_same_after_thousands_of_damaged_streams() {
         let end = noise.below(6000);
         let limits = [noise.below(end + 1), end];
         let dict_len = [usize::MAX, 4096, 100][noise.below(3)];
-        let [native, portable, careful] =
-            [State::decode as Loop, State::decode_by::<fast::Portable>, State::decode_carefully]
-                .map(|run| known_after(run, &packed, properties, &limits, dict_len));
-        sound += usize::from(!native.contains("Err"));
-        assert!(native == careful, "{packed:?} {byte} {limits:?} {dict_len}");
-        assert!(portable == careful, "{packed:?} {byte} {limits:?} {dict_len}");
+        let found = compare::loops(&packed, properties, &limits, dict_len);
+        let known = found.unwrap_or_else(|| panic!("{packed:?} {byte} {limits:?} {dict_len}"));
+        sound += usize::from(!known.contains("Err"));
     }
     assert!((100..3900).contains(&sound), "{sound}");
 }

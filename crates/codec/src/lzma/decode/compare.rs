@@ -1,0 +1,50 @@
+//! The decoding loops against each other, for tests and fuzzing: whatever the input, all of them know the same at the end.
+
+use super::{Fault, Properties, RangeDecoder, State, Stop, Window, fast};
+
+type Loop = fn(&mut State, &mut RangeDecoder<'_>, &mut Window<'_>) -> Result<Stop, Fault>;
+
+/// All that a decoder knows after it went on at each of `limits`, and what it wrote; faults end it.
+fn known_after(
+    run: Loop,
+    packed: &[u8],
+    properties: Properties,
+    limits: &[usize],
+    dict_len: usize,
+) -> String {
+    let mut state = State::new();
+    state.reset(properties);
+    let Ok(mut rc) = RangeDecoder::new(packed) else { return "no stream".into() };
+    let room = limits.last().copied().unwrap_or(0);
+    let mut dst = vec![0x5A; room + 64];
+    let (mut len, mut results) = (0, Vec::new());
+    for &limit in limits {
+        let mut window = Window { dst: &mut dst, len, limit, dict_len, cut: true };
+        results.push(run(&mut state, &mut rc, &mut window));
+        len = window.len;
+        if !matches!(results.last(), Some(Ok(Stop::Limit))) {
+            break;
+        }
+    }
+    assert!(dst[room..].iter().all(|&byte| byte == 0x5A), "wrote beyond the limit");
+    // A fault leaves the model amid a symbol, where nobody goes on.
+    let model =
+        results.iter().all(Result::is_ok).then_some((state.state, state.reps, &state.model.probs[..]));
+    format!("{results:?} {} {} {} {len} {:?} {model:?}", rc.at, rc.range, rc.code, &dst[..len])
+}
+
+/// Decodes a stream with every loop, on to each of `limits`; what they agree on, `None` if they do not.
+///
+/// # Panics
+/// If a loop writes beyond the last limit.
+pub(crate) fn loops(
+    packed: &[u8],
+    properties: Properties,
+    limits: &[usize],
+    dict_len: usize,
+) -> Option<String> {
+    let [native, portable, careful] =
+        [State::decode as Loop, State::decode_by::<fast::Portable>, State::decode_carefully]
+            .map(|run| known_after(run, packed, properties, limits, dict_len));
+    (native == careful && portable == careful).then_some(native)
+}
