@@ -141,8 +141,8 @@ impl Table {
              A tree of everything that Linux can hold goes from a directory into an image, and out of it again: by the kernel's mount, through\n\
              `packfs mount --fuse`, by `packfs unpack`, and by `packfs tar`. Every name is compared in every fact with the directory it came\n\
              from. `cargo xtask fidelity` makes this table, and the tests fail where it is not what they find; where something is lost, how many\n\
-             names of how many. SquashFS with zstd, EROFS with LZ4, but the file of 100 GB as it is (`-O rule='huge/**=none'`): compressed files of\n\
-             EROFS have clusters of zeros for holes, which a tar holds as zeros.\n\n| |",
+             names of how many. SquashFS with zstd, EROFS with LZ4. Compressed files of EROFS have clusters of zeros for holes, which a tar\n\
+             holds as zeros, unless nearly all of them is hole ([packing.md](packing.md#holes)).\n\n| |",
         );
         for found in &self.found {
             // Writing to a string cannot fail.
