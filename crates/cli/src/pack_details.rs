@@ -80,7 +80,7 @@ pub fn print_suggestions(report: &PackReport, indent: &str, out: &mut Out) -> Re
 }
 
 /// True if inodes and names take a good part of an EROFS image, uncompressed.
-fn has_much_plain_metadata(report: &PackReport) -> bool {
+pub fn has_much_plain_metadata(report: &PackReport) -> bool {
     let compressed = report.sections.iter().any(|(owner, _)| *owner == "compressed metadata");
     let much = report.metadata_len >= METADATA_MIN && report.metadata_len * 4 >= report.image_len;
     report.format == "erofs" && !compressed && much

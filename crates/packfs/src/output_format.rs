@@ -1,6 +1,6 @@
 //! The format of an image that is to be made: the one named, else what the extension of its file means.
 
-use packfs_core::{Error, Format, Result, escaped};
+use packfs_core::{Error, ErrorKind, Format, PackSettings, Result, escaped};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn default(again: Option<&'static dyn Format>) -> Result<&'static dyn Format> {
 fn unknown(extension: &[u8], output: &Path) -> Error {
     let name = escaped(output.as_os_str().as_bytes());
     let error = Error::usage(format!("cannot tell the format of {name}: .{} means none", escaped(extension)));
-    let known = packfs_formats::all().iter().flat_map(|format| format.extensions());
+    let known = packed().flat_map(|format| format.extensions());
     let known: Vec<String> = known.map(|extension| format!(".{extension}")).collect();
     let error = error.hint(format!("--format NAME takes any file name; NAME is one of {}", names()));
     let error = error.hint(format!("extensions that mean a format are {}", known.join(", ")));
@@ -55,7 +55,16 @@ fn unknown(extension: &[u8], output: &Path) -> Error {
 }
 
 fn names() -> String {
-    packfs_formats::all().iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+    packed().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Formats that images can be made in.
+fn packed() -> impl Iterator<Item = &'static dyn Format> {
+    let packs = |format: &&dyn Format| {
+        let made = format.packer(&PackSettings::default());
+        !made.is_err_and(|error| error.kind() == ErrorKind::Unsupported)
+    };
+    packfs_formats::all().iter().copied().filter(packs)
 }
 
 #[cfg(test)]
@@ -90,6 +99,7 @@ mod tests {
             let error = chosen(None, output, None).unwrap_err();
             assert_eq!(error.kind(), packfs_core::ErrorKind::Usage, "{output}");
             assert!(error.hints()[0].contains("--format") && error.hints()[1].contains(".erofs"), "{output}");
+            assert!(!error.hints()[0].contains("partitions"), "{error:?}");
         }
     }
 }
