@@ -9,7 +9,9 @@ use owo_colors::OwoColorize;
 use packfs::check::{self, ContentReport};
 use packfs::image::FileImage;
 use packfs::integrity;
-use packfs::{Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, printable};
+use packfs::{
+    Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, WithoutWarnings, printable,
+};
 use std::process::ExitCode;
 
 /// Check an image: every structure, and with --data that everything can be decoded
@@ -135,7 +137,7 @@ impl Opts {
         if !self.data && !self.repair_hints {
             return Ok(None);
         }
-        let loaded = opened.load_what_is_there(&Quiet(bars));
+        let loaded = opened.load_what_is_there(&WithoutWarnings(bars));
         let Some(mut loaded) = found.or_finding(loaded)? else { return Ok(None) };
         // The check of the structure has told of the same, and of where it is.
         let faults = std::mem::take(&mut loaded.faults);
@@ -204,23 +206,6 @@ fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
         );
         (at, Finding { severity: Severity::Note, place: format!("{at:#x}"), fault })
     }))
-}
-
-/// Shows how far the work is, and says nothing.
-struct Quiet<'a>(&'a dyn Progress);
-
-impl Progress for Quiet<'_> {
-    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
-        self.0.begin(stage, files_total, bytes_total);
-    }
-
-    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
-        self.0.advance(files, bytes_in, bytes_out);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
 }
 
 fn document(found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Value {

@@ -54,7 +54,7 @@ pub use plan::{
     InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, SparseCut, StoredBlock, Tail,
     TailPlace,
 };
-pub use progress::{Progress, Silent, Stage};
+pub use progress::{Progress, Silent, Stage, WithoutWarnings};
 pub use similar::MostSimilar;
 pub use space::space_owners;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};

@@ -47,11 +47,11 @@ pub struct ClusterCut {
     /// a recipe of clusters turns out to be flat: a longer tail has a block of its own, or goes to the packed stream if that
     /// was asked for and the block would be wasted.
     pub inline_flat_max: u32,
-    /// What becomes of files with long holes; `None`: nothing special.
+    /// Storage of files with long holes; `None`: as that of others.
     pub sparse: Option<SparseCut>,
 }
 
-/// How files of which the source knows that they are mostly holes are stored: the engine gives such a file a recipe of chunks
+/// Storage of files of which the source knows that they are mostly holes: the engine gives such a file a recipe of chunks
 /// ([`Recipe::Chunks`]), of the length by which data and map take least together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SparseCut {
@@ -287,7 +287,7 @@ pub enum ClusterForm {
 pub struct Cluster {
     /// Where the first block starts in the image, zeros in front included; 0 for a hole.
     pub offset: u64,
-    /// How many bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of the chunk but for the
+    /// Bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of the chunk but for the
     /// last of a file.
     pub len: u64,
     /// How many bytes are stored, without the zeros that fill up the block; those stand in front of compressed bytes and

@@ -53,7 +53,7 @@ pub trait Progress: Send + Sync {
     }
 }
 
-/// Whoever shares it goes on watching: the work gets one handle, its owner keeps the other.
+/// A progress that is shared: the work gets one handle, its owner keeps the other.
 impl<P: Progress + ?Sized> Progress for Arc<P> {
     fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
         (**self).begin(stage, files_total, bytes_total);
@@ -80,3 +80,20 @@ impl<P: Progress + ?Sized> Progress for Arc<P> {
 pub struct Silent;
 
 impl Progress for Silent {}
+
+/// Shows how far the work is, and passes on no warning: for work that is done again, or whose findings are told otherwise.
+pub struct WithoutWarnings<'a>(pub &'a dyn Progress);
+
+impl Progress for WithoutWarnings<'_> {
+    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
+        self.0.begin(stage, files_total, bytes_total);
+    }
+
+    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
+        self.0.advance(files, bytes_in, bytes_out);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}

@@ -218,7 +218,7 @@ impl<'a> Cutter<'a> {
         Ok(CutPiece { blocks: vec![*block; count], zeros_len, ..cut })
     }
 
-    /// Whether a file of many pieces is stored as it is, in one run.
+    /// Tells whether a file of many pieces is stored as it is, in one run.
     fn is_flat(&mut self, piece: &Piece) -> Result<bool> {
         if self.incompressible != Incompressible::StoreFile {
             return Ok(false);

@@ -142,15 +142,10 @@ impl Destination {
         }
     }
 
-    /// True if what is written to holds nothing but what was written.
-    pub(crate) fn begins_empty(&self) -> bool {
-        !matches!(self, Destination::Device { .. })
-    }
-
     /// Sees to it that the file is at least so long.
     pub(crate) fn lengthen(&self, file: &File, len: u64) -> Result<()> {
         let cannot = || format!("cannot write {}", self.name());
-        if self.begins_empty() && file.metadata().or_io(cannot)?.len() < len {
+        if !self.is_in_place() && file.metadata().or_io(cannot)?.len() < len {
             file.set_len(len).or_io(cannot)?;
         }
         Ok(())

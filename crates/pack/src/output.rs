@@ -79,7 +79,7 @@ impl Output {
     /// Writes so many zeros behind what was written last: many of them as a hole, where there is nothing that would show through.
     pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
         let mut left = len;
-        if len >= HOLE_LEN_MIN && self.destination.begins_empty() {
+        if len >= HOLE_LEN_MIN && !self.destination.is_in_place() {
             self.flush()?;
             self.position += len;
             self.end = self.end.max(self.position);

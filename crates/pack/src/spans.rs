@@ -9,9 +9,9 @@ pub(crate) const SPAN_LEN: u64 = 512 << 10;
 /// Files in one span.
 const SPAN_PIECES: usize = 128;
 
-/// How files are cut into spans.
+/// Rules by which files are cut into spans.
 pub(crate) struct Rules<O, F, H, J> {
-    /// What a file has before this byte is left out.
+    /// Bytes of a file before this one are left out.
     pub own_from: O,
     /// Input of one span, unless a single piece is longer.
     pub span_len: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Rules<O, F, H, J> {
     pub piece_len: F,
     /// Most bytes of a piece that is a hole.
     pub hole_max: H,
-    /// Whether a piece may be in one span with those before it.
+    /// True if a piece may be in one span with those before it.
     pub joins: J,
 }
 
@@ -100,7 +100,7 @@ struct Asked<'a> {
 }
 
 impl Holes<'_> {
-    /// How many bytes from `offset` on are a hole, at most `most`. What cannot be read has none: who reads it says why.
+    /// Length of the hole from `offset` on, at most `most`. A file that cannot be read has none: its reader says why.
     fn len_at(&mut self, node: NodeId, offset: u64, most: u64) -> u64 {
         if self.file.as_ref().is_none_or(|file| file.node != node) {
             self.file = Some(Asked { node, reader: self.context.open(node).ok(), data: 0..0 });

@@ -1,7 +1,7 @@
 //! Packs an image that may have so many bytes only: with what was asked for, then with denser and denser ways of its format.
 
 use packfs_core::{
-    Contents, Error, ErrorKind, Format, Goal, PackSettings, Progress, Result, Rung, Stage, Tree,
+    Contents, Error, ErrorKind, Format, Goal, PackSettings, Progress, Result, Rung, Tree, WithoutWarnings,
 };
 use packfs_pack::{Order, PackOptions, PackReport, Room};
 use std::path::Path;
@@ -40,7 +40,8 @@ pub(crate) fn pack(
         // Blocks of an earlier image are of its codec and block size.
         let options = PackOptions { order, base: None, ..options.clone() };
         let is_last = index + 1 == rungs.len();
-        outcome = attempt(job, rung, &options, !is_last, &Quietly(progress))
+        // What is to be said of the tree was said.
+        outcome = attempt(job, rung, &options, !is_last, &WithoutWarnings(progress))
             .map(|report| PackReport { fitted: Some(what), ..report });
     }
     match outcome {
@@ -102,23 +103,6 @@ fn described(settings: &PackSettings) -> String {
     let block = settings.block_len.map_or(String::new(), |len| format!(", blocks of {} KiB", len >> 10));
     let goal = if settings.goal == Goal::Size { ", --optimize size" } else { "" };
     format!("{codec}{block}{goal}")
-}
-
-/// Progress of a further try: what is to be said of the tree was said.
-struct Quietly<'a>(&'a dyn Progress);
-
-impl Progress for Quietly<'_> {
-    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
-        self.0.begin(stage, files_total, bytes_total);
-    }
-
-    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
-        self.0.advance(files, bytes_in, bytes_out);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
 }
 
 #[cfg(test)]

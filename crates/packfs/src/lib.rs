@@ -94,8 +94,8 @@ pub use packfs_core::{
     ErrorKind, Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath,
     InnerImage, Inode, InodeId, InodeKind, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss, Magic, Meta,
     Meter, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt,
-    Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, Xattrs, acts_on_terminals,
-    escaped, printable,
+    Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, WithoutWarnings, Xattrs,
+    acts_on_terminals, escaped, printable,
 };
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};

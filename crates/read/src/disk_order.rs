@@ -205,7 +205,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// How long a block is when decoded, if its bytes are those of the last one.
+    /// Length of a block when decoded, if its bytes are those of the last one.
     fn find(&self, block: &BlockRef, stored: &[u8]) -> Option<usize> {
         let (last, len) = self.block?;
         let is_same = BlockRef { offset: last.offset, ..*block } == last && self.stored == stored;

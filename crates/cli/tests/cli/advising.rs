@@ -1,6 +1,6 @@
 //! `packfs advise`: an answer that can be run, and what is wrong with a question.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Run};
 use packfs_testkit::{Mount, Random, is_root, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read;
@@ -54,15 +54,18 @@ fn the_answer_begins_with_the_command_and_says_what_was_measured() {
     assert!(text.contains("Measured: every candidate packed all"), "{text}");
 }
 
+/// Quick advice for a small image on an SD card.
+fn quick_advice(fixture: &Fixture, more: &[&str]) -> Run {
+    let args = ["advise", "my tree", "--device", "sd", "--want", "size", "--quick"];
+    fixture.run([&args[..], more].concat())
+}
+
 /// The kernel of whoever builds an image says nothing of the one that mounts it.
 #[test]
 fn a_kernel_that_nobody_named_is_said_to_be_assumed() {
     let fixture = Fixture::new();
     tree(&fixture);
-    let asked = |more: &[&str]| {
-        let args = ["advise", "my tree", "--device", "sd", "--want", "size", "--quick", "-f", "squashfs"];
-        fixture.run(args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
-    };
+    let asked = |more: &[&str]| quick_advice(&fixture, &[&["-f", "squashfs"], more].concat());
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let running: Vec<&str> = running.split('.').take(2).collect();
     let run = asked(&["-q"]);
@@ -81,10 +84,7 @@ fn a_kernel_that_nobody_named_is_said_to_be_assumed() {
 fn candidates_are_told_one_by_one_where_there_is_no_terminal() {
     let fixture = Fixture::new();
     tree(&fixture);
-    let asked = |more: &[&str]| {
-        let args = ["advise", "my tree", "--device", "sd", "--want", "size", "--quick", "--kernel", "6.1"];
-        fixture.run(args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
-    };
+    let asked = |more: &[&str]| quick_advice(&fixture, &[&["--kernel", "6.1"], more].concat());
     let run = asked(&["-f", "squashfs"]);
     let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains(" of ")).collect();
     assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -252,7 +252,7 @@ fn the_checksum_of_a_cramfs_image_is_told_by_whoever_reads_all() {
     }
 }
 
-/// Whoever makes anything of such a directory refuses, or leaves one of the two out.
+/// A directory with such a name is refused, or one of the two is left out.
 #[test]
 fn a_name_that_stands_twice_is_refused() {
     for (name, twin) in [("bb", &b"aa"[..]), ("zz", b"aa"), ("dir2", b"dir1")] {

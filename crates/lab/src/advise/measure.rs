@@ -4,7 +4,9 @@ use super::candidates::Candidate;
 use super::scratch::explained;
 use packfs::image::MemoryImage;
 use packfs::source::Loaded;
-use packfs::{Class, Error, InodeKind, OpenOptions, Pack, PackReport, Progress, Result, ResultExt};
+use packfs::{
+    Class, Error, InodeKind, OpenOptions, Pack, PackReport, Progress, Result, ResultExt, WithoutWarnings,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -71,25 +73,9 @@ pub(crate) fn pack(
     let packing = if let Some(trace) = trace { packing.trace(trace) } else { packing };
     let packing = candidate.apply(packing).jobs(jobs).keep_going(true).lossy(true).verify(false).sync(false);
     let cpu = cpu_seconds();
-    let report = packing.run_with(&Unheard(progress)).map_err(explained)?;
+    // Many images are made, and the same warning of each is no help.
+    let report = packing.run_with(&WithoutWarnings(progress)).map_err(explained)?;
     Ok(Packed::new(&report, cpu_seconds() - cpu))
-}
-
-/// Passes on the wish to stop and nothing else: many images are made, and the same warning of each is no help.
-struct Unheard<'a>(&'a dyn Progress);
-
-impl Progress for Unheard<'_> {
-    fn begin(&self, stage: packfs::Stage, files_total: u64, bytes_total: u64) {
-        self.0.begin(stage, files_total, bytes_total);
-    }
-
-    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
-        self.0.advance(files, bytes_in, bytes_out);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
 }
 
 /// What decoding all files of an image once costs packfs, from memory, on one thread.

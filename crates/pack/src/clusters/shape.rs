@@ -120,7 +120,7 @@ pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
     }
 }
 
-/// How much of a hole in a file one worker takes at a time.
+/// Most bytes of a hole in a file that one worker takes at a time.
 pub(super) fn hole_max(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
     match shape(cut, job, len) {
         Shape::Clusters { .. } if !cut.byte_aligned => piece_len(cut, job, len),

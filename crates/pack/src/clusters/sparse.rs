@@ -88,11 +88,11 @@ fn refuse_endless(context: &Context<'_>, node: NodeId, format: &str, most: u64) 
 /// Runs of data of which a map is made; a file that has more is stored as any other.
 const RUNS_MAX: u64 = 1 << 20;
 
-/// What a source says of a file's data.
+/// A file's data, as its source tells it.
 struct DataMap {
     len: u64,
     data_len: u64,
-    /// Whether all runs of data were seen.
+    /// True if all runs of data were seen.
     is_whole: bool,
     /// For chunks of each length, beginning with that of a block: how many have data, and where the last of them ends.
     touched: Vec<(u64, u64)>,
