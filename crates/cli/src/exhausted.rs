@@ -4,8 +4,13 @@
 use packfs::Error;
 use rustix::process::{Resource, getrlimit};
 
-/// Message of the standard library's panic where a thread cannot be started.
-const NO_THREAD: &str = "failed to spawn thread";
+/// Beginnings of the messages with which the standard library panics where a thread cannot be started: in the thread
+/// that asks for another, and in the new one, whose stack for signals is allocated after it has begun.
+const NO_THREAD: [&str; 3] = [
+    "failed to spawn thread",
+    "failed to allocate an alternative stack",
+    "failed to set up alternative stack guard page",
+];
 
 /// Prepares the program for limits, before it has a second thread.
 pub fn prepare() {
@@ -15,7 +20,8 @@ pub fn prepare() {
     }
     let otherwise = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if panic.payload_as_str().is_some_and(|text| text.starts_with(NO_THREAD)) {
+        let is_no_thread = |text: &str| NO_THREAD.iter().any(|beginning| text.starts_with(beginning));
+        if panic.payload_as_str().is_some_and(is_no_thread) {
             let error = Error::failed("cannot start a thread: memory or processes are limited")
                 .hint("fewer are needed with --jobs 1; ulimit -v and ulimit -u show what is allowed");
             crate::report::failure(&error);
