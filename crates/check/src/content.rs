@@ -1,8 +1,7 @@
 //! Decodes all file data of an image, on all cores, and says what cannot be.
 
-use packfs_core::{
-    Error, ErrorKind, ExtentFrom, Finding, NodeId, NodeKind, Progress, Result, Severity, Stage, escaped,
-};
+use packfs_core::{Error, ErrorKind, NodeId, NodeKind, Progress, Result, Stage, escaped};
+use packfs_format::{ExtentFrom, Finding, Severity};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! Whether all contents of an image can be decoded, whether a new one holds what it was made of, and how two trees differ.
 //!
-//! What the structures of an image are worth is the format's to say ([`packfs_core::Volume::check`]); here is what no
+//! What the structures of an image are worth is the format's to say ([`packfs_format::Volume::check`]); here is what no
 //! format needs to know: reading everything, and comparing.
 #![forbid(unsafe_code)]
 

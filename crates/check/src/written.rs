@@ -8,9 +8,10 @@ mod contents;
 
 use contents::Promises;
 use packfs_core::{
-    DirCursor, Error, FileType, ImagePath, Inode, InodeId, InodeKind, Name, NameOrder, Node, NodeId,
-    NodeKind, PackFormat, Progress, Result, Stage, Tree, Witnessed, Xattrs, escaped,
+    Error, FileType, ImagePath, Name, Node, NodeId, NodeKind, Progress, Result, Stage, Tree, Witnessed,
+    Xattrs, escaped,
 };
+use packfs_format::{DirCursor, Inode, InodeId, InodeKind, NameOrder, PackFormat};
 use packfs_read::{ReadEngine, Wanted};
 use std::fmt::Debug;
 use std::ops::ControlFlow;

@@ -6,8 +6,8 @@ use crate::report::Out;
 use crate::shared::{Answering, ImageInput};
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
+use packfs::FileImage;
 use packfs::check::{self, ContentReport};
-use packfs::image::FileImage;
 use packfs::integrity;
 use packfs::{
     Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, WithoutWarnings, printable,

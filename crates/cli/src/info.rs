@@ -8,7 +8,7 @@ use crate::sandbox::reading;
 use crate::shared::ImageInput;
 use crate::{Outcome, report, scan, text};
 use owo_colors::OwoColorize;
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::source::{self, Shape};
 use packfs::{
     Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp, Tree,

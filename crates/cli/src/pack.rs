@@ -6,7 +6,7 @@ use crate::nested::{Magic, parse_magic};
 use crate::shaping::Shaping;
 use crate::shared::Work;
 use crate::{Outcome, pack_report, report, text};
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::{Effort, Error, Gain, Goal, MadeAt, Order, Pack, Result, Source};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use crate::shared::Answering;
 use crate::sign::with_suffix;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::integrity::{self, RecoveryParams, Replacement};
 use packfs::{Image, Progress, Result};
 use std::os::unix::ffi::OsStrExt;

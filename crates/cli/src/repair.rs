@@ -6,7 +6,7 @@ use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::{Outcome, protect, text};
 use owo_colors::OwoColorize;
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
 use packfs::{Error, ErrorKind, Image, Progress, Result, ResultExt};
 use std::fs::File;

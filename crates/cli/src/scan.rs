@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::shared::ImageInput;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
-use packfs::image::{FileImage, SliceImage};
+use packfs::{FileImage, SliceImage};
 use packfs::{Found, Image, Result, ScanOptions, Silent, printable};
 use std::process::ExitCode;
 use std::sync::Arc;

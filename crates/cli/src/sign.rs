@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::report::Out;
 use crate::shared::Work;
 use owo_colors::OwoColorize;
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::integrity::{self, Replacement, SigningKey};
 use packfs::{Error, Progress, Result, ResultExt, escaped};
 use std::ffi::OsString;

@@ -6,7 +6,7 @@ use crate::shared::Work;
 use crate::sign::{read_text, with_suffix};
 use crate::{Outcome, json};
 use owo_colors::OwoColorize;
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::integrity::{Replacement, VerifyingKey};
 use packfs::{Error, Progress, Result};
 use packfs_sandbox::Sandbox;

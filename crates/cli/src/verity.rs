@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::sandbox::SandboxArg;
 use crate::shared::Work;
 use crate::{Outcome, text, verity_verify};
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::integrity::{
     self, FsVerityOptions, HashAlgorithm, Replacement, VerityOptions, VerityParams, from_hex, to_hex,
 };

@@ -5,7 +5,7 @@ use crate::report::Out;
 use crate::verity::{Opts, parse_hex};
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
-use packfs::image::FileImage;
+use packfs::FileImage;
 use packfs::integrity::{self, VerityParams, VerityReport, to_hex};
 use packfs::{Error, ErrorKind, Image, Progress, Result, ResultExt};
 use std::io::Read;

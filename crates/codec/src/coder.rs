@@ -1,7 +1,7 @@
 //! The two traits, and how a thread gets its coders.
 
-use packfs_core::codec::{Algorithm, BranchSet, CodecSettings};
-use packfs_core::{BlockRef, DecodedLen};
+use crate::{Algorithm, BranchSet, CodecSettings};
+use crate::{BlockRef, DecodedLen};
 
 use crate::{DecodeError, EncodeError, SettingsError, deflate, lz4, lzma, lzo_glue, validate, xz, zstd};
 

@@ -3,7 +3,7 @@
 //! Every stream decodes on its own to exactly the input that it consumed, and none begins with a zero byte: formats that
 //! pad such outputs with zeros in front can find where they begin.
 
-use packfs_core::codec::CodecSettings;
+use crate::CodecSettings;
 
 use crate::{EncodeError, SettingsError, deflate, lz4, lzma, validate, zstd};
 

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod bisect;
+mod block_ref;
 mod coder;
 mod deflate;
 mod error;
@@ -17,6 +18,7 @@ mod lzma;
 pub mod lzo;
 mod lzo_glue;
 mod memory;
+mod settings;
 mod smallest;
 mod spec;
 mod table;
@@ -26,6 +28,7 @@ mod words;
 mod xz;
 mod zstd;
 
+pub use block_ref::{BlockRef, DecodedLen};
 pub use coder::{Decoder, Decoders, Encoder, decoder, encoder, without_padding};
 pub use error::{DecodeError, EncodeError, SettingsError};
 pub use fit::{Fit, FitEncoder, fit_encoder};
@@ -34,7 +37,7 @@ pub use lzma::DICT_LEN_MAX;
 #[cfg(feature = "compare")]
 pub use lzma::loops_agree;
 pub use memory::{encoder_memory, thorough_memory};
-pub use packfs_core::codec::{Algorithm, BranchFilter, BranchSet, CodecSettings, LzoVariant, ZlibStrategy};
+pub use settings::{Algorithm, BranchFilter, BranchSet, CodecSettings, LzoVariant, ZlibStrategy};
 pub use spec::{CodecSpec, DictLens};
 pub use table::{CODECS, CodecRow};
 pub use thorough::{thorough_encoder, thorough_fit_encoder};

@@ -1,6 +1,6 @@
 //! LZO1X behind the traits of this crate.
 
-use packfs_core::codec::LzoVariant;
+use crate::LzoVariant;
 
 use crate::lzo::{self, LzoError};
 use crate::{DecodeError, Decoder, EncodeError, Encoder};

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use packfs_core::codec::Algorithm;
+use crate::Algorithm;
 
 /// What a user can know of a codec before choosing it. `none` is no codec and has no row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Bounded: a fixed list of ways for each codec, whatever the block holds. The answer depends on the block alone.
 
-use packfs_core::codec::{BranchSet, CodecSettings, LzoVariant};
+use crate::{BranchSet, CodecSettings, LzoVariant};
 
 use crate::smallest::Smallest;
 use crate::validate::WINDOW_LOG_MAX;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use packfs_core::codec::{CodecSettings, LzoVariant};
+use crate::{CodecSettings, LzoVariant};
 
 use crate::SettingsError;
 use crate::lzma::{DICT_LEN_MAX, LZMA_DICT_LEN_MIN, is_dict_len};

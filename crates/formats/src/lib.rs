@@ -4,7 +4,8 @@
 //! is one more row here.
 #![forbid(unsafe_code)]
 
-use packfs_core::{Format, Image, Result};
+use packfs_core::{Image, Result};
+use packfs_format::Format;
 use packfs_format_cloop::Cloop;
 use packfs_format_cramfs::Cramfs;
 use packfs_format_erofs::Erofs;

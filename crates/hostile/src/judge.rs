@@ -2,7 +2,7 @@
 
 use crate::properties::Outcome;
 use crate::{Breach, Sandpit};
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::read::{LoadedVolume, Piece, Wanted};
 use packfs::sink::UnpackOptions;
 use packfs::{

@@ -1,7 +1,7 @@
 //! What the mutation run and fuzzing found, in the smallest form, each with what has to become of it.
 
+use packfs::MemoryImage;
 use packfs::codec::Algorithm;
-use packfs::image::MemoryImage;
 use packfs::integrity::RecoveryIndex;
 use packfs_hostile::corpus::{images, inputs};
 use packfs_hostile::properties::{Input, decode};

@@ -1,7 +1,7 @@
 //! What a file is, told from its first bytes and its name: which filters suit it, and what it counts as in reports.
 
 use crate::context::Context;
-use packfs_core::codec::{BranchFilter, BranchSet};
+use packfs_codec::{BranchFilter, BranchSet};
 use packfs_core::{ContentReader, NodeId, Result};
 
 /// How much of a file's beginning is looked at.

@@ -1,9 +1,8 @@
 //! What every part of the engine needs to know of the whole: the tree, its contents and the plan.
 
 use crate::base::{Reuse, Trust};
-use packfs_core::{
-    ContentReader, Contents, Cut, Error, FileJob, NodeId, NodeKind, Plan, Result, Tail, Tree, Witnessed,
-};
+use packfs_core::{ContentReader, Contents, Error, NodeId, NodeKind, Result, Tree, Witnessed};
+use packfs_format::{Cut, FileJob, Plan, Tail};
 use std::ops::Range;
 
 /// A stretch of one file: whole blocks, or up to the file's end with its tail.

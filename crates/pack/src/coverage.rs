@@ -3,7 +3,8 @@
 //! Every byte of the image has one owner: sections fill what the data leaves, around them and in front of single files, without
 //! overlap or gap.
 
-use packfs_core::{Error, Result, Section};
+use packfs_core::{Error, Result};
+use packfs_format::Section;
 use std::ops::Range;
 
 /// The sections written so far.

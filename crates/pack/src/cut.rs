@@ -10,9 +10,10 @@ use crate::runs::{Home, Runs};
 use crate::seen::TailBytes;
 use crate::witness::Witness;
 use crate::worth::{self, Worth};
+use packfs_codec::BranchSet;
 use packfs_codec::Encoder;
-use packfs_core::codec::BranchSet;
-use packfs_core::{ContentReader, Error, FileJob, Incompressible, NodeId, Result, StoredBlock, Witnessed};
+use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
+use packfs_format::{FileJob, Incompressible, StoredBlock};
 use std::ops::Range;
 
 /// What became of one [`Piece`].

@@ -23,10 +23,9 @@ use crate::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
 use crate::twins::Twins;
 use crate::witness::Testimony;
 use crate::worth::Worth;
-use packfs_core::codec::BranchSet;
-use packfs_core::{
-    Error, FileForm, FileJob, FilePlace, NodeId, Placed, Progress, Result, Stage, StoredBlock, TailPlace,
-};
+use packfs_codec::BranchSet;
+use packfs_core::{Error, NodeId, Progress, Result, Stage};
+use packfs_format::{FileForm, FileJob, FilePlace, Placed, StoredBlock, TailPlace};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
@@ -144,7 +143,7 @@ struct Placer<'a> {
     shared_done: HashMap<u32, (StoredBlock, Vec<u8>)>,
     tails: Tails,
     is_behind_first_used: bool,
-    /// Number of [`packfs_core::Plan::stretch_starts`] that were reached.
+    /// Number of [`packfs_format::Plan::stretch_starts`] that were reached.
     stretches_begun: usize,
     seen: SeenTails<'a>,
     tail_places: Vec<TailPlace>,

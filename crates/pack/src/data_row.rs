@@ -5,7 +5,8 @@
 //! next, not even by the look of its places.
 
 use crate::output::Output;
-use packfs_core::{DataFile, Error, PlacedFile, Result};
+use packfs_core::{Error, Result};
+use packfs_format::{DataFile, PlacedFile};
 use xxhash_rust::xxh3::Xxh3;
 
 /// See the module.

@@ -1,7 +1,7 @@
 //! How much work a block is worth.
 
+use packfs_codec::CodecSettings;
 use packfs_codec::{Encoder, FitEncoder};
-use packfs_core::codec::CodecSettings;
 use packfs_core::{Error, Result};
 
 /// How much work a block is worth.

@@ -1,9 +1,9 @@
 //! The pack engine: orders files, reads their data, shares what is the same, compresses on all cores and writes in one
 //! fixed order.
 //!
-//! Owns everything between a format's [`packfs_core::Plan`] and its metadata. Invariant: the image depends on the tree,
+//! Owns everything between a format's [`packfs_format::Plan`] and its metadata. Invariant: the image depends on the tree,
 //! the plan and the contents alone, never on the number of threads or the order in which they finish. It does not
-//! know any format: what lies around the data comes from [`packfs_core::PackFormat::layout`].
+//! know any format: what lies around the data comes from [`packfs_format::PackFormat::layout`].
 #![forbid(unsafe_code)]
 
 mod base;
@@ -55,10 +55,8 @@ use context::Context;
 use coverage::Coverage;
 use data_row::DataRow;
 use output::Output;
-use packfs_core::{
-    Contents, Cut, DataFile, Error, InlineTail, InlineTails, NodeId, PackFormat, Plan, Progress, Result,
-    Stage, Tree,
-};
+use packfs_core::{Contents, Error, NodeId, Progress, Result, Stage, Tree};
+use packfs_format::{Cut, DataFile, InlineTail, InlineTails, PackFormat, Plan};
 use room::Place;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 use crate::destination::Destination;
 use crate::room::{self, Place};
 use crate::verify::WrittenFile;
-use packfs_core::{Progress, Result, ResultExt, Section};
+use packfs_core::{Progress, Result, ResultExt};
+use packfs_format::Section;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -6,8 +6,8 @@
 use crate::effort::Effort;
 use crate::gain::Gain;
 use crate::noise::{self, Look};
+use packfs_codec::CodecSettings;
 use packfs_codec::Encoder;
-use packfs_core::codec::CodecSettings;
 use packfs_core::{Error, Result};
 
 /// A block of which the fast encoder takes less than one part in so many is not worth a slow one.

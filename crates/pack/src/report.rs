@@ -2,7 +2,8 @@
 
 use crate::by_class::ClassRow;
 use crate::coverage::Coverage;
-use packfs_core::{ClusterForm, Loss, NodeKind, Placed, Plan, Stage, Tree};
+use packfs_core::{Loss, NodeKind, Stage, Tree};
+use packfs_format::{ClusterForm, Placed, Plan};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -134,7 +135,7 @@ fn shared(placed: &Placed) -> Stored {
 fn plain_bytes(placed: &Placed) -> u64 {
     let shared = placed.shared.iter().map(|(_, block)| block);
     let blocks = placed.blocks.iter().chain(shared).filter(|block| !block.compressed);
-    let plain = |row: &&packfs_core::Cluster| row.form == ClusterForm::Plain;
+    let plain = |row: &&packfs_format::Cluster| row.form == ClusterForm::Plain;
     let clusters = placed.clusters.iter().filter(plain).map(|row| u64::from(row.stored_len));
     blocks.map(|block| u64::from(block.stored_len)).chain(clusters).sum()
 }

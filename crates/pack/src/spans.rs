@@ -1,7 +1,8 @@
 //! Cuts a plan's files into the spans that workers take: one long piece, or many small files.
 
 use crate::context::{Context, Piece};
-use packfs_core::{ContentReader, FileJob, NodeId};
+use packfs_core::{ContentReader, NodeId};
+use packfs_format::FileJob;
 use std::ops::Range;
 
 /// Input of one span, unless a single piece is longer.

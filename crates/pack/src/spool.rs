@@ -1,7 +1,8 @@
 //! Bytes kept until they have a place: in memory up to a bound, then in a file without a name beside the output.
 
 use crate::destination::nameless_file;
-use packfs_core::{Error, InlineTail, InlineTails, Result, ResultExt};
+use packfs_core::{Error, Result, ResultExt};
+use packfs_format::{InlineTail, InlineTails};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

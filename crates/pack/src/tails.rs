@@ -1,8 +1,8 @@
 //! Fills shared blocks with tails, each once: one block after the other, or best fit over two of them.
 
 use crate::seen::{TailBytes, TailId};
-use packfs_core::TailPlace;
-use packfs_core::codec::BranchSet;
+use packfs_codec::BranchSet;
+use packfs_format::TailPlace;
 
 /// How many blocks are filled at a time where files that are alike follow each other: a second one would only part them. What is
 /// left unused at a block's end is not stored.

@@ -9,10 +9,8 @@ use crate::context::Context;
 use crate::failures::Failures;
 use crate::parallel::learn_in_parallel;
 use crate::witness::Testimony;
-use packfs_core::{
-    ContentHash, ContentHasher, Cut, Error, FileJob, FilePlace, NodeId, PackFormat, Placed, Progress, Result,
-    Stage, Witnessed,
-};
+use packfs_core::{ContentHash, ContentHasher, Error, NodeId, Progress, Result, Stage, Witnessed};
+use packfs_format::{Cut, FileJob, FilePlace, PackFormat, Placed};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 

@@ -1,6 +1,7 @@
 //! What is handed to whoever verifies an image before it gets its name.
 
-use packfs_core::{Image, NodeId, PackFormat, Progress, Result, ResultExt, Tree, Witnessed};
+use packfs_core::{Image, NodeId, Progress, Result, ResultExt, Tree, Witnessed};
+use packfs_format::PackFormat;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::ErrorKind;

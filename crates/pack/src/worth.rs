@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::gain::Gain;
+use packfs_codec::BranchSet;
 use packfs_codec::Encoder;
-use packfs_core::codec::BranchSet;
 use packfs_core::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,7 +1,8 @@
 //! SquashFS images whose makers changed the magic: told by the rest of their superblock, and read with a magic that is known.
 
-use packfs_core::{Format, Image, Result, Volume};
-use packfs_image::BeginningImage;
+use packfs_core::BeginningImage;
+use packfs_core::{Image, Result};
+use packfs_format::{Format, Volume};
 use std::sync::Arc;
 
 /// Magics that makers of devices have put in the place of SquashFS's own.

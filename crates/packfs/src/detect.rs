@@ -1,8 +1,8 @@
 //! What a path given as a source is: told by what it holds, never by its name.
 
 use crate::{Foreign, OpenOptions};
+use packfs_core::FileImage;
 use packfs_core::{Contents, Error, ErrorKind, Image, Progress, Result, ResultExt, escaped};
-use packfs_image::FileImage;
 use packfs_source::{Loaded, Shape, TarInput};
 use std::fs::File;
 use std::io::Read;

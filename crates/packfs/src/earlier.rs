@@ -1,7 +1,8 @@
 //! The image whose blocks a new one copies: one that is named as the base, or the one that is packed again.
 
 use crate::{OpenOptions, Opened};
-use packfs_core::{Contents, Error, Format, PackFormat, PackSettings, Progress, Result};
+use packfs_core::{Contents, Error, Progress, Result};
+use packfs_format::{Format, PackFormat, PackSettings};
 use packfs_pack::{Base, Proof};
 use packfs_read::LoadedVolume;
 use packfs_source::{Loaded, Shape};

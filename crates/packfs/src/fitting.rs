@@ -1,8 +1,7 @@
 //! Packs an image that may have so many bytes only: with what was asked for, then with denser and denser ways of its format.
 
-use packfs_core::{
-    Contents, Error, ErrorKind, Format, Goal, PackSettings, Progress, Result, Rung, Tree, WithoutWarnings,
-};
+use packfs_core::{Contents, Error, ErrorKind, Goal, Progress, Result, Tree, WithoutWarnings};
+use packfs_format::{Format, PackSettings, Rung};
 use packfs_pack::{Order, PackOptions, PackReport, Room};
 use std::path::Path;
 

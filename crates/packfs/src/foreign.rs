@@ -3,8 +3,8 @@
 //! The only place that knows them. A new kind is one more row of [`ROWS`]; a changed magic of SquashFS is told by its superblock.
 
 use crate::altered;
+use packfs_core::SliceImage;
 use packfs_core::{Error, Image};
-use packfs_image::SliceImage;
 use std::sync::Arc;
 
 /// A kind of file, and advice what to do with it.

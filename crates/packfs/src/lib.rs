@@ -89,13 +89,17 @@ pub use packing::{MadeAt, Pack, pack, pack_entries, pack_files, repack};
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 
+pub use packfs_codec::BlockRef;
 pub use packfs_core::{
-    BlockRef, BuildId, ContentId, ContentReader, Contents, DeviceNumber, DirCursor, DirEntry, Entry, Error,
-    ErrorKind, Extent, ExtentFrom, Fact, FactValue, Facts, FileType, Finding, Format, Goal, Image, ImagePath,
-    InnerImage, Inode, InodeId, InodeKind, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss, Magic, Meta,
-    Meter, Name, Node, NodeId, NodeKind, OptionRow, Owner, PackSettings, Progress, Result, ResultExt,
-    Severity, Silent, SpaceOwner, Stage, Timestamp, Tree, TreeBuilder, Volume, WithoutWarnings, Xattrs,
-    acts_on_terminals, escaped, printable,
+    BeginningImage, BuildId, ContentId, ContentReader, Contents, DeviceNumber, Entry, Error, ErrorKind,
+    FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
+    MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
+    Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
+    escaped, printable,
+};
+pub use packfs_format::{
+    DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, InnerImage, Inode,
+    InodeId, InodeKind, Magic, OptionRow, PackSettings, Severity, SpaceOwner, Volume,
 };
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};
@@ -107,7 +111,6 @@ pub mod codec {
 
 pub use packfs_check as check;
 pub use packfs_formats as formats;
-pub use packfs_image as image;
 pub use packfs_integrity as integrity;
 pub use packfs_mount as mount;
 pub use packfs_read as read;

@@ -1,7 +1,8 @@
 //! Images within images: a file system in a partition of a disk in a compressed container opens like any other.
 
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, Format, Image, InnerImage, Result};
+use packfs_core::{Error, Image, Result};
+use packfs_format::{Format, InnerImage};
 use packfs_read::FileAsImage;
 use std::fmt;
 use std::sync::Arc;

@@ -5,11 +5,11 @@ use crate::nested::{self, Choice, Layer, Which};
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use crate::watcher::Watcher;
+use packfs_core::{BeginningImage, FileImage, MemoryImage, ReaderImage, SliceImage};
 use packfs_core::{
-    Error, ErrorKind, Format, Image, ImagePath, InodeId, InodeKind, IntoImagePath, Limit, Limits, Progress,
-    Result, ResultExt, Volume,
+    Error, ErrorKind, Image, ImagePath, IntoImagePath, Limit, Limits, Progress, Result, ResultExt,
 };
-use packfs_image::{BeginningImage, FileImage, MemoryImage, ReaderImage, SliceImage};
+use packfs_format::{Format, InodeId, InodeKind, Volume};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::fs::File;
@@ -28,7 +28,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
 }
 
 /// Opens an image that is in memory: a `Vec<u8>`, an `Arc<[u8]>` or a boxed slice is taken over, a `&[u8]` is copied. For anything
-/// else that holds bytes, such as a mapped file, see [`crate::image::MemoryImage::held`].
+/// else that holds bytes, such as a mapped file, see [`crate::MemoryImage::held`].
 ///
 /// ```
 /// # fn main() -> packfs::Result<()> {
@@ -47,7 +47,7 @@ pub fn open_bytes(bytes: impl Into<MemoryImage>) -> Result<Opened> {
 }
 
 /// Opens an image in anything that can be read and has positions, such as a `std::io::Cursor`. All of it counts, wherever it
-/// stands; threads wait for each other. A file is better opened by its path, or as [`crate::image::FileImage`].
+/// stands; threads wait for each other. A file is better opened by its path, or as [`crate::FileImage`].
 ///
 /// Errors: as [`open`].
 pub fn open_reader(reader: impl Read + Seek + Send + 'static) -> Result<Opened> {
@@ -234,7 +234,7 @@ impl OpenOptions {
         self.open_image(Arc::new(ReaderImage::new("image in a reader", reader)?))
     }
 
-    /// Opens an image that is already there as bytes at offsets, such as [`crate::image::MemoryImage`].
+    /// Opens an image that is already there as bytes at offsets, such as [`crate::MemoryImage`].
     ///
     /// Errors: as [`open`].
     pub fn open_image(&self, image: Arc<dyn Image>) -> Result<Opened> {

@@ -1,6 +1,7 @@
 //! The format of an image that is to be made: the one named, else what the extension of its file means.
 
-use packfs_core::{Error, ErrorKind, Format, PackSettings, Result, escaped};
+use packfs_core::{Error, ErrorKind, Result, escaped};
+use packfs_format::{Format, PackSettings};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 

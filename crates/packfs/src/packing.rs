@@ -6,9 +6,10 @@ use crate::watcher::Watcher;
 use crate::wrapping::{self, Subject};
 use crate::{OpenOptions, Opened, Source, fitting, output_format};
 use packfs_core::{
-    Contents, DataFile, Error, ErrorKind, Format, Goal, Held, ImagePath, IntoImagePath, Limits, Meta,
-    NodeKind, PackFormat, PackSettings, Progress, Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
+    Contents, Error, ErrorKind, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, Progress,
+    Result, ResultExt, Tree, TreeBuilder, Xattrs,
 };
+use packfs_format::{DataFile, Format, PackFormat, PackSettings, Wrapping};
 use packfs_pack::{Effort, Gain, Order, PackOptions, PackReport, Room, Verify};
 use packfs_source::{Loaded, Notes, OrderFile, Shape, Trace};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -1,8 +1,7 @@
 //! Finds paths in a volume, following symbolic links inside the image only.
 
-use packfs_core::{
-    DirCursor, Error, ImagePath, InodeId, InodeKind, MostSimilar, Name, Result, Volume, escaped,
-};
+use packfs_core::{Error, ImagePath, MostSimilar, Name, Result, escaped};
+use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
 use std::ops::ControlFlow;
 
 /// As many links as Linux follows on the way of one path (`MAXSYMLINKS`).

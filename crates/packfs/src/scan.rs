@@ -6,10 +6,9 @@
 
 use crate::altered;
 use aho_corasick::AhoCorasick;
-use packfs_core::{
-    DirCursor, Error, ErrorKind, FactValue, Format, Image, InodeKind, Magic, Progress, Result, Stage, Volume,
-};
-use packfs_image::SliceImage;
+use packfs_core::SliceImage;
+use packfs_core::{Error, ErrorKind, Image, Progress, Result, Stage};
+use packfs_format::{DirCursor, FactValue, Format, InodeKind, Magic, Volume};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -66,7 +65,7 @@ impl ScanOptions {
 /// ```no_run
 /// use std::sync::Arc;
 ///
-/// let firmware = packfs::image::FileImage::open("firmware.bin".as_ref())?;
+/// let firmware = packfs::FileImage::open("firmware.bin".as_ref())?;
 /// for found in packfs::scan(Arc::new(firmware), packfs::ScanOptions::new(), &packfs::Silent)? {
 ///     println!("{:#x} {}", found.offset, found.format.name());
 /// }

@@ -1,8 +1,9 @@
 //! Verifies an image before it gets its name: it is opened and decoded as any other, and held against what was packed.
 
 use packfs_check::Expected;
-use packfs_core::{Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, Volume};
-use packfs_image::{FileImage, SliceImage};
+use packfs_core::{Error, ErrorKind, Image, Limits, Progress, Result, ResultExt};
+use packfs_core::{FileImage, SliceImage};
+use packfs_format::Volume;
 use packfs_pack::{Verify, Written, WrittenFile};
 use packfs_read::{ReadEngine, ReadOptions};
 use std::path::Path;

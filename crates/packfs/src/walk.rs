@@ -1,9 +1,8 @@
 //! Everything in an image, one after the other, without holding it all in memory.
 
 use crate::Opened;
-use packfs_core::{
-    DirCursor, DirEntry, Error, ImagePath, Inode, InodeId, InodeKind, Meter, Name, NameOrder, Result, escaped,
-};
+use packfs_core::{Error, ImagePath, Meter, Name, Result, escaped};
+use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -12,7 +11,7 @@ use std::ops::ControlFlow;
 pub struct Walked {
     /// From the root of the image; the root itself comes first.
     pub path: ImagePath,
-    /// For [`Opened::open_id`] and the image's [`packfs_core::Volume`]; names with the same id are hard links.
+    /// For [`Opened::open_id`] and the image's [`packfs_format::Volume`]; names with the same id are hard links.
     pub id: InodeId,
     /// What the image says of it.
     pub inode: Inode,

@@ -4,11 +4,12 @@
 
 use crate::nested;
 use crate::{OpenOptions, Source};
+use packfs_core::FileImage;
 use packfs_core::{
-    ContainedFiles, ContentId, ContentReader, Contents, Error, ErrorKind, Image, Name, NodeKind, PackFormat,
-    Result, ResultExt, Tree, TreeBuilder, Wrapping, Xattrs,
+    ContentId, ContentReader, Contents, Error, ErrorKind, Image, Name, NodeKind, Result, ResultExt, Tree,
+    TreeBuilder, Xattrs,
 };
-use packfs_image::FileImage;
+use packfs_format::{ContainedFiles, PackFormat, Wrapping};
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;

@@ -1,6 +1,6 @@
 //! Disks packed as cloops: what goes in comes out, for every version and codec, by our own reader and by others.
 
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::{ErrorKind, OpenOptions, Opened, Severity, Silent};
 use packfs_testkit::{Random, peer};
 use std::path::{Path, PathBuf};

@@ -5,9 +5,9 @@ mod common;
 use common::damage::survives;
 use common::{Wish, cramfs, open_image, read_image, seven_zip_agrees};
 use packfs_core::{
-    ContentId, FactValue, Held, ImagePath, Meta, NodeId, NodeKind, Owner, PackSettings, Silent, Timestamp,
-    Tree, TreeBuilder, Xattrs,
+    ContentId, Held, ImagePath, Meta, NodeId, NodeKind, Owner, Silent, Timestamp, Tree, TreeBuilder, Xattrs,
 };
+use packfs_format::{FactValue, PackSettings};
 use packfs_pack::{PackOptions, pack};
 use packfs_source::{Shape, TarInput, load_dir, load_tar};
 use packfs_testkit::{

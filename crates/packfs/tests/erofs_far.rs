@@ -5,9 +5,9 @@
 mod common;
 
 use common::read_image;
-use packfs_core::{
-    Cluster, ClusterForm, Error, FileForm, FilePlace, Held, ImagePath, InlineTail, InlineTails, Meta,
-    NodeKind, PackSettings, Placed, Result, TreeBuilder, Xattrs,
+use packfs_core::{Error, Held, ImagePath, Meta, NodeKind, Result, TreeBuilder, Xattrs};
+use packfs_format::{
+    Cluster, ClusterForm, FileForm, FilePlace, InlineTail, InlineTails, PackSettings, Placed,
 };
 use packfs_testkit::{Compare, Mount, Random, is_root, skip, snapshot_dir, snapshot_tree};
 use std::os::unix::fs::FileExt;

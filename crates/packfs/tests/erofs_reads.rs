@@ -3,7 +3,8 @@
 mod common;
 
 use common::read_image;
-use packfs_core::{ErrorKind, Finding, Severity, Silent};
+use packfs_core::{ErrorKind, Silent};
+use packfs_format::{Finding, Severity};
 use packfs_testkit::{
     Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, peer_since, skip, snapshot_dir, snapshot_tree,
     write_dir,

@@ -28,7 +28,7 @@ fn packed(
 }
 
 /// What packfs reads, and what its check finds.
-fn read(image: &Path, blobs: &[PathBuf]) -> (Snapshot, Vec<packfs_core::Finding>) {
+fn read(image: &Path, blobs: &[PathBuf]) -> (Snapshot, Vec<packfs_format::Finding>) {
     let options = blobs.iter().fold(packfs::OpenOptions::new(), packfs::OpenOptions::device);
     let opened = options.open(image).unwrap();
     let loaded = opened.load(&Silent).unwrap();

@@ -3,10 +3,8 @@
 mod common;
 
 use common::{Wish, open_image, read_image, seven_zip_agrees};
-use packfs_core::{
-    Contents, FactValue, Held, ImagePath, Meta, NodeKind, PackSettings, Severity, Silent, Tree, TreeBuilder,
-    Xattrs,
-};
+use packfs_core::{Contents, Held, ImagePath, Meta, NodeKind, Silent, Tree, TreeBuilder, Xattrs};
+use packfs_format::{FactValue, PackSettings, Severity};
 use packfs_pack::{PackOptions, pack};
 use packfs_source::{Shape, TarInput, load_tar};
 use packfs_testkit::{Compare, OldKernel, Random, odd_tree, peer, plain_tree, snapshot_dir, snapshot_tree};

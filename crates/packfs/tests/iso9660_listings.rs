@@ -4,7 +4,8 @@
 mod common;
 
 use common::{Wish, open_image};
-use packfs_core::{PackSettings, Silent};
+use packfs_core::Silent;
+use packfs_format::PackSettings;
 use packfs_pack::{PackOptions, pack};
 use packfs_source::{Shape, load_dir};
 use packfs_testkit::peer;

@@ -6,10 +6,8 @@
 mod common;
 
 use common::open_image;
-use packfs_core::{
-    Error, FileForm, FilePlace, ImagePath, InlineTail, InlineTails, Meta, NodeKind, PackFormat, PackSettings,
-    Placed, Result, Silent, Tree, TreeBuilder, Xattrs,
-};
+use packfs_core::{Error, ImagePath, Meta, NodeKind, Result, Silent, Tree, TreeBuilder, Xattrs};
+use packfs_format::{FileForm, FilePlace, InlineTail, InlineTails, PackFormat, PackSettings, Placed};
 use packfs_pack::{PackOptions, pack};
 use packfs_read::ReadEngine;
 use packfs_source::{Shape, TarInput, load_tar};
@@ -93,7 +91,7 @@ fn laid_out(files: &[Long], folder: &Path) -> PathBuf {
         }
     }
     let mut end = 0;
-    let mut put = |section: packfs_core::Section| {
+    let mut put = |section: packfs_format::Section| {
         end = end.max(section.offset + section.bytes.len() as u64);
         image.write_all_at(&section.bytes, section.offset).unwrap();
         Ok(())

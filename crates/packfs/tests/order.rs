@@ -1,7 +1,7 @@
 //! The usual order of small files costs the kernel nothing when a tree is read along its paths.
 
 use packfs::{Goal, ImagePath, OpenOptions, Order, Pack};
-use packfs_core::{Extent, ExtentFrom, InodeId};
+use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_testkit::Random;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Images are found wherever they begin, and nothing else is.
 
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::{Found, ScanOptions, Silent};
 use packfs_testkit::Random;
 use std::path::Path;

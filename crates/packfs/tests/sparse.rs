@@ -1,11 +1,12 @@
 //! Files that are holes but for a few bytes cost what their data costs, whatever their length: what is read, how often a file is
 //! opened and what is written are counted.
 
+use packfs_core::FileImage;
 use packfs_core::{
-    ContentId, ContentReader, Contents, Image, ImagePath, Limits, Meta, NodeKind, PackSettings, Result,
-    Silent, Tree, TreeBuilder, Volume, Xattrs,
+    ContentId, ContentReader, Contents, Image, ImagePath, Limits, Meta, NodeKind, Result, Silent, Tree,
+    TreeBuilder, Xattrs,
 };
-use packfs_image::FileImage;
+use packfs_format::{PackSettings, Volume};
 use packfs_pack::{PackOptions, pack};
 use packfs_read::{ReadEngine, ReadOptions};
 use packfs_testkit::{Mount, Random, SparseFiles, is_root, skip};

@@ -5,8 +5,9 @@ mod common;
 
 use common::damage::survives;
 use common::{Wish, read_image, seven_zip_agrees, squash};
-use packfs_core::{Contents, DeviceNumber, FileType, Image, PackSettings, Result, Silent, Timestamp, Tree};
-use packfs_image::FileImage;
+use packfs_core::FileImage;
+use packfs_core::{Contents, DeviceNumber, FileType, Image, Result, Silent, Timestamp, Tree};
+use packfs_format::PackSettings;
 use packfs_pack::{PackOptions, PackReport, pack};
 use packfs_testkit::{
     Compare, Snapshot, is_root, odd_tree, peer, plain_tree, skip, snapshot_dir, snapshot_tree,

@@ -6,9 +6,10 @@ mod common;
 use common::{Wish, read_image, squash_report};
 use packfs::{MadeAt, Pack};
 use packfs_core::{
-    ContentId, ContentReader, Contents, Error, Held, ImagePath, Meta, NodeKind, PackSettings, Result, Silent,
-    Tree, TreeBuilder, Xattrs,
+    ContentId, ContentReader, Contents, Error, Held, ImagePath, Meta, NodeKind, Result, Silent, Tree,
+    TreeBuilder, Xattrs,
 };
+use packfs_format::PackSettings;
 use packfs_pack::PackOptions;
 use packfs_testkit::{Compare, Mount, Random, is_root, peer, snapshot_dir, snapshot_tree};
 use std::path::Path;

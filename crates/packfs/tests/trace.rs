@@ -2,7 +2,7 @@
 
 use packfs::codec::Algorithm;
 use packfs::{ImagePath, OpenOptions, Opened};
-use packfs_core::{Extent, ExtentFrom, InodeId};
+use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_testkit::{Compare, Mount, Random, is_root, skip, snapshot_dir};
 use std::io::Read;
 use std::ops::ControlFlow;

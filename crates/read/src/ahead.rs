@@ -5,7 +5,8 @@ use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
 use crate::file::FileReader;
 use crate::neighbours::Advice;
-use packfs_core::{BlockRef, ExtentFrom, InodeId};
+use packfs_codec::BlockRef;
+use packfs_format::{ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
 
 /// The beginning of a file: what is asked for first of it.

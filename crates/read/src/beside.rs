@@ -3,7 +3,8 @@
 
 use crate::block::{Place, SharedBytes};
 use crate::file::FileReader;
-use packfs_core::{Extent, ExtentFrom, Result};
+use packfs_core::Result;
+use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
 /// What is kept by those who are given it; the rest of a page would have to be asked for all the same.

@@ -1,9 +1,10 @@
 //! Decodes one block, and says what is wrong with it if that fails.
 
 use crate::buffers::{Buffer, Buffers};
+use packfs_codec::Algorithm;
+use packfs_codec::{BlockRef, DecodedLen};
 use packfs_codec::{Decoders, without_padding};
-use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, DecodedLen, Error, Image, Result};
+use packfs_core::{Error, Image, Result};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -8,8 +8,9 @@ use crate::buffers::Buffers;
 use crate::cache::BlockCache;
 use crate::counters::Tally;
 use crate::slot::{Answer, Attempt, Slot};
+use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Image, Result};
+use packfs_core::{Image, Result};
 use std::sync::Arc;
 
 /// Unused bytes between blocks that are read rather than skipped.

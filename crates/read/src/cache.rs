@@ -3,7 +3,7 @@
 use crate::block::Place;
 use crate::counters::Tally;
 use crate::slot::Slot;
-use packfs_core::BlockRef;
+use packfs_codec::BlockRef;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -183,7 +183,7 @@ fn cost(block: &BlockRef) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::DecodedLen;
+    use packfs_codec::DecodedLen;
 
     fn block(offset: u64, decoded_len: u32) -> BlockRef {
         BlockRef { decoded_len, ..BlockRef::stored(offset, 10) }

@@ -4,7 +4,8 @@ use crate::blocks::Blocks;
 use crate::counters::{CountedImage, Counters};
 use crate::neighbours::Neighbours;
 use crate::prefetch::Prefetch;
-use packfs_core::{Image, Limits, Volume};
+use packfs_core::{Image, Limits};
+use packfs_format::Volume;
 use std::sync::Arc;
 
 /// How much an engine may use.

@@ -5,10 +5,10 @@ use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
 use crate::sequence::Sequence;
 use crate::slot::Slot;
+use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
-use packfs_core::{
-    BlockRef, ContentId, ContentReader, Contents, Error, Extent, ExtentFrom, InodeId, InodeKind, Result,
-};
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result};
+use packfs_format::{Extent, ExtentFrom, InodeId, InodeKind};
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};

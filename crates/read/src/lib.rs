@@ -37,7 +37,7 @@ pub use file::FileReader;
 pub use file_order::Piece;
 pub use load::{Faults, LoadedVolume};
 
-use packfs_core::InodeId;
+use packfs_format::InodeId;
 
 /// A file whose contents are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use crate::Wanted;
 use crate::engine::ReadEngine;
 use packfs_core::{
-    BuildId, ContentId, DirCursor, DirEntry, Error, ErrorKind, Inode, InodeId, InodeKind, Meter, Name,
-    NameOrder, NodeKind, Progress, Result, Stage, Tree, TreeBuilder, Xattrs, escaped,
+    BuildId, ContentId, Error, ErrorKind, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
+    Xattrs, escaped,
 };
+use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 

@@ -2,7 +2,8 @@
 
 use crate::Wanted;
 use crate::engine::ReadEngine;
-use packfs_core::{ExtentFrom, Result};
+use packfs_core::Result;
+use packfs_format::ExtentFrom;
 use std::ops::ControlFlow;
 
 impl ReadEngine {

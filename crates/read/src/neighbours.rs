@@ -5,7 +5,9 @@
 //! there on the blocks that follow are known. Images of very many blocks are left alone: the list would cost more memory
 //! than it is worth.
 
-use packfs_core::{BlockRef, DirCursor, ExtentFrom, FileType, InodeId, Result, Volume};
+use packfs_codec::BlockRef;
+use packfs_core::{FileType, Result};
+use packfs_format::{DirCursor, ExtentFrom, InodeId, Volume};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -7,7 +7,7 @@
 use crate::blocks::{Blocks, WantedBlock};
 use crate::neighbours::Neighbours;
 use packfs_codec::Decoders;
-use packfs_core::Volume;
+use packfs_format::Volume;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

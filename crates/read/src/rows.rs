@@ -6,7 +6,9 @@ use crate::Wanted;
 use crate::block;
 use crate::disk_order::PieceSink;
 use crate::engine::ReadEngine;
-use packfs_core::{BlockRef, Error, Extent, ExtentFrom, Progress, Result};
+use packfs_codec::BlockRef;
+use packfs_core::{Error, Progress, Result};
+use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
 /// Rows held at a time.

@@ -6,7 +6,8 @@
 
 use crate::block::{self, Decoded, Place};
 use crate::counters::Tally;
-use packfs_core::{BlockRef, Error, Result};
+use packfs_codec::BlockRef;
+use packfs_core::{Error, Result};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

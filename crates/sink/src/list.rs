@@ -5,10 +5,8 @@
 
 use crate::rows::Row;
 use crate::select::{Pattern, Reached, Selection};
-use packfs_core::{
-    DirCursor, DirEntry, Error, ImagePath, InodeId, InodeKind, Limit, Limits, Meter, Name, NameOrder,
-    Progress, Result, Volume,
-};
+use packfs_core::{Error, ImagePath, Limit, Limits, Meter, Name, Progress, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId, InodeKind, NameOrder, Volume};
 use packfs_read::Faults;
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -2,7 +2,8 @@
 //!
 //! Names and link targets reach the terminal escaped unless raw output is asked for.
 
-use packfs_core::{DeviceNumber, FileType, ImagePath, Inode, InodeId, InodeKind, Meta, Timestamp, escaped};
+use packfs_core::{DeviceNumber, FileType, ImagePath, Meta, Timestamp, escaped};
+use packfs_format::{Inode, InodeId, InodeKind};
 use std::fmt::Write as _;
 use std::io::Write;
 

@@ -3,6 +3,7 @@
 mod support;
 
 use packfs_core::*;
+use packfs_format::*;
 use packfs_sink::*;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};

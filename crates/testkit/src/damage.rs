@@ -1,7 +1,7 @@
 //! Damage to an image: what is done (action) at which structure (place), all combinations.
 
 use crate::Random;
-use packfs_core::SpaceOwner;
+use packfs_format::SpaceOwner;
 
 /// What is done to the bytes of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! A volume made by hand over bytes made by hand: stranger than any builder of images would write it.
 
-use packfs_core::{
-    DirCursor, DirEntry, Error, Extent, ExtentFrom, Facts, Finding, Image, Inode, InodeId, InodeKind, Meta,
-    Result, SpaceOwner, Volume, Xattrs,
+use packfs_core::{Error, Image, Meta, Result, Xattrs};
+use packfs_format::{
+    DirCursor, DirEntry, Extent, ExtentFrom, Facts, Finding, Inode, InodeId, InodeKind, SpaceOwner, Volume,
 };
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};

@@ -1,6 +1,7 @@
 //! Reads all that a volume tells.
 
-use packfs_core::{DirCursor, InodeKind, Result, Volume};
+use packfs_core::Result;
+use packfs_format::{DirCursor, InodeKind, Volume};
 use std::ops::ControlFlow;
 
 /// Reads all names, inodes, targets, attributes and extents, and looks a name up that is nowhere; directories at most

@@ -1,6 +1,7 @@
 //! What a reader and a check have to say of an image with a lie in it.
 
-use packfs_core::{ErrorKind, Finding, Result, Severity};
+use packfs_core::{ErrorKind, Result};
+use packfs_format::{Finding, Severity};
 
 /// Holds a refusal to its kind, and to words that it has to say.
 ///

@@ -1,10 +1,10 @@
 //! Whether all contents can be decoded.
 
 use packfs_check::{ContentReport, content};
-use packfs_core::codec::Algorithm;
-use packfs_core::{
-    BlockRef, DirEntry, ErrorKind, Extent, ExtentFrom, FileType, InodeId, Progress, Severity, Silent,
-};
+use packfs_codec::Algorithm;
+use packfs_codec::BlockRef;
+use packfs_core::{ErrorKind, FileType, Progress, Silent};
+use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId, Severity};
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume};
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 mod ffi;
 mod fit;
 
-use packfs_core::codec::ZlibStrategy;
+use crate::ZlibStrategy;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, InflateFlush, Status, Strategy};
 
 use crate::smallest::Smallest;

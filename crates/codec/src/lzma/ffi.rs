@@ -3,8 +3,8 @@
 
 use std::ptr;
 
+use crate::BranchFilter;
 use liblzma_sys as sys;
-use packfs_core::codec::BranchFilter;
 
 /// `LZMA_FILTER_LZMA1EXT` (lzma/lzma12.h), which `liblzma-sys` does not name: LZMA1 whose length is stored elsewhere,
 /// so that it needs no end marker.

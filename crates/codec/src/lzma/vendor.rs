@@ -2,7 +2,7 @@
 //!
 //! None of these has an end marker as a rule, and most state no length: the reader knows how long a block is, or takes what the
 //! input holds. Stated dictionaries are odd or far larger than a block, and nothing of them matters, since the output is the
-//! dictionary. How each looks is told at [`packfs_core::codec::Algorithm`].
+//! dictionary. How each looks is told at [`crate::Algorithm`].
 
 use super::decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, stream_error};

@@ -23,7 +23,7 @@ mod tree;
 pub use decode::{decompress, decompress_prefix};
 pub use error::LzoError;
 
-use packfs_core::codec::LzoVariant;
+use crate::LzoVariant;
 
 use crate::words::zeroed;
 use chain::Chain;

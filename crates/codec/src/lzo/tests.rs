@@ -1,7 +1,7 @@
 //! Round trips, hand-made streams of every instruction, and damage.
 
 use super::{Compressor, LzoError, decompress};
-use packfs_core::codec::LzoVariant;
+use crate::LzoVariant;
 
 /// Every way of choosing matches, at several efforts.
 const ENCODERS: [(LzoVariant, u8); 10] = [

@@ -8,7 +8,7 @@
 mod parse;
 mod print;
 
-use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings};
+use crate::{Algorithm, BranchFilter, CodecSettings};
 
 use crate::lzma::LZMA_DICT_LEN_MIN;
 use crate::table::{CODECS, CodecRow};

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use packfs_core::codec::{BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
+use crate::{BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
 
 use super::{Choice, CodecSpec, Dictionary};
 use crate::table::{self, CODECS, CodecRow};

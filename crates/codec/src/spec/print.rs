@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use packfs_core::codec::{BranchFilter, CodecSettings, LzoVariant};
+use crate::{BranchFilter, CodecSettings, LzoVariant};
 
 use super::parse::{STRATEGIES, VARIANTS};
 use super::{Choice, CodecSpec, Dictionary};

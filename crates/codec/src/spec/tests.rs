@@ -1,6 +1,6 @@
 //! What parses, to which settings, and how a refusal reads.
 
-use packfs_core::codec::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
+use crate::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
 
 use super::{CodecSpec, DictLens};
 use crate::table::CODECS;

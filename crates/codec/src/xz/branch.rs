@@ -4,7 +4,7 @@
 //! Each test is a necessary condition of the filter in liblzma (xz/src/liblzma/simple): it may say yes where the
 //! filter in the end converts nothing, never no where it converts something.
 
-use packfs_core::codec::BranchFilter;
+use crate::BranchFilter;
 
 /// False only if `filter` leaves all of `src` as it is.
 pub(super) fn may_convert(filter: BranchFilter, src: &[u8]) -> bool {

@@ -9,7 +9,7 @@ mod container;
 mod lzma2;
 mod unfilter;
 
-use packfs_core::codec::{BranchFilter, BranchSet};
+use crate::{BranchFilter, BranchSet};
 
 use crate::lzma::ffi::{Outcome, Parameters, Stream};
 use crate::lzma::{PROPERTIES, dict_len_for, encode, encode_error};

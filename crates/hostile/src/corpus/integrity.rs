@@ -1,7 +1,7 @@
 //! What files that vouch for images begin as: recovery data, hash trees, signatures.
 
 use super::Base;
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::integrity::{self, HashAlgorithm, RecoveryParams, VerityOptions};
 use packfs::{Error, Image, Result, ResultExt, Silent};
 use packfs_testkit::Random;

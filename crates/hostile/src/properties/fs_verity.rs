@@ -1,7 +1,7 @@
 //! What holds of the fs-verity digest of any file.
 
 use crate::Breach;
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::integrity::{FsVerityOptions, HashAlgorithm, fs_verity_digest};
 use packfs::{ErrorKind, Silent};
 use sha2::{Digest, Sha256, Sha512};

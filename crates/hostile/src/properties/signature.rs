@@ -2,7 +2,7 @@
 
 use crate::Breach;
 use crate::corpus::{SIGNED, SIGNED_COMMENT, SIGNERS_KEY};
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::integrity::VerifyingKey;
 use packfs::{ErrorKind, Silent};
 

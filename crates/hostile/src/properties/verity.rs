@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::image::with_pit;
 use crate::Breach;
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::integrity::{self, VerityParams};
 use packfs::{Error, ErrorKind, Image, Silent};
 use std::fs::File;

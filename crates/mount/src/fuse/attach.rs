@@ -1,7 +1,8 @@
 //! Mounting: by `mount(2)` where that is allowed, else by the set-user-id program `fusermount3`.
 
 use super::{FuseOptions, device};
-use packfs_core::{Error, Inode, Result, ResultExt};
+use packfs_core::{Error, Result, ResultExt};
+use packfs_format::Inode;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};

@@ -2,7 +2,8 @@
 
 use super::abi::Attr;
 use super::served::{Served, errno};
-use packfs_core::{DeviceNumber, Inode, InodeId, InodeKind};
+use packfs_core::DeviceNumber;
+use packfs_format::{Inode, InodeId, InodeKind};
 use rustix::io::Errno;
 
 /// What directories are said to be long; the image does not tell, and nobody relies on it.

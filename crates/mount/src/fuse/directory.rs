@@ -2,7 +2,8 @@
 
 use super::abi::{Dirent, EntryOut, ReadIn};
 use super::served::{Served, errno};
-use packfs_core::{DirCursor, DirEntry, FileType, InodeId};
+use packfs_core::FileType;
+use packfs_format::{DirCursor, DirEntry, InodeId};
 use rustix::io::Errno;
 use std::ops::ControlFlow;
 use zerocopy::{FromBytes, IntoBytes};

@@ -1,7 +1,8 @@
 //! Files that are being read. The kernel is not asked to tell when one is opened or closed, so those read last are kept.
 
 use super::marks::Marks;
-use packfs_core::{InodeId, Result};
+use packfs_core::Result;
+use packfs_format::InodeId;
 use packfs_read::{FileReader, ReadEngine};
 use std::collections::HashMap;
 use std::ops::Deref;

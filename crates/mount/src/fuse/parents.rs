@@ -1,6 +1,7 @@
 //! Which directory a directory is in. Only those who export a mount over NFS ask, and images do not tell.
 
-use packfs_core::{DirCursor, DirEntry, FileType, Inode, InodeId, InodeKind, Result, Volume};
+use packfs_core::{FileType, Result};
+use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, Volume};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -48,7 +48,7 @@ impl Rehearsal {
     }
 
     /// The number by which a request names an inode; `None` if it has none.
-    pub fn node(&self, id: packfs_core::InodeId) -> Option<u64> {
+    pub fn node(&self, id: packfs_format::InodeId) -> Option<u64> {
         self.served.node(id).ok()
     }
 

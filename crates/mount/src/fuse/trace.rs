@@ -1,6 +1,7 @@
 //! Who reads what first: the paths whose contents are asked for, written down in the order of their first use.
 
-use packfs_core::{ImagePath, InodeId, Name};
+use packfs_core::{ImagePath, Name};
+use packfs_format::InodeId;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;

@@ -2,7 +2,7 @@
 
 use super::abi::{GetXattrIn, GetXattrOut};
 use super::served::{Served, errno, name};
-use packfs_core::InodeId;
+use packfs_format::InodeId;
 use rustix::io::Errno;
 use zerocopy::{FromBytes, IntoBytes};
 

@@ -1,8 +1,10 @@
 //! Reads blocks of the base, checked: what it claims of their lengths is not believed before it is measured.
 
 use super::{Base, Match};
+use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
-use packfs_core::{BlockRef, Error, Extent, Result};
+use packfs_core::{Error, Result};
+use packfs_format::Extent;
 use std::ops::{ControlFlow, Range};
 
 /// Longest block that is believed, stored or decoded.

@@ -4,7 +4,8 @@
 
 use super::{Base, Proof};
 use crate::context::Context;
-use packfs_core::{InodeId, NodeId, NodeKind};
+use packfs_core::{NodeId, NodeKind};
+use packfs_format::InodeId;
 use std::collections::HashMap;
 
 /// A file of the base.

@@ -1,4 +1,4 @@
-//! Blocks that a file has to itself in the base, for [`packfs_core::Cut::FixedInput`]: which of them still hold what the
+//! Blocks that a file has to itself in the base, for [`packfs_format::Cut::FixedInput`]: which of them still hold what the
 //! source holds.
 
 use super::matches::Trust;
@@ -6,8 +6,10 @@ use super::{BaseReader, Reuse};
 use crate::context::Context;
 use crate::cut::HOLE;
 use crate::witness::Witness;
-use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, DecodedLen, Extent, ExtentFrom, NodeId, StoredBlock, Witnessed};
+use packfs_codec::Algorithm;
+use packfs_codec::{BlockRef, DecodedLen};
+use packfs_core::{NodeId, Witnessed};
+use packfs_format::{Extent, ExtentFrom, StoredBlock};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 

@@ -11,10 +11,9 @@ use super::{BaseReader, Reuse};
 use crate::PackOptions;
 use crate::context::Context;
 use crate::parallel::in_parallel;
-use packfs_core::{
-    BlockRef, ClusterCut, DecodedLen, Error, Extent, ExtentFrom, NodeId, Progress, Recipe, Result, Stage,
-    Tail,
-};
+use packfs_codec::{BlockRef, DecodedLen};
+use packfs_core::{Error, NodeId, Progress, Result, Stage};
+use packfs_format::{ClusterCut, Extent, ExtentFrom, Recipe, Tail};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;

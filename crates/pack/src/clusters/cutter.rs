@@ -12,8 +12,9 @@ use crate::context::{Context, Piece, is_zero};
 use crate::gain::Gain;
 use crate::seen::TailBytes;
 use crate::witness::Witness;
-use packfs_core::codec::CodecSettings;
-use packfs_core::{ClusterCut, ClusterForm, ContentReader, Error, NodeId, Recipe, Result, Tail, Witnessed};
+use packfs_codec::CodecSettings;
+use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
+use packfs_format::{ClusterCut, ClusterForm, Recipe, Tail};
 use std::sync::Arc;
 
 /// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.

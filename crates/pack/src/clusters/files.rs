@@ -1,6 +1,6 @@
-//! The rows of [`packfs_core::Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
+//! The rows of [`packfs_format::Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
 
-use packfs_core::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, TailPlace};
+use packfs_format::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, TailPlace};
 
 /// Most bytes of one row that is no hole.
 const RUN_LEN_MAX: u64 = 1 << 30;

@@ -1,4 +1,4 @@
-//! Places file data for [`packfs_core::Cut::FixedOutput`]: clusters, chunks, flat runs, inline tails and the packed stream.
+//! Places file data for [`packfs_format::Cut::FixedOutput`]: clusters, chunks, flat runs, inline tails and the packed stream.
 //!
 //! As in [`crate::data`], one thread decides and writes in plan order and the others read and compress, with a bounded
 //! window of input in flight. What one segment of a file or of the packed stream becomes depends on its bytes alone.
@@ -32,7 +32,8 @@ use crate::spool::Spool;
 use crate::twins::Twins;
 use crate::witness::Testimony;
 use cutter::{CutSpan, Cutter};
-use packfs_core::{ClusterCut, Error, Placed, Plan, Progress, Recipe, Result, Stage};
+use packfs_core::{Error, Progress, Result, Stage};
+use packfs_format::{ClusterCut, Placed, Plan, Recipe};
 use placer::Placer;
 use share::{Candidate, Regions};
 use std::path::Path;

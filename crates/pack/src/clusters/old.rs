@@ -1,12 +1,14 @@
-//! Clusters that a file has to itself in the base, for [`packfs_core::Cut::FixedOutput`]: of a piece of a file those are copied
+//! Clusters that a file has to itself in the base, for [`packfs_format::Cut::FixedOutput`]: of a piece of a file those are copied
 //! that hold what the source holds, up to the first that does not.
 
 use super::stored::{CutCluster, CutForm, Stored};
 use crate::base::{BaseReader, Reuse, Trust, is_second, is_whole_cluster};
 use crate::context::{Context, Piece, is_zero};
 use crate::witness::Witness;
+use packfs_codec::BlockRef;
 use packfs_codec::without_padding;
-use packfs_core::{BlockRef, ClusterCut, ClusterForm, Extent, ExtentFrom, Witnessed};
+use packfs_core::Witnessed;
+use packfs_format::{ClusterCut, ClusterForm, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
 /// One worker's view of the base.

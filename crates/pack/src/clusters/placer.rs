@@ -20,9 +20,9 @@ use crate::spans::{Rules, SPAN_LEN, Spans};
 use crate::spool::Spool;
 use crate::witness::Testimony;
 use packfs_codec::without_padding;
-use packfs_core::{
-    Cluster, ClusterCut, ClusterForm, Error, FileForm, FileJob, FilePlace, InlineTail, Placed, Result,
-    TailPlace,
+use packfs_core::{Error, Result};
+use packfs_format::{
+    Cluster, ClusterCut, ClusterForm, FileForm, FileJob, FilePlace, InlineTail, Placed, TailPlace,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::mpsc::Receiver;

@@ -12,7 +12,8 @@ use super::stretches::Coder;
 use crate::gain::Gain;
 use crate::noise::is_noise;
 use packfs_codec::{Fit, FitEncoder};
-use packfs_core::{ClusterForm, Error, Result};
+use packfs_core::{Error, Result};
+use packfs_format::ClusterForm;
 
 /// An inline tail is so much shorter than a block, or more: inodes start at multiples of 32 bytes, and what lies between an
 /// inode's start and its tail may be no such multiple.

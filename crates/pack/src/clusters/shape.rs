@@ -1,6 +1,6 @@
 //! How one file is to be stored, as far as the plan and its length alone tell.
 
-use packfs_core::{ClusterCut, FileJob, Recipe, Tail};
+use packfs_format::{ClusterCut, FileJob, Recipe, Tail};
 
 /// Whole files up to so many blocks are compared with others as tails of the packed stream, while they are packed; longer
 /// ones before, since what turns out incompressible does not go there.

@@ -4,7 +4,8 @@
 //! nothing of a file is data, the map is smaller than the index alone, and whatever reads the file finds holes there.
 
 use crate::context::Context;
-use packfs_core::{ClusterCut, ContentReader, Cut, Error, NodeId, Plan, Recipe, Result, SparseCut, Tail};
+use packfs_core::{ContentReader, Error, NodeId, Result};
+use packfs_format::{ClusterCut, Cut, Plan, Recipe, SparseCut, Tail};
 
 /// Shorter files are not looked at.
 const LEN_MIN: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! What workers hand back: stored bytes, and what they are.
 
-use packfs_core::ClusterForm;
+use packfs_format::ClusterForm;
 
 /// What a stored part of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,9 @@ use crate::PackOptions;
 use crate::context::Context;
 use crate::parallel::learn_in_parallel;
 use chain::Item;
-use packfs_core::codec::CodecSettings;
-use packfs_core::{Cut, FileJob, Goal, NodeId, Plan, Progress, Recipe, Result, Stage, Tree};
+use packfs_codec::CodecSettings;
+use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
+use packfs_format::{Cut, FileJob, Plan, Recipe};
 use sketch::sketch;
 use std::cmp::Reverse;
 
@@ -271,7 +272,8 @@ fn shared_blocks(plan: &Plan) -> (u32, Option<&CodecSettings>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::{ContentId, ImagePath, Meta, NodeKind, Tail, TreeBuilder, Xattrs};
+    use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
+    use packfs_format::Tail;
 
     #[test]
     fn a_kind_is_an_extension_and_then_a_name() {

@@ -8,7 +8,8 @@ use super::{LOOKED_MAX, Runs, TRIED_MAX};
 use crate::context::Context;
 use crate::failures::Failures;
 use crate::seen::TailId;
-use packfs_core::{NodeId, Placed, Result, TailPlace};
+use packfs_core::{NodeId, Result};
+use packfs_format::{Placed, TailPlace};
 use std::collections::HashSet;
 
 /// How much of a tail is compared at a time.

@@ -19,10 +19,8 @@ use crate::parallel::learn_in_parallel;
 use crate::twins::Twins;
 use crate::witness::Testimony;
 use homes::Homes;
-use packfs_core::{
-    BlockSharing, ContentHash, ContentHasher, ContentReader, FilePlace, NodeId, Placed, Plan, Progress,
-    Result, Stage, Tail, Witnessed,
-};
+use packfs_core::{ContentHash, ContentHasher, ContentReader, NodeId, Progress, Result, Stage, Witnessed};
+use packfs_format::{BlockSharing, FilePlace, Placed, Plan, Tail};
 use samples::{Long, SAMPLE_LEN, Sample, Samples};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

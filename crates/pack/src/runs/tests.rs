@@ -1,9 +1,7 @@
 use super::*;
 use crate::context::Context;
-use packfs_core::{
-    ContentId, Cut, FileJob, Held, ImagePath, Incompressible, Meta, NodeKind, Silent, Tree, TreeBuilder,
-    Xattrs,
-};
+use packfs_core::{ContentId, Held, ImagePath, Meta, NodeKind, Silent, Tree, TreeBuilder, Xattrs};
+use packfs_format::{Cut, FileJob, Incompressible};
 use packfs_testkit::Random;
 
 const BLOCK: u64 = 4096;

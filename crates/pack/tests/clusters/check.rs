@@ -1,11 +1,10 @@
 //! Puts files together again, and checks what a format relies on.
 
 use crate::fake::{Files, Packed};
+use packfs_codec::CodecSettings;
 use packfs_codec::Decoders;
-use packfs_core::codec::CodecSettings;
-use packfs_core::{
-    Cluster, ClusterForm, FileForm, FilePlace, InlineTail, NodeId, NodeKind, Recipe, TailPlace,
-};
+use packfs_core::{NodeId, NodeKind};
+use packfs_format::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, Recipe, TailPlace};
 use std::collections::BTreeMap;
 
 /// Checks everything that has to hold of an image in which no file failed.

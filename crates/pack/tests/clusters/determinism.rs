@@ -3,8 +3,8 @@
 use crate::check::check;
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, pack_with};
 use crate::round_trip::{codecs, files_of_every_length};
-use packfs_core::Tail;
-use packfs_core::codec::CodecSettings;
+use packfs_codec::CodecSettings;
+use packfs_format::Tail;
 use packfs_testkit::Random;
 
 pub fn same_with_any_number_of_threads(format: impl Fn() -> Fake, files: &Files) {

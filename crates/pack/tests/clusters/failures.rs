@@ -2,8 +2,9 @@
 
 use crate::check::{check, place};
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, try_pack};
-use packfs_core::codec::CodecSettings;
-use packfs_core::{ErrorKind, FilePlace, Progress, Silent, Tail};
+use packfs_codec::CodecSettings;
+use packfs_core::{ErrorKind, Progress, Silent};
+use packfs_format::{FilePlace, Tail};
 use packfs_pack::PackOptions;
 use packfs_testkit::Random;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,10 +1,13 @@
 //! A format that plans what a test asks for and keeps what the engine answers.
 
-use packfs_core::codec::CodecSettings;
+use packfs_codec::CodecSettings;
 use packfs_core::{
-    BlockSharing, ClusterCut, ContentId, ContentReader, Contents, Cut, Error, FileJob, ImagePath,
-    Incompressible, InlineTail, InlineTails, Loss, Meta, NodeId, NodeKind, PackFormat, Placed, Plan,
-    Progress, Recipe, Result, Section, Silent, Tail, TailPlace, Tree, TreeBuilder, Xattrs,
+    ContentId, ContentReader, Contents, Error, ImagePath, Loss, Meta, NodeId, NodeKind, Progress, Result,
+    Silent, Tree, TreeBuilder, Xattrs,
+};
+use packfs_format::{
+    BlockSharing, ClusterCut, Cut, FileJob, Incompressible, InlineTail, InlineTails, PackFormat, Placed,
+    Plan, Recipe, Section, Tail, TailPlace,
 };
 use packfs_pack::{PackOptions, PackReport, pack};
 use std::collections::HashMap;

@@ -3,8 +3,9 @@
 use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, try_pack};
-use packfs_core::codec::CodecSettings;
-use packfs_core::{Silent, Tail, TailPlace};
+use packfs_codec::CodecSettings;
+use packfs_core::Silent;
+use packfs_format::{Tail, TailPlace};
 use packfs_pack::{Order, PackOptions};
 use packfs_testkit::Random;
 

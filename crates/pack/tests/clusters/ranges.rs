@@ -4,8 +4,8 @@ use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
 use crate::fake::{CLUSTER_LEN, Fake, Files, Packed, cut, pack_with};
 use crate::round_trip::codecs;
-use packfs_core::codec::CodecSettings;
-use packfs_core::{ClusterCut, ClusterForm, FileForm, Tail};
+use packfs_codec::CodecSettings;
+use packfs_format::{ClusterCut, ClusterForm, FileForm, Tail};
 use packfs_testkit::Random;
 
 const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
@@ -80,7 +80,7 @@ fn a_part_of_a_cluster_is_marked_as_such() {
     let rows = packed.placed.clusters_of(&second);
     let whole = rows.iter().filter(|row| stored.contains(&(row.offset, row.len)));
     assert!(whole.clone().count() > 5 && whole.clone().all(|row| row.form == ClusterForm::Compressed));
-    let part = |row: &&packfs_core::Cluster| row.form == ClusterForm::CompressedPart;
+    let part = |row: &&packfs_format::Cluster| row.form == ClusterForm::CompressedPart;
     assert!(rows.iter().filter(part).all(|row| stored.iter().any(|s| s.0 == row.offset && s.1 > row.len)));
 }
 

@@ -2,8 +2,8 @@
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, SEGMENT_LEN, cut, pack_with};
-use packfs_core::codec::CodecSettings;
-use packfs_core::{FileForm, Recipe, Tail, TailPlace};
+use packfs_codec::CodecSettings;
+use packfs_format::{FileForm, Recipe, Tail, TailPlace};
 use packfs_testkit::Random;
 
 pub fn codecs() -> Vec<CodecSettings> {
@@ -197,7 +197,7 @@ fn clusters_are_filled() {
 fn refuses_plans_that_do_not_add_up() {
     let files = Files::new(vec![vec![1; 10]]);
     let good = cut(CodecSettings::Lz4 { acceleration: 1 }, CLUSTER_LEN);
-    let broken: [fn(&mut packfs_core::ClusterCut); 6] = [
+    let broken: [fn(&mut packfs_format::ClusterCut); 6] = [
         |cut| cut.block_len = 500,
         |cut| cut.segment_len += 1,
         |cut| cut.packed_recipe = 3,

@@ -2,8 +2,8 @@
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};
-use packfs_core::codec::CodecSettings;
-use packfs_core::{Tail, TailPlace};
+use packfs_codec::CodecSettings;
+use packfs_format::{Tail, TailPlace};
 use packfs_testkit::Random;
 
 const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };

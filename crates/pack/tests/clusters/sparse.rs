@@ -2,8 +2,8 @@
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};
-use packfs_core::codec::CodecSettings;
-use packfs_core::{ClusterForm, FileForm, Recipe, Tail};
+use packfs_codec::CodecSettings;
+use packfs_format::{ClusterForm, FileForm, Recipe, Tail};
 use packfs_testkit::Random;
 
 /// Holes of many blocks between a little text.

@@ -2,7 +2,8 @@
 
 use crate::common::{open_image, read_image};
 use crate::fixture::{WAYS, fixture};
-use packfs_core::{ErrorKind, ExtentFrom, InodeKind, Progress, Silent};
+use packfs_core::{ErrorKind, Progress, Silent};
+use packfs_format::{ExtentFrom, InodeKind};
 use packfs_testkit::{Compare, Random};
 use std::fs;
 use std::ops::ControlFlow;

@@ -1,9 +1,10 @@
 //! The damage matrix: whatever is done to whichever structure of an image, it is opened, listed, checked, decoded and
 //! unpacked without a panic, without anything outside of the target, and with an error that says what is wrong.
 
-use packfs_core::{Error, ErrorKind, Finding, Image, Result, Severity, Silent, SpaceOwner, Volume};
+use packfs_core::MemoryImage;
+use packfs_core::{Error, ErrorKind, Image, Result, Silent};
 use packfs_core::{Limit, Limits};
-use packfs_image::MemoryImage;
+use packfs_format::{Finding, Severity, SpaceOwner, Volume};
 use packfs_read::{ReadEngine, ReadOptions};
 use packfs_sink::{UnpackOptions, unpack};
 use packfs_testkit::{Action, Damage, damages};

@@ -3,8 +3,9 @@
 
 pub mod damage;
 
-use packfs_core::{Contents, Finding, Image, PackSettings, Severity, Silent, Timestamp, Tree, Volume};
-use packfs_image::FileImage;
+use packfs_core::FileImage;
+use packfs_core::{Contents, Image, Silent, Timestamp, Tree};
+use packfs_format::{Finding, PackSettings, Severity, Volume};
 use packfs_pack::{PackOptions, PackReport, pack};
 use packfs_read::{ReadEngine, ReadOptions};
 use packfs_testkit::{Compare, Snapshot, peer, snapshot_dir, snapshot_tree};

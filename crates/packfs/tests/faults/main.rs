@@ -3,7 +3,8 @@
 mod packing;
 mod reading;
 
-use packfs_core::{Image, Result, Volume};
+use packfs_core::{Image, Result};
+use packfs_format::Volume;
 use packfs_read::{ReadEngine, ReadOptions};
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Packing from sources that fail.
 
 use crate::{FORMATS, open, tree};
-use packfs_core::{ErrorKind, FileType, PackFormat, PackSettings, Silent, Tree};
-use packfs_image::FileImage;
+use packfs_core::FileImage;
+use packfs_core::{ErrorKind, FileType, Silent, Tree};
+use packfs_format::{PackFormat, PackSettings};
 use packfs_pack::{PackOptions, PackReport, pack};
 use packfs_testkit::{Compare, Countdown, FaultyContents, FaultyImage, ReadFault, Snapshot, snapshot_tree};
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! Reading images that fail: unpacking, archiving, mounting.
 
 use crate::{FORMATS, open, tree};
-use packfs_core::{ErrorKind, Image, PackSettings, Silent};
-use packfs_image::{FileImage, MemoryImage};
+use packfs_core::{ErrorKind, Image, Silent};
+use packfs_core::{FileImage, MemoryImage};
+use packfs_format::PackSettings;
 use packfs_mount::{FuseMount, FuseOptions};
 use packfs_pack::{PackOptions, pack};
 use packfs_read::ReadEngine;

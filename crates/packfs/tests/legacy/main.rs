@@ -5,7 +5,8 @@ mod manifest;
 mod routes;
 
 use manifest::{Manifest, folder, manifests};
-use packfs_core::{Severity, Silent};
+use packfs_core::Silent;
+use packfs_format::Severity;
 
 /// Images of which `take` picks the names, each with its manifest.
 fn each(take: impl Fn(&Manifest) -> bool, work: impl Fn(&Manifest, &std::path::Path)) {
@@ -56,7 +57,7 @@ fn nothing_is_wrong_with_them() {
         |manifest, image| {
             let opened = packfs::open(image).unwrap();
             let mut faults = Vec::new();
-            let mut found = |finding: packfs_core::Finding| {
+            let mut found = |finding: packfs_format::Finding| {
                 if finding.severity == Severity::Error {
                     faults.push(finding);
                 }

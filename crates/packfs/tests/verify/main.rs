@@ -5,8 +5,9 @@ mod flips;
 mod liars;
 mod options;
 
-use packfs_core::{Contents, Image, PackFormat, PackSettings, Progress, Result, Silent, Tree, Volume};
-use packfs_image::MemoryImage;
+use packfs_core::MemoryImage;
+use packfs_core::{Contents, Image, Progress, Result, Silent, Tree};
+use packfs_format::{PackFormat, PackSettings, Volume};
 use packfs_pack::{PackOptions, Verify, Written, pack};
 use packfs_read::{ReadEngine, ReadOptions};
 use packfs_testkit::{Snapshot, snapshot_tree};

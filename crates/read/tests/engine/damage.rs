@@ -1,7 +1,9 @@
 //! Blocks that cannot be decoded.
 
 use crate::made_up::{FILE, Made, made};
-use packfs_core::{BlockRef, Error, ErrorKind, Extent, ExtentFrom, InodeId, Result, Silent};
+use packfs_codec::BlockRef;
+use packfs_core::{Error, ErrorKind, Result, Silent};
+use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_read::PieceSink;
 use std::sync::Mutex;
 

@@ -1,9 +1,8 @@
 //! Everything in the order of the disk.
 
 use crate::made_up::{FILE, Made, MadeUp, made};
-use packfs_core::{
-    DirEntry, Error, ErrorKind, Extent, ExtentFrom, FileType, InodeId, Progress, Result, Silent,
-};
+use packfs_core::{Error, ErrorKind, FileType, Progress, Result, Silent};
+use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId};
 use packfs_read::PieceSink;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,8 @@
 //! Files in a given order.
 
 use crate::made_up::{FILE, made};
-use packfs_core::{Error, ErrorKind, Extent, ExtentFrom, InodeId, Progress, Silent};
+use packfs_core::{Error, ErrorKind, Progress, Silent};
+use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_read::{Piece, Wanted};
 use std::sync::atomic::Ordering;
 

@@ -1,9 +1,8 @@
 //! Hierarchies that are sound name by name, and too much as a whole.
 
-use packfs_core::{
-    BlockRef, DirEntry, ErrorKind, Extent, ExtentFrom, FileType, InodeId, InodeKind, Limit, Limits, Meta,
-    Result, Silent, Xattrs,
-};
+use packfs_codec::BlockRef;
+use packfs_core::{ErrorKind, FileType, Limit, Limits, Meta, Result, Silent, Xattrs};
+use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId, InodeKind};
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions, Wanted};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume};
 use std::sync::Arc;

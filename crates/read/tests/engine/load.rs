@@ -1,7 +1,8 @@
 //! A whole volume as a tree.
 
 use crate::made_up::{FILE, MadeUp};
-use packfs_core::{DirEntry, ErrorKind, FileType, ImagePath, InodeId, Limit, Limits, Result, Silent};
+use packfs_core::{ErrorKind, FileType, ImagePath, Limit, Limits, Result, Silent};
+use packfs_format::{DirEntry, InodeId};
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
 use packfs_testkit::MadeUpImage;
 use std::sync::Arc;

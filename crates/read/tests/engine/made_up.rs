@@ -1,8 +1,10 @@
 //! A made-up volume over made-up bytes: small, and stranger than any format allows.
 
+use packfs_codec::Algorithm;
+use packfs_codec::BlockRef;
 use packfs_codec::{CodecSettings, encoder};
-use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, DirEntry, Extent, ExtentFrom, FileType, Image, InodeId};
+use packfs_core::{FileType, Image};
+use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId};
 use packfs_read::{ReadEngine, ReadOptions, Wanted};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume, Random};
 use std::sync::Arc;

@@ -1,9 +1,11 @@
 //! Random access.
 
 use crate::made_up::{FILE, Made, MadeUp, made};
+use packfs_codec::Algorithm;
+use packfs_codec::BlockRef;
 use packfs_codec::{CodecSettings, encoder};
-use packfs_core::codec::Algorithm;
-use packfs_core::{BlockRef, ContentId, Contents, ErrorKind, Extent, ExtentFrom, InodeId};
+use packfs_core::{ContentId, Contents, ErrorKind};
+use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_read::ReadOptions;
 use packfs_testkit::Random;
 use std::io::{Read, Seek, SeekFrom};
@@ -89,7 +91,7 @@ fn a_disk_error_is_not_remembered() {
 fn a_block_is_decoded_once_however_many_ask() {
     let made = made(15, 30);
     let (engine, image) = made.counted(1, 64 << 20);
-    let is_block = |extent: &packfs_core::Extent| matches!(extent.from, ExtentFrom::Block { .. });
+    let is_block = |extent: &packfs_format::Extent| matches!(extent.from, ExtentFrom::Block { .. });
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {

@@ -1,7 +1,9 @@
 //! Many threads over one engine.
 
 use crate::made_up::{FILE, Made, made};
-use packfs_core::{BlockRef, DecodedLen, DirEntry, ErrorKind, Extent, ExtentFrom, FileType, InodeId};
+use packfs_codec::{BlockRef, DecodedLen};
+use packfs_core::{ErrorKind, FileType};
+use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId};
 use packfs_read::ReadEngine;
 use packfs_testkit::Random;
 use std::sync::{Arc, Barrier};

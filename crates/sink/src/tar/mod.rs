@@ -10,10 +10,8 @@ mod placed;
 use crate::select::{Chosen, Pattern};
 use header::Member;
 use output::Output;
-use packfs_core::{
-    Error, ErrorKind, ExtentFrom, ImagePath, InodeId, NodeId, NodeKind, Progress, Result, Stage, Tree,
-    Volume, Walk,
-};
+use packfs_core::{Error, ErrorKind, ImagePath, NodeId, NodeKind, Progress, Result, Stage, Tree, Walk};
+use packfs_format::{ExtentFrom, InodeId, Volume};
 use packfs_read::{LoadedVolume, Piece, ReadEngine, Wanted};
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use packfs_core::*;
+use packfs_format::*;
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
 #[allow(unused_imports, reason = "each test file uses its part")]
 pub use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume, as_nobody, is_root, skip};

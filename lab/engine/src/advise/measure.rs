@@ -2,7 +2,7 @@
 
 use super::candidates::Candidate;
 use super::scratch::explained;
-use packfs::image::MemoryImage;
+use packfs::MemoryImage;
 use packfs::source::Loaded;
 use packfs::{
     Class, Error, InodeKind, OpenOptions, Pack, PackReport, Progress, Result, ResultExt, WithoutWarnings,

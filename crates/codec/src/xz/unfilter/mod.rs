@@ -6,7 +6,7 @@ mod riscv;
 mod words;
 mod x86;
 
-use packfs_core::codec::BranchFilter;
+use crate::BranchFilter;
 
 /// How many bytes behind a place can change what three filters make of it: less than 16 for each.
 pub(super) const LOOK_AHEAD: usize = 64;

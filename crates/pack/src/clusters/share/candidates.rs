@@ -2,7 +2,8 @@
 
 use super::Region;
 use crate::clusters::files::Rows;
-use packfs_core::{Cluster, ClusterForm, FileForm, FilePlace, NodeId};
+use packfs_core::NodeId;
+use packfs_format::{Cluster, ClusterForm, FileForm, FilePlace};
 use std::ops::Range;
 
 /// Most bytes of a run that are looked at.

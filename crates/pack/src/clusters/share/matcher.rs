@@ -3,7 +3,8 @@
 use super::Candidate;
 use crate::clusters::stored::{CutCluster, CutForm};
 use crate::context::Context;
-use packfs_core::{Cluster, ClusterForm, ContentReader, NodeId, Result};
+use packfs_core::{ContentReader, NodeId, Result};
+use packfs_format::{Cluster, ClusterForm};
 
 /// Less than so many blocks are not worth the cut before and after them.
 const BLOCKS_MIN: usize = 2;

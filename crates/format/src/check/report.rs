@@ -1,0 +1,112 @@
+//! Where a check hands its findings on, up to a limit.
+
+use crate::{Finding, Severity};
+use packfs_core::{Error, ErrorKind, Result};
+use std::fmt::Display;
+
+/// Findings after which a check gives up: an image with more is beyond describing.
+const FINDINGS_MAX: u64 = 10_000;
+
+/// Hands findings on, up to a limit.
+pub struct Report<'a> {
+    found: &'a mut dyn FnMut(Finding),
+    /// What errors of the format's reader begin with; findings need not say it.
+    prefix: String,
+    count: u64,
+}
+
+impl<'a> Report<'a> {
+    /// Findings about an image of `format`, which is the name that the reader's errors have.
+    pub fn new(format: &str, found: &'a mut dyn FnMut(Finding)) -> Self {
+        Report { found, prefix: format!("corrupt {format} image: "), count: 0 }
+    }
+
+    /// Whether there is no room for more.
+    pub fn is_full(&self) -> bool {
+        self.count >= FINDINGS_MAX
+    }
+
+    fn push(&mut self, severity: Severity, place: impl Display, fault: impl Display) {
+        self.count += 1;
+        match self.count {
+            ..FINDINGS_MAX => {
+                (self.found)(Finding { severity, place: place.to_string(), fault: fault.to_string() });
+            }
+            FINDINGS_MAX => (self.found)(Finding {
+                severity: Severity::Error,
+                place: "image".into(),
+                fault: format!("{FINDINGS_MAX} findings; the check ends here"),
+            }),
+            _ => {}
+        }
+    }
+
+    /// Odd, but every reader copes.
+    pub fn note(&mut self, place: impl Display, fault: impl Display) {
+        self.push(Severity::Note, place, fault);
+    }
+
+    /// Some readers will stumble.
+    pub fn warn(&mut self, place: impl Display, fault: impl Display) {
+        self.push(Severity::Warning, place, fault);
+    }
+
+    /// The rules of the format are broken.
+    pub fn error(&mut self, place: impl Display, fault: impl Display) {
+        self.push(Severity::Error, place, fault);
+    }
+
+    /// Makes a finding of what the reader refused, and gives `None` for it.
+    ///
+    /// # Errors
+    /// Passes on what is no fault of the image, such as a file that cannot be read.
+    pub fn refused<T>(&mut self, place: impl Display, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if is_fault_of_image(&error) => {
+                let text = error.to_string();
+                let fault = text.strip_prefix(&self.prefix).unwrap_or(&text).to_owned();
+                self.error(place, fault);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_fault_of_image(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_with_a_finding_that_says_so() {
+        let mut told = Vec::new();
+        let mut found = |finding: Finding| told.push(finding.fault);
+        let mut report = Report::new("test", &mut found);
+        for number in 0..2 * FINDINGS_MAX {
+            assert_eq!(report.is_full(), number >= FINDINGS_MAX);
+            report.note("here", number);
+        }
+        assert_eq!(told.len() as u64, FINDINGS_MAX);
+        assert_eq!(told.last().unwrap(), "10000 findings; the check ends here");
+    }
+
+    #[test]
+    fn tells_faults_of_the_image_and_passes_others_on() {
+        let mut told = Vec::new();
+        let mut found = |finding: Finding| told.push((finding.place, finding.fault));
+        let mut report = Report::new("test", &mut found);
+        assert_eq!(report.refused("x", Ok(7)).unwrap(), Some(7));
+        let corrupt = Error::corrupt("test image", "inode at 16 is odd");
+        let text = corrupt.to_string();
+        assert_eq!(report.refused("x", Err::<(), _>(corrupt)).unwrap(), None);
+        assert!(report.refused("x", Err::<(), _>(Error::failed("no such device"))).is_err());
+        let [(place, fault)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!(place, "x");
+        assert_eq!(format!("corrupt test image: {fault}"), text);
+    }
+}

@@ -1,0 +1,58 @@
+//! How an image encodes its data: what two images must agree on before blocks of one may be copied into the other.
+
+use packfs_codec::Algorithm;
+
+/// How the blocks of an image are encoded, as far as the image itself has to say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coding {
+    /// The format's name.
+    pub format: &'static str,
+    /// The unit in which data is addressed or cut, in bytes.
+    pub block_len: u32,
+    /// Each algorithm, and its settings as they are stored in the image; those may be empty where an algorithm's usual ones hold.
+    /// No algorithm: data are stored as they are.
+    pub codecs: Vec<(Algorithm, Vec<u8>)>,
+    /// The codec as a user would type it to get the same.
+    pub spec: String,
+    /// The block size as a user would type it, in bytes, as far as it is known.
+    pub typed_len: Option<u32>,
+}
+
+impl Coding {
+    /// Whether blocks of an image that is encoded so can stand in one that is encoded as `other` says.
+    pub fn serves(&self, other: &Coding) -> bool {
+        let known = |codec: &(Algorithm, Vec<u8>)| other.codecs.contains(codec);
+        let agrees =
+            self.format == other.format && self.block_len == other.block_len && !self.codecs.is_empty();
+        agrees && self.codecs.iter().all(known)
+    }
+
+    /// For messages: format, codec and block size.
+    pub fn describe(&self) -> String {
+        format!("{} {} with blocks of {} bytes", self.format, self.spec, self.block_len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coding(block_len: u32, level: u8) -> Coding {
+        let codecs = vec![(Algorithm::Zstd, vec![level])];
+        Coding { format: "squashfs", block_len, codecs, spec: format!("zstd:{level}"), typed_len: None }
+    }
+
+    #[test]
+    fn blocks_serve_where_format_block_size_and_settings_agree() {
+        assert!(coding(4096, 1).serves(&Coding { spec: "other words".into(), ..coding(4096, 1) }));
+        assert!(!coding(4096, 1).serves(&coding(8192, 1)));
+        assert!(!coding(4096, 1).serves(&coding(4096, 2)));
+        assert!(!Coding { codecs: Vec::new(), ..coding(4096, 1) }.serves(&coding(4096, 1)));
+        assert!(!coding(4096, 1).serves(&Coding { format: "erofs", ..coding(4096, 1) }));
+        let both = Coding {
+            codecs: vec![(Algorithm::Lz4, Vec::new()), (Algorithm::Zstd, vec![1])],
+            ..coding(4096, 1)
+        };
+        assert!(coding(4096, 1).serves(&both) && !both.serves(&coding(4096, 1)));
+    }
+}

@@ -1,0 +1,116 @@
+//! Volumes of containers: one directory of files, each an image itself, and nothing that is not the same for all containers
+//! but where the files' bytes are.
+
+use crate::{
+    ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, InnerImage, Inode, InodeId, SpaceOwner,
+    Volume,
+};
+use packfs_core::{Result, Xattrs};
+use std::ops::{ControlFlow, Range};
+
+/// An opened container. Whatever is one is a [`Volume`], too.
+///
+/// Errors of all methods: as those of [`Volume`].
+pub trait Container: Send + Sync {
+    /// See [`Volume::format_name`].
+    fn format_name(&self) -> &'static str;
+
+    /// The files in it.
+    fn files(&self) -> &ContainedFiles;
+
+    /// The extents of the file that was added so many files after the first; `range` ends where the file does, and is not empty.
+    /// See [`Volume::extents`].
+    fn file_extents(
+        &self,
+        index: usize,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()>;
+
+    /// See [`Volume::image_len`].
+    fn image_len(&self) -> Option<u64>;
+
+    /// See [`Volume::facts`].
+    fn facts(&self) -> Result<Facts>;
+
+    /// See [`Volume::space`].
+    fn space(&self) -> Result<Vec<SpaceOwner>>;
+
+    /// See [`Volume::check`].
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()>;
+}
+
+impl<C: Container> Volume for C {
+    fn format_name(&self) -> &'static str {
+        Container::format_name(self)
+    }
+
+    fn root(&self) -> InodeId {
+        self.files().root()
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        self.files().inode(id)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.files().lookup(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.files().read_dir(dir, from, visit)
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.files().read_link(id)
+    }
+
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
+        self.files().inode(id)?;
+        Ok(Xattrs::new())
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (index, len) = self.files().file(id)?;
+        let range = range.start..range.end.min(len);
+        if range.is_empty() { Ok(()) } else { self.file_extents(index, range, visit) }
+    }
+
+    fn inner_images(&self) -> Result<Vec<InnerImage>> {
+        Ok(self.files().inner_images())
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        Container::image_len(self)
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        self.files().inode_count()
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        None
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        Container::facts(self)
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        Container::space(self)
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        Container::check(self, found)
+    }
+}

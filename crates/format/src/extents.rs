@@ -1,0 +1,114 @@
+//! The extents of a file on their way to who asked for a range of it: cut to the range, those that go on joined.
+
+use crate::{Extent, ExtentFrom};
+use std::ops::{ControlFlow, Range};
+
+/// Takes extents in file order and hands them out as [`crate::Volume::extents`] has to.
+pub struct Extents<'a> {
+    range: Range<u64>,
+    pending: Option<Extent>,
+    visit: &'a mut dyn FnMut(Extent) -> ControlFlow<()>,
+    is_over: bool,
+}
+
+impl<'a> Extents<'a> {
+    /// Hands out to `visit` what lies in `range` of a file.
+    pub fn new(range: Range<u64>, visit: &'a mut dyn FnMut(Extent) -> ControlFlow<()>) -> Self {
+        Extents { range, pending: None, visit, is_over: false }
+    }
+
+    /// What of the file is wanted.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Takes the next extent. Breaks when no more is wanted.
+    pub fn push(&mut self, extent: Extent) -> ControlFlow<()> {
+        let start = extent.offset.max(self.range.start);
+        let end = (extent.offset + extent.len).min(self.range.end);
+        if start >= end {
+            return ControlFlow::Continue(());
+        }
+        let cut = start - extent.offset;
+        let from = match extent.from {
+            ExtentFrom::Hole => ExtentFrom::Hole,
+            ExtentFrom::Stored(at) => ExtentFrom::Stored(at + cut),
+            ExtentFrom::Block { block, start } => ExtentFrom::Block { block, start: start + cut as u32 },
+        };
+        let extent = Extent { offset: start, len: end - start, from };
+        if let Some(pending) = &mut self.pending
+            && goes_on(pending, &extent)
+        {
+            pending.len += extent.len;
+            return ControlFlow::Continue(());
+        }
+        let flow = match self.pending.replace(extent) {
+            Some(done) => (self.visit)(done),
+            None => ControlFlow::Continue(()),
+        };
+        self.is_over |= flow.is_break();
+        flow
+    }
+
+    /// Hands out the last one, if it is still wanted.
+    pub fn finish(&mut self) {
+        if let Some(last) = self.pending.take().filter(|_| !self.is_over) {
+            self.is_over = (self.visit)(last).is_break();
+        }
+    }
+}
+
+fn goes_on(extent: &Extent, next: &Extent) -> bool {
+    match (extent.from, next.from) {
+        (ExtentFrom::Hole, ExtentFrom::Hole) => true,
+        (ExtentFrom::Stored(at), ExtentFrom::Stored(next)) => at + extent.len == next,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_codec::BlockRef;
+
+    fn handed_out(range: Range<u64>, pushed: &[Extent], most: usize) -> Vec<Extent> {
+        let mut out = Vec::new();
+        let mut visit = |extent| {
+            out.push(extent);
+            if out.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut extents = Extents::new(range, &mut visit);
+        let _ = pushed.iter().try_for_each(|extent| extents.push(*extent));
+        extents.finish();
+        out
+    }
+
+    fn stored(offset: u64, len: u64, at: u64) -> Extent {
+        Extent { offset, len, from: ExtentFrom::Stored(at) }
+    }
+
+    #[test]
+    fn extents_are_cut_to_the_range_and_those_that_go_on_are_one() {
+        let block = ExtentFrom::Block { block: BlockRef::stored(9, 100), start: 5 };
+        let pushed = [
+            stored(0, 100, 1000),
+            stored(100, 100, 1100),
+            stored(200, 100, 7000),
+            Extent { offset: 300, len: 100, from: ExtentFrom::Hole },
+            Extent { offset: 400, len: 100, from: ExtentFrom::Hole },
+            Extent { offset: 500, len: 100, from: block },
+        ];
+        assert_eq!(handed_out(50..250, &pushed, 9), [stored(50, 150, 1050), stored(200, 50, 7000)]);
+        let hole = Extent { offset: 300, len: 200, from: ExtentFrom::Hole };
+        assert_eq!(handed_out(300..500, &pushed, 9), [hole]);
+        let cut = ExtentFrom::Block { block: BlockRef::stored(9, 100), start: 15 };
+        assert_eq!(handed_out(510..520, &pushed, 9), [Extent { offset: 510, len: 10, from: cut }]);
+        assert_eq!(handed_out(600..700, &pushed, 9), []);
+    }
+
+    #[test]
+    fn nothing_follows_what_was_the_last_one_wanted() {
+        let pushed = [stored(0, 10, 0), stored(10, 10, 500), stored(20, 10, 900)];
+        assert_eq!(handed_out(0..30, &pushed, 1), [stored(0, 10, 0)]);
+    }
+}

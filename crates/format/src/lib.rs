@@ -1,0 +1,33 @@
+//! The frame that every format is built in.
+//!
+//! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes one), [`Container`]
+//! (an image that holds other images). Between a format and the pack engine: [`Plan`] and [`Placed`]. Parts that formats
+//! share: [`check`], [`Extents`], [`space_owners`], [`NameOrder`]. No format, no thread, no unsafe code.
+#![forbid(unsafe_code)]
+
+pub mod check;
+mod coding;
+mod contained;
+mod container;
+mod extents;
+mod facts;
+mod format;
+mod name_order;
+mod plan;
+mod space;
+mod volume;
+
+pub use coding::Coding;
+pub use contained::ContainedFiles;
+pub use container::Container;
+pub use extents::Extents;
+pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
+pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Wrapping};
+pub use name_order::{NameOrder, SortedDirs};
+pub use plan::{
+    BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
+    InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, SparseCut, StoredBlock, Tail,
+    TailPlace,
+};
+pub use space::space_owners;
+pub use volume::{DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, Volume};

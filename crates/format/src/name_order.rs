@@ -1,0 +1,128 @@
+//! The order of names in directories: readers that halve find only what stands in it.
+
+use crate::{DirCursor, DirEntry, InodeId, Volume};
+use packfs_core::{Error, Result, escaped};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+/// Directories that are remembered to be in order, at most: 512 KiB of ids.
+const KNOWN_MAX: usize = 1 << 16;
+
+/// Holds the names of one directory to the order that its image promises ([`Volume::is_sorted`]), as they are listed.
+#[derive(Debug)]
+pub struct NameOrder {
+    /// The name before; `None` where any order will do.
+    before: Option<Vec<u8>>,
+    format: &'static str,
+    fault: Option<String>,
+}
+
+impl NameOrder {
+    /// Makes ready for the names of a directory of `volume`.
+    pub fn of(volume: &dyn Volume) -> NameOrder {
+        NameOrder { before: volume.is_sorted().then(Vec::new), format: volume.format_name(), fault: None }
+    }
+
+    /// Takes the next name.
+    pub fn next(&mut self, name: &[u8]) {
+        let Some(before) = self.before.as_mut().filter(|_| self.fault.is_none()) else { return };
+        if name <= before.as_slice() {
+            self.fault = Some(match name == before.as_slice() {
+                true => format!("two entries \"{}\"", escaped(name)),
+                false => {
+                    format!("entry \"{}\" stands behind \"{}\", out of order", escaped(name), escaped(before))
+                }
+            });
+        }
+        before.clear();
+        before.extend_from_slice(name);
+    }
+
+    /// Tells whether the directory keeps its order.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the first entry that does not.
+    pub fn finish(self) -> Result<()> {
+        match self.fault {
+            None => Ok(()),
+            Some(fault) => {
+                let error = Error::corrupt(format!("{} image", self.format), fault);
+                Err(error.hint("the kernel lists such a directory, but does not find all names in it"))
+            }
+        }
+    }
+}
+
+/// The directories of an image whose names were seen to rise, so that a lookup that finds nothing by their order may end there.
+#[derive(Debug, Default)]
+pub struct SortedDirs(Mutex<HashSet<InodeId>>);
+
+impl SortedDirs {
+    /// Says whether a directory is known to be in order.
+    pub fn contains(&self, dir: InodeId) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&dir)
+    }
+
+    /// Looks for a name among all entries of a directory, which `read` gives (see [`Volume::read_dir`]), and remembers the directory
+    /// if they are in order.
+    ///
+    /// # Errors
+    /// Passes on those of `read`, unless the name was found.
+    pub fn find_among_all(
+        &self,
+        dir: InodeId,
+        name: &[u8],
+        read: impl FnOnce(&mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>) -> Result<()>,
+    ) -> Result<Option<InodeId>> {
+        let (mut found, mut before, mut rises) = (None, Vec::new(), true);
+        let outcome = read(&mut |entry, _| {
+            if entry.name == name {
+                found = Some(entry.id);
+                return ControlFlow::Break(());
+            }
+            rises &= entry.name > before;
+            before = entry.name;
+            ControlFlow::Continue(())
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+        outcome?;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if rises && known.len() < KNOWN_MAX {
+            known.insert(dir);
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::FileType;
+
+    fn find(dirs: &SortedDirs, names: &[&str], wanted: &str) -> Option<InodeId> {
+        dirs.find_among_all(InodeId(7), wanted.as_bytes(), |visit| {
+            for (index, name) in names.iter().enumerate() {
+                let id = InodeId(index as u64);
+                let entry = DirEntry { name: name.as_bytes().to_vec(), id, file_type: FileType::File };
+                if visit(entry, DirCursor(0)).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn only_directories_in_order_are_remembered() {
+        let dirs = SortedDirs::default();
+        assert_eq!(find(&dirs, &["a", "c", "b"], "b"), Some(InodeId(2)));
+        assert_eq!(find(&dirs, &["a", "c", "b"], "d"), None);
+        assert!(!dirs.contains(InodeId(7)));
+        assert_eq!(find(&dirs, &["a", "b", "c"], "d"), None);
+        assert!(dirs.contains(InodeId(7)));
+    }
+}

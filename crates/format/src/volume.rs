@@ -1,0 +1,231 @@
+//! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
+
+use crate::{Coding, Facts, Finding, SpaceOwner};
+use packfs_codec::BlockRef;
+use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// Names an inode to the [`Volume`] that handed it out; two entries with the same id are hard links to one inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InodeId(pub u64);
+
+/// Where to go on reading a directory; 0 is the start, other values belong to the volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirCursor(pub u64);
+
+/// The type-specific part of an [`Inode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeKind {
+    /// A directory.
+    Directory,
+    /// A regular file of so many bytes.
+    File {
+        /// Length in bytes, holes included.
+        len: u64,
+    },
+    /// A symbolic link; its target comes from [`Volume::read_link`].
+    Symlink,
+    /// A block device.
+    BlockDevice(DeviceNumber),
+    /// A character device.
+    CharDevice(DeviceNumber),
+    /// A named pipe.
+    Fifo,
+    /// A Unix socket.
+    Socket,
+}
+
+impl InodeKind {
+    /// The type without its details.
+    pub fn file_type(self) -> FileType {
+        match self {
+            InodeKind::Directory => FileType::Directory,
+            InodeKind::File { .. } => FileType::File,
+            InodeKind::Symlink => FileType::Symlink,
+            InodeKind::BlockDevice(_) => FileType::BlockDevice,
+            InodeKind::CharDevice(_) => FileType::CharDevice,
+            InodeKind::Fifo => FileType::Fifo,
+            InodeKind::Socket => FileType::Socket,
+        }
+    }
+
+    /// The units of 512 bytes that a file fills, holes included; 0 for anything else.
+    pub fn sectors_filled(self) -> u64 {
+        match self {
+            InodeKind::File { len } => len.div_ceil(512),
+            _ => 0,
+        }
+    }
+}
+
+/// What an image says of one inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inode {
+    /// Type and its details.
+    pub kind: InodeKind,
+    /// Permissions, owner, time.
+    pub meta: Meta,
+    /// Link count as stored.
+    pub links: u32,
+    /// Inode number as stored; not an identity, hostile images repeat them.
+    pub number: u64,
+    /// A statement of the image about it that cannot be true, though it can be read.
+    pub doubt: Option<&'static str>,
+    /// Whether [`Volume::xattrs`] would return anything.
+    pub has_xattrs: bool,
+    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts them; where Linux has no driver, and
+    /// where it goes by the length, [`InodeKind::sectors_filled`].
+    pub sectors: u64,
+}
+
+/// One entry of a directory. The name has passed [`packfs_core::Name::new`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, checked.
+    pub name: Vec<u8>,
+    /// The inode it names.
+    pub id: InodeId,
+    /// The type the entry claims; the inode has the last word.
+    pub file_type: FileType,
+}
+
+/// A run of a file's bytes and where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where the run starts in the file, in bytes.
+    pub offset: u64,
+    /// How long it is, in bytes; never 0.
+    pub len: u64,
+    /// Where it comes from.
+    pub from: ExtentFrom,
+}
+
+/// Where the bytes of an [`Extent`] come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtentFrom {
+    /// Nowhere: zeros.
+    Hole,
+    /// From the image as they are, starting at this offset.
+    Stored(u64),
+    /// A slice of a decoded block, from `start` on for as long as the extent is.
+    Block {
+        /// The block.
+        block: BlockRef,
+        /// First byte within the decoded block.
+        start: u32,
+    },
+}
+
+/// A file of a volume that is an image itself: the disk in a compressed one, a partition of a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerImage {
+    /// The file.
+    pub id: InodeId,
+    /// What to call it: the name of the file.
+    pub name: String,
+}
+
+/// An opened image of any format. Every method may be called from any thread; every figure returned has been checked.
+///
+/// Errors of all methods: `Corrupt` where the image breaks its format's rules, `Io` where it cannot be read.
+pub trait Volume: Send + Sync {
+    /// The name of the format, such as `squashfs`.
+    fn format_name(&self) -> &'static str;
+
+    /// The root directory.
+    fn root(&self) -> InodeId;
+
+    /// What the image says of an inode.
+    fn inode(&self, id: InodeId) -> Result<Inode>;
+
+    /// Finds `name` in a directory; `None` if it is not there.
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>>;
+
+    /// Calls `visit` for each entry from `from` on, in stored order, without `.` and `..`; each entry comes with the
+    /// cursor that goes on after it. Ends early when `visit` breaks. Entries that are damaged may be passed over, to be told of by
+    /// an error at the end.
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()>;
+
+    /// True if names rise, byte by byte, in every listing of an image that keeps the rules of its format, because readers rely on it
+    /// to find them.
+    fn is_sorted(&self) -> bool {
+        false
+    }
+
+    /// A fault of the image as a whole though all of it can be read, such as a checksum that is not that of its bytes: an
+    /// error for whoever was not told to go on all the same. Cheap; whatever reads all of the image asks for
+    /// [`Volume::whole_fault`], too.
+    fn fault(&self) -> Option<Error> {
+        None
+    }
+
+    /// As [`Volume::fault`], where more has to be read to know it: tables that describe the whole, and with `checksum` all that a
+    /// checksum covers.
+    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
+        let _ = checksum;
+        Ok(None)
+    }
+
+    /// The target of a symbolic link, raw bytes.
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>>;
+
+    /// The extended attributes of an inode, by full name.
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs>;
+
+    /// Calls `visit` for the extents that cover `range` of a file, in file order, first and last cut to the range.
+    /// Ends early when `visit` breaks.
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()>;
+
+    /// What the offsets of extents and blocks are relative to, where that is not the image alone: images that are spread
+    /// over several devices, or hold stored bytes within decoded ones. `None`: the image that the volume was opened from.
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        None
+    }
+
+    /// The files that are images themselves, where the volume is no more than what holds them: a compressed disk, a table of
+    /// partitions. Whoever opens such a volume wants what is inside.
+    fn inner_images(&self) -> Result<Vec<InnerImage>> {
+        Ok(Vec::new())
+    }
+
+    /// How many bytes of the file belong to the image, from its start on, with the padding that its format asks for; `None` if
+    /// it does not say so.
+    fn image_len(&self) -> Option<u64>;
+
+    /// How its blocks are encoded, if they may be copied into another image of the format.
+    fn coding(&self) -> Option<Coding> {
+        None
+    }
+
+    /// The file that tails of others lie in, one behind the other, and its length, where the format has one. Its extents are
+    /// asked for like those of any file.
+    fn packed_stream(&self) -> Option<(InodeId, u64)> {
+        None
+    }
+
+    /// How many inodes the image claims to hold; a hint, not to be trusted for allocation.
+    fn inode_count_hint(&self) -> u64;
+
+    /// The time the image was made, seconds since 1970, where the format records it.
+    fn made_at(&self) -> Option<i64>;
+
+    /// What `info` prints.
+    fn facts(&self) -> Result<Facts>;
+
+    /// Who owns each byte of the image file, in order, adding up to its length.
+    fn space(&self) -> Result<Vec<SpaceOwner>>;
+
+    /// Checks every structure (not file data), calling `found` for each fault; an `Err` ends the check early.
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()>;
+}

@@ -1,0 +1,96 @@
+//! Checks every structure of a file and names all faults, not only the first. Blocks are not decoded here.
+
+use crate::open::Version;
+use crate::volume::CloopVolume;
+use packfs_core::Result;
+use packfs_format::Finding;
+use packfs_format::check::{Report, Tally};
+
+/// Larger blocks are more than modules of Linux had buffers for.
+const BLOCK_LEN_USUAL: u32 = 128 << 10;
+/// Most bytes outside of all structures that are searched for data.
+const DATA_LOOKED_AT: u64 = 64 << 10;
+
+impl CloopVolume {
+    /// See [`packfs_format::Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new("cloop", found);
+        self.check_geometry(&mut report)?;
+        let is_sound = self.check_blocks(&mut report)?;
+        if is_sound {
+            self.check_space(&mut report)?;
+        }
+        Ok(())
+    }
+
+    fn check_geometry(&self, report: &mut Report<'_>) -> Result<()> {
+        let geometry = &self.geometry;
+        if geometry.block_len > BLOCK_LEN_USUAL {
+            let len = geometry.block_len;
+            report.note("head", format_args!("block size {len}, and modules of Linux take 131072 at most"));
+        }
+        if geometry.block_count == 0 {
+            match self.has_data()? {
+                true => report.error("head", "no blocks, but data behind them: the disk is lost"),
+                false => report.note("head", "no blocks: the disk is empty"),
+            }
+        }
+        if !matches!(geometry.version, Version::V2_0 | Version::V4Header | Version::V4Footer) {
+            let version = geometry.version.words();
+            report.note(
+                "head",
+                format_args!("version {version}, and current modules of Linux read 2.0 and 4.0"),
+            );
+        }
+        Ok(())
+    }
+
+    /// True if there are bytes that no structure takes and that are not zero.
+    fn has_data(&self) -> Result<bool> {
+        for unused in self.space_owners()?.iter().filter(|owner| owner.owner == "unused") {
+            let mut start = vec![0; unused.len.min(DATA_LOOKED_AT) as usize];
+            self.image.read_exact_at(unused.offset, &mut start)?;
+            if start.iter().any(|&byte| byte != 0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Checks each row of the index; says whether all of them can be read.
+    fn check_blocks(&self, report: &mut Report<'_>) -> Result<bool> {
+        let geometry = &self.geometry;
+        let is_four = matches!(geometry.version, Version::V4Header | Version::V4Footer);
+        let mut stored = Tally::default();
+        let mut is_sound = true;
+        self.index.each(&*self.image, geometry, 0..geometry.block_count, &mut |block, row| {
+            match report.refused("index", row)? {
+                None => is_sound = false,
+                Some(row) => {
+                    if is_four && row.algorithm.is_none() {
+                        stored.add(|| format!("{block}"));
+                    }
+                    if is_four && row.start == 0 {
+                        report.warn("index", "block 0 starts at 0, which modules of Linux take for a fault");
+                    }
+                }
+            }
+            Ok(!report.is_full())
+        })?;
+        let what = "blocks are stored as they are, which the 4.3 module of Linux cannot read";
+        if let Some(text) = stored.told(what) {
+            report.warn("index", text);
+        }
+        Ok(is_sound)
+    }
+
+    fn check_space(&self, report: &mut Report<'_>) -> Result<()> {
+        let owners = self.space_owners()?;
+        let unused = owners.iter().filter(|owner| owner.owner == "unused");
+        let (count, len) = unused.fold((0_u64, 0), |(count, len), owner| (count + 1, len + owner.len));
+        if count > 0 {
+            report.note("image", format_args!("{len} bytes in {count} places that nothing refers to"));
+        }
+        Ok(())
+    }
+}

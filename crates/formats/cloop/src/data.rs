@@ -1,0 +1,51 @@
+//! The disk: rows of the index turned into extents.
+//!
+//! Owns what a block decodes to. Invariant: extents leave no gap, and none is longer than its block.
+
+use crate::index::StoredBlock;
+use crate::volume::CloopVolume;
+use packfs_codec::{BlockRef, DecodedLen};
+use packfs_core::Result;
+use packfs_format::{Extent, ExtentFrom, Extents};
+use std::ops::{ControlFlow, Range};
+
+impl CloopVolume {
+    /// The extents of the disk that cover `range`, which is not empty; see [`packfs_format::Volume::extents`].
+    pub(crate) fn disk_extents(
+        &self,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let block_len = u64::from(self.geometry.block_len);
+        let blocks = range.start / block_len..range.end.div_ceil(block_len);
+        let mut extents = Extents::new(range, visit);
+        self.index.each(&*self.image, &self.geometry, blocks, &mut |_, row| {
+            Ok(extents.push(self.extent(&row?)).is_continue())
+        })?;
+        extents.finish();
+        Ok(())
+    }
+
+    /// All that a block holds of the disk.
+    fn extent(&self, stored: &StoredBlock) -> Extent {
+        let offset = stored.block * u64::from(self.geometry.block_len);
+        let holds = self.geometry.block_holds(stored.block);
+        let from = match stored.algorithm {
+            None => ExtentFrom::Stored(stored.start),
+            Some(algorithm) => {
+                // Blocks are filled up with zeros, so the last one may hold more than the disk is long.
+                let is_whole = holds == u64::from(self.geometry.block_len);
+                let block = BlockRef {
+                    offset: stored.start,
+                    stored_len: stored.len,
+                    decoded_len: holds as u32,
+                    decodes_to: if is_whole { DecodedLen::Exactly } else { DecodedLen::Prefix },
+                    zero_padded: false,
+                    algorithm: Some(algorithm),
+                };
+                ExtentFrom::Block { block, start: 0 }
+            }
+        };
+        Extent { offset, len: holds, from }
+    }
+}

@@ -1,0 +1,212 @@
+//! The index: where each block is, how long, and how it is stored.
+//!
+//! Owns the reading of rows of every version. Rows are read where they lie, some at a time, when somebody asks for them; of an
+//! index that holds sizes alone, one sum in [`STRIDE`] is kept. Invariant: what is handed out lies within the file.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use crate::open::{Geometry, Version};
+use packfs_codec::Algorithm;
+use packfs_core::{Image, Result};
+use std::ops::Range;
+
+/// Rows that are read at once.
+const ROWS_AT_ONCE: u64 = 1024;
+/// How far apart sums of sizes are kept.
+const STRIDE: u64 = 1024;
+
+/// A block, as its row describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredBlock {
+    /// Its number.
+    pub(crate) block: u64,
+    /// Where it starts in the file.
+    pub(crate) start: u64,
+    /// How many bytes it takes.
+    pub(crate) len: u32,
+    /// How it is encoded; `None`: as it is.
+    pub(crate) algorithm: Option<Algorithm>,
+}
+
+/// Where blocks start, as far as rows do not tell.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// Where every [`STRIDE`]th block of a file of 3.0 starts.
+    starts: Vec<u64>,
+}
+
+impl Index {
+    /// Looks through an index that holds nothing but sizes.
+    ///
+    /// Errors: `Corrupt` if the blocks are longer than the file, `Io`.
+    pub(crate) fn open(image: &dyn Image, geometry: &Geometry) -> Result<Index> {
+        let mut starts = Vec::new();
+        if geometry.version == Version::V3_0 {
+            let mut at = geometry.data.start;
+            for first in (0..geometry.block_count).step_by(STRIDE as usize) {
+                starts.push(at);
+                let count = STRIDE.min(geometry.block_count - first);
+                let sizes = read_rows(image, geometry.index.start + 4 * first, 4 * count)?;
+                // No overflow: each is less than 2^32, and there are less than 2^32 of them.
+                at += sizes.chunks_exact(4).map(number).sum::<u64>();
+            }
+            let limit = geometry.data.end;
+            if at > limit {
+                return Err(Corruption::SizesEnd { found: at, limit }.into());
+            }
+        }
+        Ok(Index { starts })
+    }
+
+    /// Calls `visit` for each of these blocks, in order, with what its row says or what is wrong with that; ends early when
+    /// `visit` fails.
+    ///
+    /// Errors: what `visit` returns, `Io`.
+    pub(crate) fn each(
+        &self,
+        image: &dyn Image,
+        geometry: &Geometry,
+        blocks: Range<u64>,
+        visit: &mut dyn FnMut(u64, Result<StoredBlock>) -> Result<bool>,
+    ) -> Result<()> {
+        let end = blocks.end.min(geometry.block_count);
+        let mut first = blocks.start;
+        while first < end {
+            // Sizes add up from where a sum was kept.
+            let from = if geometry.version == Version::V3_0 { first / STRIDE * STRIDE } else { first };
+            let count = ROWS_AT_ONCE.min(end - from);
+            for row in self.rows(image, geometry, from, count)? {
+                if row.block < first {
+                    continue;
+                }
+                let checked = row.check(geometry);
+                if !visit(row.block, checked)? {
+                    return Ok(());
+                }
+            }
+            first = from + count;
+        }
+        Ok(())
+    }
+
+    /// So many rows from a block on, as they are.
+    fn rows(&self, image: &dyn Image, geometry: &Geometry, first: u64, count: u64) -> Result<Vec<Row>> {
+        let row_len = geometry.version.row_len();
+        let at = geometry.index.start + first * row_len;
+        // Where rows are offsets, the one behind says where a block ends.
+        let further = u64::from(!matches!(geometry.version, Version::Accelerated | Version::V3_0));
+        let raw = read_rows(image, at, (count + further) * row_len)?;
+        let raw: Vec<&[u8]> = raw.chunks_exact(row_len as usize).collect();
+        let mut rows = Vec::with_capacity(count as usize);
+        match geometry.version {
+            Version::Accelerated => {
+                for (block, row) in (first..).zip(&raw) {
+                    let start = number(&row[..8]);
+                    let end = start.saturating_add(number(&row[8..12]));
+                    rows.push(Row { block, start, end, how: How::Zlib });
+                }
+            }
+            Version::V3_0 => {
+                let mut start = self.starts.get((first / STRIDE) as usize).copied().unwrap_or(u64::MAX);
+                for (block, row) in (first..).zip(&raw) {
+                    let end = start.saturating_add(number(row));
+                    rows.push(Row { block, start, end, how: How::Zlib });
+                    start = end;
+                }
+            }
+            Version::Alpha3 => {
+                let flags = read_rows(image, geometry.flags_at + 4 * first, 4 * count)?;
+                let flags = flags.chunks_exact(4).map(|flags| How::Flags(number(flags) as u32));
+                for ((block, pair), how) in (first..).zip(raw.windows(2)).zip(flags) {
+                    rows.push(Row { block, start: number(pair[0]), end: number(pair[1]), how });
+                }
+            }
+            Version::V4Header | Version::V4Footer => {
+                for (block, pair) in (first..).zip(raw.windows(2)) {
+                    let (this, next) = (number(pair[0]), number(pair[1]) & OFFSET_MASK);
+                    let how = How::Method(this >> METHOD_SHIFT);
+                    rows.push(Row { block, start: this & OFFSET_MASK, end: next, how });
+                }
+            }
+            Version::V1_0 => {
+                for (block, pair) in (first..).zip(raw.windows(2)) {
+                    let offset = |row: &[u8]| row.iter().rev().fold(0, push_byte);
+                    rows.push(Row { block, start: offset(pair[0]), end: offset(pair[1]), how: How::Zlib });
+                }
+            }
+            Version::V0_68 | Version::V2_0 => {
+                for (block, pair) in (first..).zip(raw.windows(2)) {
+                    rows.push(Row { block, start: number(pair[0]), end: number(pair[1]), how: How::Zlib });
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// What a row says, before anything is checked.
+struct Row {
+    block: u64,
+    start: u64,
+    end: u64,
+    how: How,
+}
+
+/// How a block is stored, in the words of its version.
+enum How {
+    Zlib,
+    Method(u64),
+    Flags(u32),
+}
+
+impl Row {
+    fn check(&self, geometry: &Geometry) -> Result<StoredBlock> {
+        let Row { block, start, end, .. } = *self;
+        let data = &geometry.data;
+        if !data.contains(&start) {
+            return Err(Corruption::BlockStart { block, found: start, min: data.start, end: data.end }.into());
+        }
+        if end <= start || end > data.end {
+            return Err(Corruption::BlockEnd { block, start, found: end, limit: data.end }.into());
+        }
+        let (len, max) = (end - start, geometry.stored_max());
+        let Some(stored_len) = u32::try_from(len).ok().filter(|_| len <= max) else {
+            return Err(Corruption::BlockLength { block, found: len, max }.into());
+        };
+        let algorithm = self.algorithm()?;
+        // The last one may be stored as far as the disk goes, or as far as a block goes.
+        let wanted = geometry.block_holds(block);
+        if algorithm.is_none() && len != wanted && len != u64::from(geometry.block_len) {
+            return Err(Corruption::StoredLength { block, found: len, wanted }.into());
+        }
+        Ok(StoredBlock { block, start, len: stored_len, algorithm })
+    }
+
+    fn algorithm(&self) -> Result<Option<Algorithm>> {
+        let block = self.block;
+        Ok(match self.how {
+            How::Zlib | How::Method(METHOD_ZLIB) | How::Flags(FLAG_ZLIB) => Some(Algorithm::Zlib),
+            How::Method(METHOD_STORED) | How::Flags(FLAG_STORED) => None,
+            How::Method(METHOD_XZ) | How::Flags(FLAG_XZ) => Some(Algorithm::Xz),
+            How::Method(METHOD_LZ4) | How::Flags(FLAG_LZ4) => Some(Algorithm::Lz4),
+            How::Method(METHOD_LZO) | How::Flags(FLAG_LZO) => Some(Algorithm::Lzo),
+            How::Method(found) => return Err(Corruption::Method { block, found }.into()),
+            How::Flags(found) => return Err(Corruption::Flags { block, found }.into()),
+        })
+    }
+}
+
+fn read_rows(image: &dyn Image, at: u64, len: u64) -> Result<Vec<u8>> {
+    let mut raw = vec![0; len as usize];
+    image.read_exact_at(at, &mut raw)?;
+    Ok(raw)
+}
+
+/// A big-endian number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, push_byte)
+}
+
+fn push_byte(number: u64, byte: &u8) -> u64 {
+    number << 8 | u64::from(*byte)
+}

@@ -1,0 +1,81 @@
+//! cloop, the compressed loopback device of Knoppix and its kin: one disk, cut into blocks that are compressed one by one.
+//!
+//! Owns everything that knows how a cloop file is built, of every version from 0.68 to 4.0. It is a container: its one file
+//! is the disk, which is an image of its own. Decodes no block; starts no thread and touches no directory of the host.
+#![forbid(unsafe_code)]
+
+mod check;
+mod corruption;
+mod data;
+mod disk;
+mod facts;
+mod index;
+mod open;
+mod options;
+mod pack;
+mod space;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+use packfs_core::{Goal, Image, Result};
+use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use std::sync::Arc;
+
+/// From quick to small.
+const LADDER: [Rung; 1] = [Rung { codec: "gzip", block_len: 128 << 10, goal: Some(Goal::Size) }];
+
+/// The name of the one file in a cloop: the disk.
+pub(crate) const DISK_NAME: &str = "disk.img";
+
+/// Of files that begin with their head; what has it at its end alone cannot be found by that.
+static MAGICS: [Magic; 5] = [
+    Magic { bytes: b"#!/bin/sh\n#V1.0 Format\n", at: 0 },
+    Magic { bytes: b"#!/bin/sh\n#V2.0 Format\n", at: 0 },
+    Magic { bytes: b"#!/bin/sh\n#V3.0 Format\n", at: 0 },
+    Magic { bytes: b"#!/bin/sh\n#V4.0 Format\n", at: 0 },
+    Magic { bytes: b"#!/bin/sh\ninsmod cloop.o file=$0", at: 0 },
+];
+
+/// The cloop format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cloop;
+
+impl Format for Cloop {
+    fn name(&self) -> &'static str {
+        "cloop"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["cloop"]
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &MAGICS
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        open::looks_like_cloop(image)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::CloopVolume::open(image).map_err(|error| error.at(name))?))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        options::ROWS
+    }
+
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
+    }
+}

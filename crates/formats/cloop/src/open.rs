@@ -1,0 +1,343 @@
+//! From a file's head, or its end, to a checked [`Geometry`]: which version it is, and where index and blocks are.
+//!
+//! Owns every rule that holds for the file as a whole. Invariant: the index lies within the file, so that the number of
+//! blocks is bounded by the file's length whatever it claims.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use packfs_core::{Error, Image, Result};
+use std::mem::size_of;
+use std::ops::Range;
+use zerocopy::{FromZeros, IntoBytes};
+
+/// Which of the many cloops a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// 0.68 and before: offsets of 32 bits, and no version in the preamble.
+    V0_68,
+    /// 1.0: offsets of 64 bits, little-endian.
+    V1_0,
+    /// Accelerated Knoppix, which calls itself 1.0: blocks lie in the order of use.
+    Accelerated,
+    /// 2.0: offsets of 64 bits, big-endian.
+    V2_0,
+    /// 3.0 of SliTaz: sizes of 32 bits at the end.
+    V3_0,
+    /// The version 3 that was never released: everything at the end, a codec for each block.
+    Alpha3,
+    /// 4.0 with its head in front: a codec for each block, in its offset.
+    V4Header,
+    /// 4.0 with its head at the end.
+    V4Footer,
+}
+
+impl Version {
+    /// As people call it.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Version::V0_68 => "0.68",
+            Version::V1_0 => "1.0",
+            Version::Accelerated => "1.0 (accelerated)",
+            Version::V2_0 => "2.0",
+            Version::V3_0 => "3.0 (SliTaz)",
+            Version::Alpha3 => "3 alpha",
+            Version::V4Header => "4.0 (header)",
+            Version::V4Footer => "4.0 (footer)",
+        }
+    }
+
+    /// How long a row of its index is.
+    pub(crate) fn row_len(self) -> u64 {
+        match self {
+            Version::V0_68 | Version::V3_0 => 4,
+            Version::Accelerated => size_of::<BlockInfo>() as u64,
+            Version::V1_0 | Version::V2_0 | Version::Alpha3 | Version::V4Header | Version::V4Footer => 8,
+        }
+    }
+
+    /// How many rows it has for so many blocks: where rows are offsets, one more says where the last block ends.
+    fn row_count(self, blocks: u64) -> u64 {
+        match self {
+            Version::Accelerated | Version::V3_0 => blocks,
+            _ => blocks + 1,
+        }
+    }
+}
+
+/// Where everything of a file is; every figure is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) version: Version,
+    pub(crate) image_len: u64,
+    /// The head, or what stands for it at the end.
+    pub(crate) head: Range<u64>,
+    /// What else there is at the end; empty if nothing.
+    pub(crate) tail: Range<u64>,
+    /// The rows of the index.
+    pub(crate) index: Range<u64>,
+    /// The flags of blocks, in the unreleased version 3.
+    pub(crate) flags_at: u64,
+    /// Where blocks may lie.
+    pub(crate) data: Range<u64>,
+    pub(crate) block_len: u32,
+    pub(crate) block_count: u64,
+    /// Length of the disk: all blocks, where nothing says otherwise.
+    pub(crate) disk_len: u64,
+}
+
+const BLOCK_LEN_UNIT: u32 = 512;
+const BLOCK_LEN_MAX: u32 = 16 << 20;
+
+impl Geometry {
+    /// Reads and checks.
+    pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
+        if let Some(tail) = alpha_tail(image)? {
+            return alpha(image, &tail);
+        }
+        let len = image.len();
+        let Some(head) = read_head(image, 0)? else { return Err(Corruption::Short { len }.into()) };
+        refuse_forks(&head)?;
+        let blocks = head.num_blocks.get();
+        let version = version_of(&head);
+        let version = match version.as_ref() {
+            Some(b"V1.0") => version_1(image)?,
+            Some(b"V2.0") => Version::V2_0,
+            Some(b"V3.0") => Version::V3_0,
+            Some(b"V4.0") => Version::V4Header,
+            Some(other) => {
+                let found = other.escape_ascii();
+                let what = format!("version \"{found}\", V1.0 to V4.0 are supported");
+                return Err(Error::unsupported("cloop image", what));
+            }
+            None if starts_as_0_68(image, &head)? => Version::V0_68,
+            None => match read_footer(image)? {
+                Some(footer) => return footer_last(len, &footer),
+                None => return Err(Corruption::Signature.into()),
+            },
+        };
+        let block_len = block_len(head.block_size.get())?;
+        if version == Version::V3_0 {
+            if blocks != BLOCKS_IN_TAIL {
+                let what = format!("version 3.0 with {blocks} blocks in its head instead of its tail");
+                return Err(Error::unsupported("cloop image", what));
+            }
+            return sizes_last(image, block_len);
+        }
+        let blocks = u64::from(blocks);
+        let at = HEAD_LEN;
+        let index = index_at(at, version, blocks, len)?;
+        Ok(Geometry {
+            version,
+            image_len: len,
+            head: 0..at,
+            tail: 0..0,
+            data: index.end..len,
+            index,
+            flags_at: 0,
+            block_len,
+            block_count: blocks,
+            disk_len: blocks * u64::from(block_len),
+        })
+    }
+
+    /// Most bytes that a block may take. Codecs make noise larger: lzo by a sixteenth and some, which is the most.
+    pub(crate) fn stored_max(&self) -> u64 {
+        let len = u64::from(self.block_len);
+        len + len / 16 + 128
+    }
+
+    /// How many bytes a block holds of the disk.
+    pub(crate) fn block_holds(&self, block: u64) -> u64 {
+        let start = block * u64::from(self.block_len);
+        self.disk_len.saturating_sub(start).min(self.block_len.into())
+    }
+}
+
+fn index_at(at: u64, version: Version, blocks: u64, limit: u64) -> Result<Range<u64>> {
+    let (rows, row_len) = (version.row_count(blocks), version.row_len());
+    let end = rows.checked_mul(row_len).and_then(|len| at.checked_add(len)).filter(|end| *end <= limit);
+    let end = end.ok_or(Corruption::IndexEnd { at, rows, row_len, limit })?;
+    Ok(at..end)
+}
+
+fn block_len(found: u32) -> Result<u32> {
+    let allowed = (BLOCK_LEN_UNIT..=BLOCK_LEN_MAX).contains(&found) && found.is_multiple_of(BLOCK_LEN_UNIT);
+    if allowed { Ok(found) } else { Err(Corruption::BlockSize { found }.into()) }
+}
+
+/// The head at `at`; `None` if the file ends before.
+fn read_head(image: &dyn Image, at: u64) -> Result<Option<Head>> {
+    let mut head = Head::new_zeroed();
+    if image.len().checked_sub(at).is_none_or(|rest| rest < HEAD_LEN) {
+        return Ok(None);
+    }
+    image.read_exact_at(at, head.as_mut_bytes())?;
+    Ok(Some(head))
+}
+
+/// The version that a preamble names, `V2.0` for `#V2.0 Format`.
+fn version_of(head: &Head) -> Option<[u8; 4]> {
+    let line = head.preamble.get(VERSION_AT..VERSION_AT + VERSION_LEN)?;
+    let is_named =
+        head.preamble.starts_with(INTERPRETER) && line.starts_with(b"#V") && line.ends_with(b" Format");
+    let version: [u8; 4] = line.get(1..5)?.try_into().ok()?;
+    is_named.then_some(version)
+}
+
+/// Whether the preamble is that of a fork, whose files are built in other ways.
+fn fork_of(head: &Head) -> Option<&'static str> {
+    let holds = |word: &[u8]| head.preamble.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    let is_script = head.preamble.starts_with(INTERPRETER);
+    ["bzloop", "gcloop"].into_iter().find(|fork| is_script && holds(fork.as_bytes()))
+}
+
+fn refuse_forks(head: &Head) -> Result<()> {
+    match fork_of(head) {
+        None => Ok(()),
+        Some(fork) => {
+            Err(Error::unsupported("cloop image", format!("{fork}, a fork with files of another kind"))
+                .hint(format!("unpack it by the tools of {fork}, and pack the disk again")))
+        }
+    }
+}
+
+/// Whether a head without a version is one of 0.68: its index starts with where the index ends.
+fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
+    if !head.preamble.starts_with(INTERPRETER) || block_len(head.block_size.get()).is_err() {
+        return Ok(false);
+    }
+    let first = u64::from(first_words(image)?[0]);
+    Ok(first == HEAD_LEN + 4 * (u64::from(head.num_blocks.get()) + 1))
+}
+
+/// The first words behind a head; zeros where the file ends.
+fn first_words(image: &dyn Image) -> Result<[u32; 3]> {
+    let mut raw = [0; 12];
+    image.read_at(HEAD_LEN, &mut raw)?;
+    let word = |at: usize| u32::from_be_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
+    Ok([word(0), word(4), word(8)])
+}
+
+/// Two kinds of files call themselves 1.0. Little-endian offsets never start with four zeros, and those of blocks with
+/// a size beside them always do.
+fn version_1(image: &dyn Image) -> Result<Version> {
+    let [first, _, third] = first_words(image)?;
+    Ok(if first == 0 && third != 0 { Version::Accelerated } else { Version::V1_0 })
+}
+
+fn read_footer(image: &dyn Image) -> Result<Option<Head>> {
+    let Some(at) = image.len().checked_sub(HEAD_LEN).filter(|at| *at > 0) else { return Ok(None) };
+    Ok(read_head(image, at)?.filter(|head| version_of(head) == Some(*b"V4.0")))
+}
+
+/// A file of 4.0 that was written as a stream: blocks, index, head.
+fn footer_last(len: u64, head: &Head) -> Result<Geometry> {
+    let block_len = block_len(head.block_size.get())?;
+    let blocks = u64::from(head.num_blocks.get());
+    let at = len - HEAD_LEN;
+    let version = Version::V4Footer;
+    let (rows, row_len) = (version.row_count(blocks), version.row_len());
+    // No overflow: both are less than 2^33.
+    let start = at.checked_sub(rows * row_len);
+    let start = start.ok_or(Corruption::IndexEnd { at: 0, rows, row_len, limit: at })?;
+    Ok(Geometry {
+        version,
+        image_len: len,
+        head: at..len,
+        tail: 0..0,
+        index: start..at,
+        flags_at: 0,
+        data: 0..start,
+        block_len,
+        block_count: blocks,
+        disk_len: blocks * u64::from(block_len),
+    })
+}
+
+/// A file of 3.0: head, blocks, their sizes, tail.
+fn sizes_last(image: &dyn Image, block_len: u32) -> Result<Geometry> {
+    let len = image.len();
+    let mut tail = Tail::new_zeroed();
+    let tail_len = size_of::<Tail>() as u64;
+    let at = len.checked_sub(tail_len).filter(|at| *at >= HEAD_LEN).ok_or(Corruption::Short { len })?;
+    image.read_exact_at(at, tail.as_mut_bytes())?;
+    let version = Version::V3_0;
+    if u64::from(tail.index_size.get()) != version.row_len() {
+        let what = format!("version 3.0 with the index kind {:#x}, 4 is supported", tail.index_size.get());
+        return Err(Error::unsupported("cloop image", what));
+    }
+    let blocks = u64::from(tail.num_blocks.get());
+    let (rows, row_len) = (version.row_count(blocks), version.row_len());
+    let start = at.checked_sub(rows * row_len).filter(|start| *start >= HEAD_LEN);
+    let start = start.ok_or(Corruption::IndexEnd { at: HEAD_LEN, rows, row_len, limit: at })?;
+    Ok(Geometry {
+        version,
+        image_len: len,
+        head: 0..HEAD_LEN,
+        tail: at..len,
+        index: start..at,
+        flags_at: 0,
+        data: HEAD_LEN..start,
+        block_len,
+        block_count: blocks,
+        disk_len: blocks * u64::from(block_len),
+    })
+}
+
+fn alpha_tail(image: &dyn Image) -> Result<Option<AlphaTail>> {
+    let mut tail = AlphaTail::new_zeroed();
+    let Some(at) = image.len().checked_sub(size_of::<AlphaTail>() as u64) else { return Ok(None) };
+    image.read_exact_at(at, tail.as_mut_bytes())?;
+    Ok((tail.signature == ALPHA_SIGNATURE).then_some(tail))
+}
+
+/// A file of the unreleased version 3: blocks, table, offsets, flags, tail.
+fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
+    if tail.version.get() != ALPHA_VERSION {
+        let what = format!("CLOOP3 version {}, 3 is supported", tail.version.get());
+        return Err(Error::unsupported("cloop image", what));
+    }
+    let len = image.len();
+    let tail_at = len - size_of::<AlphaTail>() as u64;
+    let (found, limit) = (tail.table_offset.get(), tail_at);
+    let index_start = found.checked_add(size_of::<AlphaTable>() as u64).filter(|end| *end <= limit);
+    let index_start = index_start.ok_or(Corruption::TableStart { found, limit })?;
+    let mut table = AlphaTable::new_zeroed();
+    image.read_exact_at(found, table.as_mut_bytes())?;
+    let block_len = block_len(table.block_size.get())?;
+    let blocks = u64::from(table.num_blocks.get());
+    let version = Version::Alpha3;
+    let index = index_at(index_start, version, blocks, limit)?;
+    let flags_end = index.end + 4 * blocks;
+    if flags_end > limit {
+        return Err(Corruption::IndexEnd { at: index.end, rows: blocks, row_len: 4, limit }.into());
+    }
+    let disk_len = table.original_size.get();
+    let whole = blocks * u64::from(block_len);
+    if disk_len > whole || disk_len + u64::from(block_len) <= whole {
+        return Err(Corruption::DiskLength { found: disk_len, blocks, block_len }.into());
+    }
+    Ok(Geometry {
+        version,
+        image_len: len,
+        head: found..index_start,
+        tail: tail_at..len,
+        flags_at: index.end,
+        index,
+        data: 0..found,
+        block_len,
+        block_count: blocks,
+        disk_len,
+    })
+}
+
+/// See [`packfs_format::Format::probe`].
+pub(crate) fn looks_like_cloop(image: &dyn Image) -> Result<bool> {
+    let Some(head) = read_head(image, 0)? else { return Ok(false) };
+    // What a 0.68 file lacks in its preamble its index makes up for: shell scripts do not pass for one.
+    Ok(version_of(&head).is_some()
+        || fork_of(&head).is_some_and(|_| head.preamble.contains(&0))
+        || alpha_tail(image)?.is_some()
+        || starts_as_0_68(image, &head)?
+        || read_footer(image)?.is_some())
+}

@@ -1,0 +1,181 @@
+//! The options of cloop files: what may be asked for, and what holds otherwise.
+
+use packfs_codec::{Algorithm, CodecSettings};
+use packfs_codec::{CodecSpec, DictLens};
+use packfs_core::{Error, Goal, Result};
+use packfs_format::{OptionRow, PackSettings};
+
+/// What `--help` prints.
+pub(crate) const ROWS: &[OptionRow] = &[
+    OptionRow {
+        name: "version",
+        values: "2.0|4.0",
+        default: "2.0, or 4.0 for other codecs than gzip",
+        help: "which version of the format: 2.0 is what every tool reads",
+    },
+    OptionRow {
+        name: "stored",
+        values: "on|off",
+        default: "off",
+        help: "store blocks that do not shrink as they are (only 4.0, and its module of Linux fails at them)",
+    },
+    OptionRow {
+        name: "inner",
+        values: "FORMAT|none",
+        default: "iso9660, as far as it can be packed, else squashfs",
+        help: "make an image of this format of a directory, an archive or a manifest first; none wraps any file as it is",
+    },
+];
+
+/// Which version is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Offsets of 64 bits, zlib alone.
+    V2,
+    /// A codec for each block, in the upper bits of its offset; the head in front.
+    V4,
+}
+
+impl Target {
+    /// As its preamble has it.
+    pub(crate) fn number(self) -> &'static [u8; 3] {
+        match self {
+            Target::V2 => b"2.0",
+            Target::V4 => b"4.0",
+        }
+    }
+}
+
+/// Everything that shapes a file, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) codec_name: String,
+    /// `None`: every block is stored as it is.
+    pub(crate) codec: Option<CodecSettings>,
+    pub(crate) block_len: u32,
+    pub(crate) target: Target,
+    /// Whether blocks that do not shrink are stored.
+    pub(crate) stored: bool,
+    /// The format of the image inside, if one is to be made; the name is for others to understand.
+    pub(crate) inner: Option<String>,
+}
+
+const BLOCK_LEN_MIN: u32 = 4 << 10;
+const BLOCK_LEN_MAX: u32 = 1 << 20;
+
+/// The algorithms of 4.0, in the order of their numbers there; 2.0 has the first alone.
+const ALGORITHMS: [Algorithm; 4] = [Algorithm::Zlib, Algorithm::Xz, Algorithm::Lz4, Algorithm::Lzo];
+
+impl Options {
+    /// Checks what the user asked for.
+    ///
+    /// Errors: `Usage`, naming what was found and what is allowed.
+    pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
+        let block_len = settings.block_len.unwrap_or(block_len_for(settings.goal));
+        if !block_len.is_power_of_two() || !(BLOCK_LEN_MIN..=BLOCK_LEN_MAX).contains(&block_len) {
+            let message = format!("cloop block size {block_len}: a power of two from 4K to 1M is allowed");
+            return Err(Error::usage(message).hint("modules of Linux take 128K at most"));
+        }
+        let typed = settings.codec.as_deref().unwrap_or(codec_for(settings.goal));
+        let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
+        let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
+        let codec = spec.resolve(&ALGORITHMS, DictLens::of_block(block_len)).map_err(Error::usage)?;
+        let is_zlib = codec.as_ref().is_some_and(|codec| codec.algorithm() == Algorithm::Zlib);
+        let mut options = Options {
+            codec_name: spec.to_string(),
+            codec,
+            block_len,
+            target: if is_zlib { Target::V2 } else { Target::V4 },
+            stored: false,
+            inner: None,
+        };
+        for (name, value) in &settings.options {
+            options.set(name, value)?;
+        }
+        if options.target == Target::V2 && !is_zlib {
+            let message = format!("cloop 2.0 has no codec {}, only gzip", options.codec_name);
+            return Err(Error::usage(message).hint("-O version=4.0 has gzip, xz, lz4 and lzo"));
+        }
+        if options.target == Target::V2 && options.stored {
+            return Err(Error::usage("cloop 2.0 cannot store blocks as they are")
+                .hint("-O version=4.0 can, but its module of Linux does not read them"));
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        match (name, value) {
+            ("version", "2.0" | "2") => self.target = Target::V2,
+            ("version", "4.0" | "4") => self.target = Target::V4,
+            ("stored", "on") => self.stored = true,
+            ("stored", "off") => self.stored = false,
+            ("inner", format) if !format.is_empty() => self.inner = Some(format.to_owned()),
+            _ => return Err(unknown(name, value)),
+        }
+        Ok(())
+    }
+}
+
+fn unknown(name: &str, value: &str) -> Error {
+    match ROWS.iter().find(|row| row.name == name) {
+        Some(row) => Error::usage(format!("cloop option {name}={value}: {} is allowed", row.values)),
+        None => {
+            let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+            Error::usage(format!("cloop has no option {name:?}; it has {}", names.join(", ")))
+        }
+    }
+}
+
+/// The codec that holds if none is named. 2.0 is what all tools read, so it is zlib for every goal.
+fn codec_for(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Size => "gzip:12",
+        Goal::Balanced | Goal::Read => "gzip",
+        Goal::Build => "gzip:1",
+    }
+}
+
+/// The block size that holds if none is named. Modules of Linux take 128 KiB at most.
+fn block_len_for(goal: Goal) -> u32 {
+    match goal {
+        Goal::Size => 128 << 10,
+        Goal::Balanced | Goal::Read | Goal::Build => 64 << 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
+        let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let codec = Some(codec.into());
+        Options::new(&PackSettings { codec, block_len, options, ..PackSettings::default() })
+    }
+
+    #[test]
+    fn the_codec_chooses_the_version() {
+        assert_eq!(options(None, "gzip", &[]).unwrap().target, Target::V2);
+        for codec in ["xz", "lz4", "lz4hc", "lzo", "none"] {
+            assert_eq!(options(None, codec, &[]).unwrap().target, Target::V4, "{codec}");
+            let error = options(None, codec, &[("version", "2.0")]).unwrap_err().to_string();
+            assert!(error.contains("only gzip"), "{error}");
+        }
+        assert_eq!(options(None, "gzip", &[("version", "4.0")]).unwrap().target, Target::V4);
+        assert!(options(None, "zstd", &[]).is_err());
+    }
+
+    #[test]
+    fn refuses_what_the_format_cannot_hold() {
+        assert!(options(None, "gzip", &[("stored", "on")]).is_err());
+        assert!(options(None, "gzip", &[("stored", "on"), ("version", "4.0")]).unwrap().stored);
+        for bad in [0, 512, 5000, 2 << 20] {
+            let error = options(Some(bad), "gzip", &[]).unwrap_err();
+            assert!(error.to_string().contains("4K to 1M"), "{error}");
+        }
+        let error = options(None, "gzip", &[("version", "3")]).unwrap_err().to_string();
+        assert!(error.contains("2.0|4.0"), "{error}");
+        let error = options(None, "gzip", &[("versions", "3")]).unwrap_err().to_string();
+        assert!(error.contains("it has version"), "{error}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Who owns each byte of a file, and where it ends.
+
+use crate::open::Version;
+use crate::volume::CloopVolume;
+use packfs_core::Result;
+use packfs_format::{SpaceOwner, space_owners};
+use std::ops::Range;
+
+impl CloopVolume {
+    /// See [`packfs_format::Volume::space`].
+    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
+        let geometry = &self.geometry;
+        let mut claims: Vec<(Range<u64>, &'static str)> = vec![
+            (geometry.head.clone(), "header"),
+            (geometry.index.clone(), "index"),
+            (geometry.tail.clone(), "tail"),
+        ];
+        if geometry.version == Version::Alpha3 {
+            claims.push((geometry.flags_at..geometry.flags_at + 4 * geometry.block_count, "index"));
+        }
+        let mut run = 0..0;
+        self.index.each(&*self.image, geometry, 0..geometry.block_count, &mut |_, row| {
+            let row = row?;
+            let end = row.start + u64::from(row.len);
+            // Blocks mostly lie one behind the other.
+            if run.end == row.start && !run.is_empty() {
+                run.end = end;
+            } else {
+                claims.push((std::mem::replace(&mut run, row.start..end), "file data"));
+            }
+            Ok(true)
+        })?;
+        claims.push((run, "file data"));
+        claims.sort_by_key(|(range, _)| range.start);
+        Ok(space_owners(claims, geometry.image_len))
+    }
+
+    /// See [`packfs_format::Volume::image_len`]: where its last block ends, or its last structure.
+    pub(crate) fn used_len(&self) -> Result<u64> {
+        let geometry = &self.geometry;
+        let mut len = geometry.head.end.max(geometry.index.end).max(geometry.tail.end);
+        if geometry.tail.is_empty() && geometry.head.start == 0 {
+            // Only where blocks lie as they like, the last one need not be the last.
+            let first = match geometry.version {
+                Version::Accelerated => 0,
+                _ => geometry.block_count.saturating_sub(1),
+            };
+            self.index.each(&*self.image, geometry, first..geometry.block_count, &mut |_, row| {
+                let row = row?;
+                len = len.max(row.start + u64::from(row.len));
+                Ok(true)
+            })?;
+        }
+        Ok(len)
+    }
+}

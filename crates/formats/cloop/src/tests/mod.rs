@@ -1,0 +1,220 @@
+//! Small files of every version made by hand, byte for byte, and what the reader says of them and of damaged copies.
+
+mod notices;
+mod reads;
+mod refuses;
+
+use crate::disk::*;
+use crate::open::Version;
+use crate::volume::CloopVolume;
+use packfs_codec::Algorithm;
+use packfs_codec::{CodecSpec, DictLens, encoder};
+use packfs_core::Result;
+use packfs_format::{ExtentFrom, Finding, InodeId, Volume};
+use packfs_testkit::{BytesImage, read_all};
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use zerocopy::IntoBytes;
+
+const BLOCK_LEN: usize = 512;
+/// The one file.
+const DISK: InodeId = InodeId(1);
+
+const VERSIONS: [Version; 8] = [
+    Version::V0_68,
+    Version::V1_0,
+    Version::Accelerated,
+    Version::V2_0,
+    Version::V3_0,
+    Version::Alpha3,
+    Version::V4Header,
+    Version::V4Footer,
+];
+
+/// A file under construction; remembers where each labelled structure starts.
+#[derive(Clone, Default)]
+struct Made {
+    bytes: Vec<u8>,
+    labels: HashMap<&'static str, usize>,
+}
+
+impl Made {
+    fn put(&mut self, label: &'static str, bytes: &[u8]) -> u64 {
+        let at = self.bytes.len();
+        self.labels.insert(label, at);
+        self.bytes.extend_from_slice(bytes);
+        at as u64
+    }
+
+    /// Overwrites bytes `within` bytes behind a label.
+    fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
+        let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self
+    }
+
+    fn open(&self) -> Result<CloopVolume> {
+        CloopVolume::open(Arc::new(BytesImage(self.bytes.clone())))
+    }
+
+    /// Opens and reads everything but the blocks.
+    fn read_all(&self) -> Result<()> {
+        read_all(&self.open()?, 10)
+    }
+
+    /// What the check finds.
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
+        findings
+    }
+
+    /// A part of the disk, decoded.
+    fn disk(&self, range: Range<u64>) -> Vec<u8> {
+        let volume = self.open().unwrap();
+        let mut disk = Vec::new();
+        let mut decoders = packfs_codec::Decoders::new();
+        let start = range.start;
+        let visit = &mut |extent: packfs_format::Extent| {
+            assert_eq!(extent.offset, start + disk.len() as u64, "extents leave no gap");
+            let len = extent.len as usize;
+            match extent.from {
+                ExtentFrom::Hole => disk.resize(disk.len() + len, 0),
+                ExtentFrom::Stored(at) => disk.extend_from_slice(&self.bytes[at as usize..][..len]),
+                ExtentFrom::Block { block, start } => {
+                    let stored = &self.bytes[block.offset as usize..][..block.stored_len as usize];
+                    let mut decoded = vec![0; block.decoded_len as usize];
+                    let algorithm = block.algorithm.unwrap();
+                    decoders.decompress_block(algorithm, &block, stored, &mut decoded).unwrap();
+                    disk.extend_from_slice(&decoded[start as usize..][..len]);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        volume.extents(DISK, range, visit).unwrap();
+        disk
+    }
+}
+
+/// What is in the disk: four blocks, the last of them half empty.
+fn wanted() -> Vec<u8> {
+    let noise = packfs_testkit::Random::new(1).noise(BLOCK_LEN);
+    [vec![b'a'; BLOCK_LEN], noise, vec![b'c'; BLOCK_LEN], vec![b'd'; BLOCK_LEN / 2], vec![0; BLOCK_LEN / 2]]
+        .concat()
+}
+
+fn encoded(algorithm: Option<Algorithm>, plain: &[u8]) -> Vec<u8> {
+    let Some(algorithm) = algorithm else { return plain.to_vec() };
+    let spec: CodecSpec = algorithm.name().parse().unwrap();
+    let settings = spec.resolve(&[algorithm], DictLens::of_block(4096)).unwrap().unwrap();
+    let mut out = vec![0; 4096];
+    let len = encoder(&settings).unwrap().compress(plain, &mut out).unwrap().unwrap();
+    out.truncate(len);
+    out
+}
+
+/// The number that a version with several codecs has for one.
+fn method(version: Version, algorithm: Option<Algorithm>) -> u64 {
+    let (method, flag) = match algorithm {
+        None => (METHOD_STORED, FLAG_STORED),
+        Some(Algorithm::Xz) => (METHOD_XZ, FLAG_XZ),
+        Some(Algorithm::Lz4) => (METHOD_LZ4, FLAG_LZ4),
+        Some(Algorithm::Lzo) => (METHOD_LZO, FLAG_LZO),
+        Some(_) => (METHOD_ZLIB, FLAG_ZLIB),
+    };
+    if version == Version::Alpha3 { u64::from(flag) } else { method }
+}
+
+/// A true file of a version.
+fn made(version: Version) -> Made {
+    use Algorithm::{Lz4, Lzo, Xz, Zlib};
+    let algorithms = match version {
+        Version::Alpha3 | Version::V4Footer => [Some(Xz), None, Some(Lzo), Some(Zlib)],
+        Version::V4Header => [Some(Zlib), None, Some(Lz4), Some(Xz)],
+        _ => [Some(Zlib); 4],
+    };
+    let plain = wanted();
+    let blocks: Vec<Vec<u8>> =
+        plain.chunks(BLOCK_LEN).zip(algorithms).map(|(plain, how)| encoded(how, plain)).collect();
+    let mut made = Made::default();
+    let number = match version {
+        Version::V1_0 | Version::Accelerated => b"1.0",
+        Version::V2_0 => b"2.0",
+        Version::V3_0 => b"3.0",
+        _ => b"4.0",
+    };
+    let count = if version == Version::V3_0 { BLOCKS_IN_TAIL } else { 4 };
+    let mut head = head(number, BLOCK_LEN as u32, count);
+    if version == Version::V0_68 {
+        head.preamble = [0; PREAMBLE_LEN];
+        head.preamble[..25].copy_from_slice(b"#!/bin/sh\ninsmod cloop.o\n");
+    }
+    let has_head = !matches!(version, Version::Alpha3 | Version::V4Footer);
+    if has_head {
+        made.put("head", head.as_bytes());
+    }
+    let row_len = version.row_len() as usize;
+    match version {
+        Version::Alpha3 | Version::V4Footer => drop(made.put("gap", &[0; 16])),
+        Version::V3_0 => {}
+        Version::Accelerated => drop(made.put("index", &[0; 16 * 4])),
+        _ => drop(made.put("index", &vec![0; row_len * 5])),
+    }
+    // What is used first comes first, where that is told apart.
+    let order = if version == Version::Accelerated { [2, 0, 3, 1] } else { [0, 1, 2, 3] };
+    let mut starts = [0; 5];
+    for (label, block) in ["block", "second", "third", "fourth"].into_iter().zip(order) {
+        starts[block] = made.put(label, &blocks[block]);
+    }
+    starts[4] = made.bytes.len() as u64;
+    let mut index = Vec::new();
+    match version {
+        Version::V0_68 => starts.iter().for_each(|at| index.extend((*at as u32).to_be_bytes())),
+        Version::V1_0 => starts.iter().for_each(|at| index.extend(at.to_le_bytes())),
+        Version::V2_0 | Version::Alpha3 => starts.iter().for_each(|at| index.extend(at.to_be_bytes())),
+        Version::V3_0 => blocks.iter().for_each(|block| index.extend((block.len() as u32).to_be_bytes())),
+        Version::Accelerated => {
+            for (block, stored) in blocks.iter().enumerate() {
+                let size = (stored.len() as u32).into();
+                let info = BlockInfo { offset: starts[block].into(), size, optidx: 9.into() };
+                index.extend_from_slice(info.as_bytes());
+            }
+        }
+        Version::V4Header | Version::V4Footer => {
+            for (at, how) in starts[..4].iter().zip(algorithms) {
+                index.extend((method(version, how) << METHOD_SHIFT | at).to_be_bytes());
+            }
+            index.extend(starts[4].to_be_bytes());
+        }
+    }
+    match version {
+        Version::V3_0 => {
+            made.put("index", &index);
+            made.put("tail", Tail { index_size: 4.into(), num_blocks: 4.into() }.as_bytes());
+        }
+        Version::Alpha3 => {
+            let table = AlphaTable {
+                num_blocks: 4.into(),
+                block_size: (BLOCK_LEN as u32).into(),
+                original_size: (BLOCK_LEN as u64 * 7 / 2).into(),
+            };
+            let at = made.put("table", table.as_bytes());
+            made.put("index", &index);
+            let flags = algorithms.map(|how| (method(version, how) as u32).to_be_bytes());
+            made.put("flags", flags.as_bytes());
+            let tail = AlphaTail {
+                table_offset: at.into(),
+                version: ALPHA_VERSION.into(),
+                signature: ALPHA_SIGNATURE,
+            };
+            made.put("tail", tail.as_bytes());
+        }
+        Version::V4Footer => {
+            made.put("index", &index);
+            made.put("head", head.as_bytes());
+        }
+        _ => made = made.patch("index", 0, &index),
+    }
+    made
+}

@@ -1,0 +1,129 @@
+//! Directories: listings read entry by entry.
+//!
+//! An entry is an inode and its name. Invariant: a listing never yields more than its size allows, every name has passed
+//! [`Name::new`], and every step makes progress. Says nothing about order or duplicates: that is for the check and for
+//! whoever builds a tree.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::inode::{RawInode, not_a};
+use crate::volume::CramfsVolume;
+use packfs_core::{FileType, Name, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId};
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+/// Most bytes of a listing that are read at once.
+const PART_LEN: u32 = 16 << 10;
+
+/// A listing being read.
+pub(crate) struct Listing<'a> {
+    volume: &'a CramfsVolume,
+    /// Where it starts in the image.
+    start: u64,
+    len: u32,
+    /// Bytes passed.
+    at: u32,
+    /// Bytes from `part_at` on.
+    part: Vec<u8>,
+    part_at: u32,
+    /// Name of the entry read last, without its padding.
+    pub(crate) name: Vec<u8>,
+}
+
+impl Listing<'_> {
+    /// Reads the next entry: where its inode is, and what the inode's first bytes are. The name is in [`Listing::name`].
+    pub(crate) fn next(&mut self) -> Result<Option<(InodeId, CramfsInode)>> {
+        if self.at >= self.len {
+            return Ok(None);
+        }
+        let place = self.place();
+        let mut raw = [0; INODE_LEN as usize];
+        raw.copy_from_slice(self.take(INODE_LEN)?);
+        let inode = CramfsInode::parse(self.volume.geometry.order, &raw);
+        let padded = self.take(inode.name_len)?;
+        let name_len = padded.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        let name = padded[..name_len].to_vec();
+        Name::new(&name).map_err(|fault| Corruption::EntryName { place, fault })?;
+        self.name = name;
+        Ok(Some((InodeId(place.at), inode)))
+    }
+
+    fn place(&self) -> Place {
+        Place { what: "directory entry", at: self.start + u64::from(self.at) }
+    }
+
+    /// The next bytes of the listing.
+    fn take(&mut self, wanted: u32) -> Result<&[u8]> {
+        let left = self.len - self.at;
+        if wanted > left {
+            return Err(Corruption::ListingEnd { place: self.place(), left, wanted }.into());
+        }
+        if self.at + wanted > self.part_at + self.part.len() as u32 {
+            self.part.resize(left.min(PART_LEN) as usize, 0);
+            self.part_at = self.at;
+            let from = self.start + u64::from(self.at);
+            self.volume.image.read_exact_at(from, &mut self.part)?;
+        }
+        let start = (self.at - self.part_at) as usize;
+        self.at += wanted;
+        Ok(&self.part[start..start + wanted as usize])
+    }
+}
+
+impl CramfsVolume {
+    /// A directory's listing, from `at` bytes after its start on.
+    pub(crate) fn listing(&self, dir: &RawInode, at: u32) -> Listing<'_> {
+        let (start, len) = (u64::from(dir.raw.offset), dir.raw.size);
+        Listing { volume: self, start, len, at, part: Vec::new(), part_at: at, name: Vec::new() }
+    }
+
+    fn raw_dir(&self, id: InodeId) -> Result<RawInode> {
+        let inode = self.raw_inode(id)?;
+        match inode.file_type {
+            FileType::Directory => Ok(inode),
+            _ => Err(not_a("directory", &inode)),
+        }
+    }
+
+    /// See [`packfs_format::Volume::read_dir`]. A cursor is how many bytes of the listing were passed.
+    pub(crate) fn each_entry(
+        &self,
+        id: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let dir = self.raw_dir(id)?;
+        let from = u32::try_from(from.0).unwrap_or(u32::MAX).min(dir.raw.size);
+        let mut listing = self.listing(&dir, from);
+        while let Some((id, inode)) = listing.next()? {
+            let place = Place { what: "inode", at: id.0 };
+            let file_type = FileType::from_mode_bits(inode.mode.into());
+            let file_type = file_type.ok_or(Corruption::InodeType { place, found: inode.mode })?;
+            let entry = DirEntry { name: std::mem::take(&mut listing.name), id, file_type };
+            if visit(entry, DirCursor(listing.at.into())).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`packfs_format::Volume::lookup`]. Order only matters where a flag says that there is one, and only once it was seen.
+    pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        if !self.sorted_dirs.contains(id) {
+            return self
+                .sorted_dirs
+                .find_among_all(id, name, |visit| self.each_entry(id, DirCursor(0), visit));
+        }
+        let dir = self.raw_dir(id)?;
+        let mut listing = self.listing(&dir, 0);
+        while let Some((id, _)) = listing.next()? {
+            match listing.name.as_slice().cmp(name) {
+                Ordering::Equal => return Ok(Some(id)),
+                Ordering::Greater => return Ok(None),
+                Ordering::Less => {}
+            }
+        }
+        Ok(None)
+    }
+}

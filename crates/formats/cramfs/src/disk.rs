@@ -1,0 +1,310 @@
+//! Raw structures of cramfs, byte for byte as they lie on disk, in the kernel's spelling.
+//!
+//! Owns layout, numbers and bits of both byte orders. Says nothing about which values are allowed: that is for the reader to
+//! check. Source: the kernel's `include/uapi/linux/cramfs_fs.h` and `Documentation/filesystems/cramfs.rst`.
+
+use packfs_format::Magic;
+
+/// First word of a superblock.
+pub(crate) const CRAMFS_MAGIC: u32 = 0x28cd_3d45;
+/// Behind the magic's structure: what every image says of itself, unless [`CRAMFS_FLAG_WRONG_SIGNATURE`].
+pub(crate) const CRAMFS_SIGNATURE: &[u8; 16] = b"Compressed ROMFS";
+
+/// Length of a superblock, the root's inode included.
+pub(crate) const SUPER_LEN: u64 = 76;
+/// Where the root's inode stands in it.
+pub(crate) const ROOT_AT: u64 = 64;
+/// Where the checksum stands in it.
+pub(crate) const CRC_AT: u64 = 32;
+/// Where a superblock may start: at once, or behind room for boot code.
+pub(crate) const SUPER_STARTS: [u64; 2] = [0, PAD_LEN];
+/// Room for boot code in front of a superblock.
+pub(crate) const PAD_LEN: u64 = 512;
+
+/// The magic of both byte orders in both places.
+pub(crate) const MAGICS: [Magic; 4] = [
+    Magic { bytes: &CRAMFS_MAGIC.to_le_bytes(), at: 0 },
+    Magic { bytes: &CRAMFS_MAGIC.to_be_bytes(), at: 0 },
+    Magic { bytes: &CRAMFS_MAGIC.to_le_bytes(), at: PAD_LEN },
+    Magic { bytes: &CRAMFS_MAGIC.to_be_bytes(), at: PAD_LEN },
+];
+
+// Flags of the superblock. Kernels refuse bits above 0xff that they do not know.
+/// Version 2: length, checksum and counts of the superblock are true.
+pub(crate) const CRAMFS_FLAG_FSID_VERSION_2: u32 = 0x1;
+/// Entries of directories are sorted by the bytes of their names.
+pub(crate) const CRAMFS_FLAG_SORTED_DIRS: u32 = 0x2;
+/// Blocks may be holes.
+pub(crate) const CRAMFS_FLAG_HOLES: u32 = 0x100;
+/// The signature may be another one.
+pub(crate) const CRAMFS_FLAG_WRONG_SIGNATURE: u32 = 0x200;
+/// The root's entries need not stand behind the superblock.
+pub(crate) const CRAMFS_FLAG_SHIFTED_ROOT_OFFSET: u32 = 0x400;
+/// Block pointers have flags (Linux 4.15 and later).
+pub(crate) const CRAMFS_FLAG_EXT_BLOCK_POINTERS: u32 = 0x800;
+/// Bits that mean something in any image known; those from 12 on only in OpenRG's.
+pub(crate) const FLAGS_KNOWN: u32 = 0xffff;
+
+/// Bits of OpenRG's images, which no other image has: their block size in part, and how blocks are encoded.
+pub(crate) const OPENRG_BITS: u32 = 0xf000;
+/// OpenRG: base-2 logarithm of the block size, less 12.
+pub(crate) const OPENRG_BLOCK_SHIFT: u32 = 11;
+pub(crate) const OPENRG_BLOCK_MASK: u32 = 7;
+/// OpenRG: 0 stored, 1 zlib, 2 LZMA.
+pub(crate) const OPENRG_METHOD_SHIFT: u32 = 14;
+
+/// Bytes of a file in each block but the last: the page size of nearly every machine, which no superblock tells.
+pub(crate) const PAGE_LEN: u32 = 4096;
+
+/// Length of an inode.
+pub(crate) const INODE_LEN: u32 = 12;
+/// Length of a block pointer.
+pub(crate) const POINTER_LEN: u32 = 4;
+/// Longest name: 63 units of four bytes.
+pub(crate) const NAME_LEN_MAX: usize = 252;
+/// Length at which files and directories are too long for the 24 bits of an inode.
+pub(crate) const SIZE_END: u64 = 1 << 24;
+/// Offset at which the 26 bits of an inode, in units of four bytes, end.
+pub(crate) const OFFSET_END: u64 = 1 << 28;
+
+/// Bit of an extended block pointer: the block is stored as it is.
+pub(crate) const CRAMFS_BLK_FLAG_UNCOMPRESSED: u32 = 1 << 31;
+/// Bit of an extended block pointer: it says where the block starts, in units of four bytes, and not where it ends.
+pub(crate) const CRAMFS_BLK_FLAG_DIRECT_PTR: u32 = 1 << 30;
+/// The bits of an extended block pointer that are no flags.
+pub(crate) const POINTER_MASK: u32 = CRAMFS_BLK_FLAG_DIRECT_PTR - 1;
+/// A direct pointer counts in units of so many bits.
+pub(crate) const CRAMFS_BLK_DIRECT_PTR_SHIFT: u32 = 2;
+/// Length of the word with the length of a compressed block that is pointed to directly.
+pub(crate) const DIRECT_HEADER_LEN: u64 = 2;
+
+/// The byte order of the machine that an image is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    /// The order in which `bytes` are the magic, if they are.
+    pub(crate) fn of_magic(bytes: [u8; 4]) -> Option<Self> {
+        [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.word(bytes) == CRAMFS_MAGIC)
+    }
+
+    /// That of the machine this runs on.
+    pub(crate) fn native() -> Self {
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little }
+    }
+
+    pub(crate) fn word(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    pub(crate) fn word_bytes(self, word: u32) -> [u8; 4] {
+        match self {
+            ByteOrder::Little => word.to_le_bytes(),
+            ByteOrder::Big => word.to_be_bytes(),
+        }
+    }
+
+    pub(crate) fn half(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    /// For people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ByteOrder::Little => "little",
+            ByteOrder::Big => "big",
+        }
+    }
+
+    /// Takes a word of two bit fields apart: C compilers fill it from its low bits on little-endian machines, and from its
+    /// high bits on the others.
+    fn split(self, word: u32, first_width: u32) -> (u32, u32) {
+        match self {
+            ByteOrder::Little => (word & ((1 << first_width) - 1), word >> first_width),
+            ByteOrder::Big => {
+                let second_width = 32 - first_width;
+                (word >> second_width, word & ((1 << second_width) - 1))
+            }
+        }
+    }
+
+    /// The inverse of [`ByteOrder::split`]; both fields have to fit.
+    fn join(self, first: u32, first_width: u32, second: u32) -> u32 {
+        match self {
+            ByteOrder::Little => first | second << first_width,
+            ByteOrder::Big => first << (32 - first_width) | second,
+        }
+    }
+}
+
+const MODE_WIDTH: u32 = 16;
+const SIZE_WIDTH: u32 = 24;
+const NAMELEN_WIDTH: u32 = 6;
+
+/// An inode: in the superblock that of the root, in a listing followed by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CramfsInode {
+    /// With type bits.
+    pub(crate) mode: u16,
+    pub(crate) uid: u16,
+    /// Length of a file, a target or a listing in bytes, or the number of a device; 24 bits.
+    pub(crate) size: u32,
+    pub(crate) gid: u8,
+    /// Length of the name in bytes, its padding included: a multiple of 4, at most 252.
+    pub(crate) name_len: u32,
+    /// Where block pointers or the listing start, in bytes: a multiple of 4, less than 2^28.
+    pub(crate) offset: u32,
+}
+
+impl CramfsInode {
+    pub(crate) fn parse(order: ByteOrder, bytes: &[u8; INODE_LEN as usize]) -> Self {
+        let (mode, uid) = order.split(word_at(order, bytes, 0), MODE_WIDTH);
+        let (size, gid) = order.split(word_at(order, bytes, 4), SIZE_WIDTH);
+        let (name_units, offset_units) = order.split(word_at(order, bytes, 8), NAMELEN_WIDTH);
+        CramfsInode {
+            mode: mode as u16,
+            uid: uid as u16,
+            size,
+            gid: gid as u8,
+            name_len: name_units << 2,
+            offset: offset_units << 2,
+        }
+    }
+
+    pub(crate) fn to_bytes(self, order: ByteOrder) -> [u8; INODE_LEN as usize] {
+        let words = [
+            order.join(self.mode.into(), MODE_WIDTH, self.uid.into()),
+            order.join(self.size, SIZE_WIDTH, self.gid.into()),
+            order.join(self.name_len >> 2, NAMELEN_WIDTH, self.offset >> 2),
+        ];
+        let mut bytes = [0; INODE_LEN as usize];
+        for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
+            bytes.copy_from_slice(&order.word_bytes(word));
+        }
+        bytes
+    }
+}
+
+/// A superblock but for its magic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CramfsSuper {
+    /// Length of the image in version 2; in version 1 always 0x10000.
+    pub(crate) size: u32,
+    pub(crate) flags: u32,
+    /// Reserved, 0.
+    pub(crate) future: u32,
+    pub(crate) signature: [u8; 16],
+    /// CRC-32 from the superblock to the end of the image, this word being 0. It and the three words behind are chance in
+    /// version 1.
+    pub(crate) crc: u32,
+    pub(crate) edition: u32,
+    /// Blocks of data, shared ones once.
+    pub(crate) blocks: u32,
+    /// Names, the root's included.
+    pub(crate) files: u32,
+    pub(crate) name: [u8; 16],
+    pub(crate) root: CramfsInode,
+}
+
+impl CramfsSuper {
+    pub(crate) fn parse(order: ByteOrder, bytes: &[u8; SUPER_LEN as usize]) -> Self {
+        let word = |at| word_at(order, bytes, at);
+        CramfsSuper {
+            size: word(4),
+            flags: word(8),
+            future: word(12),
+            signature: array_at(bytes, 16),
+            crc: word(CRC_AT as usize),
+            edition: word(36),
+            blocks: word(40),
+            files: word(44),
+            name: array_at(bytes, 48),
+            root: CramfsInode::parse(order, &array_at(bytes, ROOT_AT as usize)),
+        }
+    }
+
+    /// With its magic.
+    pub(crate) fn to_bytes(self, order: ByteOrder) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(SUPER_LEN as usize);
+        for word in [CRAMFS_MAGIC, self.size, self.flags, self.future] {
+            bytes.extend_from_slice(&order.word_bytes(word));
+        }
+        bytes.extend_from_slice(&self.signature);
+        for word in [self.crc, self.edition, self.blocks, self.files] {
+            bytes.extend_from_slice(&order.word_bytes(word));
+        }
+        bytes.extend_from_slice(&self.name);
+        bytes.extend_from_slice(&self.root.to_bytes(order));
+        bytes
+    }
+}
+
+/// A part of a structure; zeros where that is shorter.
+fn array_at<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
+    let mut part = [0; LEN];
+    if let Some(found) = bytes.get(at..at + LEN) {
+        part.copy_from_slice(found);
+    }
+    part
+}
+
+/// A word of a structure.
+pub(crate) fn word_at(order: ByteOrder, bytes: &[u8], at: usize) -> u32 {
+    order.word(array_at(bytes, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INODE: CramfsInode = CramfsInode {
+        mode: 0o100_644,
+        uid: 1000,
+        size: 0x12_3456,
+        gid: 7,
+        name_len: 12,
+        offset: 0x0100_0ac0,
+    };
+
+    #[test]
+    fn bit_fields_are_filled_from_the_end_that_the_byte_order_says() {
+        let little = INODE.to_bytes(ByteOrder::Little);
+        assert_eq!(little, [0xa4, 0x81, 0xe8, 0x03, 0x56, 0x34, 0x12, 0x07, 0x03, 0xac, 0x00, 0x10]);
+        let big = INODE.to_bytes(ByteOrder::Big);
+        assert_eq!(big, [0x81, 0xa4, 0x03, 0xe8, 0x12, 0x34, 0x56, 0x07, 0x0c, 0x40, 0x02, 0xb0]);
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            assert_eq!(CramfsInode::parse(order, &INODE.to_bytes(order)), INODE);
+        }
+    }
+
+    #[test]
+    fn a_superblock_comes_back_as_it_was_written() {
+        let super_block = CramfsSuper {
+            size: 1,
+            flags: 2,
+            future: 3,
+            signature: *CRAMFS_SIGNATURE,
+            crc: 4,
+            edition: 5,
+            blocks: 6,
+            files: 7,
+            name: *b"a name of sixtee",
+            root: INODE,
+        };
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let bytes = super_block.to_bytes(order);
+            assert_eq!(ByteOrder::of_magic(array_at(&bytes, 0)), Some(order));
+            assert_eq!(CramfsSuper::parse(order, &array_at(&bytes, 0)), super_block);
+        }
+        assert_eq!(ByteOrder::of_magic([0; 4]), None);
+    }
+}

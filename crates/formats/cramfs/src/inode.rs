@@ -1,0 +1,172 @@
+//! Inodes: found by their place in a listing, parsed, checked.
+//!
+//! An inode has no number: it is told by its offset in the image, and every name has an inode of its own.
+
+use crate::corruption::{Corruption, LINK_LEN_MAX, Place};
+use crate::data::{Block, StoredAs};
+use crate::disk::*;
+use crate::open::Geometry;
+use crate::volume::CramfsVolume;
+use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp};
+use packfs_format::{Inode, InodeId, InodeKind, Volume};
+use std::ops::ControlFlow;
+
+/// An inode, as stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawInode {
+    pub(crate) raw: CramfsInode,
+    pub(crate) file_type: FileType,
+    /// Where it is, for messages.
+    pub(crate) place: Place,
+}
+
+impl RawInode {
+    /// Takes an inode apart and checks what it says.
+    pub(crate) fn parse(geometry: &Geometry, at: u64, bytes: &[u8; INODE_LEN as usize]) -> Result<RawInode> {
+        let raw = CramfsInode::parse(geometry.order, bytes);
+        let place = Place { what: "inode", at };
+        let file_type = FileType::from_mode_bits(raw.mode.into());
+        let file_type = file_type.ok_or(Corruption::InodeType { place, found: raw.mode })?;
+        let inode = RawInode { raw, file_type, place };
+        inode.check(geometry)?;
+        Ok(inode)
+    }
+
+    fn check(&self, geometry: &Geometry) -> Result<()> {
+        let (place, size) = (self.place, self.raw.size);
+        let (min, end) = (geometry.start(), geometry.end);
+        let start = u64::from(self.raw.offset);
+        let lies_outside = |len: u64| len > 0 && (start < min || start + len > end);
+        match self.file_type {
+            FileType::Directory if lies_outside(size.into()) => {
+                Err(Corruption::ListingRange { place, start, len: size.into(), min, end }.into())
+            }
+            FileType::Symlink if size == 0 || size > LINK_LEN_MAX => {
+                Err(Corruption::LinkLength { place, found: size }.into())
+            }
+            FileType::File | FileType::Symlink if lies_outside(self.pointers_len(geometry)) => {
+                let len = self.pointers_len(geometry);
+                Err(Corruption::PointerRange { place, start, len, min, end }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many blocks a file or a target has.
+    pub(crate) fn block_count(&self, geometry: &Geometry) -> u32 {
+        self.raw.size.div_ceil(geometry.block_len)
+    }
+
+    /// Length of the pointers of a file or a target, in bytes.
+    pub(crate) fn pointers_len(&self, geometry: &Geometry) -> u64 {
+        u64::from(self.block_count(geometry)) * u64::from(POINTER_LEN)
+    }
+
+    /// What Linux's `get_cramfs_inode` counts: everything that has data by its length, directories and targets, too.
+    fn sectors(&self) -> u64 {
+        match self.file_type {
+            FileType::Directory | FileType::File | FileType::Symlink => {
+                u64::from(self.raw.size).div_ceil(512)
+            }
+            FileType::BlockDevice | FileType::CharDevice | FileType::Fifo | FileType::Socket => 0,
+        }
+    }
+
+    /// What the rest of packfs is told of an inode.
+    pub(crate) fn plain(&self) -> Inode {
+        let CramfsInode { mode, uid, size, gid, .. } = self.raw;
+        // As the kernel's `old_decode_dev`.
+        let device = DeviceNumber { major: size >> 8 & 0xff, minor: size & 0xff };
+        let kind = match self.file_type {
+            FileType::Directory => InodeKind::Directory,
+            FileType::File => InodeKind::File { len: size.into() },
+            FileType::Symlink => InodeKind::Symlink,
+            FileType::BlockDevice => InodeKind::BlockDevice(device),
+            FileType::CharDevice => InodeKind::CharDevice(device),
+            FileType::Fifo => InodeKind::Fifo,
+            FileType::Socket => InodeKind::Socket,
+        };
+        let owner = Owner { uid: uid.into(), gid: gid.into() };
+        Inode {
+            kind,
+            meta: Meta { mode: mode & 0o7777, owner, mtime: Timestamp::default() },
+            // Nothing is stored, and Linux shows this one for everything, directories included.
+            links: 1,
+            number: self.place.at,
+            doubt: None,
+            has_xattrs: false,
+            sectors: self.sectors(),
+        }
+    }
+}
+
+impl CramfsVolume {
+    /// Reads an inode.
+    pub(crate) fn raw_inode(&self, id: InodeId) -> Result<RawInode> {
+        let geometry = &self.geometry;
+        let (min, end) = (geometry.start(), geometry.end.saturating_sub(INODE_LEN.into()));
+        if id != self.root() && !(min..=end).contains(&id.0) {
+            let place = Place { what: "inode", at: id.0 };
+            return Err(Corruption::InodePlace { place, min, end }.into());
+        }
+        let mut bytes = [0; INODE_LEN as usize];
+        self.image.read_exact_at(id.0, &mut bytes)?;
+        RawInode::parse(geometry, id.0, &bytes)
+    }
+
+    /// The target of a link, which is compressed like a file.
+    pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
+        let inode = self.raw_inode(id)?;
+        if inode.file_type != FileType::Symlink {
+            return Err(not_a("symbolic link", &inode));
+        }
+        self.target_of(&inode)
+    }
+
+    /// The target of a link that was read.
+    pub(crate) fn target_of(&self, inode: &RawInode) -> Result<Vec<u8>> {
+        let place = inode.place;
+        let count = inode.block_count(&self.geometry);
+        let mut target = Vec::with_capacity(inode.raw.size as usize);
+        let mut decoded = Ok(());
+        let _ = self.each_block(inode, 0..count, &mut |block| {
+            decoded = self.decode_part(&block, place, &mut target);
+            if decoded.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        decoded?;
+        if target.contains(&0) {
+            return Err(Corruption::LinkNul { place }.into());
+        }
+        Ok(target)
+    }
+}
+
+impl CramfsVolume {
+    /// Appends what a block of a target holds.
+    fn decode_part(&self, block: &Block, place: Place, target: &mut Vec<u8>) -> Result<()> {
+        let mut bytes = vec![0; block.decoded_len as usize];
+        if block.stored_as != StoredAs::Hole {
+            let mut stored = vec![0; block.len as usize];
+            self.image.read_exact_at(block.at, &mut stored)?;
+            if let StoredAs::Compressed(algorithm) = block.stored_as {
+                let found = self
+                    .with_decoders(|decoders| decoders.decompress(algorithm, &stored, &mut bytes))
+                    .map_err(|reason| Corruption::LinkDecode { place, algorithm, reason })?;
+                if found != bytes.len() {
+                    let wanted = block.decoded_len;
+                    return Err(Corruption::LinkDecodedLength { place, found, wanted }.into());
+                }
+            } else {
+                let len = stored.len().min(bytes.len());
+                bytes[..len].copy_from_slice(&stored[..len]);
+            }
+        }
+        target.extend_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+/// A request that does not fit the inode's type.
+pub(crate) fn not_a(wanted: &str, inode: &RawInode) -> Error {
+    Error::failed(format!("{} is a {}, not a {wanted}", inode.place, inode.file_type.word()))
+}

@@ -1,0 +1,65 @@
+//! cramfs, versions 1 and 2, of either byte order: raw structures of the disk on one side, packfs's plain facts on the other.
+//!
+//! Owns everything that knows how a cramfs image is built. The read side opens an image, walks and checks it; the pack
+//! side plans an image and lays out what surrounds the data. Decodes and encodes targets of symbolic links, never file data;
+//! starts no thread and touches no directory of the host.
+#![forbid(unsafe_code)]
+
+mod check;
+mod corruption;
+mod data;
+mod dir;
+mod disk;
+mod facts;
+mod inode;
+mod open;
+mod options;
+mod pack;
+mod space;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod walk;
+
+use packfs_core::{Image, Result};
+use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Volume};
+use std::sync::Arc;
+
+/// The cramfs format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cramfs;
+
+impl Format for Cramfs {
+    fn name(&self) -> &'static str {
+        "cramfs"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["cramfs"]
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        Some("cramfs")
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &disk::MAGICS
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        Ok(open::find_super_block(image)?.is_some())
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::CramfsVolume::open(image).map_err(|error| error.at(name))?))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        options::ROWS
+    }
+
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
+    }
+}

@@ -1,0 +1,148 @@
+//! From the superblock to a checked [`Geometry`]: which kind of cramfs it is, and where the image ends.
+//!
+//! Owns every rule that holds for the image as a whole. Refuses what kernels refuse to mount, save byte orders and block sizes
+//! that only matter to them.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use packfs_codec::Algorithm;
+use packfs_core::{Error, FileType, Image, Result};
+
+/// How the blocks of an image are stored where their pointers do not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pointers {
+    /// Each says where its block ends.
+    Plain,
+    /// Two bits of each say more (Linux 4.15 and later).
+    Extended,
+}
+
+/// What an image is; every figure is checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) order: ByteOrder,
+    pub(crate) super_block: CramfsSuper,
+    /// Where the superblock was found: 0 or 512. All offsets count from the start of the file nevertheless.
+    pub(crate) super_block_at: u64,
+    /// Length of the file.
+    pub(crate) file_len: u64,
+    /// Where the image ends: its own word in version 2, the file's end in version 1.
+    pub(crate) end: u64,
+    /// A power of two, 4 KiB but for OpenRG's.
+    pub(crate) block_len: u32,
+    /// What blocks are encoded with; `None`: they are stored as they are.
+    pub(crate) algorithm: Option<Algorithm>,
+    pub(crate) pointers: Pointers,
+    pub(crate) is_openrg: bool,
+}
+
+impl Geometry {
+    /// Whether a flag of the superblock is set.
+    pub(crate) fn flag(&self, flag: u32) -> bool {
+        self.super_block.flags & flag != 0
+    }
+
+    /// Whether length, checksum and counts of the superblock mean anything.
+    pub(crate) fn is_version_2(&self) -> bool {
+        self.flag(CRAMFS_FLAG_FSID_VERSION_2)
+    }
+
+    /// Where entries, pointers and data may start.
+    pub(crate) fn start(&self) -> u64 {
+        self.super_block_at + SUPER_LEN
+    }
+
+    /// Reads and checks.
+    pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
+        let file_len = image.len();
+        if file_len < SUPER_LEN {
+            return Err(Corruption::Short { len: file_len }.into());
+        }
+        let Some((super_block_at, order)) = find_super_block(image)? else {
+            let mut magic = [0; 4];
+            image.read_exact_at(0, &mut magic)?;
+            return Err(Corruption::Magic { found: u32::from_le_bytes(magic) }.into());
+        };
+        let mut bytes = [0; SUPER_LEN as usize];
+        image.read_exact_at(super_block_at, &mut bytes)?;
+        let super_block = CramfsSuper::parse(order, &bytes);
+        let flags = super_block.flags;
+        if flags & !FLAGS_KNOWN != 0 {
+            let what = format!("superblock flags {flags:#x}, none beyond {FLAGS_KNOWN:#x} are supported");
+            return Err(Error::unsupported("cramfs image", what));
+        }
+        let is_openrg = flags & OPENRG_BITS != 0;
+        let mut geometry = Geometry {
+            order,
+            super_block,
+            super_block_at,
+            file_len,
+            end: file_len,
+            block_len: PAGE_LEN,
+            algorithm: Some(Algorithm::Zlib),
+            pointers: Pointers::Plain,
+            is_openrg,
+        };
+        if is_openrg {
+            geometry.block_len = PAGE_LEN << (flags >> OPENRG_BLOCK_SHIFT & OPENRG_BLOCK_MASK);
+            geometry.algorithm = openrg_algorithm(flags >> OPENRG_METHOD_SHIFT)?;
+        } else if geometry.flag(CRAMFS_FLAG_EXT_BLOCK_POINTERS) {
+            geometry.pointers = Pointers::Extended;
+        }
+        if geometry.is_version_2() {
+            geometry.end = checked_size(&geometry)?;
+        }
+        check_root(&geometry)?;
+        Ok(geometry)
+    }
+}
+
+/// Where the superblock is, and its byte order; `None` if there is none.
+pub(crate) fn find_super_block(image: &dyn Image) -> Result<Option<(u64, ByteOrder)>> {
+    for at in SUPER_STARTS {
+        let mut magic = [0; 4];
+        if image.len() < at + SUPER_LEN || image.read_at(at, &mut magic)? < magic.len() {
+            break;
+        }
+        if let Some(order) = ByteOrder::of_magic(magic) {
+            return Ok(Some((at, order)));
+        }
+    }
+    Ok(None)
+}
+
+fn openrg_algorithm(method: u32) -> Result<Option<Algorithm>> {
+    match method {
+        0 => Ok(None),
+        1 => Ok(Some(Algorithm::Zlib)),
+        2 => Ok(Some(Algorithm::LzmaPropsLen)),
+        other => {
+            let what = format!("OpenRG's method {other}, 0 (stored), 1 (zlib) and 2 (LZMA) are supported");
+            Err(Error::unsupported("cramfs image", what))
+        }
+    }
+}
+
+fn checked_size(geometry: &Geometry) -> Result<u64> {
+    let (found, min) = (u64::from(geometry.super_block.size), geometry.start());
+    if found < min {
+        return Err(Corruption::Size { found, min }.into());
+    }
+    if found > geometry.file_len {
+        return Err(Corruption::Truncated { size: found, len: geometry.file_len }.into());
+    }
+    Ok(found)
+}
+
+/// As kernels have it: the root's entries follow the superblock unless a flag says that they need not.
+fn check_root(geometry: &Geometry) -> Result<()> {
+    let root = &geometry.super_block.root;
+    if FileType::from_mode_bits(root.mode.into()) != Some(FileType::Directory) {
+        return Err(Corruption::RootType { found: root.mode }.into());
+    }
+    let (found, min) = (u64::from(root.offset), geometry.start());
+    let is_empty = found == 0 && root.size == 0;
+    let is_usual = SUPER_STARTS.iter().any(|start| found == start + SUPER_LEN);
+    let may_start = found >= min && (is_usual || geometry.flag(CRAMFS_FLAG_SHIFTED_ROOT_OFFSET));
+    if is_empty || may_start { Ok(()) } else { Err(Corruption::RootOffset { found, min }.into()) }
+}

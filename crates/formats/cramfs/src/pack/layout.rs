@@ -1,0 +1,144 @@
+//! Lays out everything around the data: superblock, listings, targets, and the block pointers in front of each file's blocks.
+
+use super::PADDING;
+use super::dirs::Listings;
+use super::targets::{Targets, pointers};
+use crate::disk::*;
+use crate::options::Options;
+use packfs_core::{DeviceNumber, Error, NodeId, NodeKind, Result, Tree};
+use packfs_format::{FilePlace, Placed, Plan, Section};
+use std::collections::HashSet;
+
+/// Where file data starts: behind listings and targets.
+pub(super) fn data_start(options: &Options, tree: &Tree) -> Result<u64> {
+    let listings = Listings::place(tree, options.super_block_at + SUPER_LEN)?;
+    let targets = Targets::new(options, tree, listings.end)?;
+    Ok(listings.end + targets.bytes.len() as u64)
+}
+
+/// Makes all sections; see the module.
+pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
+    let start = options.super_block_at + SUPER_LEN;
+    let listings = Listings::place(tree, start)?;
+    let targets = Targets::new(options, tree, listings.end)?;
+    debug_assert_eq!(plan.data_start, listings.end + targets.bytes.len() as u64);
+    let writer = InodeWriter { tree, placed, listings: &listings, targets: &targets };
+
+    let mut sections = Vec::new();
+    let mut counts = Counts { blocks: targets.block_count, has_stored: targets.has_stored, has_holes: false };
+    let mut seen = HashSet::new();
+    for place in placed.files.iter().filter(|place| place.blocks_count > 0) {
+        if seen.insert(place.start) {
+            let blocks = placed.blocks_of(place);
+            let bytes = pointers(options.order, place.start, blocks)?;
+            sections.push(Section { owner: "block pointers", offset: place.start, bytes });
+            counts.add(placed, place);
+        }
+    }
+    let bytes = listings.write(options.order, tree, |id| writer.inode(id))?;
+    sections.push(Section { owner: "directories", offset: start, bytes });
+    sections.push(Section { owner: "link targets", offset: listings.end, bytes: targets.bytes.clone() });
+    let bytes =
+        super_block(options, tree, placed, &counts, writer.inode(NodeId::ROOT)?)?.to_bytes(options.order);
+    sections.push(Section { owner: "superblock", offset: options.super_block_at, bytes });
+    let boot_room = vec![0; options.super_block_at as usize];
+    sections.push(Section { owner: "boot room", offset: 0, bytes: boot_room });
+    sections.retain(|section| !section.bytes.is_empty());
+    Ok(sections)
+}
+
+/// What the superblock tells of all blocks.
+struct Counts {
+    blocks: u32,
+    has_stored: bool,
+    has_holes: bool,
+}
+
+impl Counts {
+    fn add(&mut self, placed: &Placed, place: &FilePlace) {
+        self.blocks = self.blocks.saturating_add(place.blocks_count);
+        for block in placed.blocks_of(place) {
+            self.has_holes |= block.stored_len == 0;
+            self.has_stored |= block.stored_len > 0 && !block.compressed;
+        }
+    }
+}
+
+/// The superblock but for its checksum.
+fn super_block(
+    options: &Options,
+    tree: &Tree,
+    placed: &Placed,
+    counts: &Counts,
+    root: CramfsInode,
+) -> Result<CramfsSuper> {
+    let size = placed.data_end.next_multiple_of(PADDING);
+    let mut flags = CRAMFS_FLAG_FSID_VERSION_2 | CRAMFS_FLAG_SORTED_DIRS;
+    if counts.has_holes {
+        flags |= CRAMFS_FLAG_HOLES;
+    }
+    if counts.has_stored {
+        flags |= CRAMFS_FLAG_EXT_BLOCK_POINTERS;
+    }
+    Ok(CramfsSuper {
+        size: u32::try_from(size).map_err(|_| too_large())?,
+        flags,
+        future: 0,
+        signature: *CRAMFS_SIGNATURE,
+        crc: 0,
+        edition: options.edition,
+        blocks: counts.blocks,
+        files: u32::try_from(tree.entry_count() + 1).map_err(|_| too_large())?,
+        name: options.name,
+        root,
+    })
+}
+
+struct InodeWriter<'a> {
+    tree: &'a Tree,
+    placed: &'a Placed,
+    listings: &'a Listings,
+    targets: &'a Targets,
+}
+
+impl InodeWriter<'_> {
+    /// The inode of a node, without a name.
+    fn inode(&self, id: NodeId) -> Result<CramfsInode> {
+        let node = self.tree.node(id);
+        let (offset, size) = match &node.kind {
+            NodeKind::Directory => self.listings.of(id),
+            NodeKind::File { len, .. } => match &self.placed.files[id.index()] {
+                place if place.blocks_count > 0 => (place.start, *len as u32),
+                _ => (0, 0),
+            },
+            NodeKind::Symlink(target) => {
+                (self.targets.places.get(&id).copied().unwrap_or(0), target.len() as u32)
+            }
+            NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => (0, device(*number)),
+            NodeKind::Fifo | NodeKind::Socket => (0, 0),
+        };
+        if offset >= OFFSET_END {
+            return Err(too_large().hint(format!("{:?} would lie beyond", self.tree.path(id))));
+        }
+        let owner = super::losses::held_owner(node.meta.owner);
+        Ok(CramfsInode {
+            mode: node.kind.file_type().mode_bits() as u16 | node.meta.mode & 0o7777,
+            uid: owner.uid as u16,
+            size,
+            gid: owner.gid as u8,
+            name_len: 0,
+            offset: offset as u32,
+        })
+    }
+}
+
+/// A device as kernels read it.
+fn device(number: DeviceNumber) -> u32 {
+    let held = super::losses::held_device(number);
+    held.major << 8 | held.minor
+}
+
+/// The image would be larger than cramfs can be.
+pub(super) fn too_large() -> Error {
+    Error::failed("the image would be too large: everything in a cramfs image has to start below 256 MiB")
+}

@@ -1,0 +1,130 @@
+//! The pack side: which file goes where ([`CramfsPacker`]), and everything around the data ([`layout`]).
+//!
+//! An image is superblock, directories, targets, file data, in this order: all that has a name lies below the 256 MiB that
+//! an inode can point to, and the rest follows as far as its block pointers do.
+
+mod dirs;
+mod layout;
+mod losses;
+mod targets;
+
+use crate::check::sum_of;
+use crate::disk::{ByteOrder, CRC_AT, PAGE_LEN, POINTER_LEN};
+use crate::options::Options;
+use packfs_core::{DeviceNumber, Image, Node, NodeId, NodeKind, Owner, Result, Timestamp, Tree};
+use packfs_format::{
+    BlockSharing, Cut, FileJob, Incompressible, InlineTails, Lead, PackFormat, PackSettings, Placed, Plan,
+    Section, Tail,
+};
+
+/// Prepares to pack cramfs images.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(CramfsPacker { options: Options::new(settings)? }))
+}
+
+/// Images are padded to so much, as mkcramfs does it.
+const PADDING: u64 = 4096;
+
+/// What inodes count offsets in.
+pub(super) const OFFSET_UNIT: u32 = 4;
+
+struct CramfsPacker {
+    options: Options,
+}
+
+impl PackFormat for CramfsPacker {
+    fn format_name(&self) -> &'static str {
+        "cramfs"
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Linux mounts the byte order of its own machine alone.
+        (self.options.order == ByteOrder::native()).then_some("cramfs")
+    }
+
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        let options = &self.options;
+        let losses = losses::find(tree);
+        // What has no place gets none: the engine stops, and says so.
+        let fits = !losses.iter().any(|loss| loss.fatal);
+        let files = tree.nodes().filter_map(|(id, node)| match node.kind {
+            NodeKind::File { len, .. } if len > 0 => {
+                Some(FileJob { node: id, tail: Tail::Own, recipe: 0, data_file: 0 })
+            }
+            _ => None,
+        });
+        Ok(Plan {
+            data_start: if fits { layout::data_start(options, tree)? } else { 0 },
+            cut: Cut::FixedInput { block_len: PAGE_LEN },
+            block_codec: options.codec.clone(),
+            shared_codec: None,
+            incompressible: match options.extended {
+                true => Incompressible::StoreBlock,
+                false => Incompressible::Encode,
+            },
+            file_align: OFFSET_UNIT,
+            lead: Some(Lead { fixed_len: 0, per_block_len: POINTER_LEN }),
+            files: files.collect(),
+            first_used: first_used.to_vec(),
+            first_used_files: 0,
+            stretch_starts: Vec::new(),
+            reorder_len: 0,
+            dedupe: options.share,
+            // Pointers stand in front of the blocks that they point to.
+            sharing: BlockSharing::Files,
+            holes: options.holes,
+            losses,
+        })
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        _tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    }
+
+    fn seal(&self, image: &dyn Image) -> Result<Vec<Section>> {
+        let start = self.options.super_block_at;
+        let sum = sum_of(start, image.len(), &mut |at, part| image.read_exact_at(at, part))?;
+        let bytes = self.options.order.word_bytes(sum).to_vec();
+        Ok(vec![Section { owner: "superblock", offset: start + CRC_AT, bytes }])
+    }
+
+    fn held_time(&self, _: Timestamp) -> Option<Timestamp> {
+        Some(Timestamp::default())
+    }
+
+    fn held_owner(&self, owner: Owner) -> Owner {
+        losses::held_owner(owner)
+    }
+
+    fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
+        losses::held_device(number)
+    }
+
+    fn holds_links(&self) -> bool {
+        false
+    }
+
+    /// Linux takes files that share data for one file, with the mode and owner of the name that was looked at first.
+    fn sharing_key(&self, node: &Node) -> u64 {
+        losses::inode_key(node)
+    }
+
+    fn holds_xattr(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn padding(&self) -> u64 {
+        PADDING
+    }
+}

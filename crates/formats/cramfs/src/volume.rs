@@ -1,0 +1,120 @@
+//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+
+use crate::corruption::Corruption;
+use crate::disk::{CRAMFS_FLAG_SORTED_DIRS, ROOT_AT};
+use crate::open::Geometry;
+use packfs_codec::Decoders;
+use packfs_core::{Error, Image, Result, Xattrs};
+use packfs_format::{
+    DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SortedDirs, SpaceOwner, Volume,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An opened cramfs image.
+pub(crate) struct CramfsVolume {
+    pub(crate) image: Arc<dyn Image>,
+    pub(crate) geometry: Geometry,
+    decoders: Mutex<Vec<Decoders>>,
+    pub(crate) sorted_dirs: SortedDirs,
+}
+
+impl CramfsVolume {
+    /// Opens an image.
+    pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
+        let geometry = Geometry::read(&*image)?;
+        Ok(CramfsVolume { image, geometry, decoders: Mutex::default(), sorted_dirs: SortedDirs::default() })
+    }
+
+    /// Lends decoders out.
+    pub(crate) fn with_decoders<T>(&self, use_them: impl FnOnce(&mut Decoders) -> T) -> T {
+        // A panic elsewhere takes nothing away: nothing is kept from one block to the next.
+        let lock = || self.decoders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut decoders = lock().pop().unwrap_or_default();
+        let used = use_them(&mut decoders);
+        lock().push(decoders);
+        used
+    }
+}
+
+impl Volume for CramfsVolume {
+    fn format_name(&self) -> &'static str {
+        "cramfs"
+    }
+
+    fn root(&self) -> InodeId {
+        InodeId(self.geometry.super_block_at + ROOT_AT)
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        Ok(self.raw_inode(id)?.plain())
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.find_entry(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.each_entry(dir, from, visit)
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.geometry.flag(CRAMFS_FLAG_SORTED_DIRS)
+    }
+
+    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
+        if !checksum {
+            return Ok(None);
+        }
+        Ok(self.wrong_sum()?.map(|(found, wanted)| {
+            let error = Error::from(Corruption::Sum { found, wanted });
+            error.hint("--ignore-checksum reads it all the same")
+        }))
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.link_target(id)
+    }
+
+    fn xattrs(&self, _: InodeId) -> Result<Xattrs> {
+        Ok(Xattrs::new())
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.file_extents(id, range, visit)
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        self.image_end()
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        if self.geometry.is_version_2() { u64::from(self.geometry.super_block.files) } else { 0 }
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        None
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        self.image_facts()
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.space_owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}

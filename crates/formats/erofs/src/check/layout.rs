@@ -1,0 +1,149 @@
+//! What is checked of the image as a whole: the superblock, its features against what is used, and who owns which bytes.
+
+use super::tree::Seen;
+use crate::disk::*;
+use crate::reader::Reader;
+use packfs_core::Result;
+use packfs_format::check::Report;
+
+/// Bytes without an owner that are looked at for what was left there.
+const UNUSED_LEN_MAX: u64 = 64 << 20;
+
+impl Reader {
+    /// Faults of the superblock though all of the image may be readable: a missing end, or fields that kernels refuse.
+    pub(crate) fn super_block_faults(&self) -> Vec<String> {
+        let geometry = &self.geometry;
+        let super_block = &geometry.super_block;
+        let mut found = Vec::new();
+        let len = geometry.bytes_of(geometry.blocks).unwrap_or(u64::MAX);
+        if len > geometry.image_len {
+            found.push(format!("the image is {len} bytes long, the file only {}", geometry.image_len));
+        }
+        if !super_block.volume_name.contains(&0) {
+            found.push("a volume name without an end, which kernels refuse".into());
+        }
+        let prefixes = super_block.xattr_prefix_count;
+        if prefixes > 0 && !geometry.has(EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES) {
+            found.push(format!(
+                "{prefixes} long xattr prefixes without the feature, which Linux 6.4 and later look for all the same"
+            ));
+        }
+        let shared = super_block.ishare_xattr_prefix_id;
+        if geometry.has_compat(EROFS_FEATURE_COMPAT_ISHARE_XATTRS) && shared >= prefixes {
+            found.push(format!("shared inodes by long xattr prefix {shared}, of {prefixes}"));
+        }
+        found
+    }
+
+    pub(super) fn check_super_block(&self, report: &mut Report<'_>) -> Result<()> {
+        let geometry = &self.geometry;
+        let super_block = &geometry.super_block;
+        if let Some(fault) = self.checksum_fault {
+            report.refused("superblock", Err::<(), _>(fault.into()))?;
+        }
+        for fault in self.super_block_faults() {
+            report.error("superblock", fault);
+        }
+        if super_block.fixed_nsec.get() >= 1_000_000_000 {
+            let found = super_block.fixed_nsec;
+            report.error("superblock", format_args!("nanoseconds {found}, at most 999999999 allowed"));
+        }
+        if super_block.xattr_filter_reserved != 0 {
+            let found = super_block.xattr_filter_reserved;
+            report.warn("superblock", format_args!("xattr filter of kind {found}, which is not looked at"));
+        }
+        let is_48bit = geometry.has(EROFS_FEATURE_INCOMPAT_48BIT);
+        if !is_48bit && super_block.rootnid_8b.get() != 0 {
+            report.note("superblock", "a root of 64 bits without the feature for it");
+        }
+        for (index, device) in geometry.devices.iter().enumerate() {
+            let end = device.uniaddr.saturating_add(device.blocks);
+            let others = geometry.devices.iter().take(index);
+            let mut others = others.filter(|other| other.uniaddr != 0 && device.uniaddr != 0);
+            let place = format_args!("device {}", index + 1).to_string();
+            if others.any(|other| other.uniaddr < end && device.uniaddr < other.uniaddr + other.blocks) {
+                report.error(&place, "its addresses are another device's, too");
+            }
+            if device.uniaddr != 0 && device.uniaddr < geometry.blocks {
+                report.note(&place, "its addresses are the first device's, too");
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the features that are announced with those that inodes use.
+    pub(super) fn check_features(&self, seen: &Seen, report: &mut Report<'_>) {
+        // Where what is announced asks for a kernel that is as new, all that mount the image know it.
+        let rows = INCOMPAT_ROWS.iter().filter(|row| self.geometry.has(row.0));
+        let announced = rows.map(|row| row.2).max().unwrap_or_default();
+        for (feature, word, since) in INCOMPAT_ROWS {
+            if seen.features & feature != 0 && !self.geometry.has(feature) {
+                let fault = format_args!("the image uses {word}, but does not announce it");
+                match announced >= since {
+                    true => report.warn("superblock", fault),
+                    false => report.error("superblock", fault),
+                }
+            }
+        }
+        for (number, word, (major, minor)) in ALGORITHM_ROWS {
+            let announced = self.geometry.has(EROFS_FEATURE_INCOMPAT_COMPR_CFGS)
+                && self.geometry.algorithms >> number & 1 != 0;
+            if seen.whole && announced && seen.algorithms >> number & 1 == 0 {
+                let kernels = format!("kernels before {major}.{minor}, or without it, refuse to mount");
+                report.note("superblock", format_args!("{word} is announced but not used: {kernels}"));
+            }
+        }
+        let count = self.geometry.super_block.inos.get();
+        if seen.whole && count != seen.inode_count {
+            let named = seen.inode_count;
+            let fault = format_args!("counts {count} inodes, but {named} are reached");
+            match count > named {
+                // A lost name leaves its inode behind, but so does an image that was grown in place.
+                true => report.warn("superblock", format_args!("{fault}: names may be lost")),
+                false => report.note("superblock", fault),
+            }
+        }
+    }
+
+    /// Looks for structures that overlap, and for what lies where nobody owns anything.
+    pub(super) fn check_space(&self, mut seen: Seen, report: &mut Report<'_>) -> Result<()> {
+        seen.claims.sort();
+        for (one, other) in seen.claims.overlaps() {
+            let (start, end) = (other.range.start, other.range.end);
+            let place = format!("{} at {start:#x}", other.owner);
+            let (owner, at) = (one.owner, one.range.start);
+            report.error(place, format_args!("up to {end:#x}: overlaps the {owner} at {at:#x}"));
+            if report.is_full() {
+                return Ok(());
+            }
+        }
+        if !seen.whole {
+            return Ok(());
+        }
+        let (mut left, mut found, mut first) = (UNUSED_LEN_MAX, 0_u64, None);
+        let owners = seen.claims.owners(self.geometry.image_len);
+        let mut bytes = vec![0; 64 << 10];
+        for unused in owners.iter().filter(|owner| owner.owner == "unused") {
+            let mut at = unused.offset;
+            let end = unused.offset + unused.len.min(left);
+            left -= unused.len.min(left);
+            while at < end {
+                let len = (end - at).min(bytes.len() as u64) as usize;
+                let Some(part) = bytes.get_mut(..len) else { break };
+                self.read_space(at, part)?;
+                let count = part.iter().filter(|&&byte| byte != 0).count() as u64;
+                if count > 0 {
+                    first.get_or_insert(unused.offset);
+                    found += count;
+                }
+                at += len as u64;
+            }
+        }
+        if let Some(first) = first {
+            let fault =
+                format_args!("{found} bytes that nothing leads to are not zero, the first behind {first:#x}");
+            report.note("unused space", fault);
+        }
+        Ok(())
+    }
+}

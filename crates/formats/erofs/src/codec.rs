@@ -1,0 +1,145 @@
+//! Codecs as EROFS knows them: their numbers, their kernels, and their settings for clusters of a length.
+
+use crate::disk;
+use crate::kernel::Need;
+use crate::rules::Storage;
+use packfs_codec::{Algorithm, CodecSettings};
+use packfs_codec::{CodecSpec, DictLens};
+use packfs_core::{Error, Result};
+
+/// Algorithms by their number on disk.
+pub(crate) const ALGORITHMS: [Algorithm; 4] =
+    [Algorithm::Lz4, Algorithm::MicroLzma, Algorithm::Deflate, Algorithm::Zstd];
+
+/// Bytes that a cluster may decode to for each byte that it stores, as far as a dictionary is concerned: LZMA's dictionary
+/// pays off to about that.
+const LZMA_DICT_FACTOR: u32 = 4;
+const LZMA_DICT_LEN_MIN: u32 = 32 << 10;
+/// The same for zstd, whose windows cost the reader less.
+const ZSTD_WINDOW_FACTOR: u32 = 8;
+
+/// The number on disk.
+pub(crate) fn number(algorithm: Algorithm) -> Option<u8> {
+    ALGORITHMS.iter().position(|&known| known == algorithm).map(|number| number as u8)
+}
+
+/// The name that users type.
+pub(crate) fn name(algorithm: Algorithm) -> &'static str {
+    match number(algorithm) {
+        Some(number) => disk::ALGORITHM_ROWS[usize::from(number)].1,
+        None => algorithm.name(),
+    }
+}
+
+/// What an algorithm asks of the kernel.
+pub(crate) fn need(algorithm: Algorithm) -> Need {
+    let since = number(algorithm).map_or((5, 4), |number| disk::ALGORITHM_ROWS[usize::from(number)].2);
+    Need::new(format!("codec {}", name(algorithm)), since, "codec lz4hc")
+}
+
+/// How clusters are compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Codecs {
+    pub first: CodecSettings,
+    /// Used for each cluster that it makes hardly larger.
+    pub second: Option<CodecSettings>,
+}
+
+impl Codecs {
+    /// One or two.
+    pub(crate) fn both(&self) -> impl Iterator<Item = &CodecSettings> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// Whether they are the same codecs and levels; windows and dictionaries follow the length of clusters.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.both().count() == other.both().count()
+            && self.both().zip(other.both()).all(|(one, other)| is_same(one, other))
+    }
+}
+
+/// Reads `CODEC[+CODEC]`, each as [`parse_one`] does; `None` for `none`.
+///
+/// Errors: `Usage`.
+pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<Codecs>)> {
+    let Some((first, second)) = text.split_once('+') else {
+        let (name, first) = parse_one(text, cluster_len)?;
+        return Ok((name, first.map(|first| Codecs { first, second: None })));
+    };
+    let (first_name, first) = parse_one(first, cluster_len)?;
+    let (second_name, second) = parse_one(second, cluster_len)?;
+    match (first, second) {
+        (Some(first), Some(second)) if first.algorithm() != second.algorithm() => {
+            let codecs = Codecs { first, second: Some(second) };
+            Ok((format!("{first_name}+{second_name}"), Some(codecs)))
+        }
+        _ => Err(Error::usage(format!("codecs {text}: two different ones are allowed, such as zstd:15+lz4"))),
+    }
+}
+
+/// Reads `NAME[:LEVEL][,KEY=VALUE...]`; the settings are those for clusters of `cluster_len` stored bytes, and `None` for
+/// `none`. Also says how it is spelt in full.
+///
+/// Errors: `Usage`.
+fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettings>)> {
+    let spec: CodecSpec = text.parse().map_err(Error::usage)?;
+    let usual = cluster_len.saturating_mul(LZMA_DICT_FACTOR);
+    let max = disk::Z_EROFS_LZMA_MAX_DICT_SIZE;
+    let dict_lens = DictLens { usual: usual.clamp(LZMA_DICT_LEN_MIN, max), max };
+    let settings = spec.resolve(&ALGORITHMS, dict_lens).map_err(Error::usage)?;
+    let settings = settings.map(|settings| match settings {
+        CodecSettings::Zstd { level, .. } => {
+            CodecSettings::Zstd { level, window_log_max: Some(zstd_window_log(cluster_len)) }
+        }
+        settings => settings,
+    });
+    if let Some(CodecSettings::Zstd { level, .. }) = settings
+        && level < 1
+    {
+        return Err(Error::usage(format!("zstd level {level}: 1 to 22 is allowed")));
+    }
+    Ok((spec.to_string(), settings))
+}
+
+/// Base-2 logarithm of the longest window that kernels are told to expect.
+fn zstd_window_log(cluster_len: u32) -> u8 {
+    let len = cluster_len.saturating_mul(ZSTD_WINDOW_FACTOR).next_power_of_two();
+    let (min, max) = (
+        disk::ZSTD_WINDOWLOG_ABSOLUTEMIN,
+        disk::ZSTD_WINDOWLOG_ABSOLUTEMIN + disk::ZSTD_WINDOWLOG_STORED_MAX,
+    );
+    (len.trailing_zeros() as u8).clamp(min, max)
+}
+
+/// How files are stored whose codec was typed so.
+///
+/// Errors: `Usage`.
+pub(crate) fn storage(text: &str, cluster_len: u32) -> Result<Storage> {
+    Ok(match parse(text, cluster_len)?.1 {
+        Some(codecs) => Storage::Clusters { codecs, cluster_len },
+        None => Storage::Flat,
+    })
+}
+
+/// How metadata is compressed: as files are, and if they are not, with LZ4.
+pub(crate) fn of_metadata(storage: &Storage, cluster_len: u32) -> CodecSettings {
+    match storage.codecs().map(|(codecs, _)| &codecs.first) {
+        Some(CodecSettings::Zstd { level, .. }) => {
+            CodecSettings::Zstd { level: *level, window_log_max: Some(zstd_window_log(cluster_len)) }
+        }
+        Some(codec) => codec.clone(),
+        None => CodecSettings::Lz4Hc { level: 12 },
+    }
+}
+
+/// Whether settings are those of the same codec and level; windows and dictionaries follow the length of clusters.
+fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
+    match (one, other) {
+        (CodecSettings::Zstd { level: one, .. }, CodecSettings::Zstd { level: other, .. }) => one == other,
+        (
+            CodecSettings::MicroLzma { preset: one, extreme: one_extreme, .. },
+            CodecSettings::MicroLzma { preset: other, extreme: other_extreme, .. },
+        ) => (one, one_extreme) == (other, other_extreme),
+        _ => one == other,
+    }
+}

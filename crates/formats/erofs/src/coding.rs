@@ -1,0 +1,84 @@
+//! How the blocks of an image are encoded, so that they can be copied into another image.
+//!
+//! Kernels size their decoders by the settings behind the superblock, so these must agree; LZ4 has none that matter, as the
+//! longest cluster is written by who places clusters. Levels are recorded nowhere.
+
+use crate::disk;
+use crate::options::Options;
+use crate::pack::superblock::{all_settings, lzma_dict_len, zstd_window_log};
+use crate::reader::Reader;
+use packfs_codec::Algorithm;
+use packfs_format::{Coding, ExtentFrom};
+use std::ops::ControlFlow;
+
+/// Clusters of the packed inode that are looked at to learn how long they are.
+const CLUSTERS_SEEN: usize = 256;
+
+impl Reader {
+    /// See [`packfs_format::Volume::coding`].
+    pub(crate) fn image_coding(&self) -> Option<Coding> {
+        let geometry = &self.geometry;
+        let is_used = |number: usize| {
+            geometry.has(disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING) && geometry.algorithms >> number & 1 != 0
+        };
+        let words = |algorithm: Algorithm| {
+            let words = geometry.settings.words.iter();
+            let mut own = words.filter(|words| words.starts_with(crate::codec::name(algorithm)));
+            own.next().cloned().unwrap_or_default()
+        };
+        let used = crate::codec::ALGORITHMS.into_iter().enumerate().filter(|(number, _)| is_used(*number));
+        let codecs: Vec<(Algorithm, Vec<u8>)> = used
+            .map(|(_, algorithm)| match algorithm {
+                Algorithm::Lz4 => (algorithm, Vec::new()),
+                _ => (algorithm, words(algorithm).into_bytes()),
+            })
+            .collect();
+        let spec = match codecs.last() {
+            Some((Algorithm::Lz4, _)) => "lz4hc:12".to_owned(),
+            Some((algorithm, _)) => crate::codec::name(*algorithm).to_owned(),
+            None => "none".to_owned(),
+        };
+        let block_len = u32::try_from(geometry.block_len()).ok()?;
+        Some(Coding { format: "erofs", block_len, codecs, spec, typed_len: self.cluster_len() })
+    }
+
+    /// The longest of the first clusters of the packed inode.
+    fn cluster_len(&self) -> Option<u32> {
+        let (mut longest, mut seen) = (None, 0);
+        let packed = self.packed.as_ref()?;
+        self.content(packed, 0..packed.size, &mut |extent| {
+            if let ExtentFrom::Block { block, .. } = extent.from {
+                longest = longest.max(Some(block.stored_len));
+            }
+            seen += 1;
+            if seen == CLUSTERS_SEEN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .ok()?;
+        longest.filter(|len| len.is_power_of_two())
+    }
+}
+
+/// How images with these options are encoded.
+pub(crate) fn of_options(options: &Options) -> Coding {
+    let mut codecs: Vec<(Algorithm, Vec<u8>)> = Vec::new();
+    for settings in all_settings(options) {
+        let algorithm = settings.algorithm();
+        let words = match algorithm {
+            Algorithm::MicroLzma => format!("lzma dict_size={}", lzma_dict_len(options)),
+            Algorithm::Deflate => format!("deflate windowbits={}", disk::DEFLATE_WINDOWBITS_MAX),
+            Algorithm::Zstd => format!("zstd windowlog={}", zstd_window_log(options)),
+            _ => String::new(),
+        };
+        let codec = (algorithm, words.into_bytes());
+        if !codecs.contains(&codec) {
+            codecs.push(codec);
+        }
+    }
+    Coding {
+        format: "erofs",
+        block_len: options.block_len,
+        codecs,
+        spec: options.codec_name.clone(),
+        typed_len: options.storage.codecs().map(|(_, cluster_len)| cluster_len),
+    }
+}

@@ -1,0 +1,229 @@
+//! Clusters of an index: from heads to runs.
+//!
+//! Owns the search for a cluster's head and end. Invariant: every step back goes back, every step forward forward, so a
+//! search takes no more steps than the index has entries.
+
+use super::lclusters::{Entries, Entry, HeadKind};
+use super::map_header::IndexHead;
+use super::{RunFrom, Runs};
+use crate::corruption::{Allowed, Corruption};
+use crate::disk::*;
+use crate::inode::RawInode;
+use crate::reader::Reader;
+use packfs_codec::BlockRef;
+use packfs_core::Result;
+use std::ops::{ControlFlow, Range};
+
+/// A head, and which logical cluster it is of.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    index: u64,
+    kind: HeadKind,
+    start: u32,
+    block: u32,
+    partial: bool,
+}
+
+impl Head {
+    fn new(index: u64, entry: Entry) -> Option<Head> {
+        match entry {
+            Entry::Head { kind, start, block, partial } => Some(Head { index, kind, start, block, partial }),
+            Entry::Later { .. } => None,
+        }
+    }
+
+    /// Where it starts in the file.
+    fn offset(&self, bits: u32) -> u64 {
+        self.index << bits | u64::from(self.start)
+    }
+}
+
+/// A cluster: where it starts and ends in the file, and in how many blocks it is stored.
+struct Cluster {
+    head: Head,
+    logical: Range<u64>,
+    /// `None` if no entry says so.
+    blocks: Option<u16>,
+    /// Whether the next logical cluster belongs to it as a whole: then that says how many.
+    goes_on: bool,
+    next: Option<Head>,
+}
+
+/// What the entries of an index say besides where clusters are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntryFacts {
+    /// The first logical cluster in which a cluster starts that an entry before it leads past: kernels that look for the end
+    /// of a cluster by such distances miss it.
+    pub(crate) missed: Option<u64>,
+    /// Whether a cluster is compressed with the second algorithm.
+    pub(crate) second: bool,
+}
+
+impl Reader {
+    /// See [`Reader::runs`].
+    pub(super) fn index_runs(&self, raw: &RawInode, index: &IndexHead, runs: &mut Runs<'_>) -> Result<()> {
+        let mut entries = Entries::new(self, raw, index);
+        let mut head = Some(find_head(&mut entries, index, runs.range.start)?);
+        while let Some(found) = head {
+            let cluster = follow(&mut entries, index, raw.size, found)?;
+            if self.cluster_runs(raw, index, &entries, &cluster, runs)?.is_break() {
+                break;
+            }
+            head = cluster.next;
+        }
+        Ok(())
+    }
+
+    /// Whether the cluster behind the inode is stored as it is, and starts amid a block.
+    pub(crate) fn has_plain_inline_cluster(&self, raw: &RawInode, index: &IndexHead) -> Result<bool> {
+        let mut entries = Entries::new(self, raw, index);
+        let head = find_head(&mut entries, index, raw.size.saturating_sub(1))?;
+        let offset = head.offset(index.lcluster_bits);
+        Ok(head.kind == HeadKind::Plain && self.geometry.in_block(offset) != 0)
+    }
+
+    /// Looks at every entry of an index.
+    pub(crate) fn entry_facts(&self, raw: &RawInode, index: &IndexHead) -> Result<EntryFacts> {
+        let mut entries = Entries::new(self, raw, index);
+        let mut facts = EntryFacts::default();
+        let mut led_to = 0;
+        for at in 0..index.lcluster_count {
+            match entries.get(at)? {
+                Entry::Head { kind, .. } => {
+                    facts.second |= kind == HeadKind::Head2;
+                    if led_to > at {
+                        facts.missed.get_or_insert(at);
+                    }
+                }
+                Entry::Later { forward, .. } => {
+                    led_to = led_to.max(at.saturating_add(forward.unwrap_or(0).into()));
+                }
+            }
+        }
+        Ok(facts)
+    }
+
+    fn cluster_runs(
+        &self,
+        raw: &RawInode,
+        index: &IndexHead,
+        entries: &Entries<'_>,
+        cluster: &Cluster,
+        runs: &mut Runs<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let Cluster { head, logical, .. } = cluster;
+        let (offset, len) = (logical.start, logical.end - logical.start);
+        let is_last = logical.end == raw.size;
+        if let Some(lower) = index.packed_at.filter(|_| is_last) {
+            // Only full indexes have room for an offset beyond 4 GiB.
+            let upper = if index.compact { 0 } else { u64::from(head.block) << 32 };
+            return Ok(runs.push(offset, len, RunFrom::Packed(u64::from(lower) | upper)));
+        }
+        let stored = match index.inline_len.filter(|_| is_last) {
+            Some(inline_len) => {
+                let at = index.end();
+                self.check_inline(entries.place(), at, u64::from(inline_len))?;
+                at..at + u64::from(inline_len)
+            }
+            None => self.stored_cluster(index, entries, cluster)?,
+        };
+        let algorithm = match head.kind {
+            HeadKind::Plain => {
+                let logical = logical.clone();
+                // mkfs.erofs does not rotate what it puts behind the inode, though kernels rotate it back: the data is what
+                // was written, and the check tells of it.
+                let interlaced = index.interlaced && index.inline_len.filter(|_| is_last).is_none();
+                return self.plain_runs(entries.place(), logical, stored, interlaced, runs);
+            }
+            HeadKind::Head1 => index.algorithms[0],
+            HeadKind::Head2 => index.algorithms[1],
+        };
+        let block: BlockRef = self.cluster_block(entries.place(), algorithm, stored, len, head.partial)?;
+        Ok(runs.push(offset, len, RunFrom::Block(block, 0)))
+    }
+
+    /// Where a cluster's blocks lie in the address space.
+    fn stored_cluster(
+        &self,
+        index: &IndexHead,
+        entries: &Entries<'_>,
+        cluster: &Cluster,
+    ) -> Result<Range<u64>> {
+        let head = &cluster.head;
+        let big = index.big[usize::from(head.kind != HeadKind::Head1)];
+        let blocks = match cluster.blocks {
+            Some(0) if big => return Err(entries.fault("a cluster of 0 blocks").into()),
+            Some(blocks) if big => u64::from(blocks),
+            None if big && cluster.goes_on => {
+                return Err(entries.fault("no entry says in how many blocks a cluster is stored").into());
+            }
+            _ => 1,
+        };
+        let len = blocks << self.geometry.block_bits;
+        if len > u64::from(Z_EROFS_PCLUSTER_MAX_SIZE) {
+            let allowed = Allowed::AtMost(u64::from(Z_EROFS_PCLUSTER_MAX_SIZE));
+            let place = entries.place();
+            return Err(Corruption::Figure { place, figure: "stored length", found: len, allowed }.into());
+        }
+        let address = u64::from(head.block) << self.geometry.block_bits;
+        // The last block of an image may be cut off where nothing of it is used.
+        let start = self.joined.locate(&self.geometry, 0, address, len, entries.place())?;
+        Ok(start..start + len)
+    }
+}
+
+/// The head of the cluster that holds a byte of the file.
+fn find_head(entries: &mut Entries<'_>, index: &IndexHead, offset: u64) -> Result<Head> {
+    let mut at = offset >> index.lcluster_bits;
+    let mut entry = entries.get(at)?;
+    if let Some(head) = Head::new(at, entry) {
+        if head.offset(index.lcluster_bits) <= offset {
+            return Ok(head);
+        }
+        at = at.checked_sub(1).ok_or_else(|| entries.fault("the first cluster does not start at 0"))?;
+        entry = entries.get(at)?;
+    }
+    loop {
+        let back = match entry {
+            Entry::Head { kind, start, block, partial } => {
+                return Ok(Head { index: at, kind, start, block, partial });
+            }
+            // Never 0.
+            Entry::Later { back, .. } => u64::from(back),
+        };
+        at = at.checked_sub(back).ok_or_else(|| entries.fault("a distance that reaches before the file"))?;
+        entry = entries.get(at)?;
+    }
+}
+
+/// Looks for the end of a cluster, and for what its entries say.
+fn follow(entries: &mut Entries<'_>, index: &IndexHead, size: u64, head: Head) -> Result<Cluster> {
+    let bits = index.lcluster_bits;
+    let (mut blocks, mut next, mut goes_on) = (None, None, false);
+    for at in head.index + 1..index.lcluster_count {
+        match entries.get(at)? {
+            Entry::Later { back, blocks: found, .. } => {
+                if u64::from(back) > at - head.index {
+                    return Err(entries.fault("a distance that does not lead to the head").into());
+                }
+                goes_on = true;
+                match found {
+                    Some(found) if at == head.index + 1 => blocks = Some(found),
+                    Some(_) => return Err(entries.fault("a block count in the midst of a cluster").into()),
+                    None => {}
+                }
+            }
+            entry => {
+                next = Head::new(at, entry);
+                break;
+            }
+        }
+    }
+    let start = head.offset(bits);
+    let end = next.map_or(size, |next| next.offset(bits)).min(size);
+    if end <= start {
+        return Err(entries.fault("a cluster that ends before it starts").into());
+    }
+    let next = next.filter(|_| end < size);
+    Ok(Cluster { head, logical: start..end, blocks, goes_on, next })
+}

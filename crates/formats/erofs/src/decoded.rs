@@ -1,0 +1,83 @@
+//! Decoded blocks of metadata: of the metabox, of directories in compressed form, of prefixes in the packed inode.
+//!
+//! Owns a small bounded cache of them and the only place where this crate decodes anything. File data never passes here.
+
+use crate::corruption::Corruption;
+use crate::reader::Reader;
+use packfs_codec::BlockRef;
+use packfs_codec::Decoders;
+use packfs_core::{Error, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of decoded blocks that are kept; one block is kept however long it is.
+const KEPT_LEN_MAX: usize = 8 << 20;
+
+#[derive(Default)]
+struct Kept {
+    /// The block used last stands last.
+    blocks: Vec<(BlockRef, Arc<[u8]>)>,
+    len: usize,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct DecodedBlocks {
+    kept: Mutex<Kept>,
+    decoders: Mutex<Vec<Decoders>>,
+}
+
+impl DecodedBlocks {
+    fn get(&self, block: &BlockRef) -> Option<Arc<[u8]>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = kept.blocks.iter().rposition(|(found, _)| found == block)?;
+        let row = kept.blocks.remove(index);
+        let bytes = Arc::clone(&row.1);
+        kept.blocks.push(row);
+        Some(bytes)
+    }
+
+    fn put(&self, block: BlockRef, bytes: &Arc<[u8]>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.blocks.iter().any(|(found, _)| *found == block) {
+            return;
+        }
+        while !kept.blocks.is_empty() && kept.len + bytes.len() > KEPT_LEN_MAX {
+            kept.len -= kept.blocks.remove(0).1.len();
+        }
+        kept.len += bytes.len();
+        kept.blocks.push((block, Arc::clone(bytes)));
+    }
+}
+
+impl Reader {
+    /// A block, decoded.
+    pub(crate) fn decoded(&self, block: &BlockRef) -> Result<Arc<[u8]>> {
+        if let Some(bytes) = self.decoded_blocks.get(block) {
+            return Ok(bytes);
+        }
+        let bytes: Arc<[u8]> = self.decode(block)?.into();
+        self.decoded_blocks.put(*block, &bytes);
+        Ok(bytes)
+    }
+
+    fn decode(&self, block: &BlockRef) -> Result<Vec<u8>> {
+        let mut stored = vec![0; block.stored_len as usize];
+        let len = self.read_space(block.offset, &mut stored)?;
+        if len < stored.len() {
+            return Err(Error::failed("internal: a block outside of the image"));
+        }
+        let Some(algorithm) = block.algorithm else { return Ok(stored) };
+        let mut decoded = vec![0; block.decoded_len as usize];
+        let idle = self.decoded_blocks.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut decoders = idle.unwrap_or_default();
+        let outcome = decoders.decompress_block(algorithm, block, &stored, &mut decoded);
+        self.decoded_blocks.decoders.lock().unwrap_or_else(PoisonError::into_inner).push(decoders);
+        let offset = block.offset;
+        let len = outcome.map_err(|reason| Corruption::Decode { offset, algorithm, reason })?;
+        if len != decoded.len() {
+            let (found, expected) = (len as u64, decoded.len() as u64);
+            return Err(Corruption::DecodedLength { offset, found, expected }.into());
+        }
+        Ok(decoded)
+    }
+}

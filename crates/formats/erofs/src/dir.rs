@@ -1,0 +1,284 @@
+//! Directories: blocks of entries, sorted as a whole, read in order or by halving.
+//!
+//! Owns the decoding of a block, and what the entries `.` and `..` may be. Invariant: a name handed out lies within its block and
+//! has 1 to 255 bytes; whether it is a fit name is for [`packfs_core::Name`] to say.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::inode::{RawInode, not_a};
+use crate::reader::Reader;
+use packfs_core::{Error, ErrorKind, FileType, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId};
+use std::mem::size_of;
+use std::ops::{ControlFlow, Range};
+use zerocopy::FromBytes;
+
+const DIRENT_LEN: usize = size_of::<Dirent>();
+
+/// An entry as it is stored, `.` and `..` included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawEntry<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) nid: u64,
+    /// As stored; see [`entry_type`].
+    pub(crate) file_type: u8,
+}
+
+/// The type that an entry claims.
+pub(crate) fn entry_type(number: u8) -> Option<FileType> {
+    Some(match number {
+        EROFS_FT_REG_FILE => FileType::File,
+        EROFS_FT_DIR => FileType::Directory,
+        EROFS_FT_CHRDEV => FileType::CharDevice,
+        EROFS_FT_BLKDEV => FileType::BlockDevice,
+        EROFS_FT_FIFO => FileType::Fifo,
+        EROFS_FT_SOCK => FileType::Socket,
+        EROFS_FT_SYMLINK => FileType::Symlink,
+        _ => return None,
+    })
+}
+
+/// One block of a directory.
+pub(crate) struct DirBlock {
+    bytes: Vec<u8>,
+    /// True if it is as long as blocks are.
+    is_whole: bool,
+    count: usize,
+    place: Place,
+}
+
+impl DirBlock {
+    fn new(bytes: Vec<u8>, is_whole: bool, place: Place) -> Result<DirBlock> {
+        let mut block = DirBlock { bytes, is_whole, count: 1, place };
+        let first = usize::from(block.dirent(0)?.nameoff.get());
+        if first < DIRENT_LEN || !first.is_multiple_of(DIRENT_LEN) || first >= block.bytes.len() {
+            return Err(block.fault("a block whose first name starts amid its entries, or behind it"));
+        }
+        block.count = first / DIRENT_LEN;
+        Ok(block)
+    }
+
+    fn fault(&self, fault: &'static str) -> Error {
+        Corruption::Fault { place: self.place, fault }.into()
+    }
+
+    /// How many entries it has; at least one.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    fn dirent(&self, index: usize) -> Result<Dirent> {
+        let bytes = self.bytes.get(index * DIRENT_LEN..).unwrap_or_default();
+        let found = Dirent::read_from_prefix(bytes).ok().filter(|_| index < self.count);
+        found.map(|(dirent, _)| dirent).ok_or_else(|| self.fault("a block that is too short for an entry"))
+    }
+
+    /// An entry.
+    pub(crate) fn entry(&self, index: usize) -> Result<RawEntry<'_>> {
+        let dirent = self.dirent(index)?;
+        let start = usize::from(dirent.nameoff.get());
+        let is_last = index + 1 == self.count;
+        let end = if is_last { self.bytes.len() } else { usize::from(self.dirent(index + 1)?.nameoff.get()) };
+        let names = self.count * DIRENT_LEN;
+        let name = self.bytes.get(start..end).filter(|_| start >= names);
+        let mut name = name.ok_or_else(|| self.fault("a name outside of its block"))?;
+        if is_last {
+            let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+            let (own, rest) = name.split_at(len);
+            // The rest of a whole block is filled with zeros; the last block ends with its last name.
+            if rest.iter().any(|&byte| byte != 0) || !self.is_whole && !own.is_empty() && !rest.is_empty() {
+                return Err(self.fault("a name with a NUL byte"));
+            }
+            name = own;
+        }
+        if name.is_empty() || name.len() > EROFS_NAME_LEN {
+            return Err(self.fault("a name that is empty or longer than 255 bytes"));
+        }
+        Ok(RawEntry { name, nid: dirent.nid.get(), file_type: dirent.file_type })
+    }
+
+    /// The first entry whose name is not less than `name`, and whether it is that name.
+    fn find(&self, name: &[u8]) -> Result<(usize, bool)> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.entry(middle)?.name.cmp(name) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok((middle, true)),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok((low, false))
+    }
+}
+
+impl Reader {
+    /// How many blocks a directory has.
+    pub(crate) fn dir_block_count(&self, raw: &RawInode) -> u64 {
+        raw.size.div_ceil(self.geometry.block_len())
+    }
+
+    /// A block of a directory.
+    pub(crate) fn dir_block(&self, raw: &RawInode, index: u64) -> Result<DirBlock> {
+        let range = self.dir_block_range(raw, index);
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.read_content(raw, range.start, &mut bytes)?;
+        let is_whole = bytes.len() as u64 == self.geometry.block_len();
+        DirBlock::new(bytes, is_whole, raw.place.of("directory"))
+    }
+
+    fn dir_block_range(&self, raw: &RawInode, index: u64) -> Range<u64> {
+        let start = index.saturating_mul(self.geometry.block_len()).min(raw.size);
+        start..start.saturating_add(self.geometry.block_len()).min(raw.size)
+    }
+
+    /// An inode that must be a directory.
+    pub(crate) fn raw_dir(&self, id: InodeId) -> Result<RawInode> {
+        let raw = self.raw_inode(id.0)?;
+        match raw.file_type {
+            FileType::Directory => Ok(raw),
+            other => Err(not_a("directory", other)),
+        }
+    }
+
+    /// See [`packfs_format::Volume::read_dir`].
+    pub(crate) fn each_entry(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let raw = self.raw_dir(dir)?;
+        self.each_child(&raw, from, &mut |entry, cursor| {
+            self.checked_entry(&raw, entry).map(|entry| visit(entry, cursor))
+        })
+    }
+
+    /// Calls `visit` for each entry from `from` on but `.` and `..`. A cursor is the number of a block, and below its 16 bits
+    /// an entry's there. Damaged entries, those that `visit` refuses among them, are passed over: the first error is returned
+    /// when all others were visited.
+    pub(crate) fn each_child(
+        &self,
+        raw: &RawInode,
+        from: DirCursor,
+        visit: &mut dyn FnMut(&RawEntry<'_>, DirCursor) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut first = (from.0 & 0xffff) as usize;
+        let (mut dots, mut fault) = (Dots::default(), None);
+        for index in from.0 >> 16..self.dir_block_count(raw) {
+            let block = self.dir_block(raw, index)?;
+            for slot in first..block.count() {
+                let cursor = DirCursor(index << 16 | (slot as u64 + 1));
+                let visited = block.entry(slot).and_then(|entry| {
+                    fault = fault.take().or(dots.order_fault(raw, entry.name));
+                    match entry.name {
+                        b"." | b".." => self.meet_dot(&mut dots, raw, &entry),
+                        _ => visit(&entry, cursor),
+                    }
+                });
+                match visited {
+                    Ok(ControlFlow::Continue(())) => {}
+                    Ok(ControlFlow::Break(())) => return Ok(()),
+                    Err(error) if error.kind() == ErrorKind::Corrupt => fault = fault.or(Some(error)),
+                    Err(error) => return Err(error),
+                }
+            }
+            first = 0;
+        }
+        let fault = fault.or_else(|| dots.missing(raw).filter(|_| from.0 == 0));
+        fault.map_or(Ok(()), Err)
+    }
+
+    fn meet_dot(&self, dots: &mut Dots, dir: &RawInode, entry: &RawEntry<'_>) -> Result<ControlFlow<()>> {
+        let is_parent = entry.name == b"..";
+        let met = std::mem::replace(&mut dots.met[usize::from(is_parent)], true);
+        let leads_up = match is_parent {
+            true => self.raw_inode(entry.nid)?.file_type == FileType::Directory,
+            false => entry.nid == dir.nid,
+        };
+        let is_dir = matches!(entry.file_type, EROFS_FT_UNKNOWN | EROFS_FT_DIR);
+        let fault = match (met, leads_up) {
+            (false, true) if is_dir => return Ok(ControlFlow::Continue(())),
+            (false, true) => "an entry \".\" or \"..\" of another type",
+            (true, _) => "a second entry \".\" or \"..\"",
+            (false, false) => "an entry \".\" or \"..\" that leads to something else",
+        };
+        Err(Corruption::Fault { place: dir.place.of("directory"), fault }.into())
+    }
+
+    fn checked_entry(&self, raw: &RawInode, entry: &RawEntry<'_>) -> Result<DirEntry> {
+        let place = raw.place.of("directory");
+        if let Err(fault) = packfs_core::Name::new(entry.name) {
+            return Err(Corruption::Fault { place, fault }.into());
+        }
+        let file_type = match entry_type(entry.file_type) {
+            Some(file_type) => file_type,
+            // Rare tools write no type; the inode has the last word anyway.
+            None if entry.file_type == EROFS_FT_UNKNOWN => self.raw_inode(entry.nid)?.file_type,
+            None => return Err(Corruption::Fault { place, fault: "an entry of an unknown type" }.into()),
+        };
+        Ok(DirEntry { name: entry.name.to_vec(), id: InodeId(entry.nid), file_type })
+    }
+
+    /// See [`packfs_format::Volume::lookup`]. Halving finds what stands in order; what it misses is looked for among all entries,
+    /// unless they are known to be in order.
+    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let raw = self.raw_dir(dir)?;
+        if matches!(name, b"." | b"..") {
+            return Ok(None);
+        }
+        match self.find_by_halving(&raw, name) {
+            Ok(None) if self.sorted_dirs.contains(dir) => Ok(None),
+            Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
+            Ok(None) | Err(_) => {
+                self.sorted_dirs.find_among_all(dir, name, |visit| self.each_entry(dir, DirCursor(0), visit))
+            }
+            found => found,
+        }
+    }
+
+    fn find_by_halving(&self, raw: &RawInode, name: &[u8]) -> Result<Option<InodeId>> {
+        // The last block whose first name is not greater.
+        let (mut low, mut high) = (0, self.dir_block_count(raw));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let block = self.dir_block(raw, middle)?;
+            match block.find(name)? {
+                (slot, true) => return Ok(Some(InodeId(block.entry(slot)?.nid))),
+                (0, _) => high = middle,
+                (slot, _) if slot == block.count() => low = middle + 1,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The entries `.` and `..` of a directory that were met: whatever else has such a name is a file that lost its own.
+#[derive(Default)]
+struct Dots {
+    met: [bool; 2],
+    /// The name before, and whether it is one of the two.
+    before: (Vec<u8>, bool),
+}
+
+impl Dots {
+    /// Tells that one of the two is missing where it has to be.
+    fn missing(&self, dir: &RawInode) -> Option<Error> {
+        let is_whole = (self.met[0] || dir.dot_omitted) && self.met[1];
+        let (place, fault) = (dir.place.of("directory"), "no entry \".\" or \"..\"");
+        (!is_whole).then(|| Corruption::Fault { place, fault }.into())
+    }
+
+    /// Says so where one of the two and its neighbour are out of order; that of the others shows in what is listed.
+    fn order_fault(&mut self, dir: &RawInode, name: &[u8]) -> Option<Error> {
+        let (before, was_dot) = &mut self.before;
+        let is_dot = matches!(name, b"." | b"..");
+        let is_fault = (is_dot || *was_dot) && name < before.as_slice();
+        *was_dot = is_dot;
+        before.clear();
+        before.extend_from_slice(name);
+        let (place, fault) = (dir.place.of("directory"), "entries \".\" or \"..\" out of order");
+        is_fault.then(|| Corruption::Fault { place, fault }.into())
+    }
+}

@@ -1,0 +1,308 @@
+//! Inodes: from a nid to checked facts.
+//!
+//! Owns both forms of the inode. Invariant: the layout, type, link count and length of a [`RawInode`] are checked, and it
+//! lies wholly in the image; what its layout points at is for `data` to check.
+
+use crate::corruption::{Allowed, Corruption, Place};
+use crate::disk::*;
+use crate::reader::Reader;
+use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp};
+use packfs_format::{Inode, InodeId, InodeKind};
+use std::mem::size_of;
+use zerocopy::FromBytes;
+
+/// Longest target of a symbolic link; Linux has no links longer than 4,095 bytes, but reads them.
+pub(crate) const LINK_LEN_MAX: u64 = 65_535;
+
+/// How an inode's contents are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// One run of blocks.
+    FlatPlain,
+    /// One run of blocks, the last part behind the inode.
+    FlatInline,
+    /// An index of 8 bytes for each logical cluster, or encoded extents.
+    CompressedFull,
+    /// An index of 4 or 2 bytes for each logical cluster.
+    CompressedCompact,
+    /// Chunks of equal length.
+    ChunkBased,
+}
+
+impl Layout {
+    /// The layout of that number.
+    fn from_number(number: u16) -> Option<Layout> {
+        Some(match number {
+            EROFS_INODE_FLAT_PLAIN => Layout::FlatPlain,
+            EROFS_INODE_COMPRESSED_FULL => Layout::CompressedFull,
+            EROFS_INODE_FLAT_INLINE => Layout::FlatInline,
+            EROFS_INODE_COMPRESSED_COMPACT => Layout::CompressedCompact,
+            EROFS_INODE_CHUNK_BASED => Layout::ChunkBased,
+            _ => return None,
+        })
+    }
+}
+
+/// An inode as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawInode {
+    pub(crate) nid: u64,
+    pub(crate) place: Place,
+    /// Where it starts in the address space.
+    pub(crate) at: u64,
+    /// Whether it has 64 bytes.
+    pub(crate) extended: bool,
+    pub(crate) layout: Layout,
+    pub(crate) file_type: FileType,
+    /// The whole `i_mode`.
+    pub(crate) mode: u16,
+    pub(crate) size: u64,
+    pub(crate) nlink: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) mtime: Timestamp,
+    pub(crate) ino: u32,
+    /// The layout's own word.
+    pub(crate) i_u: u32,
+    /// The layout's own word with its upper bits: the blocks of what is compressed.
+    pub(crate) block_word: u64,
+    /// First block of a flat file; `None` for a file that is one hole.
+    pub(crate) start_block: Option<u64>,
+    /// A directory without a `.` entry.
+    pub(crate) dot_omitted: bool,
+    /// Bytes that its xattrs take.
+    pub(crate) xattr_len: u64,
+}
+
+impl RawInode {
+    /// Bytes of the inode itself.
+    pub(crate) fn len(&self) -> u64 {
+        if self.extended { size_of::<InodeExtended>() as u64 } else { size_of::<InodeCompact>() as u64 }
+    }
+
+    /// Where its xattrs start in the address space.
+    pub(crate) fn xattrs_at(&self) -> u64 {
+        self.at + self.len()
+    }
+
+    /// Where its xattrs end: an index, or inline data, follows.
+    pub(crate) fn tail_at(&self) -> u64 {
+        self.xattrs_at() + self.xattr_len
+    }
+
+    pub(crate) fn is_compressed(&self) -> bool {
+        matches!(self.layout, Layout::CompressedFull | Layout::CompressedCompact)
+    }
+}
+
+/// What both forms of the inode tell.
+struct Fields {
+    format: u16,
+    xattr_icount: u16,
+    mode: u16,
+    /// The upper 16 bits of a block number, if they are there.
+    upper: Option<u16>,
+    size: u64,
+    nlink: u32,
+    owner: (u32, u32),
+    mtime: Timestamp,
+    ino: u32,
+    i_u: u32,
+}
+
+impl Reader {
+    /// Where an inode lies in the address space.
+    fn inode_at(&self, nid: u64) -> Option<u64> {
+        let slot = nid & EROFS_DIRENT_NID_MASK;
+        let offset = slot.checked_mul(1 << ISLOTBITS)?;
+        let base = match nid >> EROFS_DIRENT_NID_METABOX_BIT {
+            0 => self.geometry.meta_at,
+            _ => self.metabox.as_ref()?.start,
+        };
+        let at = base.checked_add(offset)?;
+        let end = match nid >> EROFS_DIRENT_NID_METABOX_BIT {
+            0 => self.geometry.image_len,
+            _ => self.space_end(),
+        };
+        (at < end && end - at >= size_of::<InodeCompact>() as u64).then_some(at)
+    }
+
+    /// Reads and checks an inode.
+    pub(crate) fn raw_inode(&self, nid: u64) -> Result<RawInode> {
+        let Some(at) = self.inode_at(nid) else {
+            let place = Place::at("inode area", self.geometry.meta_at);
+            let fault = match nid >> EROFS_DIRENT_NID_METABOX_BIT {
+                0 => "a node number behind the end of the image",
+                _ if self.metabox.is_none() => "a node number in the metabox, but there is none",
+                _ => "a node number behind the end of the metabox",
+            };
+            return Err(Corruption::Fault { place, fault }.into());
+        };
+        let place = self.place("inode", at);
+        let mut bytes = [0; size_of::<InodeExtended>()];
+        let (compact, rest) = bytes.split_at_mut(size_of::<InodeCompact>());
+        self.read_metadata(at, compact, place)?;
+        let format = u16::from_le_bytes([compact[0], compact[1]]);
+        if format & !EROFS_I_ALL != 0 {
+            let what = format!("{place}: format {format:#x}, {EROFS_I_ALL:#x} are known");
+            return Err(Error::unsupported("erofs image", what));
+        }
+        let extended = format >> EROFS_I_VERSION_BIT & 1 == EROFS_INODE_LAYOUT_EXTENDED;
+        let fields = if extended {
+            self.read_metadata(at + size_of::<InodeCompact>() as u64, rest, place)?;
+            self.extended_fields(&bytes)
+        } else {
+            self.compact_fields(&bytes)
+        };
+        let fields = fields.ok_or_else(|| Error::failed("internal: an inode of another length"))?;
+        self.checked_inode(nid, at, place, extended, &fields)
+    }
+
+    fn extended_fields(&self, bytes: &[u8]) -> Option<Fields> {
+        let raw = InodeExtended::read_from_prefix(bytes).ok()?.0;
+        Some(Fields {
+            format: raw.i_format.get(),
+            xattr_icount: raw.i_xattr_icount.get(),
+            mode: raw.i_mode.get(),
+            upper: Some(raw.i_nb.get()),
+            size: raw.i_size.get(),
+            nlink: raw.i_nlink.get(),
+            owner: (raw.i_uid.get(), raw.i_gid.get()),
+            mtime: Timestamp { seconds: raw.i_mtime.get() as i64, nanos: raw.i_mtime_nsec.get() },
+            ino: raw.i_ino.get(),
+            i_u: raw.i_u.get(),
+        })
+    }
+
+    fn compact_fields(&self, bytes: &[u8]) -> Option<Fields> {
+        let raw = InodeCompact::read_from_prefix(bytes).ok()?.0;
+        let (format, mode) = (raw.i_format.get(), raw.i_mode.get());
+        let is_dir = FileType::from_mode_bits(u32::from(mode)) == Some(FileType::Directory);
+        let nlink_1 = !is_dir && format >> EROFS_I_NLINK_1_BIT & 1 != 0;
+        let (nlink, upper) = match nlink_1 {
+            true => (1, Some(raw.i_nb.get())),
+            false => (u32::from(raw.i_nb.get()), None),
+        };
+        let seconds = self.geometry.epoch.wrapping_add(i64::from(raw.i_mtime.get()));
+        Some(Fields {
+            format,
+            xattr_icount: raw.i_xattr_icount.get(),
+            mode,
+            upper,
+            size: u64::from(raw.i_size.get()),
+            nlink,
+            owner: (u32::from(raw.i_uid.get()), u32::from(raw.i_gid.get())),
+            mtime: Timestamp { seconds, nanos: self.geometry.fixed_nsec },
+            ino: raw.i_ino.get(),
+            i_u: raw.i_u.get(),
+        })
+    }
+
+    fn checked_inode(
+        &self,
+        nid: u64,
+        at: u64,
+        place: Place,
+        extended: bool,
+        fields: &Fields,
+    ) -> Result<RawInode> {
+        let number = fields.format >> EROFS_I_DATALAYOUT_BIT & EROFS_I_DATALAYOUT_MASK;
+        let layout = Layout::from_number(number).ok_or_else(|| {
+            Error::unsupported("erofs image", format!("{place}: data layout {number}, 0 to 4 are known"))
+        })?;
+        let file_type = FileType::from_mode_bits(u32::from(fields.mode))
+            .ok_or(Corruption::Fault { place, fault: "a mode that is of no file type" })?;
+        let figure = |figure, found, allowed| Corruption::Figure { place, figure, found, allowed };
+        if fields.mtime.nanos >= 1_000_000_000 {
+            let found = u64::from(fields.mtime.nanos);
+            return Err(figure("nanoseconds", found, Allowed::AtMost(999_999_999)).into());
+        }
+        if fields.size > i64::MAX as u64 {
+            return Err(figure("length", fields.size, Allowed::AtMost(i64::MAX as u64)).into());
+        }
+        if file_type == FileType::Symlink && !(1..=LINK_LEN_MAX).contains(&fields.size) {
+            return Err(figure("link length", fields.size, Allowed::Between(1, LINK_LEN_MAX)).into());
+        }
+        let (bits, upper) = match fields.upper {
+            Some(upper) => (48, u64::from(upper) << 32),
+            None => (32, 0),
+        };
+        let block = u64::from(fields.i_u) | upper;
+        let is_hole = layout == Layout::FlatPlain && block == (1 << bits) - 1;
+        Ok(RawInode {
+            nid,
+            place,
+            at,
+            extended,
+            layout,
+            file_type,
+            mode: fields.mode,
+            size: fields.size,
+            nlink: fields.nlink,
+            uid: fields.owner.0,
+            gid: fields.owner.1,
+            mtime: fields.mtime,
+            ino: fields.ino,
+            i_u: fields.i_u,
+            block_word: block,
+            start_block: (!is_hole).then_some(block),
+            dot_omitted: file_type == FileType::Directory
+                && fields.format >> EROFS_I_DOT_OMITTED_BIT & 1 != 0,
+            xattr_len: xattr_ibody_len(fields.xattr_icount),
+        })
+    }
+
+    /// An inode in plain words.
+    pub(crate) fn plain_inode(&self, raw: &RawInode) -> Inode {
+        let device = DeviceNumber::decode(raw.i_u);
+        let kind = match raw.file_type {
+            FileType::Directory => InodeKind::Directory,
+            FileType::File => InodeKind::File { len: raw.size },
+            FileType::Symlink => InodeKind::Symlink,
+            FileType::BlockDevice => InodeKind::BlockDevice(device),
+            FileType::CharDevice => InodeKind::CharDevice(device),
+            FileType::Fifo => InodeKind::Fifo,
+            FileType::Socket => InodeKind::Socket,
+        };
+        let owner = Owner { uid: raw.uid, gid: raw.gid };
+        let meta = Meta { mode: raw.mode & 0o7777, owner, mtime: raw.mtime };
+        let has_xattrs = raw.xattr_len > 0;
+        Inode {
+            kind,
+            meta,
+            links: raw.nlink,
+            number: u64::from(raw.ino),
+            doubt: None,
+            has_xattrs,
+            sectors: self.sectors_of(raw),
+        }
+    }
+
+    /// What Linux says of an inode's blocks (`erofs_read_inode`), in units of 512 bytes: as many as its inode names if it is compressed, else
+    /// all that its length fills, holes, inline tails and directories too.
+    fn sectors_of(&self, raw: &RawInode) -> u64 {
+        let block_len = self.geometry.block_len();
+        let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };
+        blocks.saturating_mul(block_len / 512)
+    }
+
+    /// The target of a symbolic link.
+    pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
+        let raw = self.raw_inode(id.0)?;
+        if raw.file_type != FileType::Symlink {
+            return Err(not_a("symlink", raw.file_type));
+        }
+        let mut target = vec![0; raw.size as usize];
+        self.read_content(&raw, 0, &mut target)?;
+        if target.contains(&0) {
+            let fault = "a link target with a NUL byte";
+            return Err(Corruption::Fault { place: raw.place, fault }.into());
+        }
+        Ok(target)
+    }
+}
+
+/// An inode was asked for what only another type has.
+pub(crate) fn not_a(wanted: &str, found: FileType) -> Error {
+    Error::failed(format!("is a {}, not a {wanted}", found.word()))
+}

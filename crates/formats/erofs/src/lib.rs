@@ -1,0 +1,100 @@
+//! EROFS: raw structures of the disk on one side, packfs's plain facts on the other.
+//!
+//! Owns everything that knows how an EROFS image is built. Decodes and encodes metadata, never file data; starts no thread
+//! and touches no directory of the host.
+#![forbid(unsafe_code)]
+
+mod address;
+mod check;
+mod checksum;
+mod codec;
+mod coding;
+mod corruption;
+mod data;
+mod decoded;
+mod dir;
+mod disk;
+mod facts;
+mod inode;
+mod kernel;
+mod metadata;
+mod open;
+mod options;
+mod pack;
+mod reader;
+mod rules;
+mod space;
+mod space_map;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod walk;
+mod xattr;
+
+use packfs_core::{Goal, Image, Result};
+use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use std::sync::Arc;
+
+static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
+const MAGIC: [u8; 4] = disk::EROFS_SUPER_MAGIC_V1.to_le_bytes();
+
+/// From quick to small. Linux reads LZMA from 5.16 on, and so whatever reads what the default makes.
+const LADDER: [Rung; 4] = [
+    Rung { codec: "lz4hc:12", block_len: 256 << 10, goal: None },
+    Rung { codec: "lzma", block_len: 64 << 10, goal: None },
+    Rung { codec: "lzma", block_len: 256 << 10, goal: None },
+    Rung { codec: "lzma", block_len: 1 << 20, goal: Some(Goal::Size) },
+];
+
+/// The EROFS format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Erofs;
+
+impl Format for Erofs {
+    fn name(&self) -> &'static str {
+        "erofs"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["erofs"]
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        Some("erofs")
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &MAGICS
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut magic = [0; 4];
+        let len = image.read_at(disk::EROFS_SUPER_OFFSET, &mut magic)?;
+        Ok(len == magic.len() && u32::from_le_bytes(magic) == disk::EROFS_SUPER_MAGIC_V1)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        self.open_with_devices(image, Vec::new())
+    }
+
+    fn open_with_devices(
+        &self,
+        image: Arc<dyn Image>,
+        devices: Vec<Arc<dyn Image>>,
+    ) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::ErofsVolume::open(image, devices).map_err(|error| error.at(name))?))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        options::ROWS
+    }
+
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
+    }
+}

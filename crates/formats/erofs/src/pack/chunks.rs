@@ -1,0 +1,102 @@
+//! Maps of files that are stored in chunks: a block number a chunk.
+
+use super::file_map::internal;
+use crate::disk::{self, ChunkIndex};
+use packfs_core::Result;
+use packfs_format::{Cluster, ClusterForm};
+use zerocopy::IntoBytes;
+
+/// A map: the first block of each chunk, `None` for a hole.
+#[derive(Debug)]
+pub(super) struct ChunkMap {
+    blocks: Vec<Option<u64>>,
+    /// Base-2 logarithm of a chunk's length in blocks.
+    chunk_bits: u32,
+    /// Whether block numbers do not fit into 4 bytes.
+    wide: bool,
+    /// Whether rows have 8 bytes all the same.
+    indexes: bool,
+}
+
+impl ChunkMap {
+    /// Errors: `Failed` for clusters that are no multiples of the chunk.
+    pub(super) fn new(
+        size: u64,
+        clusters: &[Cluster],
+        chunk_len: u64,
+        block_bits: u32,
+        indexes: bool,
+    ) -> Result<Self> {
+        let mut blocks = Vec::with_capacity(size.div_ceil(chunk_len) as usize);
+        let mut end = 0;
+        for cluster in clusters {
+            if end % chunk_len != 0 {
+                return Err(internal("a chunk that is too short"));
+            }
+            end += cluster.len;
+            let mut offset = cluster.offset;
+            for _ in 0..cluster.len.div_ceil(chunk_len) {
+                blocks.push((cluster.form != ClusterForm::Hole).then_some(offset >> block_bits));
+                offset += chunk_len;
+            }
+        }
+        match end == size {
+            true => Ok(ChunkMap {
+                indexes,
+                ..ChunkMap::of_blocks(blocks, chunk_len.trailing_zeros() - block_bits)
+            }),
+            false => Err(internal("chunks and their file have other lengths")),
+        }
+    }
+
+    /// A map of chunks of one block.
+    pub(super) fn of_blocks(blocks: Vec<Option<u64>>, chunk_bits: u32) -> Self {
+        let wide = blocks.iter().flatten().any(|&block| block >= u64::from(disk::EROFS_NULL_ADDR_32));
+        ChunkMap { blocks, chunk_bits, wide, indexes: false }
+    }
+
+    /// The word in the inode.
+    pub(super) fn format(&self) -> u64 {
+        let long = if self.has_long_rows() { disk::EROFS_CHUNK_FORMAT_INDEXES } else { 0 };
+        let wide = if self.wide { disk::EROFS_CHUNK_FORMAT_48BIT } else { 0 };
+        u64::from(self.chunk_bits as u16 | long | wide)
+    }
+
+    fn has_long_rows(&self) -> bool {
+        self.wide || self.indexes
+    }
+
+    fn row_len(&self) -> u64 {
+        if self.has_long_rows() { size_of::<ChunkIndex>() as u64 } else { disk::EROFS_BLOCK_MAP_ENTRY_SIZE }
+    }
+
+    /// Whether only kernels know it that know 48-bit block numbers.
+    pub(super) fn is_wide(&self) -> bool {
+        self.wide
+    }
+
+    /// Bytes behind an inode and xattrs of `start` bytes.
+    pub(super) fn len(&self, start: u64) -> u64 {
+        start.next_multiple_of(self.row_len()) - start + self.blocks.len() as u64 * self.row_len()
+    }
+
+    /// Appends the map behind an inode and xattrs of `start` bytes.
+    pub(super) fn write(&self, out: &mut Vec<u8>, start: u64) {
+        out.resize(out.len() + (start.next_multiple_of(self.row_len()) - start) as usize, 0);
+        for &block in &self.blocks {
+            if self.has_long_rows() {
+                let hole = if self.wide { disk::EROFS_NULL_ADDR_48 } else { disk::EROFS_NULL_ADDR_32.into() };
+                let block = block.unwrap_or(hole);
+                let row = ChunkIndex {
+                    startblk_hi: ((block >> 32) as u16).into(),
+                    device_id: 0.into(),
+                    startblk_lo: (block as u32).into(),
+                };
+                out.extend_from_slice(row.as_bytes());
+            } else {
+                let block = block.map_or(disk::EROFS_NULL_ADDR_32, |block| block as u32);
+                out.extend_from_slice(&block.to_le_bytes());
+            }
+        }
+    }
+}

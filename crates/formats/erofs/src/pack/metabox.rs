@@ -1,0 +1,84 @@
+//! Compressed metadata: the contents of the metabox inode, cut into clusters and compressed as they come.
+
+use super::file_map::{FileMap, Form, Piece};
+use super::stream::{Sink, Stream};
+use packfs_codec::CodecSettings;
+use packfs_codec::Encoder;
+use packfs_core::{Error, Result};
+
+/// Metadata that is compressed; positions are from the start of the metabox. The clusters go to the end of another stream, one
+/// behind the other without gap.
+pub(super) struct Metabox<'s, 'a> {
+    out: &'s mut Stream<'a>,
+    encoder: Box<dyn Encoder>,
+    cluster_len: usize,
+    raw: Vec<u8>,
+    stored: Vec<u8>,
+    map: FileMap,
+}
+
+impl<'s, 'a> Metabox<'s, 'a> {
+    pub(super) fn new(
+        out: &'s mut Stream<'a>,
+        codec: &CodecSettings,
+        algorithm: u8,
+        cluster_len: u32,
+    ) -> Result<Self> {
+        Ok(Metabox {
+            out,
+            encoder: packfs_codec::encoder(codec).map_err(Error::usage)?,
+            cluster_len: cluster_len as usize,
+            raw: Vec::new(),
+            stored: Vec::new(),
+            map: FileMap { algorithms: [algorithm; 2], ..FileMap::default() },
+        })
+    }
+
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(self.cluster_len - self.raw.len()));
+            self.raw.extend_from_slice(now);
+            bytes = later;
+            if self.raw.len() == self.cluster_len {
+                self.finish_cluster()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_cluster(&mut self) -> Result<()> {
+        self.stored.resize(self.raw.len() - 1, 0);
+        let stored_len = self.encoder.compress(&self.raw, &mut self.stored).map_err(Error::failed)?;
+        let (bytes, form) = match stored_len {
+            Some(len) => (&self.stored[..len], Form::Compressed),
+            None => (&self.raw[..], Form::Plain),
+        };
+        let offset = self.out.end();
+        self.out.write_at(offset, bytes)?;
+        let (start, len) = (self.map.size, self.raw.len() as u64);
+        let stored_len = bytes.len() as u32;
+        self.map.pieces.push(Piece { start, len, offset, stored_len, form, second: false });
+        self.map.size += len;
+        self.raw.clear();
+        Ok(())
+    }
+
+    /// Compresses what is left; the map of the metabox inode, which is as long as `size`.
+    pub(super) fn finish(mut self, size: u64) -> Result<FileMap> {
+        self.write_at(size, &[])?;
+        if !self.raw.is_empty() {
+            self.finish_cluster()?;
+        }
+        Ok(self.map)
+    }
+}
+
+impl Sink for Metabox<'_, '_> {
+    fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        let gap = position.checked_sub(self.map.size + self.raw.len() as u64);
+        let gap = gap.ok_or_else(|| Error::failed("internal: metadata was laid out over other metadata"))?;
+        // Gaps are shorter than a block.
+        self.append(&vec![0; gap as usize])?;
+        self.append(bytes)
+    }
+}

@@ -1,0 +1,99 @@
+//! The pack side: which file is stored how ([`ErofsPacker`]), and everything around the data ([`layout`]).
+
+mod chunks;
+mod dirs;
+mod features;
+mod file_map;
+mod index;
+mod inodes;
+mod layout;
+mod losses;
+mod metabox;
+mod node;
+mod plan;
+mod room;
+mod stream;
+pub(crate) mod superblock;
+#[cfg(test)]
+mod tests;
+mod times;
+mod xattrs;
+
+use crate::options::Options;
+use packfs_core::{NodeId, Result, Timestamp, Tree};
+use packfs_format::{Coding, DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Section};
+
+/// Prepares to pack EROFS images.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(ErofsPacker { options: Options::new(settings)? }))
+}
+
+/// Length of the smallest pages that a kernel has, in bytes.
+const PAGE_LEN_MIN: u32 = 4096;
+
+struct ErofsPacker {
+    options: Options,
+}
+
+impl PackFormat for ErofsPacker {
+    fn format_name(&self) -> &'static str {
+        "erofs"
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Longer blocks need pages of that length.
+        (self.options.block_len <= PAGE_LEN_MIN).then_some("erofs")
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        Some(crate::coding::of_options(&self.options))
+    }
+
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        plan::plan(&self.options, tree, first_used)
+    }
+
+    fn warnings(&self, tree: &Tree) -> Vec<String> {
+        let unmatched = [
+            ("rule", self.options.rules.unmatched(tree)),
+            ("device-of", self.options.device_of.unmatched(tree)),
+        ];
+        let rows = unmatched.into_iter().filter(|(_, globs)| !globs.is_empty());
+        rows.map(|(option, globs)| {
+            let globs: Vec<String> = globs.iter().map(|glob| format!("{glob:?}")).collect();
+            format!("globs of -O {option} without effect, as no file matches: {}", globs.join(", "))
+        })
+        .collect()
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::write(&self.options, tree, plan, placed, tails, put)
+    }
+
+    fn data_files(&self) -> &[DataFile] {
+        &self.options.devices
+    }
+
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        self.options.times.then_some(time)
+    }
+
+    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
+        losses::can_hold(name, value)
+    }
+
+    fn padding(&self) -> u64 {
+        superblock::image_unit(&self.options)
+    }
+}

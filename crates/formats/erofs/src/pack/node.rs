@@ -1,0 +1,521 @@
+//! One node in the image: how much room it needs, and then its bytes.
+//!
+//! Both are made from the same facts, once before anything has a place and once when everything has one.
+
+use super::chunks::ChunkMap;
+use super::dirs;
+use super::features::Features;
+use super::file_map::{FileMap, internal};
+use super::index::{Choice, Index};
+use super::inodes::{self, COMPACT_LEN, DataWords, EXTENDED_LEN, InodeFacts};
+use super::plan::knows_chunks;
+use super::room;
+use super::times::Times;
+use super::xattrs::{XattrTables, icount};
+use crate::codec;
+use crate::disk;
+use crate::options::{IndexForm, Options};
+use packfs_codec::CodecSettings;
+use packfs_core::{Error, FileType, Meta, NodeId, NodeKind, Result, Tree};
+use packfs_format::{
+    Cluster, ClusterForm, Cut, FileForm, FilePlace, InlineTail, InlineTails, Placed, Plan, Recipe, TailPlace,
+};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Everything that a node's bytes follow from, but places.
+pub(super) struct Nodes<'a> {
+    pub options: &'a Options,
+    pub tree: &'a Tree,
+    pub placed: &'a Placed,
+    /// What is placed in front of all others.
+    pub first_used: &'a [NodeId],
+    pub tails: &'a dyn InlineTails,
+    pub xattrs: &'a XattrTables,
+    pub times: Times,
+    recipes: &'a [Recipe],
+    packed_recipe: u16,
+    /// The recipe by which data was stored; files that share it may have others.
+    recipe_of: HashMap<Stored, u16>,
+    block_bits: u32,
+    /// What places of data count from, in bytes of the whole address space: where their device starts, if they have one.
+    pub data_base: u64,
+}
+
+/// How much room a node needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Inode, xattrs, and what tells where its data is.
+    pub head_len: u64,
+    /// What stands behind that in the same block.
+    pub inline_len: u64,
+    /// Blocks of its own among the metadata.
+    pub own_blocks: u64,
+    extended: bool,
+}
+
+/// Names stored data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stored {
+    /// Clusters from this index on.
+    Clusters(u64),
+    /// An inline tail that is all of a file.
+    Tail(u64),
+}
+
+impl Stored {
+    fn of(place: &FilePlace) -> Option<Self> {
+        match place.tail {
+            _ if place.blocks_count > 0 => Some(Stored::Clusters(place.blocks_start)),
+            Some(TailPlace::Inline(tail)) => Some(Stored::Tail(tail.id)),
+            _ => None,
+        }
+    }
+}
+
+/// Where a node's data lies.
+enum Data<'a> {
+    /// Nowhere.
+    None {
+        word: u64,
+    },
+    /// In blocks among other data, and its tail beside the inode.
+    Flat {
+        start_block: u64,
+        tail: Option<InlineTail>,
+    },
+    /// In blocks of its own among the metadata, and what does not fill one beside the inode.
+    Owned(Cow<'a, [u8]>),
+    /// The same for a directory, whose bytes are only made when every inode has a place.
+    Dir,
+    Chunks(ChunkMap),
+    /// As [`Data::Chunks`], the last of which lies among the metadata.
+    SpilledChunks {
+        blocks: Vec<Option<u64>>,
+        tail: InlineTail,
+    },
+    Clusters {
+        map: FileMap,
+        spilled: Option<InlineTail>,
+    },
+}
+
+/// Where a node's bytes are to stand.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'n> {
+    /// Start of its own blocks, in bytes from the start of the image.
+    pub own_at: u64,
+    /// Number of each inode.
+    pub nid: &'n dyn Fn(NodeId) -> u64,
+}
+
+impl<'a> Nodes<'a> {
+    /// Errors: `Failed` for a plan that is not this format's.
+    pub(super) fn new(
+        options: &'a Options,
+        tree: &'a Tree,
+        (plan, placed): (&'a Plan, &'a Placed),
+        tails: &'a dyn InlineTails,
+        xattrs: &'a XattrTables,
+        times: Times,
+    ) -> Result<Self> {
+        let Cut::FixedOutput(cut) = &plan.cut else { return Err(internal("a plan of another format")) };
+        let mut recipe_of = HashMap::new();
+        if cut.recipes.len() > 1 {
+            for job in &plan.files {
+                if let Some(stored) = Stored::of(&placed.files[job.node.index()]) {
+                    recipe_of.entry(stored).or_insert(job.recipe);
+                }
+            }
+        }
+        Ok(Nodes {
+            options,
+            tree,
+            placed,
+            first_used: &plan.first_used,
+            tails,
+            xattrs,
+            times,
+            recipes: &cut.recipes,
+            packed_recipe: cut.packed_recipe,
+            recipe_of,
+            block_bits: options.block_len.trailing_zeros(),
+            data_base: 0,
+        })
+    }
+
+    fn block_len(&self) -> u64 {
+        self.options.block_len.into()
+    }
+
+    fn facts(&self, id: NodeId, len: u64) -> InodeFacts {
+        let node = self.tree.node(id);
+        InodeFacts {
+            file_type: node.kind.file_type(),
+            meta: node.meta,
+            links: node.links,
+            size: len,
+            number: id.0 + 1,
+            xattr_icount: icount(self.xattrs.body(node.xattrs)),
+            dot_omitted: node.is_dir() && self.options.dot_omitted,
+        }
+    }
+
+    /// The inode of the packed stream or of the metabox.
+    pub(super) fn special_facts(&self, size: u64, number: u32) -> InodeFacts {
+        let mtime = packfs_core::Timestamp { seconds: self.times.epoch, nanos: self.times.nanos };
+        InodeFacts {
+            file_type: FileType::File,
+            meta: Meta { mtime, ..Meta::default() },
+            links: 1,
+            size,
+            number,
+            xattr_icount: 0,
+            dot_omitted: false,
+        }
+    }
+
+    fn data(&self, id: NodeId) -> Result<(u64, Data<'a>)> {
+        let node = self.tree.node(id);
+        Ok(match &node.kind {
+            NodeKind::Directory => {
+                let len = dirs::len(&dirs::names(self.tree, id, self.options.dot_omitted), self.block_len());
+                (len.total(self.block_len()), Data::Dir)
+            }
+            NodeKind::Symlink(target) => (target.len() as u64, Data::Owned(Cow::Borrowed(target))),
+            NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => {
+                (0, Data::None { word: inodes::device_word(*number) })
+            }
+            NodeKind::Fifo | NodeKind::Socket => (0, Data::None { word: 0 }),
+            NodeKind::File { len, .. } => {
+                let failed = self.placed.failed.binary_search(&id).is_ok();
+                let len = if failed { 0 } else { *len };
+                let place = self.placed.files[id.index()];
+                let recipe = Stored::of(&place).and_then(|stored| self.recipe_of.get(&stored)).copied();
+                let head_len = EXTENDED_LEN + self.xattrs.body(node.xattrs).len() as u64;
+                (len, self.file_data(len, &place, recipe.unwrap_or(0), head_len)?)
+            }
+        })
+    }
+
+    /// `head_len` is only right in its remainder by 32.
+    fn file_data(&self, len: u64, place: &FilePlace, recipe: u16, head_len: u64) -> Result<Data<'a>> {
+        if len == 0 {
+            return Ok(Data::None { word: 0 });
+        }
+        let clusters = &*self.clusters_of(place);
+        let whole_fragment = clusters.is_empty() && matches!(place.tail, Some(TailPlace::Packed { .. }));
+        match (place.form, self.recipes.get(usize::from(recipe))) {
+            (FileForm::Flat, _) if !whole_fragment => self.flat_data(len, place, head_len),
+            (
+                FileForm::Chunks,
+                Some(Recipe::Chunks { chunk_len } | Recipe::Flat { sparse_chunk_len: Some(chunk_len) }),
+            ) => {
+                if self.options.wide && clusters.iter().all(|cluster| cluster.form == ClusterForm::Hole) {
+                    return Ok(Data::Flat { start_block: disk::EROFS_NULL_ADDR_48, tail: None });
+                }
+                let indexes = self.options.chunk_indexes;
+                Ok(Data::Chunks(ChunkMap::new(len, clusters, *chunk_len, self.block_bits, indexes)?))
+            }
+            (FileForm::Clusters, Some(Recipe::Clusters { codec, second, .. })) => {
+                let number = |codec: &CodecSettings| {
+                    codec::number(codec.algorithm()).ok_or_else(|| internal("an unknown codec"))
+                };
+                let algorithms = [number(codec)?, number(second.as_ref().unwrap_or(codec))?];
+                Ok(self.clusters_data(FileMap::new(len, clusters, place.tail, algorithms)?, place))
+            }
+            _ if whole_fragment => {
+                let map = FileMap::new(len, &[], place.tail, [0; 2])?;
+                Ok(Data::Clusters { map, spilled: None })
+            }
+            _ => Err(internal("data in a form that its file was not to have")),
+        }
+    }
+
+    /// The clusters of a file, with places in the whole address space.
+    fn clusters_of(&self, place: &FilePlace) -> Cow<'a, [Cluster]> {
+        let clusters = self.placed.clusters_of(place);
+        if self.data_base == 0 {
+            return Cow::Borrowed(clusters);
+        }
+        let moved = |cluster: &Cluster| match cluster.form {
+            ClusterForm::Hole => *cluster,
+            _ => Cluster { offset: self.data_base + cluster.offset, ..*cluster },
+        };
+        Cow::Owned(clusters.iter().map(moved).collect())
+    }
+
+    fn flat_data(&self, len: u64, place: &FilePlace, head_len: u64) -> Result<Data<'a>> {
+        let start_block = (self.data_base + place.start) >> self.block_bits;
+        let tail = match place.tail {
+            None => return Ok(Data::Flat { start_block, tail: None }),
+            Some(TailPlace::Inline(tail)) if !tail.compressed => tail,
+            Some(_) => return Err(internal("a tail that no flat file has")),
+        };
+        if room::fits(self.block_len(), head_len, tail.stored_len.into()) {
+            return Ok(Data::Flat { start_block, tail: Some(tail) });
+        }
+        let full_blocks = (len - u64::from(tail.stored_len)) >> self.block_bits;
+        if full_blocks == 0 {
+            let mut bytes = Vec::new();
+            self.tails.read(tail, &mut bytes)?;
+            return Ok(Data::Owned(Cow::Owned(bytes)));
+        }
+        if !knows_chunks(self.options) {
+            return Err(internal("a tail that does not fit beside its inode"));
+        }
+        let blocks = (start_block..start_block + full_blocks).map(Some).collect();
+        Ok(Data::SpilledChunks { blocks, tail })
+    }
+
+    fn clusters_data(&self, map: FileMap, place: &FilePlace) -> Data<'a> {
+        let spilled = match place.tail {
+            // An index ends at a multiple of 8 bytes, so that this is the worst that can happen.
+            Some(TailPlace::Inline(tail)) if !room::fits(self.block_len(), 24, tail.stored_len.into()) => {
+                Some(tail)
+            }
+            _ => None,
+        };
+        Data::Clusters { map, spilled }
+    }
+
+    fn choice(&self, spilled: bool) -> Choice {
+        Choice {
+            // Where a spilled tail comes to lie is not known when its index is measured.
+            form: if spilled { IndexForm::Full } else { self.options.index },
+            wide: self.options.wide,
+            byte_aligned: self.options.byte_aligned,
+            interlaced: self.options.interlaced,
+            block_bits: self.block_bits,
+        }
+    }
+
+    /// Whether what does not fill a block can stand beside the inode.
+    fn inline_part(&self, len: u64, head_len: u64) -> u64 {
+        let part = len % self.block_len();
+        if room::fits(self.block_len(), head_len, part) { part } else { 0 }
+    }
+
+    /// Measures a node, and notes what it uses.
+    pub(super) fn measure(&self, id: NodeId, far: bool, features: &mut Features) -> Result<Shape> {
+        let (len, data) = self.data(id)?;
+        let facts = self.facts(id, len);
+        let body_len = self.xattrs.body(self.tree.node(id).xattrs).len() as u64;
+        let word = match &data {
+            Data::Flat { start_block, .. } => *start_block,
+            Data::Owned(_) | Data::Dir if far => u64::MAX,
+            _ => 0,
+        };
+        let extended = inodes::is_extended(&facts, &self.times, word);
+        let start = if extended { EXTENDED_LEN } else { COMPACT_LEN } + body_len;
+        let shape = Shape { head_len: start, inline_len: 0, own_blocks: 0, extended };
+        Ok(match data {
+            Data::None { .. } => shape,
+            Data::Flat { tail, .. } => {
+                Shape { inline_len: tail.map_or(0, |tail| tail.stored_len.into()), ..shape }
+            }
+            Data::Owned(bytes) => self.owned_shape(shape, bytes.len() as u64),
+            Data::Dir => self.owned_shape(shape, len),
+            Data::Chunks(map) => {
+                features.chunks = true;
+                features.wide |= map.is_wide();
+                Shape { head_len: start + map.len(start), ..shape }
+            }
+            Data::SpilledChunks { mut blocks, .. } => {
+                features.chunks = true;
+                blocks.push(None);
+                Shape { head_len: start + ChunkMap::of_blocks(blocks, 0).len(start), own_blocks: 1, ..shape }
+            }
+            Data::Clusters { mut map, spilled } => {
+                if spilled.is_some() {
+                    map.spill_tail(0);
+                }
+                let index = Index::choose(&map, self.choice(spilled.is_some()), start)?;
+                features.add(&index.uses, map.algorithms);
+                Shape {
+                    head_len: start + index.len(),
+                    inline_len: map.inline_len().into(),
+                    own_blocks: u64::from(spilled.is_some()),
+                    ..shape
+                }
+            }
+        })
+    }
+
+    fn owned_shape(&self, shape: Shape, len: u64) -> Shape {
+        let inline_len = self.inline_part(len, shape.head_len);
+        Shape { inline_len, own_blocks: (len - inline_len).div_ceil(self.block_len()), ..shape }
+    }
+
+    /// Appends inode, xattrs, map and what stands beside them.
+    pub(super) fn write_inode(
+        &self,
+        id: NodeId,
+        shape: &Shape,
+        spot: Spot<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (len, data) = self.data(id)?;
+        let facts = self.facts(id, len);
+        let own_block = spot.own_at >> self.block_bits;
+        let body = self.xattrs.body(self.tree.node(id).xattrs);
+        let start = if shape.extended { EXTENDED_LEN } else { COMPACT_LEN } + body.len() as u64;
+        let inline = shape.inline_len > 0;
+        let flat_layout = if inline { disk::EROFS_INODE_FLAT_INLINE } else { disk::EROFS_INODE_FLAT_PLAIN };
+        let head = |layout: u16, word: u64, out: &mut Vec<u8>| {
+            inodes::write(out, &facts, &self.times, DataWords { layout, word }, shape.extended);
+            out.extend_from_slice(body);
+        };
+        match data {
+            Data::None { word } => head(disk::EROFS_INODE_FLAT_PLAIN, word, out),
+            Data::Flat { start_block, tail } => {
+                head(flat_layout, start_block, out);
+                if let Some(tail) = tail {
+                    self.tails.read(tail, out)?;
+                }
+            }
+            Data::Owned(bytes) => {
+                head(flat_layout, own_block, out);
+                out.extend_from_slice(&bytes[bytes.len() - shape.inline_len as usize..]);
+            }
+            Data::Dir => {
+                head(flat_layout, own_block, out);
+                if inline {
+                    self.write_dir(id, spot, |is_last, block| {
+                        if is_last {
+                            out.extend_from_slice(block);
+                        }
+                    });
+                }
+            }
+            Data::Chunks(map) => {
+                head(disk::EROFS_INODE_CHUNK_BASED, map.format(), out);
+                map.write(out, start);
+            }
+            Data::SpilledChunks { mut blocks, .. } => {
+                blocks.push(Some(own_block));
+                let map = ChunkMap::of_blocks(blocks, 0);
+                head(disk::EROFS_INODE_CHUNK_BASED, map.format(), out);
+                map.write(out, start);
+            }
+            Data::Clusters { mut map, spilled } => {
+                if spilled.is_some() {
+                    map.spill_tail(spot.own_at);
+                }
+                let index = Index::choose(&map, self.choice(spilled.is_some()), start)?;
+                head(index.layout(), index.block_count.min(u32::MAX.into()), out);
+                index.write(out);
+                if let (None, true, Some(TailPlace::Inline(tail))) =
+                    (spilled, inline, self.placed.files[id.index()].tail)
+                {
+                    self.tails.read(tail, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a node's own blocks.
+    pub(super) fn write_blocks(
+        &self,
+        id: NodeId,
+        shape: &Shape,
+        spot: Spot<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (_, data) = self.data(id)?;
+        let start = out.len();
+        let own_len = (shape.own_blocks * self.block_len()) as usize;
+        match data {
+            Data::Owned(bytes) => out.extend_from_slice(&bytes[..bytes.len() - shape.inline_len as usize]),
+            Data::Dir => self.write_dir(id, spot, |is_last, block| {
+                if !is_last || shape.inline_len == 0 {
+                    out.extend_from_slice(block);
+                }
+            }),
+            Data::SpilledChunks { tail, .. } => self.tails.read(tail, out)?,
+            Data::Clusters { spilled: Some(tail), .. } => {
+                // Zeros stand in front of what is compressed, and behind what is not.
+                if tail.compressed {
+                    out.resize(start + own_len - tail.stored_len as usize, 0);
+                }
+                self.tails.read(tail, out)?;
+            }
+            _ => {}
+        }
+        out.resize(start + own_len, 0);
+        Ok(())
+    }
+
+    /// Calls `put` for each block of a directory, saying which is the last.
+    fn write_dir(&self, id: NodeId, spot: Spot<'_>, mut put: impl FnMut(bool, &[u8])) {
+        let names = dirs::names(self.tree, id, self.options.dot_omitted);
+        let mut full_blocks = dirs::len(&names, self.block_len()).full_blocks;
+        dirs::write(self.tree, &names, self.block_len(), spot.nid, |block| {
+            put(full_blocks == 0, block);
+            full_blocks = full_blocks.saturating_sub(1);
+        });
+    }
+
+    /// The inode of the packed stream with its map, and whether it is a large one.
+    pub(super) fn packed(&self, number: u32, features: &mut Features) -> Result<Option<Vec<u8>>> {
+        let Some((place, len)) = self.placed.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
+        let facts = self.special_facts(len, number);
+        let recipe = self.packed_recipe;
+        let data = self.file_data(len, &place, recipe, EXTENDED_LEN)?;
+        let mut out = Vec::new();
+        match data {
+            Data::Flat { start_block, tail: None } => {
+                let extended = inodes::is_extended(&facts, &self.times, start_block);
+                let words = DataWords { layout: disk::EROFS_INODE_FLAT_PLAIN, word: start_block };
+                inodes::write(&mut out, &facts, &self.times, words, extended);
+            }
+            Data::Chunks(map) => {
+                features.chunks = true;
+                let extended = inodes::is_extended(&facts, &self.times, 0);
+                let words = DataWords { layout: disk::EROFS_INODE_CHUNK_BASED, word: map.format() };
+                inodes::write(&mut out, &facts, &self.times, words, extended);
+                let start = out.len() as u64;
+                map.write(&mut out, start);
+            }
+            Data::Clusters { map, spilled: None }
+                if map.inline_len() == 0 && map.whole_fragment().is_none() =>
+            {
+                self.write_special(&mut out, &facts, &map, features)?;
+            }
+            _ => return Err(internal("a packed stream whose end lies elsewhere")),
+        }
+        Ok(Some(out))
+    }
+
+    /// Appends a special inode whose data is compressed, with its map.
+    pub(super) fn write_special(
+        &self,
+        out: &mut Vec<u8>,
+        facts: &InodeFacts,
+        map: &FileMap,
+        features: &mut Features,
+    ) -> Result<()> {
+        let extended = inodes::is_extended(facts, &self.times, 0);
+        let start = if extended { EXTENDED_LEN } else { COMPACT_LEN };
+        // Clusters of metadata are not aligned.
+        let aligned = map.pieces.iter().all(|piece| piece.offset & (self.block_len() - 1) == 0);
+        let choice = self.choice(false);
+        let choice = Choice {
+            byte_aligned: choice.byte_aligned || !aligned,
+            form: if aligned { choice.form } else { IndexForm::Extents },
+            ..choice
+        };
+        let index = Index::choose(map, choice, start)?;
+        features.add(&index.uses, map.algorithms);
+        let words = DataWords { layout: index.layout(), word: index.block_count.min(u32::MAX.into()) };
+        inodes::write(out, facts, &self.times, words, extended);
+        index.write(out);
+        Ok(())
+    }
+}
+
+/// Says that a node could not be laid out.
+pub(super) fn at_node(tree: &Tree, id: NodeId) -> impl Fn(Error) -> Error + '_ {
+    move |error| error.at(format_args!("{:?}", tree.path(id)))
+}

@@ -1,0 +1,338 @@
+//! Decides how each file is stored, and in which order.
+
+use super::losses;
+use crate::codec::Codecs;
+use crate::disk;
+use crate::kernel;
+use crate::options::{Dedupe, Fragments, Options};
+use crate::rules::Storage;
+use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
+use packfs_format::{BlockSharing, ClusterCut, Cut, FileJob, Incompressible, Plan, Recipe, SparseCut, Tail};
+use std::collections::HashSet;
+
+/// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
+const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
+/// A cluster that holds this many times its stored length costs little to decode, and one that holds more saves nothing.
+const DECODED_FACTOR: u32 = 16;
+const DECODED_LEN_MIN: u32 = 1 << 20;
+/// Segments of a file that are compressed at the same time: long enough for the cluster at their end not to matter, and
+/// short enough for several of them to be held in memory.
+const SEGMENT_LEN_MIN: u64 = 4 << 20;
+const SEGMENT_CLUSTERS: u64 = 16;
+/// A map of chunks has about this many rows at most; longer files get longer chunks.
+const CHUNK_COUNT_MAX: u64 = 1 << 16;
+/// Longest chunk of such a map: one is held in memory.
+const CHUNK_LEN_MAX: u64 = 64 << 20;
+/// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
+const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
+
+/// Length of the settings of all codecs.
+const CODECS_LEN: u64 = 2 * 16 + 2 * 8;
+const SLOT_LEN: u64 = size_of::<disk::DeviceSlot>() as u64;
+/// Where the device table is, if there is one.
+pub(super) const DEVICES_AT: u64 =
+    (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + CODECS_LEN).next_multiple_of(SLOT_LEN);
+
+/// Where what follows the superblock starts: settings of all codecs, the device table and padding come before.
+pub(super) fn head_len(options: &Options) -> u64 {
+    // An image without devices has room for one, too.
+    let slots = options.devices.len().max(1) as u64;
+    (DEVICES_AT + slots * SLOT_LEN).next_multiple_of(options.block_len.into())
+}
+
+pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+    let mut recipes = Recipes { options, rows: Vec::new() };
+    let first_used_set: HashSet<NodeId> = first_used.iter().copied().collect();
+    let mut files = Vec::new();
+    for (id, node) in tree.nodes() {
+        if let NodeKind::File { len, .. } = node.kind
+            && len > 0
+        {
+            let is_first_used = first_used_set.contains(&id);
+            files.push(job(options, tree, &mut recipes, (id, is_first_used), len)?);
+        }
+    }
+    let packed_recipe = recipes.packed();
+    Ok(Plan {
+        data_start: if options.devices.is_empty() { head_len(options) } else { 0 },
+        cut: Cut::FixedOutput(ClusterCut {
+            block_len: options.block_len,
+            packed_recipe,
+            segment_len: segment_len(options),
+            byte_aligned: options.byte_aligned,
+            interlaced: options.interlaced,
+            share_ranges: options.dedupe == Dedupe::Ranges,
+            decoded_len_max: decoded_len_max(options),
+            share_tails: options.dedupe != Dedupe::Off,
+            inline_flat_max: inline_flat_max(options),
+            sparse: options.holes.then(|| sparse(options)),
+            recipes: recipes.rows,
+        }),
+        block_codec: None,
+        shared_codec: None,
+        incompressible: Incompressible::default(),
+        file_align: 1,
+        lead: None,
+        files,
+        // What the kernel decodes of the packed inode stays in its page cache.
+        first_used: first_used.to_vec(),
+        first_used_files: 0,
+        stretch_starts: Vec::new(),
+        reorder_len: u64::MAX,
+        dedupe: options.dedupe != Dedupe::Off,
+        sharing: BlockSharing::Files,
+        holes: options.holes,
+        losses: losses::find(tree, options.times),
+    })
+}
+
+fn sparse(options: &Options) -> SparseCut {
+    let block_len = u64::from(options.block_len);
+    SparseCut {
+        row_len: if options.chunk_indexes { 8 } else { 4 },
+        chunk_len_max: block_len << disk::EROFS_CHUNK_FORMAT_BLKBITS_MASK,
+        clusters_len_max: INDEXED_BLOCKS_MAX * block_len,
+    }
+}
+
+fn longest_cluster(options: &Options) -> u32 {
+    let lens = options.storages().filter_map(|storage| storage.codecs().map(|(_, len)| len));
+    lens.max().unwrap_or(options.block_len).max(options.packed_cluster_len)
+}
+
+fn decoded_len_max(options: &Options) -> u32 {
+    longest_cluster(options).saturating_mul(DECODED_FACTOR).clamp(DECODED_LEN_MIN, DECODED_LEN_MAX)
+        / options.block_len
+        * options.block_len
+}
+
+fn segment_len(options: &Options) -> u64 {
+    (u64::from(longest_cluster(options)) * SEGMENT_CLUSTERS).next_power_of_two().max(SEGMENT_LEN_MIN)
+}
+
+/// Longest tail of a flat file that stands beside its inode. Every tail there is read by whoever lists the tree, as kernels
+/// read inodes by the block, so that one that nearly fills a block is better among the data.
+fn inline_max(options: &Options) -> u32 {
+    options.block_len / 4 * 3
+}
+
+/// The same for files that were to be compressed. Where other tails go to the packed inode, theirs may go there, too.
+fn inline_flat_max(options: &Options) -> u32 {
+    match options.fragments {
+        Fragments::Off => inline_max(options),
+        Fragments::Tails | Fragments::All => options.block_len / 32,
+    }
+}
+
+fn job(
+    options: &Options,
+    tree: &Tree,
+    recipes: &mut Recipes<'_>,
+    (id, is_first_used): (NodeId, bool),
+    len: u64,
+) -> Result<FileJob> {
+    let rule = (!options.rules.is_empty()).then(|| options.rules.find(&tree.path(id))).flatten();
+    let rule = rule.or(options.first_used.as_ref().filter(|_| is_first_used));
+    let device =
+        (!options.device_of.is_empty()).then(|| options.device_of.find(&tree.path(id)).copied()).flatten();
+    let block_len = u64::from(options.block_len);
+    let inline_len = len % block_len;
+    let is_inline = inline_len > 0 && inline_len <= u64::from(inline_max(options));
+    let flat_tail = if is_inline { Tail::Inline } else { Tail::Own };
+    let (recipe, tail) = match rule.unwrap_or(&options.storage) {
+        Storage::Flat => {
+            if !options.holes {
+                refuse_far(options, tree, id, len)?;
+            }
+            (recipes.flat(len), flat_tail)
+        }
+        Storage::Chunks { chunk_len } => {
+            refuse_endless(tree, id, len.div_ceil(u64::from(*chunk_len)), "chunks")?;
+            (recipes.find(Recipe::Chunks { chunk_len: u64::from(*chunk_len) }), Tail::Own)
+        }
+        Storage::Clusters { codecs, cluster_len } => {
+            let tail = match options.fragments {
+                // All that is stored of it is to lie there.
+                _ if device.is_some() && options.fragments != Fragments::Off => Tail::Own,
+                // What a rule says of a file's codec holds for all of it.
+                _ if rule.is_some()
+                    && !packed_codecs(options).is_some_and(|packed| packed.is_same(codecs)) =>
+                {
+                    Tail::Own
+                }
+                Fragments::All => Tail::SharedWhole,
+                Fragments::Tails => Tail::Shared,
+                Fragments::Off if options.inline_clusters => Tail::Inline,
+                Fragments::Off => Tail::Own,
+            };
+            if tail == Tail::Own && len < block_len {
+                // It could not save a block.
+                (recipes.flat(len), flat_tail)
+            } else {
+                if !options.holes {
+                    refuse_endless(tree, id, len.div_ceil(block_len), "blocks")?;
+                }
+                let recipe = clusters(codecs, *cluster_len);
+                (recipes.find(recipe), tail)
+            }
+        }
+    };
+    Ok(FileJob { node: id, tail, recipe, data_file: device.unwrap_or(0) })
+}
+
+/// How the packed inode is compressed: as files are that no rule is about, or as the first rule says that compresses.
+fn packed_codecs(options: &Options) -> Option<&Codecs> {
+    options.storages().find_map(Storage::codecs).map(|(codecs, _)| codecs)
+}
+
+/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
+fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()> {
+    if count <= INDEXED_BLOCKS_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("{:?} has {count} {what}, erofs lists at most {INDEXED_BLOCKS_MAX} here", tree.path(id));
+    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
+}
+
+/// Errors: `Failed` for a file that is stored whole, holes as zeros, and is longer than the image can be.
+fn refuse_far(options: &Options, tree: &Tree, id: NodeId, len: u64) -> Result<()> {
+    let bits = if options.wide { 48 } else { 32 };
+    let most = u64::from(options.block_len) << bits;
+    if len <= most {
+        return Ok(());
+    }
+    let path = tree.path(id);
+    let message =
+        format!("cannot store {path:?} without holes: it has {len} bytes, at most {most} are allowed");
+    Err(Error::failed(message).hint("kernel=5.15 or newer stores holes as holes"))
+}
+
+/// Ways in which files are stored, each once.
+struct Recipes<'a> {
+    options: &'a Options,
+    rows: Vec<Recipe>,
+}
+
+impl Recipes<'_> {
+    fn find(&mut self, recipe: Recipe) -> u16 {
+        let known = self.rows.iter().position(|row| *row == recipe);
+        known.unwrap_or_else(|| {
+            self.rows.push(recipe);
+            self.rows.len() - 1
+        }) as u16
+    }
+
+    /// As it is; the holes of longer files are told less exactly.
+    fn flat(&mut self, len: u64) -> u16 {
+        let block_len = u64::from(self.options.block_len);
+        let chunk_len = len.div_ceil(CHUNK_COUNT_MAX).next_power_of_two().max(block_len);
+        let sparse = self.options.holes.then_some(chunk_len.min(CHUNK_LEN_MAX));
+        self.find(Recipe::Flat { sparse_chunk_len: sparse })
+    }
+
+    fn packed(&mut self) -> u16 {
+        match packed_codecs(self.options) {
+            Some(codecs) => self.find(clusters(codecs, self.options.packed_cluster_len)),
+            None => self.find(Recipe::Flat { sparse_chunk_len: None }),
+        }
+    }
+}
+
+fn clusters(codecs: &Codecs, cluster_len: u32) -> Recipe {
+    let Codecs { first, second } = codecs.clone();
+    Recipe::Clusters { codec: first, second, cluster_len }
+}
+
+/// Whether the kernel an image is for knows chunks, so that a flat file may become one of them.
+pub(super) fn knows_chunks(options: &Options) -> bool {
+    options.kernel >= kernel::CHUNKS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Erofs;
+    use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
+    use packfs_format::{Format, PackSettings};
+
+    /// Plans files of these names and lengths, of which those with a `!` are used first; a recipe and a tail for each.
+    fn planned(files: &[(&str, u64)], options: &[(&str, &str)]) -> Result<Vec<(Recipe, Tail)>> {
+        let mut builder = TreeBuilder::new(Meta::default());
+        for &(name, len) in files {
+            let kind = NodeKind::File { len, content: ContentId(0) };
+            builder.add(&ImagePath::parse(name.as_bytes())?, kind, Meta::default(), Xattrs::new())?;
+        }
+        let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let settings = PackSettings { codec: Some("lz4".into()), options, ..PackSettings::default() };
+        let tree = builder.finish()?;
+        let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
+        let first_used: Vec<NodeId> =
+            files.map(|(id, _)| id).filter(|&id| tree.path(id).as_bytes().contains(&b'!')).collect();
+        let plan = Erofs.packer(&settings)?.plan(&tree, &first_used)?;
+        assert_eq!(plan.first_used, first_used);
+        let Cut::FixedOutput(cut) = plan.cut else { panic!("erofs fills clusters") };
+        let mut files = plan.files;
+        files.sort_by_key(|job| job.node);
+        Ok(files.iter().map(|job| (cut.recipes[usize::from(job.recipe)].clone(), job.tail)).collect())
+    }
+
+    #[test]
+    fn a_rule_holds_for_all_of_a_file_whatever_becomes_of_other_tails() {
+        let rules = [("rule", "b=zstd:3@16K"), ("rule", "c=none"), ("rule", "d=lz4@8K")];
+        let rows = planned(&[("a", 9000), ("b", 9000), ("c", 9000), ("d", 9000)], &rules).unwrap();
+        let cluster_len = |index: usize| match rows[index].0 {
+            Recipe::Clusters { cluster_len, .. } => cluster_len,
+            _ => 0,
+        };
+        assert_eq!((cluster_len(0), rows[0].1), (64 << 10, Tail::Shared));
+        assert_eq!((cluster_len(1), rows[1].1), (16 << 10, Tail::Own));
+        assert_eq!(rows[2], (Recipe::Flat { sparse_chunk_len: Some(4096) }, Tail::Inline));
+        assert_eq!((cluster_len(3), rows[3].1), (8 << 10, Tail::Shared));
+    }
+
+    #[test]
+    fn what_is_used_first_is_stored_otherwise_unless_a_rule_is_about_it() {
+        let options = [("rule", "c!=none"), ("first-used", "lz4hc:3@16K")];
+        let rows = planned(&[("a", 9000), ("b!", 9000), ("c!", 9000)], &options).unwrap();
+        let clusters = |index: usize| match &rows[index].0 {
+            Recipe::Clusters { codec, cluster_len, .. } => Some((codec.clone(), *cluster_len)),
+            _ => None,
+        };
+        let (usual, first_used) = (clusters(0).unwrap(), clusters(1).unwrap());
+        assert!(usual.0 != first_used.0, "{usual:?} and {first_used:?}");
+        assert_eq!((usual.1, first_used.1, rows[1].1), (64 << 10, 16 << 10, Tail::Own));
+        assert_eq!(clusters(2), None);
+        let asked = [("first-used", "zstd:3"), ("codecs", "one")];
+        assert!(planned(&[], &asked).unwrap_err().to_string().contains("codecs=one"));
+        assert!(planned(&[], &[("first-used", "zstd:3"), ("kernel", "6.1")]).is_err());
+    }
+
+    #[test]
+    fn files_below_a_block_stay_flat_where_nothing_shares_their_cluster() {
+        let rows = planned(&[("a", 100), ("b", 5000)], &[("kernel", "5.4")]).unwrap();
+        assert_eq!(rows[0], (Recipe::Flat { sparse_chunk_len: None }, Tail::Inline));
+        assert!(matches!(rows[1], (Recipe::Clusters { .. }, Tail::Own)));
+    }
+
+    #[test]
+    fn refuses_files_whose_blocks_no_inode_can_list() {
+        let most = INDEXED_BLOCKS_MAX * 4096;
+        for (len, allowed) in [(most, true), (most + 1, false)] {
+            assert_eq!(planned(&[("big", len)], &[("holes", "off")]).is_ok(), allowed, "{len}");
+            let chunks = [("rule", "big=none"), ("chunks", "4096")];
+            assert_eq!(planned(&[("big", len)], &chunks).is_ok(), allowed, "{len}");
+            // With holes it depends on the source, which the engine asks.
+            assert!(planned(&[("big", len)], &[]).is_ok());
+            assert!(planned(&[("big", len)], &[("rule", "big=none")]).is_ok());
+        }
+    }
+
+    #[test]
+    fn refuses_what_no_image_is_long_enough_for_where_holes_are_stored() {
+        let flat = [("rule", "big=none"), ("holes", "off")];
+        assert!(planned(&[("big", 4096 << 32)], &flat).is_ok());
+        let error = planned(&[("big", (4096 << 32) + 1)], &flat).unwrap_err();
+        assert!(error.to_string().contains("17592186044416"), "{error}");
+    }
+}

@@ -1,0 +1,199 @@
+//! The opened image: what all modules of the read side share, and the address space that blocks lie in.
+//!
+//! Owns nothing but the parts. The metabox, where an image has one, stands behind all files in the address space: reading
+//! there decodes it. Invariant: the metabox's own inode and the packed inode never lie in the metabox, so no reading goes
+//! in circles.
+
+use crate::address::Joined;
+use crate::checksum::crc32c;
+use crate::corruption::{Corruption, Place};
+use crate::decoded::DecodedBlocks;
+use crate::disk::{EROFS_FEATURE_COMPAT_SB_CHKSUM, EROFS_SUPER_OFFSET};
+use crate::inode::RawInode;
+use crate::metadata::Windows;
+use crate::open::Geometry;
+use crate::xattr::LongPrefix;
+use packfs_core::{FileType, Image, Result};
+use packfs_format::{Extent, ExtentFrom, SortedDirs};
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex};
+
+/// Where the metabox stands in the address space, and its inode.
+#[derive(Clone, Debug)]
+pub(crate) struct Metabox {
+    pub(crate) start: u64,
+    pub(crate) inode: RawInode,
+}
+
+/// An opened EROFS image.
+pub(crate) struct Reader {
+    pub(crate) geometry: Geometry,
+    pub(crate) joined: Joined,
+    pub(crate) metabox: Option<Metabox>,
+    /// The inode that tails of files are packed into.
+    pub(crate) packed: Option<RawInode>,
+    pub(crate) prefixes: Vec<LongPrefix>,
+    pub(crate) windows: Windows,
+    pub(crate) decoded_blocks: DecodedBlocks,
+    /// Where the last walk over short extent records stopped: inode, index of the record, address of its data.
+    pub(crate) last_record: Mutex<(u64, u64, u64)>,
+    pub(crate) sorted_dirs: SortedDirs,
+    /// Why the superblock's checksum vouches for nothing.
+    pub(crate) checksum_fault: Option<Corruption>,
+}
+
+impl Reader {
+    /// Opens an image with its further devices, if they are given.
+    pub(crate) fn open(image: Arc<dyn Image>, devices: Vec<Arc<dyn Image>>) -> Result<Reader> {
+        let geometry = Geometry::read(&*image)?;
+        let joined = Joined::new(&geometry, image, devices)?;
+        let mut reader = Reader {
+            geometry,
+            joined,
+            metabox: None,
+            packed: None,
+            prefixes: Vec::new(),
+            windows: Windows::default(),
+            decoded_blocks: DecodedBlocks::default(),
+            last_record: Mutex::default(),
+            sorted_dirs: SortedDirs::default(),
+            checksum_fault: None,
+        };
+        if reader.geometry.has_compat(EROFS_FEATURE_COMPAT_SB_CHKSUM) {
+            reader.checksum_fault = reader.wrong_checksum()?;
+        }
+        if let Some(nid) = reader.geometry.packed_nid {
+            reader.packed = Some(reader.special_inode(nid, "packed inode")?);
+        }
+        if let Some(nid) = reader.geometry.metabox_nid {
+            let inode = reader.special_inode(nid, "metabox inode")?;
+            let start = reader.joined.end();
+            if start.checked_add(inode.size).is_none_or(|end| end > i64::MAX as u64) {
+                let (what, len) = ("the metabox", inode.size);
+                return Err(Corruption::Outside { place: inode.place, what, start: 0, len, end: len }.into());
+            }
+            reader.metabox = Some(Metabox { start, inode });
+        }
+        reader.prefixes = reader.read_prefixes()?;
+        Ok(reader)
+    }
+
+    /// The checksum covers the superblock's block from the superblock on; of blocks that end before it, the one it is in.
+    fn wrong_checksum(&self) -> Result<Option<Corruption>> {
+        let block_len = self.geometry.block_len();
+        let len = if block_len > EROFS_SUPER_OFFSET { block_len - EROFS_SUPER_OFFSET } else { block_len };
+        let mut bytes = vec![0; len as usize];
+        let there = self.joined.read_at(EROFS_SUPER_OFFSET, &mut bytes)?;
+        bytes.truncate(there);
+        if let Some(checksum) = bytes.get_mut(4..8) {
+            checksum.fill(0);
+        }
+        let (found, wanted) = (self.geometry.super_block.checksum.get(), crc32c(&bytes));
+        Ok((found != wanted).then_some(Corruption::Checksum { found, wanted }))
+    }
+
+    fn special_inode(&self, nid: u64, what: &'static str) -> Result<RawInode> {
+        let inode = self.raw_inode(nid)?;
+        if inode.file_type != FileType::File {
+            let fault = "is no regular file";
+            return Err(Corruption::Fault { place: inode.place.of(what), fault }.into());
+        }
+        Ok(inode)
+    }
+
+    /// Where the address space ends.
+    pub(crate) fn space_end(&self) -> u64 {
+        match &self.metabox {
+            Some(metabox) => metabox.start + metabox.inode.size,
+            None => self.joined.end(),
+        }
+    }
+
+    /// Reads from the address space; fewer bytes only where the files, or the metabox, end.
+    pub(crate) fn read_space(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let Some(metabox) = self.metabox.as_ref().filter(|metabox| offset >= metabox.start) else {
+            return self.joined.read_at(offset, buf);
+        };
+        let from = offset - metabox.start;
+        let len = metabox.inode.size.saturating_sub(from).min(buf.len() as u64);
+        let buf = buf.get_mut(..len as usize).unwrap_or_default();
+        self.read_content(&metabox.inode, from, buf)?;
+        Ok(buf.len())
+    }
+
+    /// Place of a structure, for messages.
+    pub(crate) fn place(&self, what: &'static str, at: u64) -> Place {
+        match self.metabox.as_ref().filter(|metabox| at >= metabox.start) {
+            Some(metabox) => Place { what, at: at - metabox.start, metabox: true },
+            None => Place::at(what, at),
+        }
+    }
+
+    /// Fills `out` from the contents of an inode, which is long enough: names, targets, other metadata, no file data.
+    pub(crate) fn read_content(&self, raw: &RawInode, offset: u64, out: &mut [u8]) -> Result<()> {
+        let range = offset..offset.saturating_add(out.len() as u64);
+        let mut outcome = Ok(());
+        let mut filled = 0;
+        self.content(raw, range, &mut |extent| {
+            let len = usize::try_from(extent.len).unwrap_or(usize::MAX);
+            let part = out.get_mut(filled..).and_then(|rest| rest.get_mut(..len));
+            filled = filled.saturating_add(len);
+            if let Some(part) = part {
+                outcome = self.fill(&extent, part, raw.place);
+            }
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if outcome.is_ok() && filled < out.len() {
+            let (start, len) = (offset, out.len() as u64);
+            let what = "its contents";
+            return Err(Corruption::Outside { place: raw.place, what, start, len, end: raw.size }.into());
+        }
+        outcome
+    }
+
+    fn fill(&self, extent: &Extent, part: &mut [u8], place: Place) -> Result<()> {
+        match extent.from {
+            ExtentFrom::Hole => part.fill(0),
+            ExtentFrom::Stored(at) => return self.read_metadata(at, part, place),
+            ExtentFrom::Block { block, start } => {
+                let bytes = self.decoded(&block)?;
+                let wanted = bytes.get(start as usize..).and_then(|rest| rest.get(..part.len()));
+                let fault = "a block that is shorter than what is stored in it";
+                part.copy_from_slice(wanted.ok_or(Corruption::Fault { place, fault })?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that `range` of a file can be asked for, and cuts it to the file.
+    pub(crate) fn cut(raw: &RawInode, range: Range<u64>) -> Range<u64> {
+        range.start.min(raw.size)..range.end.min(raw.size)
+    }
+}
+
+/// The address space as an image: what extents' offsets are relative to.
+impl Image for Reader {
+    fn len(&self) -> u64 {
+        self.space_end()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        match &self.metabox {
+            // A read that begins in the files may end in the metabox.
+            Some(metabox)
+                if offset < metabox.start && offset.saturating_add(buf.len() as u64) > metabox.start =>
+            {
+                let len = (metabox.start - offset) as usize;
+                let (files, rest) = buf.split_at_mut(len.min(buf.len()));
+                files.fill(0);
+                self.joined.read_at(offset, files)?;
+                Ok(files.len() + self.read_space(metabox.start, rest)?)
+            }
+            _ => self.read_space(offset, buf),
+        }
+    }
+
+    fn name(&self) -> String {
+        self.joined.name()
+    }
+}

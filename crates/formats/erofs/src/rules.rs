@@ -1,0 +1,193 @@
+//! How files are stored, and rules that say so by path.
+
+use crate::codec::{self, Codecs};
+use crate::options::len_of;
+use globset::{Candidate, GlobBuilder, GlobMatcher};
+use packfs_core::{Error, ImagePath, NodeKind, Result, Tree};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// How a file is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// As it is.
+    Flat,
+    /// As it is, in chunks.
+    Chunks { chunk_len: u32 },
+    /// Compressed, in clusters of at most so many stored bytes.
+    Clusters { codecs: Codecs, cluster_len: u32 },
+}
+
+impl Storage {
+    /// Codecs and length of clusters, if there are any.
+    pub(crate) fn codecs(&self) -> Option<(&Codecs, u32)> {
+        match self {
+            Storage::Clusters { codecs, cluster_len } => Some((codecs, *cluster_len)),
+            _ => None,
+        }
+    }
+}
+
+/// What a rule says, as it was typed: `CODEC[+CODEC][@SIZE]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypedRule {
+    codec: String,
+    pub cluster_len: Option<u32>,
+}
+
+impl TypedRule {
+    /// `None` for a length that is none.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (codec, cluster_len) = match text.rsplit_once('@') {
+            Some((codec, len)) => (codec, Some(len_of(len)?)),
+            None => (text, None),
+        };
+        Some(TypedRule { codec: codec.into(), cluster_len })
+    }
+
+    /// The codecs' settings, `None` to store files as they are; the usual length holds where none was typed.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn codecs(&self, usual_len: u32) -> Result<Option<Codecs>> {
+        Ok(codec::parse(&self.codec, self.cluster_len.unwrap_or(usual_len))?.1)
+    }
+
+    /// How files are stored that it is about; in chunks those that are not compressed, if that is their usual form.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn storage(&self, usual_len: u32, chunk_len: Option<u32>) -> Result<Storage> {
+        let cluster_len = self.cluster_len.unwrap_or(usual_len);
+        Ok(match (self.codecs(usual_len)?, chunk_len) {
+            (Some(codecs), _) => Storage::Clusters { codecs, cluster_len },
+            (None, Some(chunk_len)) => Storage::Chunks { chunk_len },
+            (None, None) => Storage::Flat,
+        })
+    }
+}
+
+/// What globs say by path.
+#[derive(Clone, Debug)]
+pub(crate) struct ByPath<T>(Vec<Row<T>>);
+
+/// How files are stored, by path.
+pub(crate) type Rules = ByPath<Storage>;
+
+#[derive(Clone, Debug)]
+struct Row<T> {
+    /// As it was typed.
+    glob: String,
+    /// The glob, and the glob of everything below.
+    globs: [GlobMatcher; 2],
+    what: T,
+}
+
+impl Rules {
+    /// Rules of globs; files that are not compressed are stored in chunks if that is their usual form.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn of_rules(
+        typed: &[(String, TypedRule)],
+        usual_len: u32,
+        chunk_len: Option<u32>,
+    ) -> Result<Self> {
+        let rule = |(glob, rule): &(String, TypedRule)| {
+            Ok(Row { glob: glob.clone(), globs: compile(glob)?, what: rule.storage(usual_len, chunk_len)? })
+        };
+        typed.iter().map(rule).collect::<Result<_>>().map(ByPath)
+    }
+
+    /// Ways in which files are stored.
+    pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
+        self.0.iter().map(|row| &row.what)
+    }
+}
+
+impl<T> ByPath<T> {
+    /// What each glob says.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn new<'a>(rows: impl Iterator<Item = (&'a str, T)>) -> Result<Self> {
+        rows.map(|(glob, what)| Ok(Row { glob: glob.into(), globs: compile(glob)?, what }))
+            .collect::<Result<_>>()
+            .map(ByPath)
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Globs that match no file of a tree.
+    pub(crate) fn unmatched(&self, tree: &Tree) -> Vec<&str> {
+        let mut rows: Vec<&Row<T>> = self.0.iter().collect();
+        let mut walk = tree.walk();
+        while let Some((path, id)) = walk.next().filter(|_| !rows.is_empty()) {
+            if matches!(tree.node(id).kind, NodeKind::File { .. }) {
+                let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
+                rows.retain(|row| !row.globs.iter().any(|glob| glob.is_match_candidate(&path)));
+            }
+        }
+        rows.iter().map(|row| &*row.glob).collect()
+    }
+
+    /// What the last glob that matches says.
+    pub(crate) fn find(&self, path: &ImagePath) -> Option<&T> {
+        let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
+        let matches = |row: &&Row<T>| row.globs.iter().any(|glob| glob.is_match_candidate(&path));
+        self.0.iter().rev().find(matches).map(|row| &row.what)
+    }
+}
+
+/// A glob that holds no slash is about names anywhere; one that matches a directory is about all below it.
+fn compile(glob: &str) -> Result<[GlobMatcher; 2]> {
+    let anchored = glob.trim_start_matches('/').trim_end_matches('/');
+    let anywhere = if glob.contains('/') { anchored.to_owned() } else { format!("**/{anchored}") };
+    let build = |glob: &str| {
+        let built = GlobBuilder::new(glob).literal_separator(true).build();
+        built
+            .map(|glob| glob.compile_matcher())
+            .map_err(|fault| Error::usage(format!("glob {glob:?}: {fault}")))
+    };
+    Ok([build(&anywhere)?, build(&format!("{anywhere}/**"))?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_codec::CodecSettings;
+
+    fn storage(rules: &[(&str, &str)], path: &str) -> Option<Storage> {
+        let typed: Vec<(String, TypedRule)> =
+            rules.iter().map(|(glob, rule)| (glob.to_string(), TypedRule::parse(rule).unwrap())).collect();
+        Rules::of_rules(&typed, 4096, None)
+            .unwrap()
+            .find(&ImagePath::parse(path.as_bytes()).unwrap())
+            .cloned()
+    }
+
+    #[test]
+    fn globs_match_names_anywhere_paths_from_the_root_and_all_below_a_directory() {
+        let is_flat = |glob: &str, path: &str| storage(&[(glob, "none")], path) == Some(Storage::Flat);
+        assert!(is_flat("*.so", "usr/lib/a.so"));
+        assert!(is_flat("usr/lib", "usr/lib/deep/a.so"));
+        assert!(is_flat("/usr/*/a.so", "usr/lib/a.so"));
+        assert!(is_flat("doc", "usr/share/doc/a/b"));
+        assert!(!is_flat("usr/*.so", "usr/lib/a.so"));
+        assert!(!is_flat("lib/*", "usr/lib/a.so"));
+    }
+
+    #[test]
+    fn the_last_rule_that_matches_counts() {
+        let rules = [("**", "lz4hc:9@8K"), ("*.png", "none")];
+        assert_eq!(storage(&rules, "a/b.png"), Some(Storage::Flat));
+        let codecs = Codecs { first: CodecSettings::Lz4Hc { level: 9 }, second: None };
+        assert_eq!(storage(&rules, "a/b.txt"), Some(Storage::Clusters { codecs, cluster_len: 8192 }));
+        assert_eq!(storage(&[("*.png", "none")], "a/b.txt"), None);
+    }
+
+    #[test]
+    fn globs_that_are_none_are_refused() {
+        assert!(Rules::of_rules(&[("[".into(), TypedRule::parse("none").unwrap())], 4096, None).is_err());
+        assert_eq!(TypedRule::parse("lz4@many"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Directories: records read one by one, those of one file together.
+//!
+//! Owns which records are entries: not those of the directory itself and its parent, nor associated files, nor directories that
+//! were moved there from where they are seen. Invariant: every name has passed [`Name::new`], and every step makes progress.
+
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use crate::inode::{RawInode, RawKind, not_a};
+use crate::names;
+use crate::open::View;
+use crate::record::Record;
+use crate::rock_ridge::RockRidge;
+use crate::volume::Iso9660Volume;
+use packfs_core::{FileType, Name, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId};
+use std::ops::ControlFlow;
+
+/// A directory being read.
+pub(crate) struct Listing<'a> {
+    volume: &'a Iso9660Volume,
+    /// Where it starts, in bytes from the start of the image.
+    pub(crate) start: u64,
+    end: u64,
+    /// Where the next record may be.
+    at: u64,
+}
+
+/// An entry of a directory.
+pub(crate) struct Entry {
+    pub(crate) record: Record,
+    pub(crate) rock_ridge: RockRidge,
+    pub(crate) name: Vec<u8>,
+    pub(crate) id: InodeId,
+    pub(crate) file_type: FileType,
+}
+
+impl<'a> Listing<'a> {
+    /// A directory that takes so many bytes of the image.
+    pub(crate) fn new(volume: &'a Iso9660Volume, start: u64, len: u64) -> Result<Self> {
+        volume.sectors.check_range(Place::at("directory", start), len)?;
+        Ok(Listing { volume, start, end: start + len, at: start })
+    }
+
+    /// The records that follow one, whichever directory it is in.
+    pub(crate) fn behind(volume: &'a Iso9660Volume, record: &Record) -> Self {
+        let at = record.at + u64::from(record.head.len);
+        Listing { volume, start: record.at, end: volume.geometry.image_len, at }
+    }
+
+    /// The next record of any kind.
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record>> {
+        while self.at < self.end {
+            match Record::read(&self.volume.sectors, self.at, self.end)? {
+                Some(record) => {
+                    self.at += u64::from(record.head.len);
+                    return Ok(Some(record));
+                }
+                // The rest of the sector is empty.
+                None => self.at = (self.at / SECTOR_LEN + 1) * SECTOR_LEN,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next record that begins a file or directory, those passed over that only go on with it.
+    pub(crate) fn next_first(&mut self) -> Result<Option<Record>> {
+        let Some(first) = self.next_record()? else { return Ok(None) };
+        let mut goes_on = first.has(FLAG_MULTI_EXTENT);
+        while goes_on {
+            let before = self.at;
+            match self.next_record()? {
+                Some(next) if next.name() == first.name() => goes_on = next.has(FLAG_MULTI_EXTENT),
+                _ => {
+                    self.at = before;
+                    break;
+                }
+            }
+        }
+        Ok(Some(first))
+    }
+
+    /// The next entry.
+    pub(crate) fn next_entry(&mut self) -> Result<Option<Entry>> {
+        loop {
+            let Some(record) = self.next_first()? else { return Ok(None) };
+            if record.is_self_or_parent() || record.has(FLAG_ASSOCIATED) {
+                continue;
+            }
+            let rock_ridge = self.volume.rock_ridge(&record)?;
+            if rock_ridge.is_relocated {
+                continue;
+            }
+            return self.volume.entry(record, rock_ridge).map(Some);
+        }
+    }
+
+    /// Where to go on after what was read last.
+    fn cursor(&self) -> DirCursor {
+        DirCursor(self.at - self.start)
+    }
+}
+
+impl Iso9660Volume {
+    /// A record of a directory as an entry of it.
+    pub(crate) fn entry(&self, record: Record, rock_ridge: RockRidge) -> Result<Entry> {
+        let place = record.place();
+        let name = match (&rock_ridge.name, self.geometry.view) {
+            (Some(name), _) => name.clone(),
+            (None, View::Joliet) => names::joliet(record.name()),
+            (None, View::RockRidge | View::Plain) => names::plain(record.name()),
+        };
+        Name::new(&name).map_err(|fault| Corruption::EntryName { place, fault })?;
+        let by_mode = rock_ridge.posix.and_then(|posix| FileType::from_mode_bits(posix.mode));
+        let (id, file_type) = match rock_ridge.child {
+            // The directory's record of itself stands for it.
+            Some(block) => {
+                (InodeId(u64::from(block) * u64::from(self.geometry.block_len)), FileType::Directory)
+            }
+            None if record.has(FLAG_DIRECTORY) => (InodeId(record.at), FileType::Directory),
+            None => {
+                let file_type = by_mode.unwrap_or(FileType::File);
+                (InodeId(self.hard_links.first(&record, &rock_ridge, file_type)), file_type)
+            }
+        };
+        Ok(Entry { record, rock_ridge, name, id, file_type })
+    }
+
+    /// A directory and its listing.
+    pub(crate) fn listing(&self, id: InodeId) -> Result<(RawInode, Listing<'_>)> {
+        let raw = self.raw_inode(id)?;
+        let RawKind::Directory = raw.kind else { return Err(not_a("directory", &raw)) };
+        let start = raw.record.data_at(self.geometry.block_len);
+        let listing = Listing::new(self, start, raw.record.data_len())?;
+        Ok((raw, listing))
+    }
+
+    /// See [`packfs_format::Volume::read_dir`].
+    pub(crate) fn each_entry(
+        &self,
+        id: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (_, mut listing) = self.listing(id)?;
+        listing.at = listing.start.saturating_add(from.0);
+        while let Some(Entry { name, id, file_type, .. }) = listing.next_entry()? {
+            if visit(DirEntry { name, id, file_type }, listing.cursor()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`packfs_format::Volume::lookup`]. Records are in order of names that nobody sees, so all are read.
+    pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let (_, mut listing) = self.listing(id)?;
+        while let Some(entry) = listing.next_entry()? {
+            if entry.name == name {
+                return Ok(Some(entry.id));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,91 @@
+//! ISO 9660: raw structures of the disk on one side, packfs's plain facts on the other; with Rock Ridge, Joliet, El Torito and
+//! zisofs, and the extended attributes of AAIP.
+//!
+//! Owns everything that knows how an ISO 9660 image is built. The read side opens an image, walks and checks it; the pack side
+//! plans an image and lays out what surrounds the data. Decodes metadata, never file data; starts no thread and touches
+//! no directory of the host.
+#![forbid(unsafe_code)]
+
+mod boot;
+mod check;
+mod corruption;
+mod data;
+mod dates;
+mod dir;
+mod disk;
+mod facts;
+mod hard_links;
+mod inode;
+mod names;
+mod open;
+mod options;
+mod pack;
+mod record;
+mod rock_ridge;
+mod sectors;
+mod space;
+mod susp;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod walk;
+mod xattr;
+mod zisofs;
+
+use packfs_core::{Goal, Image, Result};
+use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use std::sync::Arc;
+
+/// From quick to small.
+const LADDER: [Rung; 2] = [
+    Rung { codec: "gzip", block_len: 32 << 10, goal: None },
+    Rung { codec: "gzip", block_len: 128 << 10, goal: Some(Goal::Size) },
+];
+
+/// The ISO 9660 format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Iso9660;
+
+/// Where `CD001` stands: at the second byte of the first volume descriptor.
+const MAGIC: Magic = Magic { bytes: &disk::STANDARD_ID, at: disk::DESCRIPTORS_AT + 1 };
+
+impl Format for Iso9660 {
+    fn name(&self) -> &'static str {
+        "iso9660"
+    }
+
+    fn ladder(&self) -> &'static [Rung] {
+        &LADDER
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["iso"]
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        Some("iso9660")
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &[MAGIC]
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut magic = [0; disk::STANDARD_ID.len()];
+        let len = image.read_at(MAGIC.at, &mut magic)?;
+        Ok(len == magic.len() && magic == disk::STANDARD_ID)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::Iso9660Volume::open(image).map_err(|error| error.at(name))?))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        options::ROWS
+    }
+
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
+    }
+}

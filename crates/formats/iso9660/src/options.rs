@@ -1,0 +1,241 @@
+//! The options of ISO 9660 images: what may be asked for, and what holds otherwise.
+
+use packfs_codec::{Algorithm, CodecSettings};
+use packfs_codec::{CodecSpec, DictLens};
+use packfs_core::{Error, Goal, ImagePath, Result};
+use packfs_format::{OptionRow, PackSettings};
+
+/// What `--help` prints.
+pub(crate) const ROWS: &[OptionRow] = &[
+    OptionRow {
+        name: "zisofs",
+        values: "1|2|as-needed",
+        default: "as-needed",
+        help: "version of compressed files: Linux reads 1, files from 4 GiB on need 2 (or stay as they are); as-needed is 1 unless there is such a file",
+    },
+    OptionRow {
+        name: "joliet",
+        values: "on|off|long",
+        default: "off",
+        help: "a second tree for Windows, with names of up to 64 characters, or 103 (long); it shows compressed files as they are stored",
+    },
+    OptionRow {
+        name: "volume-id",
+        values: "TEXT of up to 32 characters",
+        default: "PACKFS",
+        help: "name of the volume",
+    },
+    OptionRow {
+        name: "boot",
+        values: "PATH-IN-TREE",
+        default: "none",
+        help: "boot image for BIOS (El Torito, no emulation); it is stored as it is",
+    },
+    OptionRow {
+        name: "boot-sectors",
+        values: "1 to 65535, or all",
+        default: "4",
+        help: "how many sectors of 512 bytes of it BIOS loads",
+    },
+    OptionRow {
+        name: "efi-boot",
+        values: "PATH-IN-TREE",
+        default: "none",
+        help: "boot image for EFI: a FAT file system; it is stored as it is",
+    },
+];
+
+/// Which version of zisofs is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zisofs {
+    Version1,
+    Version2,
+    /// The first, unless a file is too long for it.
+    AsNeeded,
+}
+
+/// How many sectors of 512 bytes are loaded of a boot image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BootSectors {
+    Count(u16),
+    All,
+}
+
+/// Everything that shapes an image, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub codec_name: String,
+    /// `None`: files are stored as they are.
+    pub codec: Option<CodecSettings>,
+    pub block_len: u32,
+    pub made_at: i64,
+    pub zisofs: Zisofs,
+    /// Longest name of a Joliet tree in units of UTF-16, if there is to be one.
+    pub joliet: Option<usize>,
+    pub volume_id: String,
+    pub boot: Option<ImagePath>,
+    pub boot_sectors: BootSectors,
+    pub efi_boot: Option<ImagePath>,
+}
+
+const BLOCK_LEN_MIN: u32 = 32 << 10;
+const BLOCK_LEN_MAX_1: u32 = 128 << 10;
+const BLOCK_LEN_MAX_2: u32 = 1 << 20;
+const CODEC_DEFAULT: &str = "gzip";
+const VOLUME_ID_MAX: usize = 32;
+const JOLIET_NAME_MAX: usize = 64;
+const JOLIET_LONG_NAME_MAX: usize = 103;
+
+impl Options {
+    /// Checks what the user asked for.
+    ///
+    /// Errors: `Usage`, naming what was found and what is allowed.
+    pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
+        let typed = settings.codec.as_deref().unwrap_or(CODEC_DEFAULT);
+        let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
+        let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
+        let block_len = settings.block_len.unwrap_or(block_len_for(settings.goal));
+        let codec = spec.resolve(&[Algorithm::Zlib], DictLens::of_block(block_len)).map_err(|fault| {
+            Error::usage(fault)
+                .hint("zisofs knows deflate in zlib streams (gzip), and none for files as they are")
+        })?;
+        let mut options = Options {
+            codec_name: spec.to_string(),
+            codec,
+            block_len,
+            made_at: settings.made_at,
+            zisofs: Zisofs::AsNeeded,
+            joliet: None,
+            volume_id: "PACKFS".into(),
+            boot: None,
+            boot_sectors: BootSectors::Count(4),
+            efi_boot: None,
+        };
+        for (name, value) in &settings.options {
+            options.set(name, value)?;
+        }
+        options.check_block_len()?;
+        Ok(options)
+    }
+
+    fn check_block_len(&self) -> Result<()> {
+        let (max, words) = match self.zisofs {
+            Zisofs::Version2 => (BLOCK_LEN_MAX_2, "32K to 1M"),
+            Zisofs::Version1 | Zisofs::AsNeeded => (BLOCK_LEN_MAX_1, "32K to 128K"),
+        };
+        if self.block_len.is_power_of_two() && (BLOCK_LEN_MIN..=max).contains(&self.block_len) {
+            return Ok(());
+        }
+        let message =
+            format!("iso9660 block size {}: a power of two from {words} is allowed", self.block_len);
+        let error = Error::usage(message);
+        let is_for_2 = self.block_len > max && max == BLOCK_LEN_MAX_1;
+        Err(if is_for_2 { error.hint("-O zisofs=2 allows blocks up to 1M") } else { error })
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let known = match name {
+            "zisofs" => match value {
+                "1" => Some(Zisofs::Version1),
+                "2" => Some(Zisofs::Version2),
+                "as-needed" => Some(Zisofs::AsNeeded),
+                _ => None,
+            }
+            .map(|zisofs| self.zisofs = zisofs),
+            "joliet" => match value {
+                "off" => Some(None),
+                "on" => Some(Some(JOLIET_NAME_MAX)),
+                "long" => Some(Some(JOLIET_LONG_NAME_MAX)),
+                _ => None,
+            }
+            .map(|joliet| self.joliet = joliet),
+            "volume-id" => {
+                let is_text = !value.is_empty() && value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+                (is_text && value.len() <= VOLUME_ID_MAX).then(|| self.volume_id = value.into())
+            }
+            "boot" => Some(boot_path(value)?).map(|path| self.boot = Some(path)),
+            "efi-boot" => Some(boot_path(value)?).map(|path| self.efi_boot = Some(path)),
+            "boot-sectors" => match value {
+                "all" => Some(BootSectors::All),
+                _ => value.parse().ok().filter(|&count| count > 0).map(BootSectors::Count),
+            }
+            .map(|sectors| self.boot_sectors = sectors),
+            _ => {
+                let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+                let message = format!("iso9660 has no option {name:?}; it has {}", names.join(", "));
+                return Err(Error::usage(message));
+            }
+        };
+        known.ok_or_else(|| {
+            let allowed = ROWS.iter().find(|row| row.name == name).map_or("", |row| row.values);
+            Error::usage(format!("iso9660 option {name}={value}: {allowed} is allowed"))
+        })
+    }
+}
+
+fn boot_path(value: &str) -> Result<ImagePath> {
+    let path = ImagePath::parse(value.as_bytes())?;
+    match path.is_root() {
+        true => Err(Error::usage("a boot image has to be a file in the tree")),
+        false => Ok(path),
+    }
+}
+
+/// The block size that holds if none is named. Linux decodes a block for each page that is not in its cache yet.
+fn block_len_for(goal: Goal) -> u32 {
+    match goal {
+        Goal::Size | Goal::Balanced | Goal::Build => BLOCK_LEN_MAX_1,
+        Goal::Read => BLOCK_LEN_MIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
+        let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let codec = Some(codec.into());
+        Options::new(&PackSettings { codec, block_len, made_at: 1, options, ..PackSettings::default() })
+    }
+
+    #[test]
+    fn block_sizes_are_those_of_the_version() {
+        for (len, version, allowed) in [
+            (16 << 10, "1", false),
+            (32 << 10, "1", true),
+            (128 << 10, "1", true),
+            (256 << 10, "1", false),
+            (256 << 10, "as-needed", false),
+            (1 << 20, "2", true),
+            (2 << 20, "2", false),
+            (40_000, "2", false),
+        ] {
+            let made = options(Some(len), "gzip", &[("zisofs", version)]);
+            assert_eq!(made.is_ok(), allowed, "{len} {version}");
+        }
+    }
+
+    #[test]
+    fn says_which_values_an_option_takes() {
+        for (name, value, says) in [
+            ("zisofs", "3", "1|2|as-needed"),
+            ("joliet", "maybe", "on|off|long"),
+            ("volume-id", "", "up to 32"),
+            ("volume-id", "caf\u{e9}", "up to 32"),
+            ("boot-sectors", "0", "1 to 65535"),
+            ("boot", "/", "has to be a file"),
+            ("bot", "x", "it has zisofs"),
+        ] {
+            let error = options(None, "gzip", &[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_deflate_is_known() {
+        assert!(options(None, "none", &[]).unwrap().codec.is_none());
+        assert!(options(None, "gzip:9", &[]).unwrap().codec.is_some());
+        assert!(options(None, "zstd", &[]).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! The pack side: which file goes where ([`IsoPacker`]), and everything around the data ([`layout`]).
+//!
+//! Descriptors, tables, directories and what belongs to files stand in front of the data, as other writers have it: libarchive reads
+//! an image from start to end.
+
+mod areas;
+mod boot;
+mod components;
+mod descriptors;
+mod entries;
+mod layout;
+mod losses;
+mod names;
+mod path_table;
+mod records;
+mod stored;
+mod trees;
+
+use crate::disk::{DESCRIPTORS_AT, SECTOR_LEN};
+use crate::options::{Options, Zisofs};
+use packfs_core::{Error, ImagePath, NodeId, NodeKind, Result, Timestamp, Tree};
+use packfs_format::{
+    BlockSharing, Cut, FileJob, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
+    Tail,
+};
+
+/// Prepares to pack ISO 9660 images.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(IsoPacker { options: Options::new(settings)? }))
+}
+
+/// Files from here on are too long for version 1 of zisofs.
+const LONG: u64 = 1 << 32;
+/// Longest file: so many extents as readers follow.
+const FILE_LEN_MAX: u64 = 16_384 * stored::EXTENT_LEN_MAX;
+
+struct IsoPacker {
+    options: Options,
+}
+
+impl IsoPacker {
+    /// The version of zisofs that a tree is stored in; `None`: files are stored as they are.
+    fn version(&self, tree: &Tree) -> Option<u8> {
+        self.options.codec.as_ref()?;
+        let has_long = || tree.nodes().any(|(_, node)| file_len(&node.kind) >= LONG);
+        Some(match self.options.zisofs {
+            Zisofs::Version1 => 1,
+            Zisofs::Version2 => 2,
+            Zisofs::AsNeeded if has_long() => 2,
+            Zisofs::AsNeeded => 1,
+        })
+    }
+
+    /// The files that firmware loads.
+    fn boot_images(&self, tree: &Tree) -> Result<Vec<boot::Wanted>> {
+        let options = &self.options;
+        let mut wanted = Vec::new();
+        let paths = [(&options.boot, false), (&options.efi_boot, true)];
+        for (path, is_efi) in paths.into_iter().filter_map(|(path, is_efi)| Some((path.as_ref()?, is_efi))) {
+            wanted.push(boot::Wanted { node: boot_file(tree, path)?, is_efi });
+        }
+        Ok(wanted)
+    }
+
+    /// Start of boot catalog, path tables and directories: behind the descriptors.
+    fn metadata_start(&self) -> u64 {
+        let options = &self.options;
+        let has_boot = options.boot.is_some() || options.efi_boot.is_some();
+        // Those of the volume, and the last.
+        let count = 2 + u64::from(has_boot) + u64::from(options.joliet.is_some());
+        DESCRIPTORS_AT + count * SECTOR_LEN
+    }
+
+    fn store<'a>(&'a self, tree: &'a Tree, placed: Option<&'a Placed>, data_start: u64) -> stored::Store<'a> {
+        let version = self.version(tree);
+        stored::Store {
+            tree,
+            placed,
+            data_start,
+            lead: version.map(stored::lead),
+            version,
+            options: &self.options,
+        }
+    }
+}
+
+fn file_len(kind: &NodeKind) -> u64 {
+    if let NodeKind::File { len, .. } = *kind { len } else { 0 }
+}
+
+fn boot_file(tree: &Tree, path: &ImagePath) -> Result<NodeId> {
+    let found = tree.find(path).filter(|&id| file_len(&tree.node(id).kind) > 0);
+    found.ok_or_else(|| {
+        Error::failed(format!("boot image {path:?}: no such file with contents in the source"))
+    })
+}
+
+impl PackFormat for IsoPacker {
+    fn format_name(&self) -> &'static str {
+        "iso9660"
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Of zisofs 2 Linux shows what is stored, still compressed.
+        let is_version_2 = self.options.codec.is_some() && self.options.zisofs == Zisofs::Version2;
+        (!is_version_2).then_some("iso9660")
+    }
+
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        let version = self.version(tree);
+        let boot_images = self.boot_images(tree)?;
+        let losses = losses::find(tree, &self.options);
+        // What has no place gets none: the engine stops, and says so.
+        let fits = !losses.iter().any(|loss| loss.fatal);
+        let metadata_start = self.metadata_start();
+        let metadata_len = match fits {
+            true => layout::metadata_len(&self.store(tree, None, metadata_start), !boot_images.is_empty())?,
+            false => 0,
+        };
+        let files = tree.nodes().filter(|(_, node)| file_len(&node.kind) > 0).map(|(id, node)| {
+            let is_long = version == Some(1) && file_len(&node.kind) >= LONG;
+            let is_boot_image = boot_images.iter().any(|image| image.node == id);
+            let recipe = if is_long || is_boot_image { FileJob::FLAT } else { 0 };
+            FileJob { node: id, tail: Tail::Own, recipe, data_file: 0 }
+        });
+        Ok(Plan {
+            data_start: metadata_start + metadata_len,
+            cut: Cut::FixedInput { block_len: self.options.block_len },
+            block_codec: self.options.codec.clone(),
+            shared_codec: None,
+            incompressible: Incompressible::StoreFile,
+            file_align: SECTOR_LEN as u32,
+            lead: version.map(stored::lead),
+            files: files.collect(),
+            first_used: first_used.to_vec(),
+            first_used_files: 0,
+            stretch_starts: Vec::new(),
+            reorder_len: 0,
+            dedupe: true,
+            sharing: BlockSharing::Files,
+            holes: true,
+            losses,
+        })
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        _tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        let store = self.store(tree, Some(placed), plan.data_start);
+        let image = layout::Image { store, metadata_start: self.metadata_start(), data_end: placed.data_end };
+        layout::sections(image, &self.boot_images(tree)?, put)
+    }
+
+    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
+        Some(Timestamp::from_seconds(losses::stored_seconds(time)))
+    }
+
+    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
+        losses::holds_xattr(name, value)
+    }
+
+    fn padding(&self) -> u64 {
+        SECTOR_LEN
+    }
+}

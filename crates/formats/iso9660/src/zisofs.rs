@@ -1,0 +1,242 @@
+//! zisofs: files that are stored as blocks, each compressed on its own, and a table of where they start.
+//!
+//! Owns the marks in records, the headers of files and the block pointers (`zisofs_format.txt`, `zisofs2_format.txt`). A block
+//! that starts where the next one does is all zeros. No block is stored as it is: the rule that one of full length were has been
+//! revoked.
+
+use crate::corruption::{Corruption, Place};
+use crate::data::{Section, at_position, check_position, read_stored};
+use crate::disk::*;
+use crate::sectors::Sectors;
+use packfs_codec::Algorithm;
+use packfs_codec::{BlockRef, DecodedLen};
+use packfs_core::{Error, Result};
+use packfs_format::{Extent, ExtentFrom, Extents};
+use std::mem::size_of;
+use std::ops::ControlFlow;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// Base-2 logarithms of block sizes. Linux takes 15 to 17 of version 1, and libisofs up to 20 of version 2.
+pub(crate) const BLOCK_LOGS: std::ops::RangeInclusive<u8> = 15..=20;
+/// How many pointers are read at once.
+const POINTERS_AT_ONCE: u64 = 1024;
+/// What a block may be longer than what it decodes to, besides the length itself: enough for any encoder.
+const GROWTH_MAX: u64 = 4096;
+
+/// What a record says of a compressed file (ZF, Z2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) version: u8,
+    pub(crate) algorithm: [u8; 2],
+    /// Length of the file's header in words of four bytes.
+    pub(crate) header_words: u8,
+    pub(crate) block_log: u8,
+    /// Length of what the file decodes to.
+    pub(crate) len: u64,
+}
+
+impl Marked {
+    /// Reads the fields of an entry; `None` if they are too short.
+    pub(crate) fn read(version: u8, fields: &[u8]) -> Option<Self> {
+        let &[first, second, header_words, block_log, ref len @ ..] = fields.get(..12)? else { return None };
+        let len = match version {
+            ..=1 => u64::from(both32(len, 0)?),
+            2.. => u64::from_le_bytes(*len.first_chunk()?),
+        };
+        Some(Marked { version, algorithm: [first, second], header_words, block_log, len })
+    }
+
+    /// Errors: `Unsupported` for what nobody decodes here.
+    pub(crate) fn algorithm(&self, place: Place) -> Result<Algorithm> {
+        let unsupported = |what: &str| {
+            Error::unsupported(
+                "iso9660 image",
+                format!("{place}: zisofs with {what}; zlib, xz and zstd are decoded"),
+            )
+        };
+        Ok(match (self.version, &self.algorithm) {
+            (1, b"pz") | (2, b"PZ") => Algorithm::Zlib,
+            (2, b"XZ") => Algorithm::Xz,
+            (2, b"ZD") => Algorithm::Zstd,
+            (2, b"L4") => return Err(unsupported("frames of lz4")),
+            (2, b"B2") => return Err(unsupported("bzip2")),
+            (version, algorithm) => {
+                let algorithm = packfs_core::escaped(algorithm);
+                return Err(unsupported(&format!("version {version} and algorithm \"{algorithm}\"")));
+            }
+        })
+    }
+
+    /// How long blocks are that are decoded.
+    fn block_len(&self, place: Place) -> Result<u32, Corruption> {
+        match BLOCK_LOGS.contains(&self.block_log) {
+            true => Ok(1 << self.block_log),
+            false => Err(Corruption::ZisofsLog { place, found: self.block_log }),
+        }
+    }
+
+    fn pointer_len(&self) -> u64 {
+        if self.version == 1 { 4 } else { 8 }
+    }
+
+    fn header_len(&self) -> u64 {
+        u64::from(self.header_words) * 4
+    }
+}
+
+/// A compressed file, its header read.
+pub(crate) struct Compressed<'a> {
+    sectors: &'a Sectors,
+    sections: &'a [Section],
+    marked: Marked,
+    place: Place,
+    algorithm: Algorithm,
+    block_len: u32,
+    /// Length of what is stored, header and pointers included.
+    stored_len: u64,
+}
+
+impl<'a> Compressed<'a> {
+    /// Opens a file that its record, at `place`, says to be compressed.
+    pub(crate) fn open(
+        sectors: &'a Sectors,
+        sections: &'a [Section],
+        marked: Marked,
+        place: Place,
+    ) -> Result<Self> {
+        let algorithm = marked.algorithm(place)?;
+        let block_len = marked.block_len(place)?;
+        let stored_len = sections.iter().map(|section| section.len).sum();
+        let file = Compressed { sectors, sections, marked, place, algorithm, block_len, stored_len };
+        file.check_header()?;
+        let table_end = file.table_end();
+        if table_end.is_none_or(|end| end > stored_len) {
+            let fault = "zisofs: the table of block pointers is longer than the file";
+            return Err(Corruption::Zisofs { place, fault }.into());
+        }
+        Ok(file)
+    }
+
+    pub(crate) fn block_count(&self) -> u64 {
+        self.marked.len.div_ceil(u64::from(self.block_len))
+    }
+
+    /// Where the table of pointers ends in what is stored.
+    fn table_end(&self) -> Option<u64> {
+        let pointers = self.block_count().checked_add(1)?;
+        pointers.checked_mul(self.marked.pointer_len())?.checked_add(self.marked.header_len())
+    }
+
+    /// Checks that the file begins as its record says.
+    fn check_header(&self) -> Result<()> {
+        let (place, marked) = (self.place, &self.marked);
+        let wrong = |fault| Err(Corruption::Zisofs { place, fault }.into());
+        let (magic, header_words, block_log, len) = if marked.version == 1 {
+            let mut header = ZisofsHeader1::new_zeroed();
+            read_stored(self.sectors, self.sections, 0, header.as_mut_bytes(), place)?;
+            (header.magic == ZISOFS_MAGIC_1, header.header_words, header.block_log, header.len.get().into())
+        } else {
+            let mut header = ZisofsHeader2::new_zeroed();
+            read_stored(self.sectors, self.sections, 0, header.as_mut_bytes(), place)?;
+            (header.magic == ZISOFS_MAGIC_2, header.header_words, header.block_log, header.len.get())
+        };
+        let header_len_min =
+            if marked.version == 1 { size_of::<ZisofsHeader1>() } else { size_of::<ZisofsHeader2>() };
+        if !magic {
+            wrong("zisofs: the file does not begin with the magic of its version")
+        } else if (header_words, block_log, len) != (marked.header_words, marked.block_log, marked.len) {
+            wrong("zisofs: the file's header contradicts its record")
+        } else if marked.header_len() < header_len_min as u64 {
+            wrong("zisofs: the header is shorter than its fields")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Calls `visit` for each block from `first` on, with its number and where it lies in what is stored, until it breaks.
+    pub(crate) fn each_block(
+        &self,
+        first: u64,
+        mut visit: impl FnMut(u64, std::ops::Range<u64>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let count = self.block_count();
+        let max = 2 * u64::from(self.block_len) + GROWTH_MAX;
+        let min = self.table_end().unwrap_or(0);
+        let mut index = first;
+        let mut start: Option<u64> = None;
+        let mut bytes = Vec::new();
+        while index < count {
+            // With the one behind the last.
+            let batch = (count - index + 1).min(POINTERS_AT_ONCE);
+            let pointer_len = self.marked.pointer_len();
+            bytes.resize((batch * pointer_len) as usize, 0);
+            let position = self.marked.header_len() + index * pointer_len;
+            read_stored(self.sectors, self.sections, position, &mut bytes, self.place)?;
+            for (number, pointer) in (index..).zip(bytes.chunks_exact(pointer_len as usize)) {
+                let found = match *pointer {
+                    [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+                    _ => u64::read_from_bytes(pointer).map(u64::from_le).unwrap_or(0),
+                };
+                let (place, end) = (self.place, self.stored_len);
+                let low = start.unwrap_or(min);
+                if found < low || found > end {
+                    let fault = Corruption::ZisofsPointer { place, index: number, found, min: low, end };
+                    return Err(fault.into());
+                }
+                let Some(before) = start.replace(found) else { continue };
+                if number == index && number > first {
+                    // The last of the batch before, read again.
+                    continue;
+                }
+                if found - before > max {
+                    let (index, found) = (number - 1, found - before);
+                    return Err(Corruption::ZisofsStored { place, index, found, max }.into());
+                }
+                if visit(number - 1, before..found)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            index += batch - 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Hands out the extents of the range that is wanted.
+    pub(crate) fn extents(&self, extents: &mut Extents<'_>) -> Result<()> {
+        let block_len = u64::from(self.block_len);
+        let (first, end) = (extents.range().start / block_len, extents.range().end);
+        let _ = self.each_block(first, |index, stored| {
+            let offset = index * block_len;
+            if offset >= end {
+                return Ok(ControlFlow::Break(()));
+            }
+            let len = block_len.min(self.marked.len - offset);
+            let from = self.block_source(index, &stored, len as u32)?;
+            Ok(extents.push(Extent { offset, len, from }))
+        })?;
+        Ok(())
+    }
+
+    fn block_source(&self, index: u64, stored: &std::ops::Range<u64>, len: u32) -> Result<ExtentFrom> {
+        if stored.is_empty() {
+            return Ok(ExtentFrom::Hole);
+        }
+        let stored_len = stored.end - stored.start;
+        let Some((at, contiguous)) = at_position(self.sections, stored.start) else {
+            return Err(check_position(self.place, stored.start, self.stored_len));
+        };
+        if contiguous < stored_len {
+            let what = format!("{}: zisofs block {index} lies in two extents that are apart", self.place);
+            return Err(Error::unsupported("iso9660 image", what));
+        }
+        let block = BlockRef {
+            offset: at,
+            stored_len: stored_len as u32,
+            decoded_len: len,
+            decodes_to: DecodedLen::Exactly,
+            zero_padded: false,
+            algorithm: Some(self.algorithm),
+        };
+        Ok(ExtentFrom::Block { block, start: 0 })
+    }
+}

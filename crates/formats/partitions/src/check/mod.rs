@@ -1,0 +1,63 @@
+//! Checks the table: both copies of a GPT, the chain of logical partitions, and where partitions lie.
+
+use crate::corruption::Corruption;
+use crate::gpt;
+use crate::open::TableKind;
+use crate::volume::PartitionsVolume;
+use packfs_core::Result;
+use packfs_format::Finding;
+use packfs_format::check::Report;
+
+impl PartitionsVolume {
+    /// See [`packfs_format::Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new("partition table", found);
+        for fault in &self.table.faults {
+            tell(&mut report, "table", *fault);
+        }
+        self.check_second_copy(&mut report)?;
+        self.check_places(&mut report);
+        Ok(())
+    }
+
+    /// Whoever reads the first copy does not see that the second is of no use, until it is needed.
+    fn check_second_copy(&self, report: &mut Report<'_>) -> Result<()> {
+        let TableKind::Gpt { backup_at, is_backup, .. } = self.table.kind else { return Ok(()) };
+        let sector_len = self.table.sector_len;
+        if is_backup {
+            report.warn("table", "the first copy is damaged, so the second is used");
+            return Ok(());
+        }
+        match gpt::copy(&*self.image, backup_at / sector_len, sector_len)? {
+            Err(fault) => report.warn("second copy", fault),
+            Ok(second) => {
+                if let Ok(first) = gpt::copy(&*self.image, 1, sector_len)?
+                    && first.header.entries_crc.get() != second.header.entries_crc.get()
+                {
+                    report.error("second copy", "its partitions are others than those of the first");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_places(&self, report: &mut Report<'_>) {
+        let limit = self.image.len();
+        let mut partitions: Vec<_> = self.table.partitions.iter().collect();
+        for partition in partitions.iter().filter(|it| it.end() > limit) {
+            let number = partition.number;
+            tell(report, &partition.file_name(), Corruption::Beyond { number, end: partition.end(), limit });
+        }
+        partitions.sort_by_key(|it| (it.start, it.number));
+        for pair in partitions.windows(2) {
+            if pair[0].end() > pair[1].start {
+                let fault = Corruption::Overlap { number: pair[1].number, other: pair[0].number };
+                tell(report, &pair[1].file_name(), fault);
+            }
+        }
+    }
+}
+
+fn tell(report: &mut Report<'_>, place: &str, fault: Corruption) {
+    report.error(place, fault);
+}

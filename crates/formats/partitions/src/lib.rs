@@ -1,0 +1,65 @@
+//! Partition tables: MBR with logical partitions, and GPT. A container whose files are the partitions of a disk.
+//!
+//! Owns everything that knows how such tables are built. Read only; it knows nothing of what is in a partition, but what
+//! boot sectors of file systems look like, so as not to take them for tables.
+#![forbid(unsafe_code)]
+
+mod check;
+mod corruption;
+mod disk;
+mod facts;
+mod gpt;
+mod kinds;
+mod mbr;
+mod open;
+mod space;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+use packfs_core::{Error, Image, Result};
+use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Volume};
+use std::sync::Arc;
+
+/// Where a GPT has its signature, for both lengths of sectors. Those of an MBR are two bytes, which are everywhere.
+static MAGICS: [Magic; 2] = [Magic { bytes: b"EFI PART", at: 512 }, Magic { bytes: b"EFI PART", at: 4096 }];
+
+/// Partition tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Partitions;
+
+impl Format for Partitions {
+    fn name(&self) -> &'static str {
+        "partitions"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn magics(&self) -> &'static [Magic] {
+        &MAGICS
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        open::looks_like_table(image)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::PartitionsVolume::open(image).map_err(|error| error.at(name))?))
+    }
+
+    fn options(&self) -> &'static [OptionRow] {
+        &[]
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        Err(Error::unsupported("format", "partition tables are read, not made")
+            .hint("sfdisk makes a disk, and its partitions are images that packfs packs"))
+    }
+}

@@ -1,0 +1,70 @@
+//! The opened table: hands the answers of the read modules out as a [`Container`].
+
+use crate::corruption::Corruption;
+use crate::open::Table;
+use packfs_core::{Image, Result};
+use packfs_format::{ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, SpaceOwner};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// An opened disk.
+pub(crate) struct PartitionsVolume {
+    pub(crate) image: Arc<dyn Image>,
+    pub(crate) table: Table,
+    files: ContainedFiles,
+}
+
+impl PartitionsVolume {
+    /// Opens a disk.
+    pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
+        let table = Table::read(&*image)?;
+        let mut files = ContainedFiles::new();
+        for partition in &table.partitions {
+            files.push(&partition.file_name(), partition.len);
+        }
+        Ok(PartitionsVolume { image, table, files })
+    }
+}
+
+impl Container for PartitionsVolume {
+    fn format_name(&self) -> &'static str {
+        "partitions"
+    }
+
+    fn files(&self) -> &ContainedFiles {
+        &self.files
+    }
+
+    fn file_extents(
+        &self,
+        index: usize,
+        Range { start, end }: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let partition = &self.table.partitions[index];
+        let limit = self.image.len();
+        if partition.start.saturating_add(end) > limit {
+            let number = partition.number;
+            return Err(Corruption::Beyond { number, end: partition.end(), limit }.into());
+        }
+        let from = ExtentFrom::Stored(partition.start + start);
+        let _ = visit(Extent { offset: start, len: end - start, from });
+        Ok(())
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        Some(self.used_len())
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        Ok(self.image_facts())
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        Ok(self.space_owners())
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}

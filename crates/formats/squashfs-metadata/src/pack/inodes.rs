@@ -1,0 +1,208 @@
+//! Writes the inode table and the directory table, which refer to each other and so are written side by side.
+
+use super::listing::{Child, Listing, ListingRecords, write_listing};
+use super::numbering::Numbering;
+use super::writer::{MetadataCodec, MetadataWriter};
+use crate::place::InodeRef;
+use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
+use packfs_format::{FilePlace, Placed};
+
+/// What an inode tells besides what all have.
+pub enum InodeBody<'a> {
+    /// A directory.
+    Dir {
+        /// Where its listing is.
+        listing: &'a Listing,
+        /// The inode number of its parent.
+        parent: u32,
+    },
+    /// A regular file.
+    File {
+        /// In bytes.
+        len: u64,
+        /// Where its data lie.
+        place: &'a FilePlace,
+        /// What its place refers to.
+        placed: &'a Placed,
+    },
+    /// A symbolic link, with its target.
+    Symlink(&'a [u8]),
+    /// A device.
+    Device(DeviceNumber),
+    /// A fifo or socket.
+    Ipc,
+}
+
+/// How a generation puts its inodes together.
+pub trait InodeRecords {
+    /// How it puts listings together.
+    fn listing_records(&self) -> &impl ListingRecords;
+
+    /// Whether the names of a file share one inode; without that each has its own.
+    fn has_links(&self) -> bool;
+
+    /// Refuses a place that no reference to an inode can tell.
+    ///
+    /// Errors: `Failed` if it lies too far into the table.
+    fn check_place(&self, place: InodeRef) -> Result<()>;
+
+    /// Adds the inode of a node, with its inode number.
+    ///
+    /// Errors: `Failed` if something of it is more than an inode can tell.
+    fn put_inode(&self, out: &mut Vec<u8>, node: &Node, number: u32, body: &InodeBody<'_>) -> Result<()>;
+}
+
+/// The two tables, and where all is in them.
+pub struct InodeTables {
+    /// The inode table.
+    pub inodes: Vec<u8>,
+    /// The directory table.
+    pub listings: Vec<u8>,
+    /// Reference of each inode by its number: the rows of the export table.
+    pub references: Vec<u8>,
+    /// Where the inode of the root is.
+    pub root: InodeRef,
+    /// How many inodes there are.
+    pub count: u32,
+}
+
+impl InodeTables {
+    /// Writes the inodes of a tree and the listings of its directories, `first_used` in front. Both tables are compressed or
+    /// neither is.
+    ///
+    /// Errors: `Failed` for more than the generation can hold.
+    pub fn new(
+        records: &impl InodeRecords,
+        codec: &mut MetadataCodec,
+        compressed: bool,
+        tree: &Tree,
+        placed: &Placed,
+        first_used: &[NodeId],
+    ) -> Result<Self> {
+        let writer = Writer {
+            records,
+            codec,
+            tree,
+            placed,
+            numbering: Numbering::new(tree),
+            inodes: MetadataWriter::new(compressed),
+            listings: MetadataWriter::new(compressed),
+            listing_of: tree.nodes().map(|_| None).collect(),
+            places: vec![None; tree.node_count() as usize],
+            count: 0,
+            record: Vec::new(),
+        };
+        writer.write(first_used)
+    }
+}
+
+struct Writer<'a, R> {
+    records: &'a R,
+    codec: &'a mut MetadataCodec,
+    tree: &'a Tree,
+    placed: &'a Placed,
+    numbering: Numbering,
+    inodes: MetadataWriter,
+    listings: MetadataWriter,
+    /// The listing of each directory whose inode is yet to be written.
+    listing_of: Vec<Option<Box<Listing>>>,
+    /// Where each inode was written.
+    places: Vec<Option<InodeRef>>,
+    /// How many were written.
+    count: u32,
+    record: Vec<u8>,
+}
+
+impl<R: InodeRecords> Writer<'_, R> {
+    fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
+        // Directories wait for the inodes of all that is in them; without links each name has an inode of its own.
+        for &id in first_used {
+            let node = self.tree.node(id);
+            if !node.is_dir() && self.has_one_inode(node) {
+                self.write_inode(id)?;
+            }
+        }
+        for dir in std::mem::take(&mut self.numbering.dirs) {
+            let entries = self.tree.entries(dir);
+            let mut children = Vec::with_capacity(entries.len());
+            for entry in entries {
+                children.push(Child {
+                    entry,
+                    file_type: self.tree.node(entry.node).kind.file_type(),
+                    inode: self.write_inode(entry.node)?,
+                    number: self.numbering.number(entry.node),
+                });
+            }
+            let records = self.records.listing_records();
+            let listing = write_listing(records, &mut self.listings, self.codec, &children)?;
+            self.listing_of[dir.index()] = Some(Box::new(listing));
+        }
+        let root = self.write_inode(NodeId::ROOT)?;
+        Ok(InodeTables {
+            references: self.references(),
+            root,
+            count: self.count,
+            inodes: self.inodes.finish(self.codec)?,
+            listings: self.listings.finish(self.codec)?,
+        })
+    }
+
+    /// Writes an inode, unless it was written with an earlier name that this one can share it with; returns where it is.
+    fn write_inode(&mut self, id: NodeId) -> Result<InodeRef> {
+        let node = self.tree.node(id);
+        // A node with one name may have been written early.
+        let is_shared = node.is_dir() || self.has_one_inode(node);
+        if let Some(place) = self.places[id.index()].filter(|_| is_shared) {
+            return Ok(place);
+        }
+        let place = self.inodes.position();
+        self.records.check_place(place)?;
+        let listing = self.listing_of[id.index()].take();
+        let body = match &node.kind {
+            NodeKind::Directory => {
+                let listing = listing
+                    .as_deref()
+                    .ok_or_else(|| Error::failed("internal: a directory before its listing"))?;
+                InodeBody::Dir { listing, parent: self.parent_number(id) }
+            }
+            NodeKind::File { len, .. } => {
+                let failed = self.placed.failed.binary_search(&id).is_ok();
+                let len = if failed { 0 } else { *len };
+                InodeBody::File { len, place: &self.placed.files[id.index()], placed: self.placed }
+            }
+            NodeKind::Symlink(target) => InodeBody::Symlink(target),
+            NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => InodeBody::Device(*number),
+            NodeKind::Fifo | NodeKind::Socket => InodeBody::Ipc,
+        };
+        self.record.clear();
+        self.records.put_inode(&mut self.record, node, self.numbering.number(id), &body)?;
+        self.inodes.append(self.codec, &self.record)?;
+        self.places[id.index()] = Some(place);
+        self.count += 1;
+        Ok(place)
+    }
+
+    /// Whether all names of a file lead to one inode.
+    fn has_one_inode(&self, node: &Node) -> bool {
+        self.records.has_links() || node.links == 1
+    }
+
+    fn parent_number(&self, dir: NodeId) -> u32 {
+        match dir {
+            // The root's parent is a number that no inode has.
+            NodeId::ROOT => self.tree.node_count() + 1,
+            _ => self.numbering.number(self.tree.node(dir).parent()),
+        }
+    }
+
+    fn references(&self) -> Vec<u8> {
+        let endian = self.codec.endian();
+        let mut references = vec![0; self.places.len() * 8];
+        for (place, &number) in self.places.iter().zip(&self.numbering.numbers) {
+            let at = (number as usize).saturating_sub(1) * 8;
+            let raw = endian.bytes_of_u64(place.unwrap_or_default().to_raw());
+            references[at..at + 8].copy_from_slice(&raw);
+        }
+        references
+    }
+}

@@ -1,0 +1,208 @@
+//! What each generation of Squashfs brings along: its records, and how they are taken apart.
+//!
+//! All generations have the same structures: inodes in one table, listings of runs of entries in another, size words behind the
+//! inodes of files, fragments in a lookup table. How many bits each figure of them takes differs. [`Records`] is that
+//! difference; whatever reads an image is written once, upon it.
+
+use crate::block_index::BlockIndex;
+use crate::blocks::Metadata;
+use crate::cursor::Cursor;
+use crate::inode::RawInode;
+use crate::place::Place;
+use crate::stored::Region;
+use crate::table::Table;
+use packfs_codec::Algorithm;
+use packfs_core::Result;
+use packfs_format::{Inode, InodeId};
+use std::ops::Range;
+
+/// Longest name, in bytes, that the format can hold; Linux takes 255.
+pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
+/// Most entries below one directory header.
+pub(crate) const SQUASHFS_DIR_COUNT: u32 = 256;
+/// A file whose tail is in no fragment.
+pub const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
+/// Bit of the size word of a data block or fragment: stored as it is. The 24 bits below are its stored length.
+pub const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
+
+/// Where what every image has is; every figure is checked.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// What metadata and data are compressed with.
+    pub algorithm: Algorithm,
+    /// A power of two, 512 bytes to 1 MiB.
+    pub block_len: u32,
+    /// Where blocks of files and fragments may lie.
+    pub data: Range<u64>,
+    /// The inode table.
+    pub inodes: Region,
+    /// The directory table.
+    pub directories: Region,
+    /// The fragment table, if there are fragments.
+    pub fragments: Option<Table>,
+    /// The table of inodes by number, for NFS.
+    pub export: Option<Table>,
+    /// The root directory.
+    pub root: InodeId,
+    /// How many inodes the superblock counts.
+    pub inode_count: u32,
+}
+
+impl Layout {
+    /// How many fragments there are.
+    pub fn fragment_count(&self) -> u32 {
+        self.fragments.as_ref().map_or(0, |table| table.count)
+    }
+}
+
+/// How long a generation's records are, and which rules hold for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Fewest bytes that an inode takes.
+    pub inode_len_min: u64,
+    /// Bytes of a size word.
+    pub size_word_len: u64,
+    /// Bytes of the header of a run of directory entries.
+    pub run_header_len: u32,
+    /// Bytes of a directory entry without its name.
+    pub entry_len: u32,
+    /// Bytes of an entry of a directory's index without its name.
+    pub index_entry_len: u32,
+    /// A directory's size is its listing's length plus this, standing in for `.` and `..`.
+    pub dir_size_extra: u32,
+    /// Whether inodes have numbers and link counts of their own, whatever their type.
+    pub has_numbers: bool,
+    /// Whether listings are in byte order of their names.
+    pub is_sorted: bool,
+    /// Whether a size word of 0 is a hole.
+    pub has_holes: bool,
+}
+
+/// The header of a run of directory entries whose inodes lie in one metadata block.
+#[derive(Clone, Copy, Debug)]
+pub struct RunHeader {
+    /// Entries of the run.
+    pub count: u32,
+    /// Metadata block of their inodes, relative to the inode table.
+    pub start_block: u32,
+    /// What the entries' numbers are relative to.
+    pub inode_number: u32,
+}
+
+/// A directory entry without its name.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryHead {
+    /// Offset of the inode within the header's block, decoded.
+    pub offset: u16,
+    /// Inode number, less the header's.
+    pub inode_number: i16,
+    /// One of the seven basic types.
+    pub inode_type: u16,
+    /// Bytes of the name.
+    pub name_len: u32,
+}
+
+/// An entry of a directory's index without its name.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexHead {
+    /// Offset of a header in the listing.
+    pub index: u32,
+    /// Metadata block that holds the header, relative to the directory table.
+    pub start_block: u32,
+    /// Bytes of the name.
+    pub name_len: u32,
+}
+
+/// A row of the fragment table.
+#[derive(Clone, Copy, Debug)]
+pub struct FragmentRow {
+    /// Where the fragment starts in the image.
+    pub start_block: u64,
+    /// Its size word.
+    pub size: u32,
+}
+
+/// A size word taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredData {
+    /// Stored length in bytes.
+    pub len: u32,
+    /// Whether it is compressed.
+    pub compressed: bool,
+}
+
+impl StoredData {
+    /// What a size word says.
+    pub fn of_word(word: u32) -> Self {
+        let compressed = word & SQUASHFS_COMPRESSED_BIT_BLOCK == 0;
+        StoredData { len: word & !SQUASHFS_COMPRESSED_BIT_BLOCK, compressed }
+    }
+}
+
+/// The size word of a data block or fragment; a hole is 0.
+pub fn size_word(stored_len: u32, compressed: bool) -> u32 {
+    if stored_len == 0 || compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT_BLOCK }
+}
+
+/// An opened image whose records can be taken apart.
+///
+/// Errors of all methods: `Corrupt` where a record breaks the rules of its generation, `Io` where it cannot be read.
+pub trait Records {
+    /// Where everything is.
+    fn layout(&self) -> &Layout;
+
+    /// What decodes metadata.
+    fn metadata(&self) -> &Metadata;
+
+    /// Where size words of large files are.
+    fn block_index(&self) -> &BlockIndex;
+
+    /// How long records are.
+    fn shape(&self) -> Shape;
+
+    /// Takes the inode at the cursor apart; what it refers to is checked by the caller.
+    fn parse_inode(&self, cursor: &mut Cursor<'_>) -> Result<RawInode>;
+
+    /// What the rest of packfs is told of an inode.
+    fn plain_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode>;
+
+    /// The header of a run at the cursor.
+    fn run_header(&self, cursor: &mut Cursor<'_>) -> Result<RunHeader>;
+
+    /// The directory entry at the cursor, which then stands at its name.
+    fn entry_head(&self, cursor: &mut Cursor<'_>) -> Result<EntryHead>;
+
+    /// The index entry at the cursor, which then stands at its name.
+    fn index_head(&self, cursor: &mut Cursor<'_>) -> Result<IndexHead>;
+
+    /// The size word at the cursor, as versions from 2.0 on would say it.
+    fn size_word(&self, cursor: &mut Cursor<'_>) -> Result<u32>;
+
+    /// Checks the size word, at `place`, of what is no hole.
+    fn stored_data(&self, word: u32, place: Place) -> Result<StoredData>;
+
+    /// A row of the fragment table; `None` if it has fewer.
+    fn fragment_row(&self, index: u32) -> Result<Option<FragmentRow>>;
+
+    /// Every row of the fragment table, in order.
+    fn each_fragment_row(&self, visit: impl FnMut(u32, FragmentRow) -> Result<()>) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_the_word_zero_even_though_nothing_is_compressed() {
+        assert_eq!(size_word(0, false), 0);
+        assert_eq!(size_word(5, false), 0x100_0005);
+        assert_eq!(size_word(5, true), 5);
+    }
+
+    #[test]
+    fn size_words_say_what_was_put_into_them() {
+        for (len, compressed) in [(1, true), (1, false), (1 << 20, false), (0xff_ffff, true)] {
+            assert_eq!(StoredData::of_word(size_word(len, compressed)), StoredData { len, compressed });
+        }
+    }
+}
