@@ -4,6 +4,7 @@
 
 mod documents;
 mod imports;
+mod product;
 mod sources;
 mod table;
 
@@ -15,6 +16,7 @@ Usage: cargo xtask check-layers
 
 Checks that
   - each crate imports only what the import table of ARCHITECTURE.md allows;
+  - the program packfs links nothing of lab/;
   - every crate but codec, image and mount forbids unsafe code;
   - SECURITY.md lists each file with unsafe code, and no other;
   - every path that README.md and ARCHITECTURE.md name exists;
@@ -25,6 +27,7 @@ pub fn run(args: args::Args) -> Result<()> {
     let workspace = metadata::Workspace::read()?;
     let root = workspace::root();
     let mut faults = imports::check(&workspace, &table::read(&root)?);
+    faults.extend(product::check(&root)?);
     faults.extend(sources::check(&workspace, &root)?);
     faults.extend(documents::check(&root)?);
     if faults.is_empty() {

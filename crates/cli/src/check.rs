@@ -3,7 +3,7 @@
 use crate::check_hints::Hints;
 use crate::json::{self, Object, Value};
 use crate::report::Out;
-use crate::shared::{Answering, ImageInput};
+use crate::shared::ImageInput;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::FileImage;
@@ -12,6 +12,7 @@ use packfs::integrity;
 use packfs::{
     Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, WithoutWarnings, printable,
 };
+use packfs_terminal::work::Answering;
 use std::process::ExitCode;
 
 /// Check an image: every structure, and with --data that everything can be decoded
@@ -152,7 +153,7 @@ impl Opts {
     }
 
     fn print(&self, found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Result<()> {
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         for finding in &found.findings {
             let severity = match finding.severity {
                 Severity::Error => "error".red().to_string(),

@@ -1,10 +1,7 @@
 //! `packfs completions`: what a shell needs to complete the command line.
 
 use crate::Outcome;
-use crate::report::cannot_write;
-use packfs::ResultExt;
-use std::io::Write;
-use std::process::ExitCode;
+use packfs_terminal::completions;
 
 /// Print shell completions
 #[derive(clap::Args)]
@@ -23,10 +20,6 @@ Examples:
 impl Opts {
     /// Prints.
     pub fn run(self) -> Outcome {
-        // Generated in memory first: the generator panics when it cannot write.
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::command(), "packfs", &mut script);
-        std::io::stdout().write_all(&script).or_io(cannot_write)?;
-        Ok(ExitCode::SUCCESS)
+        completions::print(self.shell, crate::command(), "packfs")
     }
 }

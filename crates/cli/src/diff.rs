@@ -6,13 +6,13 @@ use crate::listed::listed;
 use crate::nested::{Magic, parse_magic};
 use crate::report::Out;
 use crate::sandbox::{SandboxArg, reading};
-use crate::shared::Answering;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, Change, DiffOptions, DiffReport, Difference, Side};
 use packfs::source::{Loaded, Shape};
 use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Answering;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -199,7 +199,7 @@ impl Opts {
     }
 
     fn print(&self, a: &Loaded, b: &Loaded, bars: &crate::progress::Bars) -> Result<DiffReport> {
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         let report =
             self.compare(a, b, bars, &mut |difference| bars.beside(|| out.line(line(&difference))))?;
         bars.finish();

@@ -6,13 +6,13 @@ use crate::limits::LimitArgs;
 use crate::nested::NestedArgs;
 use crate::report::Out;
 use crate::sandbox::{SandboxArg, reading};
-use crate::shared::Work;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::integrity::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 use packfs::source::Shape;
 use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Work;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -189,7 +189,7 @@ impl Opts {
     }
 
     fn print(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         for Asked { path, source, .. } in asked {
             let name = escaped(path.as_os_str().as_bytes()).to_string();
             self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
@@ -248,7 +248,7 @@ impl Opts {
             };
             json::print(&Value::Array(rows.iter().map(document).collect()))?;
         } else {
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             for (source, wanted, found) in &rows {
                 let name = escaped(source.as_os_str().as_bytes());
                 if wanted != found {

@@ -84,7 +84,7 @@ impl Opts {
             json::print(&self.document(&opened, counts, &facts, &space))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         print_layers(&opened, &mut out)?;
         print_facts(counts, &facts, &mut out)?;
         if self.space {
@@ -137,7 +137,7 @@ impl Opts {
         let mut words = vec![("image".to_owned(), image.to_string_lossy().into_owned())];
         words.extend(facts.0.iter().map(|fact| (fact.label.to_owned(), value_text(&fact.value))));
         let title = image.file_name().unwrap_or(image.as_os_str()).to_string_lossy();
-        let html = packfs_lab::treemap::html(&opened, &title, &words)?;
+        let html = packfs_page::treemap::html(&opened, &title, &words)?;
         output.write(|out| out.write_all(html.as_bytes()).or_io(report::cannot_write))
     }
 

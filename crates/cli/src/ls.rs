@@ -66,13 +66,13 @@ impl Opts {
         };
         let volume = opened.volume();
         if self.json {
-            let mut array = Array::new();
+            let mut array = Array::document();
             let listed = sink::list(&**volume, &options, &report::Told, &mut |row| array.push(object(&row)));
             array.finish()?;
             listed?;
         } else {
             let format = self.format(&options);
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             let listed = sink::list(&**volume, &options, &report::Told, &mut |row| {
                 format.write(&row, out.writer()).or_io(cannot_write)
             });

@@ -5,7 +5,6 @@
 //! 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n stopped by signal n. It knows no format by name.
 #![forbid(unsafe_code)]
 
-mod advise;
 mod cat;
 mod check;
 mod check_hints;
@@ -14,22 +13,11 @@ mod counts;
 mod diff;
 mod digest;
 mod digest_list;
-mod exhausted;
 mod extents;
 mod info;
 mod interposer;
-mod json;
 mod lab;
-mod lab_devices;
-mod lab_list;
-mod lab_pread;
-mod lab_report;
-mod lab_run;
-mod lab_seed;
-mod lab_tree;
-mod lab_watch;
 mod limits;
-mod listed;
 mod ls;
 mod man;
 mod mount;
@@ -42,11 +30,9 @@ mod pack;
 mod pack_details;
 mod pack_help;
 mod pack_report;
-mod progress;
 mod protect;
 mod repack;
 mod repair;
-mod report;
 mod sandbox;
 mod scan;
 mod shaping;
@@ -54,7 +40,6 @@ mod shared;
 mod sign;
 mod stat;
 mod tar;
-mod text;
 mod umount;
 mod unpack;
 mod verify;
@@ -62,6 +47,8 @@ mod verity;
 mod verity_verify;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+// What both programs share, as if it stood here.
+use packfs_terminal::{Outcome, exhausted, json, listed, progress, report, text};
 use std::process::ExitCode;
 
 /// Compressed read-only filesystem images: pack, read, check and compare them.
@@ -100,14 +87,11 @@ enum Verb {
     Repair(repair::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
-    Advise(Box<advise::Opts>),
-    Lab(Box<lab::Opts>),
+    Advise(lab::AdviseOpts),
+    Lab(lab::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
-
-/// What a verb ends with when nothing went wrong on the way.
-type Outcome = packfs::Result<ExitCode>;
 
 /// A program that runs out of memory fails like any other.
 #[global_allocator]

@@ -291,14 +291,14 @@ fn check_place(dir: &Path) -> Result<()> {
 fn list(as_json: bool) -> Outcome {
     let records = record::list()?;
     if as_json {
-        let mut array = json::Array::new();
+        let mut array = json::Array::document();
         for record in &records {
             array.push(object(record))?;
         }
         array.finish()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = Out::new();
+    let mut out = Out::stdout();
     for record in &records {
         let at = packfs::escaped(record.at.as_os_str().as_bytes()).to_string();
         let image = packfs::escaped(record.image.as_os_str().as_bytes()).to_string();

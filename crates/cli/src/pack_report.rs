@@ -28,7 +28,7 @@ impl Summary<'_> {
     /// For people.
     pub fn print(&self) -> Result<()> {
         let report = self.report;
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         let name = escaped(self.image.as_os_str().as_bytes()).to_string();
         out.line(format_args!(
             "{}: {} of {} became {} ({}) in {:.1} s",

@@ -2,13 +2,13 @@
 
 use crate::json::{self, Object, Value};
 use crate::report::Out;
-use crate::shared::Answering;
 use crate::sign::with_suffix;
 use crate::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::integrity::{self, RecoveryParams, Replacement};
 use packfs::{Image, Progress, Result};
+use packfs_terminal::work::Answering;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -84,7 +84,7 @@ impl Opts {
         if self.answering.work.quiet {
             return Ok(());
         }
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         out.line(format_args!(
             "{}: {output:?} ({}) mends up to {} of {} of {}",
             "protected".green().bold(),

@@ -3,12 +3,12 @@
 use crate::json::{self, Object, Value};
 use crate::report::{self, Out};
 use crate::sandbox::SandboxArg;
-use crate::shared::Work;
 use crate::{Outcome, protect, text};
 use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
 use packfs::{Error, ErrorKind, Image, Progress, Result, ResultExt};
+use packfs_terminal::work::Work;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt};
@@ -181,7 +181,7 @@ impl Opts {
             object.insert("bytes_beyond".into(), state.beyond.into());
             return json::print(&Value::Object(object));
         }
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         let lost = text::counted(state.lost.len() as u64, "block");
         let of = format!(
             "of {} of {}",

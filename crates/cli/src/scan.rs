@@ -45,7 +45,7 @@ fn row_json(found: &Found) -> Value {
 }
 
 fn print(found: &[Found]) -> Result<()> {
-    let mut out = Out::new();
+    let mut out = Out::stdout();
     if found.is_empty() {
         out.line("no images")?;
         return out.finish();

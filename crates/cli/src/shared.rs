@@ -2,9 +2,8 @@
 
 use crate::limits::LimitArgs;
 use crate::nested::NestedArgs;
-use crate::progress::Bars;
 use crate::sandbox::SandboxArg;
-use crate::{Outcome, json, report, text};
+use crate::{json, report, text};
 use packfs::sink::Pattern;
 use packfs::{OpenOptions, Opened, Result};
 use packfs_sandbox::Sandbox;
@@ -103,52 +102,6 @@ impl Drop for Costed {
             let object: json::Object = counters.map(|(name, count)| (name.into(), count.into())).collect();
             anstream::eprintln!("{}", json::Value::Object(object));
         }
-    }
-}
-
-/// How long work is done and shown.
-#[derive(clap::Args)]
-pub struct Work {
-    /// Threads to work on; all processors if not given
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-
-    /// No progress, no summary; warnings and errors only
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-impl Work {
-    /// Number of threads; 0: one a processor.
-    pub fn jobs(&self) -> usize {
-        self.jobs.map_or(0, usize::from)
-    }
-
-    /// Does `work` with progress shown, unless its answer is JSON or nothing is to be said, and takes the bars away at its end;
-    /// `work` does so itself before it prints an answer. What was stopped by a signal ends as that signal asks.
-    pub fn shown(&self, json: bool, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
-        let bars = Bars::new(!self.quiet && !json);
-        let outcome = work(&bars);
-        bars.finish();
-        report::or_stopped(outcome, &bars)
-    }
-}
-
-/// How long work is done and shown whose answer may be asked for as an object.
-#[derive(clap::Args)]
-pub struct Answering {
-    /// Print a JSON object
-    #[arg(long)]
-    pub json: bool,
-
-    #[command(flatten)]
-    pub work: Work,
-}
-
-impl Answering {
-    /// As [`Work::shown`].
-    pub fn shown(&self, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
-        self.work.shown(self.json, work)
     }
 }
 

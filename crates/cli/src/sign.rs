@@ -2,11 +2,11 @@
 
 use crate::Outcome;
 use crate::report::Out;
-use crate::shared::Work;
 use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::integrity::{self, Replacement, SigningKey};
 use packfs::{Error, Progress, Result, ResultExt, escaped};
+use packfs_terminal::work::Work;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -117,7 +117,7 @@ impl Opts {
             file.sync_all().or_io(cannot)?;
         }
         if !self.work.quiet {
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             out.line(format_args!("{}: {path:?}; to verify with: {public:?}", "secret key".green().bold()))?;
             out.finish()?;
         }
@@ -143,7 +143,7 @@ impl Opts {
         out.finish()?;
         bars.finish();
         if !self.work.quiet {
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             out.line(format_args!("{}: {output:?}", "signed".green().bold()))?;
             out.finish()?;
         }

@@ -71,7 +71,7 @@ impl Opts {
             all.push(status(&opened, path, id)?);
         }
         if self.json {
-            let mut array = json::Array::new();
+            let mut array = json::Array::document();
             for status in &all {
                 let mut object = object(status);
                 if self.extents {
@@ -81,7 +81,7 @@ impl Opts {
             }
             array.finish()?;
         } else {
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             for (index, status) in all.iter().enumerate() {
                 if index > 0 {
                     out.line("")?;

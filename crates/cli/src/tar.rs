@@ -2,10 +2,11 @@
 
 use crate::output::Output;
 use crate::report;
-use crate::shared::{ImageInput, Work, patterns};
+use crate::shared::{ImageInput, patterns};
 use crate::{Outcome, text};
 use packfs::Error;
 use packfs::sink::{TarOptions, TarReport};
+use packfs_terminal::work::Work;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -2,11 +2,12 @@
 
 use crate::json::{self, Object, Value, json};
 use crate::report::{self, Out};
-use crate::shared::{ImageInput, Work, patterns};
+use crate::shared::{ImageInput, patterns};
 use crate::{Outcome, text};
 use clap::ValueEnum;
 use packfs::sink::{Existing, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport};
 use packfs::{Error, Result, ResultExt};
+use packfs_terminal::work::Work;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -170,7 +171,7 @@ impl Opts {
         if self.work.quiet {
             return Ok(());
         }
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         out.line(summary(report))?;
         out.finish()
     }

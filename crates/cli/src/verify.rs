@@ -2,7 +2,6 @@
 
 use crate::report::Out;
 use crate::sandbox::SandboxArg;
-use crate::shared::Work;
 use crate::sign::{read_text, with_suffix};
 use crate::{Outcome, json};
 use owo_colors::OwoColorize;
@@ -10,6 +9,7 @@ use packfs::FileImage;
 use packfs::integrity::{Replacement, VerifyingKey};
 use packfs::{Error, Progress, Result};
 use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Work;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -114,7 +114,7 @@ impl Opts {
             return Ok(());
         }
         let comment = comment.replace('\t', "  ");
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         out.line(format_args!("{}: signed with key {key}: {comment}", "verified".green().bold()))?;
         out.finish()
     }

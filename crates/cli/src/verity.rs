@@ -3,7 +3,6 @@
 use crate::json::{self, Object, Value};
 use crate::report::Out;
 use crate::sandbox::SandboxArg;
-use crate::shared::Work;
 use crate::{Outcome, text, verity_verify};
 use packfs::FileImage;
 use packfs::integrity::{
@@ -11,6 +10,7 @@ use packfs::integrity::{
 };
 use packfs::{Error, Image, Progress, Result, ResultExt, escaped};
 use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Work;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -170,7 +170,7 @@ impl Opts {
             };
             json::print(&rows.iter().map(document).collect())?;
         } else {
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             for (path, digest) in &rows {
                 out.line(format_args!("{digest} {}", escaped(path.as_os_str().as_bytes())))?;
             }
@@ -267,7 +267,7 @@ impl Opts {
             object.insert("open".into(), command.into());
             return json::print(&Value::Object(object));
         }
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         if self.work.quiet {
             out.line(root_hash)?;
             return out.finish();

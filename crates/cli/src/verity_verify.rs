@@ -83,7 +83,7 @@ fn print(
     is_sound: bool,
     expected: Option<&[u8]>,
 ) -> Result<()> {
-    let mut out = Out::new();
+    let mut out = Out::stdout();
     let error = "error:".red().bold().to_string();
     if found.is_tree_damaged {
         out.line(format_args!("{error} the hash tree does not agree with itself"))?;

@@ -10,7 +10,6 @@
 
 pub mod advise;
 pub mod machine;
-mod page;
 pub mod process;
 pub mod programs;
 pub mod report;
@@ -20,11 +19,7 @@ pub mod seed;
 pub mod session;
 pub mod subject;
 mod told;
-pub mod treemap;
 pub mod trees;
 pub mod workload;
 
 pub use told::told;
-
-/// Devices that images are read from.
-pub use packfs_device as device;

@@ -123,7 +123,7 @@ fn what_cannot_be_read_is_left_out_and_said() {
     std::fs::write(&secret, "nobody knows").unwrap();
     std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o000)).unwrap();
     let args = ["advise", "my tree", "--device", "sd", "--want", "boot", "--quick", "--kernel", "6.12", "-q"];
-    let run = fixture.run_as_nobody(args);
+    let run = fixture.measure_as_nobody(args);
     let text = run.done().text();
     assert!(text.lines().next().unwrap().ends_with(" --keep-going"), "{text}");
     assert!(text.contains("Left out, as it cannot be read: 1 in all, first cannot open"), "{text}");
@@ -142,7 +142,7 @@ fn a_tree_of_which_nothing_can_be_read_is_not_called_empty() {
             .unwrap();
     }
     let run =
-        fixture.run_as_nobody(["advise", "my tree", "--device", "sd", "--want", "boot", "--quick", "-q"]);
+        fixture.measure_as_nobody(["advise", "my tree", "--device", "sd", "--want", "boot", "--quick", "-q"]);
     run.failed(1, &["nothing in \"my tree\" can be read: 2 left out", "my tree/dir", "hint: run packfs as"]);
 }
 
@@ -186,7 +186,7 @@ fn a_full_scratch_folder_is_told_from_a_full_disk() {
         "--scratch",
     ];
     // Root has the images in memory.
-    let run = fixture.run_as_nobody(args.iter().map(|arg| arg.as_ref()).chain([disk.path().as_os_str()]));
+    let run = fixture.measure_as_nobody(args.iter().map(|arg| arg.as_ref()).chain([disk.path().as_os_str()]));
     run.failed(1, &["disk is full", "--scratch DIR"]);
     assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
 }

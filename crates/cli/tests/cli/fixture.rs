@@ -146,26 +146,47 @@ impl Fixture {
 
     /// Runs the program as somebody who owns nothing, if this process can become that.
     pub fn run_as_nobody<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
-        if !is_root() {
-            return self.run(args);
-        }
-        let program = self.program_for_all();
-        let mut command = Command::new(&program);
+        if is_root() { self.run_copy_as_nobody(&self.program_for_all(), args) } else { self.run(args) }
+    }
+
+    /// The same for a verb of the lab.
+    #[cfg(feature = "lab")]
+    pub fn measure_as_nobody<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        if is_root() { self.run_copy_as_nobody(&self.programs_for_all(), args) } else { self.run(args) }
+    }
+
+    fn run_copy_as_nobody<S: AsRef<OsStr>>(&self, program: &Path, args: impl IntoIterator<Item = S>) -> Run {
+        let mut command = Command::new(program);
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).uid(65534).gid(65534);
         Run::of(packfs_testkit::output_of_copy(&mut command))
     }
 
     /// Copies the program into the folder, which is opened to all: where it was built may be closed to others.
     pub fn program_for_all(&self) -> PathBuf {
-        let program = self.path(".program");
+        self.copy_for_all(env!("CARGO_BIN_EXE_packfs"))
+    }
+
+    /// As [`Fixture::program_for_all`], with the program that measures beside it.
+    #[cfg(feature = "lab")]
+    pub fn programs_for_all(&self) -> PathBuf {
+        self.copy_for_all(env!("CARGO_BIN_EXE_packfs-lab"));
+        self.program_for_all()
+    }
+
+    fn copy_for_all(&self, program: &str) -> PathBuf {
+        let folder = self.path(".programs");
+        std::fs::create_dir_all(&folder).unwrap();
+        let copy = folder.join(Path::new(program).file_name().unwrap());
         // One that runs still, as the server of a mount, cannot be written to.
-        let _ = std::fs::remove_file(&program);
-        std::fs::copy(env!("CARGO_BIN_EXE_packfs"), &program).unwrap();
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let _ = std::fs::remove_file(&copy);
+        std::fs::copy(program, &copy).unwrap();
+        for path in [&copy, &folder] {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
         std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         // Once it ran, it is no longer busy for whoever starts it.
-        packfs_testkit::output_of_copy(Command::new(&program).arg("--version"));
-        program
+        packfs_testkit::output_of_copy(Command::new(&copy).arg("--version"));
+        copy
     }
 
     /// Runs the program with these bytes on standard input.

@@ -143,7 +143,7 @@ fn nobody_measures_without_a_limit_that_was_asked_for() {
     let fixture = Fixture::with_tree();
     let args = ["lab", "run", "rootfs", "--output", "out", "--workload", "image-size", "--cpus", "0.5"];
     let subject = ["--subject", "packfs:squashfs:gzip:1"];
-    let run = fixture.run_as_nobody(args.iter().chain(&subject));
+    let run = fixture.measure_as_nobody(args.iter().chain(&subject));
     // Users of some systems may make control groups of their own.
     if run.code == Some(0) {
         let results: serde_json::Value = serde_json::from_slice(&fixture.bytes("out/results.json")).unwrap();

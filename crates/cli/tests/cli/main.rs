@@ -1,6 +1,7 @@
 //! The program as scripts meet it: what it prints where, and with which exit code it ends.
 
 mod adding;
+#[cfg(feature = "lab")]
 mod advising;
 mod containers;
 mod digests;
@@ -10,8 +11,11 @@ mod fixture;
 mod foreign;
 mod hostile;
 mod interposed;
+#[cfg(feature = "lab")]
 mod lab;
+#[cfg(feature = "lab")]
 mod lab_limits;
+#[cfg(feature = "lab")]
 mod lab_subjects;
 mod limits;
 mod mapping;

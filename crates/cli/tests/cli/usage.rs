@@ -1,6 +1,8 @@
 //! Wrong usage, help, completions, manual pages.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Run};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 const VERBS: [&str; 11] =
     ["pack", "unpack", "tar", "ls", "cat", "stat", "info", "check", "diff", "completions", "man"];
@@ -110,12 +112,19 @@ fn shells_complete_values() {
             &["gzip", "lz4hc", "zstd"][..],
             &["squashfs", "erofs", "cramfs", "squashfs-legacy"],
             &["size", "balanced", "build"],
-            &["emmc", "nvme", "sd"],
             &["hsqs", "qshs"],
+            &["lab", "advise"],
         ] {
             for value in values {
                 assert!(script.contains(value), "{shell}: {value}");
             }
+        }
+        #[cfg(feature = "lab")]
+        for value in ["emmc", "nvme", "sd"] {
+            assert!(
+                fixture.run(["lab", "completions", shell]).done().text().contains(value),
+                "{shell}: {value}"
+            );
         }
     }
     let fish = fixture.run(["completions", "fish"]).done().text().to_owned();
@@ -134,7 +143,9 @@ fn shells_complete_values() {
 fn manual_pages_have_examples_line_by_line_exit_codes_and_a_version() {
     let fixture = Fixture::new();
     fixture.run(["man", "man"]).done();
-    for page in ["packfs.1", "packfs-pack.1", "packfs-ls.1", "packfs-lab-run.1", "packfs-mount.1"] {
+    let pages = ["packfs.1", "packfs-pack.1", "packfs-ls.1", "packfs-lab.1", "packfs-mount.1"];
+    let of_lab = cfg!(feature = "lab").then_some("packfs-lab-run.1");
+    for page in pages.into_iter().chain(of_lab) {
         let text = String::from_utf8(fixture.bytes(&format!("man/{page}"))).unwrap();
         for part in [
             ".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR",
@@ -159,5 +170,38 @@ fn shares_are_no_monsters() {
         let run = fixture.run(["pack", "tiny", "image", "--format", format, "--lossy"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(run.text().contains("over 999 %"), "{format}: {}", run.text());
+    }
+}
+
+#[test]
+fn verbs_of_the_lab_say_how_to_install_it_where_it_is_missing() {
+    let fixture = Fixture::new();
+    let program = fixture.program_for_all();
+    for args in [&["lab", "list"][..], &["lab", "--help"], &["advise", ".", "--device", "sd"]] {
+        let output = Command::new(&program).args(args).env("PATH", fixture.path("nothing")).output().unwrap();
+        let run = Run::of(output);
+        run.failed(1, &["packfs-lab is not installed", "cargo install --locked --path crates/cli"]);
+        assert_eq!((run.stderr.lines().count(), run.text()), (1, ""), "{}", run.stderr);
+    }
+    let help = Run::of(Command::new(&program).arg("-h").output().unwrap());
+    assert!(help.text().contains("  advise ") && help.text().contains("  lab "), "{}", help.text());
+}
+
+#[test]
+fn the_lab_is_also_found_on_path_and_sees_arguments_exit_codes_and_its_name() {
+    let fixture = Fixture::new();
+    let program = fixture.program_for_all();
+    let (folder, stand_in) = (fixture.path("bin"), fixture.path("bin/packfs-lab"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(&stand_in, "#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&stand_in, PermissionsExt::from_mode(0o755)).unwrap();
+    for (args, seen) in [
+        (&["lab", "run", "--help", "--", "a b", "-x"][..], "run|--help|--|a b|-x|"),
+        (&["lab", "--version"], "--version|"),
+        (&["advise", "-h"], "advise|-h|"),
+    ] {
+        let mut command = Command::new(&program);
+        let run = Run::of(packfs_testkit::output_of_copy(command.args(args).env("PATH", &folder)));
+        assert_eq!((run.code, run.text()), (Some(7), seen), "{args:?}: {}", run.stderr);
     }
 }

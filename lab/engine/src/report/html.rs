@@ -6,8 +6,8 @@ mod rows;
 use std::fmt::Write as _;
 
 use packfs::Result;
+use packfs_page::{Page, data, escape};
 
-use crate::page::{self, Page, escape};
 use crate::report::context::{self, Line};
 use crate::report::figures;
 use crate::report::grid::Grid;
@@ -32,7 +32,7 @@ pub fn html(results: &Results) -> Result<String> {
             include_str!("html/table.js"),
             include_str!("html/main.js"),
         ],
-        data: page::data(&rows::data(results))?,
+        data: data(&rows::data(results))?,
         body: body.0,
     };
     Ok(page.html())

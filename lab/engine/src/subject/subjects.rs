@@ -21,7 +21,7 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// Looks for all of them. `packfs` is the program that stands for packfs: best the one that is running.
+    /// Looks for all of them. `packfs` is the program that stands for packfs.
     pub fn find(packfs: &Path) -> Self {
         let mut missing: Vec<Missing> = writable::missing_helpers();
         Self {

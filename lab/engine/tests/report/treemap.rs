@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use packfs_lab::treemap;
+use packfs_page::treemap;
 use packfs_testkit::Random;
 use serde_json::Value;
 

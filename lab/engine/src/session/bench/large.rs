@@ -39,7 +39,7 @@ impl Lab {
             self.note_tool("fio");
             fio(&file, is_random, bytes, self.seed, &report)
         } else {
-            own(&self.packfs, &file, is_random, bytes, self.seed)
+            own(&self.lab, &file, is_random, bytes, self.seed)
         };
         self.forget(tree.servers, if has_fio { &["fio"] } else { &[] })?;
         let output = if has_fio { Output::Null } else { Output::File(report.clone()) };
@@ -72,9 +72,9 @@ fn fio(file: &Path, is_random: bool, bytes: u64, seed: u64, report: &Path) -> In
 }
 
 /// The hidden verb of our own program.
-fn own(packfs: &Path, file: &Path, is_random: bool, bytes: u64, seed: u64) -> Invocation {
+fn own(lab: &Path, file: &Path, is_random: bool, bytes: u64, seed: u64) -> Invocation {
     let order = if is_random { "random" } else { "sequential" };
-    let command = Invocation::new(packfs).args(["lab", "pread"]).arg(file);
+    let command = Invocation::new(lab).arg("pread").arg(file);
     command.args(["--order", order, "--bytes", &bytes.to_string(), "--seed", &seed.to_string()])
 }
 

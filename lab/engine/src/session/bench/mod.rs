@@ -45,8 +45,8 @@ const SPARE: u64 = 64 << 20;
 /// How the lab works on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct LabOptions {
-    /// The program that stands for packfs.
-    pub packfs: PathBuf,
+    /// The program `packfs-lab`, which reads files in pieces where fio is missing.
+    pub lab: PathBuf,
     /// Where images lie; none for `/var/tmp`.
     pub scratch: Option<PathBuf>,
     /// Threads of programs where a workload does not vary them; 0 for one a processor.
@@ -67,7 +67,7 @@ pub struct Lab {
     places: HashMap<String, Result<Place, Missing>>,
     used: Vec<Program>,
     tools: HashMap<&'static str, Option<Program>>,
-    packfs: PathBuf,
+    lab: PathBuf,
     jobs: u32,
     seed: u64,
     // Ends after whatever runs within it.
@@ -99,7 +99,7 @@ impl Lab {
             places: HashMap::new(),
             used: Vec::new(),
             tools: HashMap::new(),
-            packfs: options.packfs.clone(),
+            lab: options.lab.clone(),
             jobs,
             seed: options.seed,
             limit,

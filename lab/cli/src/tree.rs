@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use packfs_lab::trees::{TREES, TreeKind};
 
-use crate::Outcome;
-use crate::lab_run::with_hints;
-use crate::lab_watch::Watcher;
-use crate::report::Out;
+use crate::common::with_hints;
+use crate::watch::Watcher;
+use packfs_terminal::Outcome;
+use packfs_terminal::report::Out;
 
 /// Make a tree to measure on, by documented commands
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ impl Opts {
     /// Makes it.
     pub fn run(self) -> Outcome {
         let (Some(kind), Some(dir)) = (self.name, self.dir) else {
-            let mut out = Out::new();
+            let mut out = Out::stdout();
             for row in &TREES {
                 out.line(format_args!("{}: {}\n    {}", row.name, row.about, row.made_by))?;
             }

@@ -1,13 +1,14 @@
 //! `packfs advise`: measures which image suits a tree on a device, and says how to make it.
 
-use crate::listed::{any, devices, formats, listed};
-use crate::report::Out;
-use crate::shared::Work;
-use crate::{Outcome, json};
-use packfs::{Error, Result};
-use packfs_lab::advise::{Answer, Kernel, Question, Want, advise};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use packfs::{Error, Result};
+use packfs_lab::advise::{Answer, Kernel, Question, Want, advise};
+use packfs_terminal::listed::{any, formats, listed};
+use packfs_terminal::report::Out;
+use packfs_terminal::work::Work;
+use packfs_terminal::{Outcome, json};
 
 /// Say which format, codec and block size suit a tree on a device, as a command to run
 #[derive(clap::Args)]
@@ -18,7 +19,7 @@ pub struct Opts {
     tree: PathBuf,
 
     /// What the image will lie on: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms, cdrom-48x, or a TOML file of your own
-    #[arg(long, value_name = "NAME|FILE", value_parser = listed(any, devices), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME|FILE", value_parser = listed(any, || packfs_device::builtin_names().collect()), hide_possible_values = true)]
     device: String,
 
     /// What the image is wanted for: as few bytes as possible (size), files read one after the other in the order of the tree
@@ -84,7 +85,7 @@ impl Opts {
     fn question(&self) -> Result<Question> {
         Ok(Question {
             tree: self.tree.clone(),
-            device: packfs_lab::device::find(&self.device)?,
+            device: packfs_device::find(&self.device)?,
             device_name: self.device.clone(),
             want: self.want,
             kernel: self.kernel,
@@ -104,7 +105,7 @@ impl Opts {
                 serde_json::to_value(answer).map_err(|error| Error::failed(format!("JSON: {error}")))?;
             return json::print(&value);
         }
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         for line in answer.lines() {
             out.line(packfs::printable(&line))?;
         }

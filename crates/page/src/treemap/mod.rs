@@ -11,7 +11,7 @@ mod outline;
 use packfs::{Opened, Result};
 use serde::Serialize;
 
-use crate::page::{self, Page, escape};
+use crate::{Page, escape};
 use accounts::Accounts;
 use outline::{MAX_NAMES_LEN, MAX_NODES, Outline};
 
@@ -52,13 +52,13 @@ pub fn html(opened: &Opened, title: &str, facts: &[(String, String)]) -> Result<
          byte is counted once, so everything adds up to the length of the image. {} files and folders at most stand here by \
          name, the largest; smaller ones are one for each folder.</p>\n\
          <h2>The image</h2>\n<dl>\n{facts}</dl>\n</main>\n",
-        crate::report::count(MAX_NODES as u64)
+        format_args!("{},{:03}", MAX_NODES / 1000, MAX_NODES % 1000)
     );
     let page = Page {
         title: format!("{title} - where its bytes go"),
         style: include_str!("treemap.css"),
         scripts: &[include_str!("squarify.js"), include_str!("treemap.js")],
-        data: page::data(&data)?,
+        data: crate::data(&data)?,
         body,
     };
     Ok(page.html())

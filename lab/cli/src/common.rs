@@ -1,62 +1,20 @@
-//! `packfs lab run`: a session of the user's own.
+//! What all sessions share: their options, how they are carried out, and what they leave.
 
 use std::path::{Path, PathBuf};
 
 use packfs::Result;
 use packfs_lab::process::Limit;
+use packfs_lab::programs::locate;
 use packfs_lab::report::{Terminal, text, write_all};
 use packfs_lab::results::Results;
-use packfs_lab::session::{
-    self, Depth, JOURNAL, Lab, LabOptions, Plan, Wishes, check_device, own_plan, parse_recipe,
-};
+use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device};
 use packfs_lab::subject::Subjects;
-use packfs_lab::trees;
-use packfs_lab::workload::Workload;
+use packfs_terminal::Outcome;
+use packfs_terminal::listed::{any, listed};
+use packfs_terminal::report::Out;
 
-use crate::Outcome;
-use crate::lab_watch::Watcher;
-use crate::listed::{any, listed, session_devices};
-use crate::report::Out;
-
-/// Measure a tree: its images, by packfs and by others, built and read
-#[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Opts {
-    /// The tree: a directory, or a tar where nothing needs its files one by one
-    #[arg(value_name = "TREE")]
-    tree: PathBuf,
-
-    /// What is measured: MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]; again for more [default: those that are here]
-    #[arg(long, value_name = "SPEC", value_parser = recipe)]
-    subject: Vec<packfs_lab::results::Recipe>,
-
-    /// Who reads it: kernel, packfs-fuse, packfs, squashfuse, ...; again for more [default: kernel and packfs-fuse]
-    #[arg(long, value_name = "NAME")]
-    reader: Vec<String>,
-
-    /// What is done to it, see `packfs lab list`; again for more
-    #[arg(long, value_name = "NAME", value_parser = workload)]
-    workload: Vec<Workload>,
-
-    /// A few subjects, one run of each: minutes
-    #[arg(long, conflicts_with = "full")]
-    quick: bool,
-
-    /// Every subject and workload there is
-    #[arg(long)]
-    full: bool,
-
-    #[command(flatten)]
-    common: Common,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  packfs lab run /srv/tree --quick
-  packfs lab run /srv/tree --subject packfs:squashfs:zstd:15:128K --subject mksquashfs:squashfs:zstd:15:128K --runs 5
-  packfs lab run /srv/tree --reader kernel --workload sequential-data --device disk --device memory --output results
-  packfs lab run /srv/tree --device sd --cpus 0.5 --output weak
-An interrupted session goes on when the same command is given again.";
+use crate::devices::session_devices;
+use crate::watch::Watcher;
 
 /// Options of all sessions.
 #[derive(clap::Args)]
@@ -128,11 +86,6 @@ impl Common {
         Watcher::new(self.quiet, Some(hint))
     }
 
-    /// This program, which stands for packfs.
-    pub fn program() -> Result<PathBuf> {
-        std::env::current_exe().map_err(|error| packfs::Error::io("cannot find this program", error))
-    }
-
     /// Carries out a plan, adds what `tables` makes of it, writes all reports and prints the one for people.
     pub fn carry_out(
         &self,
@@ -157,7 +110,7 @@ impl Common {
         watcher: &Watcher,
     ) -> Result<Results> {
         let options = LabOptions {
-            packfs: Self::program()?,
+            lab: own_program()?,
             scratch: self.scratch.clone(),
             jobs: self.jobs(),
             seed: self.seed,
@@ -168,7 +121,7 @@ impl Common {
 
     fn show(&self, results: &Results) -> Outcome {
         let written = write_all(results, &self.output)?;
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         let terminal = Terminal { colours: true, ..Terminal::default() };
         out.line(text(results, terminal).trim_end())?;
         out.finish()?;
@@ -179,14 +132,6 @@ impl Common {
     }
 }
 
-fn recipe(text: &str) -> Result<packfs_lab::results::Recipe, String> {
-    with_hints(parse_recipe(text))
-}
-
-fn workload(name: &str) -> Result<Workload, String> {
-    with_hints(Workload::named(name))
-}
-
 /// An error as clap shows it, which knows no hints.
 pub fn with_hints<T>(outcome: Result<T>) -> Result<T, String> {
     outcome.map_err(|error| packfs_lab::told(&error))
@@ -195,39 +140,20 @@ pub fn with_hints<T>(outcome: Result<T>) -> Result<T, String> {
 /// The command line as it was typed, for the record.
 pub fn command_line() -> String {
     let words = std::env::args_os().enumerate().map(|(index, word)| match index {
-        0 => "packfs".to_owned(),
+        0 => Path::new(&word).file_name().unwrap_or(&word).to_string_lossy().into_owned(),
         _ => packfs_lab::process::quoted(&word),
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
-impl Opts {
-    /// Measures.
-    pub fn run(self) -> Outcome {
-        self.common.check()?;
-        let tree = trees::planned(Path::new(&self.tree), None, None)?;
-        let depth = match (self.quick, self.full) {
-            (true, _) => Depth::Quick,
-            (_, true) => Depth::Full,
-            _ => Depth::Usual,
-        };
-        // A signal from here on ends the limit, too.
-        let watcher = self.common.watcher();
-        let limit = self.common.limit()?;
-        let wishes = Wishes {
-            subjects: self.subject,
-            readers: self.reader,
-            workloads: self.workload,
-            devices: self.common.device.clone(),
-            depth,
-            runs: self.common.runs,
-            jobs: self.common.jobs(),
-            seed: self.common.seed,
-            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
-            command: command_line(),
-        };
-        let subjects = Subjects::find(&Common::program()?);
-        let plan = own_plan(tree, &wishes, &subjects);
-        self.common.carry_out(&plan, subjects, limit, &watcher, |_| ())
-    }
+/// Returns the program `packfs` that is measured: the one beside this program, or the first on `PATH`.
+pub fn packfs_program() -> PathBuf {
+    let beside = own_program().ok().map(|program| program.with_file_name("packfs"));
+    let found = beside.filter(|path| path.is_file()).or_else(|| locate("packfs"));
+    // Without either, the name is what the message about the missing program says.
+    found.unwrap_or_else(|| PathBuf::from("packfs"))
+}
+
+fn own_program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|error| packfs::Error::io("cannot find this program", error))
 }

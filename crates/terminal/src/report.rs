@@ -69,7 +69,7 @@ pub struct Out {
 
 impl Out {
     /// Standard output.
-    pub fn new() -> Self {
+    pub fn stdout() -> Self {
         let out = std::io::stdout();
         let colours = anstream::AutoStream::choice(&out) != anstream::ColorChoice::Never;
         Out { out: BufWriter::with_capacity(64 << 10, out), colours }

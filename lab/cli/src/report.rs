@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use packfs_lab::report::{self, Format, Terminal};
 
-use crate::Outcome;
-use crate::lab_watch::Watcher;
-use crate::report::Out;
+use crate::watch::Watcher;
+use packfs_terminal::Outcome;
+use packfs_terminal::report::Out;
 
 /// Show what a session measured, from its results.json
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ impl Opts {
         let results = report::read(&self.results)?;
         let terminal = Terminal { colours: true, ..Terminal::default() };
         let text = report::report(&results, self.format, terminal)?;
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         out.line(text.trim_end())?;
         out.finish()?;
         Watcher::done()

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use packfs_lab::scratch::undo_all;
 use packfs_lab::session::Watch;
+use packfs_terminal::{Outcome, report};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-
-use crate::{Outcome, report};
 
 /// Prints lines on standard error, and listens for signals.
 pub struct Watcher {

@@ -190,7 +190,7 @@ mod tests {
         let by_name =
             outline.nodes.iter().filter(|node| matches!(node.kind, Kind::Folder | Kind::File)).count();
         assert_eq!(by_name, MAX_NODES + 1);
-        assert!(crate::page::data(&outline.nodes).unwrap().len() < 2 << 20);
+        assert!(crate::data(&outline.nodes).unwrap().len() < 2 << 20);
     }
 
     #[test]

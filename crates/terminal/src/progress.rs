@@ -6,13 +6,12 @@
 
 use crate::text;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use packfs::{Progress, Stage};
-use packfs_lab::scratch::undo_all;
+use packfs::{Error, Progress, Stage};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Work that is done sooner shows no bar, which would be a flash.
@@ -25,6 +24,15 @@ const BAR_LENS: (usize, usize) = (24, 8);
 const TICK: Duration = Duration::from_millis(120);
 /// How long work that may be waiting for its input gets to notice a signal.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is undone before a signal ends the program at once.
+static UNDO: OnceLock<fn() -> Vec<Error>> = OnceLock::new();
+
+/// Has `undo` called before a signal ends the program at once; it returns what could not be undone. The first call counts.
+pub fn undo_before_exit(undo: fn() -> Vec<Error>) {
+    // A second call would be that of the same program.
+    let _ = UNDO.set(undo);
+}
 
 /// What the bar shows besides bytes.
 #[derive(Default)]
@@ -87,7 +95,7 @@ impl Bars {
                 if !first || !stop.leaves_traces.load(Ordering::SeqCst) {
                     bar.finish_and_clear();
                     // Mounts and folders would outlast the program.
-                    for error in undo_all() {
+                    for error in UNDO.get().into_iter().flat_map(|undo| undo()) {
                         crate::report::failure(&error);
                     }
                     std::process::exit(128 + signal);

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use packfs_lab::workload::read_pieces;
 
-use crate::Outcome;
-use crate::lab_watch::Watcher;
-use crate::report::Out;
+use crate::watch::Watcher;
+use packfs_terminal::Outcome;
+use packfs_terminal::report::Out;
 
 /// Read a file in pieces of 4 KiB, each once, and print seconds and bytes
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ impl Opts {
     /// Reads.
     pub fn run(self) -> Outcome {
         let (seconds, bytes) = read_pieces(&self.file, self.order == "random", self.bytes, self.seed)?;
-        let mut out = Out::new();
+        let mut out = Out::stdout();
         out.line(format_args!("{seconds:.9} {bytes}"))?;
         out.finish()?;
         Watcher::done()

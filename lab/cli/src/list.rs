@@ -5,10 +5,10 @@ use packfs_lab::session::device_names;
 use packfs_lab::subject::Subjects;
 use packfs_lab::workload::WORKLOADS;
 
-use crate::Outcome;
-use crate::lab_run::Common;
-use crate::lab_watch::Watcher;
-use crate::report::Out;
+use crate::common::packfs_program;
+use crate::watch::Watcher;
+use packfs_terminal::Outcome;
+use packfs_terminal::report::Out;
 
 /// List who can be measured here, what is done to them, and what is missing
 #[derive(clap::Args)]
@@ -23,8 +23,8 @@ Examples:
 impl Opts {
     /// Lists.
     pub fn run(self) -> Outcome {
-        let subjects = Subjects::find(&Common::program()?);
-        let mut out = Out::new();
+        let subjects = Subjects::find(&packfs_program());
+        let mut out = Out::stdout();
         let named = |names: Vec<(&str, &str)>| {
             names.into_iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>()
         };

@@ -65,7 +65,7 @@ pub fn xattrs(xattrs: &Xattrs) -> Value {
 
 /// Prints one document.
 pub fn print(value: &Value) -> Result<()> {
-    let mut out = Out::new();
+    let mut out = Out::stdout();
     write_with(PrettyFormatter::new(), value, out.writer())?;
     out.line("")?;
     out.finish()
@@ -121,13 +121,13 @@ pub struct Array {
 
 impl Array {
     /// An array that is the whole document.
-    pub fn new() -> Self {
-        Array { out: Out::new(), opening: "[".into(), is_empty: true }
+    pub fn document() -> Self {
+        Array { out: Out::stdout(), opening: "[".into(), is_empty: true }
     }
 
     /// An array that is the first value of an object, under this key.
     pub fn within(key: &str) -> Self {
-        Array { opening: format!("{{\"{key}\":["), ..Array::new() }
+        Array { opening: format!("{{\"{key}\":["), ..Array::document() }
     }
 
     /// Prints one element, on a line of its own.

@@ -39,16 +39,6 @@ pub fn goals() -> Vec<&'static str> {
     packfs::Goal::ALL.map(packfs::Goal::name).into()
 }
 
-/// Names of simulated devices.
-pub fn devices() -> Vec<&'static str> {
-    packfs_device::builtin_names().collect()
-}
-
-/// Storage that sessions may lie on: this machine's disk and memory, or a simulated device.
-pub fn session_devices() -> Vec<&'static str> {
-    ["disk", "memory"].into_iter().chain(packfs_device::builtin_names()).collect()
-}
-
 impl<T, E> TypedValueParser for Listed<T, E>
 where
     T: Clone + Send + Sync + 'static,

@@ -1,13 +1,14 @@
 //! `packfs lab devices`: the devices that can be simulated, and whether the simulation is what it says.
 
-use crate::json::{self, Object, Value, json};
-use crate::report::{self, Out};
-use crate::{Outcome, text};
+use std::process::ExitCode;
+
 use owo_colors::OwoColorize;
 use packfs::{Result, escaped};
 use packfs_device::check::{Checked, Effort, Row, check};
 use packfs_device::{DeviceSpec, builtin_names, find};
-use std::process::ExitCode;
+use packfs_terminal::json::{self, Object, Value, json};
+use packfs_terminal::report::{self, Out};
+use packfs_terminal::{Outcome, text};
 
 /// List devices that can be simulated under an image, and check that they are as slow as they are to be
 ///
@@ -63,7 +64,7 @@ impl Opts {
             if self.json {
                 documents.push(Value::Object(document(&checked)));
             } else {
-                let mut out = Out::new();
+                let mut out = Out::stdout();
                 table(&mut out, &checked)?;
                 out.finish()?;
             }
@@ -80,7 +81,7 @@ fn list(specs: &[DeviceSpec], as_json: bool) -> Outcome {
         json::print(&Value::Array(specs.iter().map(|spec| Value::Object(figures(spec))).collect()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = Out::new();
+    let mut out = Out::stdout();
     for spec in specs {
         out.line(format_args!("{}  {}", spec.name.bold(), escaped(spec.title.as_bytes())))?;
         out.line(format_args!("  {}", summary(spec)))?;
@@ -193,4 +194,9 @@ fn figures(spec: &DeviceSpec) -> Object {
     object.insert("rate_limit".into(), spec.limits.rate.into());
     object.insert("queue_depth".into(), spec.queue.depth.into());
     object
+}
+
+/// Storage that sessions may lie on: this machine's disk and memory, or a simulated device.
+pub fn session_devices() -> Vec<&'static str> {
+    ["disk", "memory"].into_iter().chain(builtin_names()).collect()
 }

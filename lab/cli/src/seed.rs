@@ -8,11 +8,11 @@ use packfs_lab::seed::{Asked, SEEDS, Seed, SeedTrees, prepare};
 use packfs_lab::session::Watch;
 use packfs_lab::subject::Subjects;
 
-use crate::Outcome;
-use crate::lab_run::{Common, command_line, with_hints};
-use crate::lab_watch::Watcher;
-use crate::report::Out;
-use crate::text;
+use crate::common::{Common, command_line, packfs_program, with_hints};
+use crate::watch::Watcher;
+use packfs_terminal::Outcome;
+use packfs_terminal::report::Out;
+use packfs_terminal::text;
 
 /// Measure again what a document measured, beside its own figures
 #[derive(clap::Args)]
@@ -92,7 +92,7 @@ impl Opts {
         };
         let note = |line: &str| watcher.note(line);
         asked.roles = prepare(seed, given, &asked, &kept()?, &scratch, &note)?;
-        let subjects = Subjects::find(&Common::program()?);
+        let subjects = Subjects::find(&packfs_program());
         let plan = seed.plan(&asked);
         self.common.carry_out(&plan, subjects, limit, watcher, |results| {
             results.tables = seed.tables(&asked, results);
@@ -110,7 +110,7 @@ fn kept() -> Result<PathBuf> {
 }
 
 fn list() -> Outcome {
-    let mut out = Out::new();
+    let mut out = Out::stdout();
     for row in &SEEDS {
         let trees: Vec<_> = row.trees.iter().map(|kind| kind.row().name).collect();
         out.line(format_args!("{}: {}", row.name, row.source))?;

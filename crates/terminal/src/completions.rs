@@ -1,0 +1,18 @@
+//! Scripts by which shells complete a command line.
+
+use crate::Outcome;
+use crate::report::cannot_write;
+use packfs::ResultExt;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Prints the script for a shell. `name` is what users type.
+///
+/// Errors: `Io` if standard output cannot be written.
+pub fn print(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -> Outcome {
+    // Generated in memory first: the generator panics when it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    std::io::stdout().write_all(&script).or_io(cannot_write)?;
+    Ok(ExitCode::SUCCESS)
+}

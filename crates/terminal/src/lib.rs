@@ -1,0 +1,18 @@
+//! Input and output of the programs `packfs` and `packfs-lab`: options that both have, text and JSON, progress and signals,
+//! errors, shell completions, manual pages.
+#![forbid(unsafe_code)]
+
+pub mod completions;
+pub mod exhausted;
+pub mod json;
+pub mod listed;
+pub mod man;
+pub mod progress;
+pub mod report;
+pub mod text;
+pub mod work;
+
+use std::process::ExitCode;
+
+/// What a verb ends with when nothing went wrong on the way.
+pub type Outcome = packfs::Result<ExitCode>;

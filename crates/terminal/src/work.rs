@@ -1,0 +1,51 @@
+//! Options of verbs that take their time.
+
+use crate::progress::Bars;
+use crate::{Outcome, report};
+
+/// Options for the number of threads and for progress.
+#[derive(clap::Args)]
+pub struct Work {
+    /// Threads to work on; all processors if not given
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+
+    /// No progress, no summary; warnings and errors only
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Work {
+    /// Number of threads; 0: one a processor.
+    pub fn jobs(&self) -> usize {
+        self.jobs.map_or(0, usize::from)
+    }
+
+    /// Does `work` with progress shown, unless its answer is JSON or nothing is to be said, and takes the bars away at its end;
+    /// `work` does so itself before it prints an answer. What was stopped by a signal ends as that signal asks.
+    pub fn shown(&self, json: bool, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
+        let bars = Bars::new(!self.quiet && !json);
+        let outcome = work(&bars);
+        bars.finish();
+        report::or_stopped(outcome, &bars)
+    }
+}
+
+/// The same for verbs with `--json`.
+#[derive(clap::Args)]
+pub struct Answering {
+    /// Print a JSON object
+    #[arg(long)]
+    pub json: bool,
+
+    /// Options for the number of threads and for progress.
+    #[command(flatten)]
+    pub work: Work,
+}
+
+impl Answering {
+    /// As [`Work::shown`].
+    pub fn shown(&self, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
+        self.work.shown(self.json, work)
+    }
+}
