@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use packfs::{Error, Result};
 use packfs_lab::scratch::Scratch;
-use packfs_lab::seed::{Asked, SEEDS, Seed, SeedTrees, prepare};
+use packfs_lab::seed::{Asked, Document, SeedTrees, prepare};
 use packfs_lab::session::Watch;
 use packfs_lab::subject::Subjects;
 
@@ -20,7 +20,7 @@ use packfs_terminal::text;
 pub struct Opts {
     /// erofs-perf, squashfs21, gentle, tools-ng, or daily; without one all are listed
     #[arg(value_name = "DOCUMENT", value_parser = document)]
-    document: Option<Seed>,
+    document: Option<&'static Document>,
 
     /// Minutes, not hours: fewer cells, one run of each, parts of the trees
     #[arg(long)]
@@ -52,8 +52,8 @@ Examples:
   packfs lab seed daily --tree desktop=/srv/desktop --tree linux=/usr/src/linux --device nvme --runs 3
 An interrupted session goes on when the same command is given again.";
 
-fn document(name: &str) -> Result<Seed, String> {
-    with_hints(Seed::named(name))
+fn document(name: &str) -> Result<&'static Document, String> {
+    with_hints(Document::named(name))
 }
 
 /// Part of a tree of which files can still be drawn.
@@ -65,15 +65,15 @@ fn part(typed: &str) -> Result<u64, String> {
 impl Opts {
     /// Measures.
     pub fn run(self) -> Outcome {
-        let Some(seed) = self.document else { return list() };
+        let Some(document) = self.document else { return list() };
         self.common.check()?;
-        let given = SeedTrees::parse(seed, &self.tree)?;
+        let given = SeedTrees::parse(document, &self.tree)?;
         let watcher = self.common.watcher();
-        let outcome = self.measure(seed, &given, &watcher);
+        let outcome = self.measure(document, &given, &watcher);
         watcher.or_stopped(outcome)
     }
 
-    fn measure(&self, seed: Seed, given: &SeedTrees, watcher: &Watcher) -> Outcome {
+    fn measure(&self, document: &Document, given: &SeedTrees, watcher: &Watcher) -> Outcome {
         // Before trees are made, which may take long.
         let limit = self.common.limit()?;
         let parent = self.common.scratch.clone().unwrap_or_else(|| PathBuf::from("/var/tmp"));
@@ -91,11 +91,11 @@ impl Opts {
             ..Asked::default()
         };
         let note = |line: &str| watcher.note(line);
-        asked.roles = prepare(seed, given, &asked, &kept()?, &scratch, &note)?;
+        asked.roles = prepare(document, given, &asked, &kept()?, &scratch, &note)?;
         let subjects = Subjects::find(&packfs_program());
-        let plan = seed.plan(&asked);
+        let plan = document.plan(&asked);
         self.common.carry_out(&plan, subjects, limit, watcher, |results| {
-            results.tables = seed.tables(&asked, results);
+            results.tables = document.tables(&asked, results);
         })
     }
 }
@@ -111,7 +111,7 @@ fn kept() -> Result<PathBuf> {
 
 fn list() -> Outcome {
     let mut out = Out::stdout();
-    for row in &SEEDS {
+    for row in Document::all()? {
         let trees: Vec<_> = row.trees.iter().map(|kind| kind.row().name).collect();
         out.line(format_args!("{}: {}", row.name, row.source))?;
         out.line(format_args!("    on {}", row.setup))?;

@@ -1,9 +1,8 @@
 //! How a document is to be reproduced.
 
-use super::SeedRow;
-use crate::results::{CpuLimit, Recipe, Settings};
-use crate::session::{Cell, Plan, PlannedTree};
-use crate::workload::Workload;
+use super::Document;
+use crate::results::{CpuLimit, Settings};
+use crate::session::{Plan, PlannedTree};
 
 /// Where the trees of a document are, and how much of it is measured.
 #[derive(Clone, Debug, Default)]
@@ -43,13 +42,14 @@ impl Roles {
 
 impl Asked {
     /// Bytes that trees are cut down to; none for all of them.
-    pub(super) fn tree_bytes(&self, row: &SeedRow) -> Option<u64> {
-        self.part.or(if self.quick { Some(row.quick_bytes) } else { row.bytes })
+    pub(super) fn tree_bytes(&self, document: &Document) -> Option<u64> {
+        let mib = if self.quick { Some(document.quick_mib) } else { document.part_mib };
+        self.part.or(mib.map(|mib| mib << 20))
     }
 
     /// A plan without a cell.
-    pub(super) fn empty_plan(&self, row: &SeedRow) -> Plan {
-        let runs = self.runs.unwrap_or(if self.quick { 1 } else { row.runs });
+    pub(super) fn empty_plan(&self, document: &Document) -> Plan {
+        let runs = self.runs.unwrap_or(if self.quick { 1 } else { document.runs });
         let settings = Settings {
             command: self.command.clone(),
             quick: self.quick,
@@ -58,7 +58,7 @@ impl Asked {
             cpu_limit: self.cpu_limit.clone(),
             jobs: Some(self.jobs),
         };
-        let mut plan = Plan { title: row.name.into(), settings, ..Plan::default() };
+        let mut plan = Plan { title: document.name.clone(), settings, ..Plan::default() };
         for tree in &self.roles.0 {
             if plan.tree(&tree.facts.id).is_none() {
                 plan.trees.push(tree.clone());
@@ -68,51 +68,7 @@ impl Asked {
     }
 
     /// The devices, or the document's.
-    pub(super) fn devices<'a>(&'a self, own: &[&'a str]) -> Vec<&'a str> {
-        if self.devices.is_empty() { own.to_vec() } else { self.devices.iter().map(String::as_str).collect() }
-    }
-}
-
-/// What every image of a document has: a maker, a format, a codec.
-pub(super) fn recipe(maker: &str, format: &str, codec: &str) -> Recipe {
-    let (codec, level) =
-        codec.split_once(':').map_or((codec, None), |(codec, level)| (codec, level.parse().ok()));
-    Recipe { maker: maker.into(), format: format.into(), codec: codec.into(), level, ..Recipe::default() }
-}
-
-/// Parts of a recipe that not all have.
-pub(super) trait RecipeParts: Sized {
-    /// With a block.
-    fn block(self, len: u32) -> Self;
-    /// With words of the maker's own.
-    fn words(self, words: &[&str]) -> Self;
-}
-
-impl RecipeParts for Recipe {
-    fn block(self, len: u32) -> Self {
-        Self { block_len: Some(len), ..self }
-    }
-
-    fn words(mut self, words: &[&str]) -> Self {
-        self.options.extend(words.iter().map(|&word| word.to_owned()));
-        self
-    }
-}
-
-/// A cell without threads.
-pub(super) fn cell(
-    tree: &str,
-    recipe: &Recipe,
-    reader: Option<&str>,
-    workload: Workload,
-    device: &str,
-) -> Cell {
-    Cell {
-        tree: tree.into(),
-        recipe: recipe.clone(),
-        reader: reader.map(str::to_owned),
-        workload,
-        device: device.into(),
-        jobs: None,
+    pub(super) fn devices<'a>(&'a self, own: &'a [String]) -> &'a [String] {
+        if self.devices.is_empty() { own } else { &self.devices }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::report::{Terminal, table};
-use crate::results::{Cell as Shown, CodecUsage, Measurement, Missing, Run, Subject, TreeFacts};
-use crate::session::{Cell, PlannedTree, subject_id};
+use crate::results::{Cell as Shown, CodecUsage, Measurement, Missing, Results, Run, Subject, TreeFacts};
+use crate::session::{Cell, Plan, PlannedTree, subject_id};
 use crate::workload::Workload;
 
 fn planned(id: &str) -> PlannedTree {
@@ -20,17 +20,21 @@ fn planned(id: &str) -> PlannedTree {
     PlannedTree { facts, path: format!("/{id}").into() }
 }
 
-fn asked(seed: Seed, quick: bool) -> Asked {
-    let trees = seed.row().trees.iter().map(|kind| planned(kind.row().name)).collect();
+fn named(name: &str) -> &'static Document {
+    Document::named(name).unwrap()
+}
+
+fn asked(document: &Document, quick: bool) -> Asked {
+    let trees = document.trees.iter().map(|kind| planned(kind.row().name)).collect();
     Asked { quick, roles: Roles(trees), jobs: 2, seed: 1, ..Asked::default() }
 }
 
 #[test]
 fn a_part_that_is_asked_for_goes_before_those_of_quick_and_of_the_document() {
-    let row = Seed::Squashfs21.row();
-    let bytes = |quick, part| Asked { part, ..asked(row.seed, quick) }.tree_bytes(row);
-    assert_eq!(bytes(false, None), row.bytes);
-    assert_eq!(bytes(true, None), Some(row.quick_bytes));
+    let row = named("squashfs21");
+    let bytes = |quick, part| Asked { part, ..asked(row, quick) }.tree_bytes(row);
+    assert_eq!(bytes(false, None), Some(1400 << 20));
+    assert_eq!(bytes(true, None), Some(16 << 20));
     assert_eq!(bytes(true, Some(5 << 20)), Some(5 << 20));
     assert_eq!(bytes(false, Some(5 << 20)), Some(5 << 20));
 }
@@ -90,21 +94,54 @@ fn subject(id: &str, cell: &Cell) -> Subject {
 }
 
 #[test]
-fn rows_stand_in_the_order_of_the_documents() {
-    for row in &SEEDS {
-        assert_eq!(row.seed.row().name, row.name);
-        assert_eq!(Seed::named(row.name).unwrap(), row.seed);
+fn documents_are_found_by_name() {
+    let names: Vec<_> = Document::all().unwrap().iter().map(|document| &*document.name).collect();
+    assert_eq!(names, ["erofs-perf", "squashfs21", "gentle", "tools-ng", "daily"]);
+    assert!(Document::named("erofs").unwrap_err().hints()[0].contains("erofs-perf"));
+}
+
+#[test]
+fn names_that_stand_for_nothing_are_refused() {
+    for (found, of) in [
+        ("  \"today\"", "rows"),
+        ("layout = \"sizes\"", "layout"),
+        ("is = \"past\"", "kind"),
+        ("is = { text = \"{fs}\" }", "value"),
+    ] {
+        let missing = found.split_once(['"', '{']).map(|(start, _)| format!("{start}\"missing\"")).unwrap();
+        let text = SEEDS[1].replacen(found, &missing, 1);
+        let Err(error) = Document::parse(&text) else { panic!("{of}") };
+        assert!(error.to_string().contains(&format!("no {of} \"missing\"")), "{error}");
     }
-    assert!(Seed::named("erofs").unwrap_err().hints()[0].contains("erofs-perf"));
+}
+
+#[test]
+fn every_subject_of_a_document_is_spelled_well() {
+    for document in Document::all().unwrap() {
+        let rows = document.rows.values().flatten().chain(document.tables.iter().flat_map(|table| {
+            table.rows.iter().filter_map(|row| match row {
+                document::RowSpec::Row(row) => Some(row),
+                document::RowSpec::List(_) => None,
+            })
+        }));
+        for row in rows.map(|row| row::Row(document.variables(row))) {
+            for name in ["theirs", "ours", "their-plain", "our-plain", "plain", "image", "made", "written"] {
+                let spelled = row.text(name).filter(|text| text != "tree");
+                if let Some(text) = spelled.filter(|_| row.0[name].is_str()) {
+                    crate::session::parse_recipe(&text).unwrap();
+                }
+            }
+        }
+    }
 }
 
 #[test]
 fn every_table_is_whole_and_every_measured_cell_is_shown() {
-    for row in &SEEDS {
+    for row in Document::all().unwrap() {
         for quick in [true, false] {
-            let asked = asked(row.seed, quick);
-            let plan = row.seed.plan(&asked);
-            let tables = row.seed.tables(&asked, &results(&plan, |_| false));
+            let asked = asked(row, quick);
+            let plan = row.plan(&asked);
+            let tables = row.tables(&asked, &results(&plan, |_| false));
             let mut measured = 0;
             for table in &tables {
                 assert!(!table.rows.is_empty(), "{}: {}", row.name, table.title);
@@ -123,8 +160,8 @@ fn every_table_is_whole_and_every_measured_cell_is_shown() {
 
 #[test]
 fn quick_plans_are_parts_of_full_ones() {
-    for row in &SEEDS {
-        let [quick, full] = [true, false].map(|quick| row.seed.plan(&asked(row.seed, quick)));
+    for row in Document::all().unwrap() {
+        let [quick, full] = [true, false].map(|quick| row.plan(&asked(row, quick)));
         assert!(quick.cells.iter().all(|cell| full.cells.contains(cell)), "{}", row.name);
         let unique: HashSet<_> = full.cells.iter().collect();
         assert_eq!(unique.len(), full.cells.len(), "{}", row.name);
@@ -133,10 +170,10 @@ fn quick_plans_are_parts_of_full_ones() {
 
 #[test]
 fn what_is_missing_is_named_in_its_place() {
-    let asked = asked(Seed::ErofsPerf, true);
-    let plan = Seed::ErofsPerf.plan(&asked);
+    let asked = asked(named("erofs-perf"), true);
+    let plan = named("erofs-perf").plan(&asked);
     let is_missing = |cell: &Cell| cell.reader.as_deref() == Some("packfs-fuse");
-    let tables = Seed::ErofsPerf.tables(&asked, &results(&plan, is_missing));
+    let tables = named("erofs-perf").tables(&asked, &results(&plan, is_missing));
     let table = tables.iter().find(|table| table.title.starts_with("Sequential data")).unwrap();
     let column = table.columns.iter().position(|column| column.title.contains("FUSE")).unwrap();
     let expected = Shown::Missing("made up to be missing".into());
@@ -145,13 +182,13 @@ fn what_is_missing_is_named_in_its_place() {
 
 #[test]
 fn speed_up_is_the_quotient_that_grows() {
-    let asked = asked(Seed::ToolsNg, false);
-    let plan = Seed::ToolsNg.plan(&asked);
+    let asked = asked(named("tools-ng"), false);
+    let plan = named("tools-ng").plan(&asked);
     let mut results = results(&plan, |_| false);
     for found in results.measurements.iter_mut().filter(|found| found.workload == "build") {
         found.runs[0].wall = if found.jobs == Some(1) { 10.0 } else { 6.25 };
     }
-    let tables = Seed::ToolsNg.tables(&asked, &results);
+    let tables = named("tools-ng").tables(&asked, &results);
     let table = tables.iter().find(|table| table.title.contains("speed-up")).unwrap();
     let figure = |place: usize| match &table.rows[0][place] {
         Shown::Figure(spread) => (spread.median * 1000.0).round() / 1000.0,
@@ -163,12 +200,13 @@ fn speed_up_is_the_quotient_that_grows() {
 
 #[test]
 fn devices_of_the_users_take_the_place_of_the_documents() {
-    for (row, device) in SEEDS.iter().flat_map(|row| ["disk", "hdd"].map(|device| (row, device))) {
-        let asked = Asked { devices: vec![device.into()], ..asked(row.seed, true) };
-        let plan = row.seed.plan(&asked);
+    let all = Document::all().unwrap();
+    for (row, device) in all.iter().flat_map(|row| ["disk", "hdd"].map(|device| (row, device))) {
+        let asked = Asked { devices: vec![device.into()], ..asked(row, true) };
+        let plan = row.plan(&asked);
         let is_there = |cell: &Cell| cell.device == device || !cell.workload.is_timed();
         assert!(plan.cells.iter().all(is_there), "{}", row.name);
-        let tables = row.seed.tables(&asked, &results(&plan, |_| false));
+        let tables = row.tables(&asked, &results(&plan, |_| false));
         let titles: HashSet<_> = tables.iter().map(|table| &table.title).collect();
         assert_eq!(titles.len(), tables.len(), "{}", row.name);
     }
@@ -176,9 +214,9 @@ fn devices_of_the_users_take_the_place_of_the_documents() {
 
 #[test]
 fn one_tree_may_stand_for_all() {
-    for row in &SEEDS {
-        let asked = Asked { roles: Roles(vec![planned("mine")]), ..asked(row.seed, true) };
-        let plan = row.seed.plan(&asked);
+    for row in Document::all().unwrap() {
+        let asked = Asked { roles: Roles(vec![planned("mine")]), ..asked(row, true) };
+        let plan = row.plan(&asked);
         assert_eq!(plan.trees.len(), 1);
         assert!(plan.cells.iter().all(|cell| cell.tree == "mine"), "{}", row.name);
     }
@@ -187,8 +225,8 @@ fn one_tree_may_stand_for_all() {
 #[test]
 fn luks_doubles_the_file_systems_that_are_written() {
     let count = |luks| {
-        let asked = Asked { luks, ..asked(Seed::Daily, true) };
-        Seed::Daily.plan(&asked).cells.iter().filter(|cell| cell.workload == Workload::Write).count()
+        let asked = Asked { luks, ..asked(named("daily"), true) };
+        named("daily").plan(&asked).cells.iter().filter(|cell| cell.workload == Workload::Write).count()
     };
     assert_eq!(count(true), 2 * count(false));
 }
@@ -196,12 +234,12 @@ fn luks_doubles_the_file_systems_that_are_written() {
 #[test]
 fn trees_are_given_by_name_or_for_all() {
     let typed = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    assert!(SeedTrees::parse(Seed::ErofsPerf, &typed(&["/srv/tree"])).is_ok());
-    assert!(SeedTrees::parse(Seed::ErofsPerf, &typed(&["debian=/a", "large=/b"])).is_ok());
-    let error = SeedTrees::parse(Seed::Gentle, &typed(&["linux=/a"])).unwrap_err();
+    assert!(SeedTrees::parse(named("erofs-perf"), &typed(&["/srv/tree"])).is_ok());
+    assert!(SeedTrees::parse(named("erofs-perf"), &typed(&["debian=/a", "large=/b"])).is_ok());
+    let error = SeedTrees::parse(named("gentle"), &typed(&["linux=/a"])).unwrap_err();
     assert!(error.hints()[0].contains("desktop"), "{error:?}");
-    assert!(SeedTrees::parse(Seed::Gentle, &typed(&["/a", "/b"])).is_err());
-    let error = SeedTrees::parse(Seed::ErofsPerf, &typed(&["debian=/a", "debian=/a"])).unwrap_err();
+    assert!(SeedTrees::parse(named("gentle"), &typed(&["/a", "/b"])).is_err());
+    let error = SeedTrees::parse(named("erofs-perf"), &typed(&["debian=/a", "debian=/a"])).unwrap_err();
     assert!(error.to_string().contains("debian is given twice"), "{error}");
 }
 
@@ -215,13 +253,15 @@ fn two_trees_never_go_by_one_name() {
         dir.to_string_lossy().into_owned()
     };
     let scratch = crate::scratch::Scratch::new(parent.path()).unwrap();
-    let prepare = |seed, typed: &[String]| {
+    let prepare = |seed: &Document, typed: &[String]| {
         let (trees, asked) = (SeedTrees::parse(seed, typed).unwrap(), Asked::default());
         prepare(seed, &trees, &asked, &parent.path().join("kept"), &scratch, &|_| ())
     };
     let (other, large) = (folder("other"), folder("a/large"));
-    let (debian, named) = (folder("a/debian"), format!("debian={other}"));
-    for (seed, typed) in [(Seed::Squashfs21, vec![debian.clone(), named]), (Seed::ErofsPerf, vec![large])] {
+    let (debian, by_name) = (folder("a/debian"), format!("debian={other}"));
+    for (seed, typed) in
+        [(named("squashfs21"), vec![debian.clone(), by_name]), (named("erofs-perf"), vec![large])]
+    {
         let error = prepare(seed, &typed).unwrap_err();
         assert_eq!(error.kind(), packfs::ErrorKind::Usage, "{error}");
         assert!(
@@ -230,20 +270,32 @@ fn two_trees_never_go_by_one_name() {
         );
     }
     // One that is given for all and by its name is one tree still.
-    let roles = prepare(Seed::Squashfs21, &[debian.clone(), format!("debian={debian}/.")]).unwrap();
+    let roles = prepare(named("squashfs21"), &[debian.clone(), format!("debian={debian}/.")]).unwrap();
     assert_eq!(roles.0.iter().map(|tree| &*tree.facts.id).collect::<Vec<_>>(), ["debian", "debian"]);
 }
 
-/// One table of each document, as the terminal shows it.
+/// A digest of all tables and of the plan of a document.
+fn digest(document: &Document, asked: &Asked) -> u64 {
+    let plan = document.plan(asked);
+    let mut text = format!("{:?}", plan.cells);
+    for shown in document.tables(asked, &results(&plan, |_| false)) {
+        text += &table(&shown, Terminal::default());
+    }
+    // FNV-1a.
+    let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// One table of each document, as the terminal shows it, and digests of all.
 #[test]
 fn tables_look_as_they_did() {
     let mut shown = String::new();
     for (seed, start) in [
-        (Seed::ErofsPerf, "Small random data"),
-        (Seed::Squashfs21, "Damn Small Linux live CD: Random"),
-        (Seed::Gentle, "Time to read"),
-        (Seed::ToolsNg, "2. Reference"),
-        (Seed::Daily, "Choices"),
+        (named("erofs-perf"), "Small random data"),
+        (named("squashfs21"), "Damn Small Linux live CD: Random"),
+        (named("gentle"), "Time to read"),
+        (named("tools-ng"), "2. Reference"),
+        (named("daily"), "Choices"),
     ] {
         let asked = asked(seed, true);
         let plan = seed.plan(&asked);
@@ -252,6 +304,12 @@ fn tables_look_as_they_did() {
         let found = tables.iter().find(|table| table.title.starts_with(start)).unwrap();
         shown += &table(found, Terminal::default());
         shown.push('\n');
+    }
+    for document in Document::all().unwrap() {
+        for (name, quick, luks) in [("quick", true, false), ("full", false, false), ("luks", false, true)] {
+            let asked = Asked { luks, jobs: 40, ..asked(document, quick) };
+            shown += &format!("{} {name} {:016x}\n", document.name, digest(document, &asked));
+        }
     }
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/src/seed/golden.txt");
     if std::env::var_os("PACKFS_WRITE_GOLDEN").is_some() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result};
 
-use super::{Asked, Roles, Seed};
+use super::{Asked, Document, Roles};
 use crate::scratch::Scratch;
 use crate::session::PlannedTree;
 use crate::trees::{TreeKind, make_large, make_part, make_tar, planned};
@@ -23,7 +23,7 @@ impl SeedTrees {
     /// Reads what the user typed.
     ///
     /// Errors: `Usage` if a tree is named that the document does not have, or twice, or two stand for every one.
-    pub fn parse(seed: Seed, typed: &[String]) -> Result<Self> {
+    pub fn parse(document: &Document, typed: &[String]) -> Result<Self> {
         let mut trees = Self::default();
         for text in typed {
             let kind = text.split_once('=').and_then(|(name, dir)| Some((TreeKind::named(name).ok()?, dir)));
@@ -32,10 +32,10 @@ impl SeedTrees {
                     let error = format!("the tree {} is given twice", kind.row().name);
                     return Err(Error::usage(error).hint("each name takes one DIR"));
                 }
-                Some((kind, dir)) if seed.row().trees.contains(&kind) => trees.named.push((kind, dir.into())),
+                Some((kind, dir)) if document.trees.contains(&kind) => trees.named.push((kind, dir.into())),
                 Some((kind, _)) => {
-                    let own: Vec<_> = seed.row().trees.iter().map(|kind| kind.row().name).collect();
-                    let error = format!("{} does not measure on {}", seed.row().name, kind.row().name);
+                    let own: Vec<_> = document.trees.iter().map(|kind| kind.row().name).collect();
+                    let error = format!("{} does not measure on {}", document.name, kind.row().name);
                     return Err(Error::usage(error).hint(format!("its trees are {}", own.join(", "))));
                 }
                 None if trees.every.is_some() => {
@@ -61,7 +61,7 @@ impl SeedTrees {
 /// Errors: `Usage` if two different trees would go by one name; a tree cannot be made, as this is not root or a program is not
 /// here.
 pub fn prepare(
-    seed: Seed,
+    document: &Document,
     given: &SeedTrees,
     asked: &Asked,
     kept: &Path,
@@ -69,7 +69,7 @@ pub fn prepare(
     note: &dyn Fn(&str),
 ) -> Result<Roles> {
     let (mut roles, mut names) = (Roles::default(), Names::default());
-    for &kind in seed.row().trees {
+    for &kind in &document.trees {
         let main = roles.0.first().map(|tree| tree.path.clone());
         let tree = match given.given(kind) {
             // The same folder may stand for several: then it is one tree.
@@ -92,15 +92,14 @@ pub fn prepare(
             }
         };
         names.take(&tree)?;
-        let row = seed.row();
-        let bytes = asked.tree_bytes(row);
+        let bytes = asked.tree_bytes(document);
         let tree = match bytes.filter(|_| kind != TreeKind::Large) {
             Some(bytes) => {
-                smaller(tree, &Cut { bytes, wanted: row.wanted, seed: asked.seed }, scratch, note)?
+                smaller(tree, &Cut { bytes, wanted: &document.wanted, seed: asked.seed }, scratch, note)?
             }
             None => tree,
         };
-        roles.0.push(if seed == Seed::ToolsNg { as_tar(tree, scratch, note)? } else { tree });
+        roles.0.push(if document.as_tar { as_tar(tree, scratch, note)? } else { tree });
     }
     Ok(roles)
 }
@@ -161,13 +160,13 @@ fn as_tar(tree: PlannedTree, scratch: &Scratch, note: &dyn Fn(&str)) -> Result<P
 }
 
 /// How a tree is cut down.
-struct Cut {
+struct Cut<'a> {
     bytes: u64,
-    wanted: &'static [&'static str],
+    wanted: &'a [String],
     seed: u64,
 }
 
-fn smaller(tree: PlannedTree, cut: &Cut, scratch: &Scratch, note: &dyn Fn(&str)) -> Result<PlannedTree> {
+fn smaller(tree: PlannedTree, cut: &Cut<'_>, scratch: &Scratch, note: &dyn Fn(&str)) -> Result<PlannedTree> {
     // What is hardly larger is taken whole.
     if tree.path.is_file() || tree.facts.bytes <= cut.bytes / 2 * 3 {
         return Ok(tree);

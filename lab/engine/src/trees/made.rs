@@ -37,7 +37,7 @@ fn beside(dir: &Path) -> Result<PathBuf> {
 
 /// Copies whole folders of `tree`, drawn by lot, about `bytes` of files, and all below `wanted`, to `dir`. Only
 /// files are copied, and the folders they need.
-pub fn make_part(tree: &Path, bytes: u64, wanted: &[&str], seed: u64, dir: &Path) -> Result<()> {
+pub fn make_part(tree: &Path, bytes: u64, wanted: &[impl AsRef<Path>], seed: u64, dir: &Path) -> Result<()> {
     let part = part_of(&files_of(tree)?, bytes, wanted, seed);
     whole(dir, |new| {
         std::fs::create_dir(new).or_io(|| format!("cannot make {new:?}"))?;

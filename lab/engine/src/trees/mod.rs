@@ -9,6 +9,7 @@ mod part;
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result};
+use serde::Deserialize;
 
 use crate::results::TreeFacts;
 use crate::session::PlannedTree;
@@ -17,7 +18,8 @@ pub use facts::facts_of;
 pub use made::{make_part, make_tar};
 
 /// A tree that a document measures on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TreeKind {
     /// The root of the smallest Debian.
     Debian,
