@@ -1,6 +1,6 @@
 //! Whether an image gives back what it was made of: names, metadata, and contents as they were seen when they were read.
 //!
-//! Knows no format but what it says it can hold ([`PackFormat::held_time`], [`PackFormat::holds_xattr`] and their like); what it cannot hold was
+//! Knows no format but what it says it can hold ([`Capabilities`]); what it cannot hold was
 //! told, and accepted, before the image was written. The image's hierarchy is looked at directory by directory and never in memory
 //! as a whole, since that of the source is.
 
@@ -11,6 +11,7 @@ use packfs_core::{
     Error, FileType, ImagePath, Name, Node, NodeId, NodeKind, Progress, Result, Stage, Tree, Witnessed,
     Xattrs, escaped,
 };
+use packfs_format::Capabilities;
 use packfs_format::{DirCursor, Inode, InodeId, InodeKind, NameOrder, PackFormat};
 use packfs_read::{ReadEngine, Wanted};
 use std::fmt::Debug;
@@ -78,7 +79,8 @@ fn compare_trees(
     let volume = engine.volume();
     progress.begin(Stage::Scan, volume.inode_count_hint(), 0);
     let inodes = vec![UNSEEN; expected.tree.node_count() as usize];
-    let mut compare = Comparing { engine, expected, inodes };
+    let capabilities = expected.format.capabilities();
+    let mut compare = Comparing { engine, expected, capabilities, inodes };
     if let Some(fault) = volume.whole_fault(true)? {
         return Err(fault);
     }
@@ -142,6 +144,7 @@ type PathOf<'a> = &'a dyn Fn() -> ImagePath;
 struct Comparing<'a> {
     engine: &'a ReadEngine,
     expected: &'a Expected<'a>,
+    capabilities: Capabilities,
     /// The image's inode of each node that was planned.
     inodes: Vec<InodeId>,
 }
@@ -181,7 +184,7 @@ impl Comparing<'_> {
     }
 
     fn name(&mut self, path: PathOf<'_>, planned: NodeId, there: InodeId) -> Result<()> {
-        let holds_links = self.expected.format.holds_links();
+        let holds_links = self.capabilities.holds_links();
         let known = std::mem::replace(&mut self.inodes[planned.index()], there);
         if known != UNSEEN && holds_links {
             return if known == there {
@@ -214,7 +217,7 @@ impl Comparing<'_> {
             }
             (NodeKind::BlockDevice(planned), InodeKind::BlockDevice(there))
             | (NodeKind::CharDevice(planned), InodeKind::CharDevice(there))
-                if self.expected.format.held_device(*planned) != there =>
+                if self.capabilities.held_device(*planned) != there =>
             {
                 return Err(differs(&path(), "device number", planned, &there));
             }
@@ -236,11 +239,10 @@ impl Comparing<'_> {
             let octal = |mode: u16| format!("{mode:04o}");
             return Err(differs(&path(), "mode", &octal(a.meta.mode), &octal(b.meta.mode)));
         }
-        if self.expected.format.held_owner(a.meta.owner) != b.meta.owner {
+        if self.capabilities.held_owner(a.meta.owner) != b.meta.owner {
             return Err(differs(&path(), "owner", &a.meta.owner, &b.meta.owner));
         }
-        let format = self.expected.format;
-        match format.held_time(a.meta.mtime).filter(|_| format.holds_time_of(a.kind.file_type())) {
+        match self.capabilities.held_time(a.kind.file_type(), a.meta.mtime) {
             Some(time) if time != b.meta.mtime => {
                 Err(differs(&path(), "time", &time.to_string(), &b.meta.mtime.to_string()))
             }
@@ -249,7 +251,7 @@ impl Comparing<'_> {
     }
 
     fn xattrs(&self, path: PathOf<'_>, planned: &Xattrs, there: &Xattrs) -> Result<()> {
-        let held = || planned.iter().filter(|(name, value)| self.expected.format.holds_xattr(name, value));
+        let held = || planned.iter().filter(|(name, value)| self.capabilities.holds_xattr(name, value));
         if held().count() != there.len() {
             let counts = (held().count(), there.len());
             return Err(differs(&path(), "number of extended attributes", &counts.0, &counts.1));

@@ -198,7 +198,7 @@ impl Request {
                 Error::unsupported("kernel mount", "the image lies in another, which the kernel cannot open");
             return Err(error.hint("without --kernel it is served through FUSE"));
         }
-        let Some(driver) = opened.format().driver() else {
+        let Some(driver) = opened.format().info().driver else {
             if !settings.is_kernel {
                 return Ok(false);
             }

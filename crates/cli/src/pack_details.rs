@@ -79,11 +79,10 @@ pub fn print_suggestions(report: &PackReport, indent: &str, out: &mut Out) -> Re
     Ok(())
 }
 
-/// True if inodes and names take a good part of an EROFS image, uncompressed.
-pub fn has_much_plain_metadata(report: &PackReport) -> bool {
-    let compressed = report.sections.iter().any(|(owner, _)| *owner == "compressed metadata");
+/// Returns the advice for an image of which uncompressed metadata takes a good part.
+pub fn metadata_advice(report: &PackReport) -> Option<&'static str> {
     let much = report.metadata_len >= METADATA_MIN && report.metadata_len * 4 >= report.image_len;
-    report.format == "erofs" && !compressed && much
+    report.metadata_advice.filter(|_| much)
 }
 
 /// What could be had, from what is known of this image. Nothing is said that was not measured on images like it.
@@ -93,12 +92,7 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
         .bytes_in
         .saturating_sub(report.duplicate_bytes + report.run_bytes + report.lent_bytes + report.hole_bytes)
         .max(1);
-    if has_much_plain_metadata(report) {
-        found.push(
-            "--optimize read -O kernel=6.18: inodes and names are a good part of this image, and Linux 6.17 and newer \
-             read them compressed",
-        );
-    }
+    found.extend(metadata_advice(report));
     let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);
     if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
         found.push("--codec lz4: hardly anything here compresses, and blocks that do are quicker to read");

@@ -54,12 +54,12 @@ pub fn after_long_help() -> String {
         Err(error) => error.kind() != ErrorKind::Unsupported,
     };
     for format in formats::all().iter().copied().filter(packs) {
-        let extensions = match format.extensions() {
+        let extensions = match format.info().extensions {
             [] => String::new(),
             some => format!(" (also meant by the extensions {})", some.join(", ")),
         };
         let _ = writeln!(help, "\nFormat {}{extensions}; its options (-O NAME=VALUE):", format.name());
-        for row in format.options() {
+        for row in format.info().options {
             let _ = writeln!(help, "  {} = {}  [default: {}]", row.name, row.values, row.default);
             let _ = writeln!(help, "      {}", row.help);
         }

@@ -75,7 +75,7 @@ impl Summary<'_> {
         }
         if self.details {
             pack_details::print(report, &mut out)?;
-        } else if pack_details::has_much_plain_metadata(report) && report.image_len > report.bytes_in {
+        } else if pack_details::metadata_advice(report).is_some() && report.image_len > report.bytes_in {
             pack_details::print_suggestions(report, "  ", &mut out)?;
         }
         out.line(format_args!("  mount it: {}", packfs::printable(&self.mount_command())))?;

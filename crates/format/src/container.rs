@@ -2,8 +2,8 @@
 //! but where the files' bytes are.
 
 use crate::{
-    ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, InnerImage, Inode, InodeId, SpaceOwner,
-    Volume,
+    ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, InnerImage, Inode, InodeId,
+    SpaceOwner, Volume,
 };
 use packfs_core::{Result, Xattrs};
 use std::ops::{ControlFlow, Range};
@@ -12,8 +12,8 @@ use std::ops::{ControlFlow, Range};
 ///
 /// Errors of all methods: as those of [`Volume`].
 pub trait Container: Send + Sync {
-    /// See [`Volume::format_name`].
-    fn format_name(&self) -> &'static str;
+    /// See [`Volume::format`].
+    fn format(&self) -> &'static FormatInfo;
 
     /// The files in it.
     fn files(&self) -> &ContainedFiles;
@@ -41,8 +41,8 @@ pub trait Container: Send + Sync {
 }
 
 impl<C: Container> Volume for C {
-    fn format_name(&self) -> &'static str {
-        Container::format_name(self)
+    fn format(&self) -> &'static FormatInfo {
+        Container::format(self)
     }
 
     fn root(&self) -> InodeId {

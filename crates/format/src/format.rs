@@ -1,7 +1,7 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Coding, InlineTails, Placed, Plan, Section, Volume};
-use packfs_core::{DeviceNumber, Error, FileType, Goal, Image, Node, NodeId, Owner, Result, Timestamp, Tree};
+use crate::{Capabilities, Coding, InlineTails, Placed, Plan, Section, Volume};
+use packfs_core::{Error, Goal, Image, NodeId, Result, Tree};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,28 +53,76 @@ pub struct Magic {
     pub at: u64,
 }
 
+/// Linux's driver of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinuxDriver {
+    /// Name, as `mount -t` takes it.
+    pub name: &'static str,
+    /// True if it mounts a regular file without a loop device, on kernels that can (EROFS from 6.12 on).
+    pub mounts_files: bool,
+}
+
+/// Things that an image of a format is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makes {
+    /// A tree of files.
+    Tree,
+    /// Another image.
+    Image,
+    /// Nothing: the format is only read.
+    Nothing,
+}
+
+/// Identity of a format: all that is known of it without an image.
+#[derive(Debug)]
+pub struct FormatInfo {
+    /// Name, as users type it.
+    pub name: &'static str,
+    /// File name extensions that mean it, without the dot; the first is the usual one.
+    pub extensions: &'static [&'static str],
+    /// Magic bytes used to scan blobs such as firmware. Each hit must be confirmed with [`Format::probe`]. Empty if images
+    /// cannot be found by magic bytes.
+    pub magics: &'static [Magic],
+    /// Linux's driver; `None` if it has none.
+    pub driver: Option<LinuxDriver>,
+    /// Things that images are made of.
+    pub makes: Makes,
+    /// Options that [`Format::packer`] takes besides codec and block size.
+    pub options: &'static [OptionRow],
+    /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and read; empty where there
+    /// is no choice.
+    pub ladder: &'static [Rung],
+}
+
+impl FormatInfo {
+    /// A format without a name that is only read, for the fields that others leave out.
+    pub const EMPTY: FormatInfo = FormatInfo {
+        name: "",
+        extensions: &[],
+        magics: &[],
+        driver: None,
+        makes: Makes::Nothing,
+        options: &[],
+        ladder: &[],
+    };
+
+    /// Returns the name of Linux's driver, if there is one.
+    pub fn driver_name(&self) -> Option<&'static str> {
+        self.driver.map(|driver| driver.name)
+    }
+}
+
 /// One on-disk format. Formats are listed in one table, `packfs-formats`; nothing else knows them by name.
 pub trait Format: Send + Sync {
-    /// Its name, as users type it.
-    fn name(&self) -> &'static str;
+    /// Returns its identity.
+    fn info(&self) -> &'static FormatInfo;
 
-    /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and read; none where there is
-    /// no choice.
-    fn ladder(&self) -> &'static [Rung] {
-        &[]
+    /// Returns its name.
+    fn name(&self) -> &'static str {
+        self.info().name
     }
 
-    /// File name extensions that mean it, without the dot.
-    fn extensions(&self) -> &'static [&'static str];
-
-    /// What to look for where images may begin anywhere, as in firmware; whoever finds one asks [`Format::probe`] next. None: such
-    /// images are not to be found in that way.
-    fn magics(&self) -> &'static [Magic];
-
-    /// Name of the Linux driver that mounts images of this format, as `mount -t` takes it; `None` if Linux has none.
-    fn driver(&self) -> Option<&'static str>;
-
-    /// Whether the image starts like one of this format. Short images are simply not.
+    /// Returns true if the image starts like one of this format; false for images that are too short to tell.
     fn probe(&self, image: &dyn Image) -> Result<bool>;
 
     /// Opens an image: checks what describes the whole, nothing more.
@@ -97,9 +145,6 @@ pub trait Format: Send + Sync {
             self.name()
         )))
     }
-
-    /// The options that [`Format::packer`] takes besides codec and block size.
-    fn options(&self) -> &'static [OptionRow];
 
     /// Prepares to pack.
     ///
@@ -130,15 +175,21 @@ pub struct DataFile {
 
 /// The packing side of a format, with its settings.
 pub trait PackFormat: Send + Sync {
-    /// Its name.
-    fn format_name(&self) -> &'static str;
+    /// Returns the identity of the format.
+    fn format(&self) -> &'static FormatInfo;
 
     /// The codec and its settings as a user would type them.
     fn codec_name(&self) -> String;
 
     /// Name of the Linux driver that mounts the new image and shows what was packed; `None` if these settings, or the format,
-    /// are beyond every driver. See [`Format::driver`].
+    /// are beyond every driver. See [`FormatInfo::driver`].
     fn driver(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the options that would compress the metadata of the image of a tree, and the reason; `None` if it is compressed,
+    /// or never can be.
+    fn metadata_advice(&self, _tree: &Tree) -> Option<&'static str> {
         None
     }
 
@@ -193,44 +244,8 @@ pub trait PackFormat: Send + Sync {
         &[]
     }
 
-    /// What an image says of a node with this time; `None` if it says another time of its own choice.
-    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
-        Some(time)
-    }
-
-    /// Whether an image holds a time of its own for each node of a type; elsewhere it says one of its own choice.
-    fn holds_time_of(&self, file_type: FileType) -> bool {
-        let _ = file_type;
-        true
-    }
-
-    /// What an image says of a node with this owner.
-    fn held_owner(&self, owner: Owner) -> Owner {
-        owner
-    }
-
-    /// What an image says of a device with this number.
-    fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
-        number
-    }
-
-    /// Whether an image can say that several names are one file; where it cannot, each is a file of its own.
-    fn holds_links(&self) -> bool {
-        true
-    }
-
-    /// Files share their data only if they have the same contents and the same number here: some readers take files that share
-    /// data for one file, whatever else is said of them.
-    fn sharing_key(&self, node: &Node) -> u64 {
-        let _ = node;
-        0
-    }
-
-    /// Whether an image can hold an extended attribute; others are left out.
-    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
-        let _ = (name, value);
-        true
-    }
+    /// Returns the metadata that an image holds.
+    fn capabilities(&self) -> Capabilities;
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.
     fn padding(&self) -> u64;

@@ -5,6 +5,7 @@
 //! share: [`check`], [`Extents`], [`space_owners`], [`NameOrder`]. No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
 
+mod capabilities;
 pub mod check;
 mod coding;
 mod contained;
@@ -17,12 +18,16 @@ mod plan;
 mod space;
 mod volume;
 
+pub use capabilities::{Capabilities, Links, NO_XATTRS, Times, XattrLoss};
 pub use coding::Coding;
 pub use contained::ContainedFiles;
 pub use container::Container;
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
-pub use format::{DataFile, Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Wrapping};
+pub use format::{
+    DataFile, Format, FormatInfo, LinuxDriver, Magic, Makes, OptionRow, PackFormat, PackSettings, Rung,
+    Wrapping,
+};
 pub use name_order::{NameOrder, SortedDirs};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,

@@ -21,7 +21,7 @@ pub struct NameOrder {
 impl NameOrder {
     /// Makes ready for the names of a directory of `volume`.
     pub fn of(volume: &dyn Volume) -> NameOrder {
-        NameOrder { before: volume.is_sorted().then(Vec::new), format: volume.format_name(), fault: None }
+        NameOrder { before: volume.is_sorted().then(Vec::new), format: volume.format().name, fault: None }
     }
 
     /// Takes the next name.

@@ -1,6 +1,6 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{Coding, Facts, Finding, SpaceOwner};
+use crate::{Coding, Facts, Finding, FormatInfo, SpaceOwner};
 use packfs_codec::BlockRef;
 use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs};
 use std::ops::{ControlFlow, Range};
@@ -130,8 +130,8 @@ pub struct InnerImage {
 ///
 /// Errors of all methods: `Corrupt` where the image breaks its format's rules, `Io` where it cannot be read.
 pub trait Volume: Send + Sync {
-    /// The name of the format, such as `squashfs`.
-    fn format_name(&self) -> &'static str;
+    /// Returns the identity of the format.
+    fn format(&self) -> &'static FormatInfo;
 
     /// The root directory.
     fn root(&self) -> InodeId;

@@ -24,6 +24,16 @@ pub fn all() -> &'static [&'static dyn Format] {
     &FORMATS
 }
 
+/// The format of images that are made where nothing says one.
+pub fn default() -> &'static dyn Format {
+    &Squashfs
+}
+
+/// The format of images that are made of a tree, to be held by an image of another, where nothing says one.
+pub fn inner_default() -> &'static dyn Format {
+    &Iso9660
+}
+
 /// The format of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Format> {
     all().iter().copied().find(|format| format.name() == name)
@@ -31,14 +41,14 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
 
 /// Names of all Linux drivers that mount a format.
 pub fn drivers() -> Vec<&'static str> {
-    all().iter().filter_map(|format| format.driver()).collect()
+    all().iter().filter_map(|format| format.info().driver_name()).collect()
 }
 
 /// The format that a file name extension (without the dot, in any case) means. A codec may follow, as in `squashfs-xz`.
 pub fn by_extension(extension: &str) -> Option<&'static dyn Format> {
     let extension = extension.split_once('-').map_or(extension, |(format, _)| format);
     let means =
-        |format: &&dyn Format| format.extensions().iter().any(|own| own.eq_ignore_ascii_case(extension));
+        |format: &&dyn Format| format.info().extensions.iter().any(|own| own.eq_ignore_ascii_case(extension));
     all().iter().copied().find(means)
 }
 
@@ -64,7 +74,7 @@ mod tests {
     fn names_and_extensions_lead_to_one_format_each() {
         for (index, format) in all().iter().enumerate() {
             assert_eq!(by_name(format.name()).unwrap().name(), format.name());
-            for extension in format.extensions() {
+            for extension in format.info().extensions {
                 assert_eq!(by_extension(extension).unwrap().name(), format.name(), "{extension}");
             }
             assert!(all()[..index].iter().all(|other| other.name() != format.name()));

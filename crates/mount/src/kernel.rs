@@ -1,8 +1,9 @@
-//! Mounts by the kernel's own driver: of a file where the driver can (EROFS since Linux 6.12), else of a loop device.
+//! Mounts by the kernel's own driver: of a file where the driver can, else of a loop device.
 
 use crate::loop_device::{LoopDevice, LoopOptions};
 use crate::{MountFlags, record};
 use packfs_core::{Error, ImagePath, Result, ResultExt};
+use packfs_format::LinuxDriver;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
@@ -17,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// What the kernel is to mount.
 #[derive(Clone, Debug)]
 pub struct KernelMount {
-    /// Name of the driver: `erofs`, `squashfs`.
-    pub driver: &'static str,
+    /// The driver.
+    pub driver: LinuxDriver,
     /// A file or block device.
     pub image: PathBuf,
     /// Where the image begins in it, in bytes.
@@ -53,7 +54,7 @@ impl KernelMount {
         if in_place && is_device {
             return Ok((self.detached_from(&self.image)?, None));
         }
-        if in_place && self.driver == "erofs" {
+        if in_place && self.driver.mounts_files {
             // A kernel that wants a block device says so, or is older and says something else.
             if let Ok(mount) = self.detached_from(&self.image) {
                 return Ok((mount, None));
@@ -65,11 +66,11 @@ impl KernelMount {
     }
 
     fn detached_from(&self, source: &Path) -> Result<OwnedFd> {
-        let cannot = || format!("this kernel has no driver {}", self.driver);
-        let context = fsopen(self.driver, FsOpenFlags::FSOPEN_CLOEXEC).or_io(cannot)?;
+        let cannot = || format!("this kernel has no driver {}", self.driver.name);
+        let context = fsopen(self.driver.name, FsOpenFlags::FSOPEN_CLOEXEC).or_io(cannot)?;
         self.configure(&context, source).map_err(|error| {
             let said = messages(&context);
-            let action = format!("the kernel does not mount {:?} as {}", self.image, self.driver);
+            let action = format!("the kernel does not mount {:?} as {}", self.image, self.driver.name);
             let error = Error::io(action, error.into());
             if said.is_empty() { error } else { error.hint(format!("the kernel says: {said}")) }
         })

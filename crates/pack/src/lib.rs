@@ -147,11 +147,11 @@ pub fn pack(
     let mut plan = format.plan(tree, &options.first_used)?;
     format.warnings(tree).iter().for_each(|warning| progress.warn(warning));
     let context = Context { tree, contents, plan: &plan, reuse: None };
-    if let Some(settled) = clusters::settle_sparse(&context, format.format_name())? {
+    if let Some(settled) = clusters::settle_sparse(&context, format.format().name)? {
         plan = settled;
     }
     limits::check_verify(options, tree.node_count())?;
-    losses::accept(format.format_name(), &plan.losses, options.lossy, progress)?;
+    losses::accept(format.format().name, &plan.losses, options.lossy, progress)?;
     let wishes = format.data_files();
     check_data_files(wishes, output, &plan)?;
     let mut clock = Clock::start();
@@ -258,9 +258,11 @@ pub fn pack(
     let data_files = wishes.iter().map(|file| file.path.clone()).collect();
     let stages = clock.stages;
     let (driver, codec) = (format.driver(), format.codec_name());
-    let format = format.format_name();
+    let metadata_advice = format.metadata_advice(tree);
+    let format = format.format().name;
     let shared = Stored { bytes: classes.shared_bytes, ..report.shared };
-    Ok(PackReport { format, driver, codec, data_files, classes: classes.rows, shared, stages, ..report })
+    let report = PackReport { data_files, classes: classes.rows, shared, stages, ..report };
+    Ok(PackReport { format, driver, metadata_advice, codec, ..report })
 }
 
 /// More bytes than an image of a tree has, roughly, if nothing of it is shared or shrinks.

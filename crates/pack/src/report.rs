@@ -14,6 +14,8 @@ pub struct PackReport {
     pub format: &'static str,
     /// Name of the Linux driver that mounts the image; `None` if none does.
     pub driver: Option<&'static str>,
+    /// Options that would compress the metadata, and the reason; `None` if it is compressed, or never can be.
+    pub metadata_advice: Option<&'static str>,
     /// How the image is compressed, as a user would type it.
     pub codec: String,
     /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
@@ -94,6 +96,7 @@ impl PackReport {
         PackReport {
             format: "",
             driver: None,
+            metadata_advice: None,
             codec: String::new(),
             image_len,
             data_files: Vec::new(),

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::failures::Failures;
 use crate::parallel::learn_in_parallel;
 use crate::witness::Testimony;
+use packfs_core::Owner;
 use packfs_core::{ContentHash, ContentHasher, Error, NodeId, Progress, Result, Stage, Witnessed};
 use packfs_format::{Cut, FileJob, FilePlace, PackFormat, Placed};
 use std::collections::{HashMap, HashSet};
@@ -84,6 +85,9 @@ impl Twins {
     }
 }
 
+/// Length of a file, and what else files must have in common to share data ([`packfs_format::Capabilities::sharing_key`]).
+type Kind = (u64, Option<(u16, Owner)>);
+
 /// Compares files of the same length. A file that cannot be read and may be left out counts as different here.
 pub(crate) fn find(
     context: &Context<'_>,
@@ -95,7 +99,9 @@ pub(crate) fn find(
         return Ok(Twins::default());
     }
     let alone = context.plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
-    let kind = |node: NodeId| (context.len(node), format.sharing_key(context.tree.node(node)));
+    let kind = |node: NodeId| -> Kind {
+        (context.len(node), format.capabilities().sharing_key(context.tree.node(node)))
+    };
     let by_len = groups(alone.map(|job| (kind(job.node), job.node)));
     let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
@@ -142,11 +148,7 @@ fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<Node
     groups
 }
 
-fn regroup(
-    kind: impl Fn(NodeId) -> (u64, u64),
-    nodes: &[NodeId],
-    hashes: Vec<Option<ContentHash>>,
-) -> Vec<NodeId> {
+fn regroup(kind: impl Fn(NodeId) -> Kind, nodes: &[NodeId], hashes: Vec<Option<ContentHash>>) -> Vec<NodeId> {
     let rows = nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((kind(node), hash?), node)));
     groups(rows).into_iter().flatten().collect()
 }

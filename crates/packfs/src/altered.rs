@@ -14,7 +14,7 @@ const HEAD_LEN: usize = 96;
 
 /// Returns the magics that an image can be read with in place of its own, as `--magic` takes them.
 pub fn magics() -> Vec<&'static str> {
-    let all = packfs_formats::all().iter().flat_map(|format| format.magics());
+    let all = packfs_formats::all().iter().flat_map(|format| format.info().magics);
     let mut magics: Vec<&str> = Vec::new();
     for magic in all.filter(|magic| magic.at == 0 && magic.bytes.len() == 4) {
         if let Ok(text) = std::str::from_utf8(magic.bytes)

@@ -71,7 +71,8 @@ fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettin
     let name = typed.map(|codec| codec.split([':', ',']).next().unwrap_or(codec));
     let of_codec = |rung: &&Rung| name.is_none_or(|name| rung.codec.split(':').next() == Some(name));
     let mut found: Vec<PackSettings> = format
-        .ladder()
+        .info()
+        .ladder
         .iter()
         .filter(of_codec)
         .map(|rung| PackSettings {
@@ -81,7 +82,7 @@ fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettin
             ..settings.clone()
         })
         .collect();
-    if let (Some(typed), Some(last)) = (typed, format.ladder().last()) {
+    if let (Some(typed), Some(last)) = (typed, format.info().ladder.last()) {
         // A codec that no step has gets the longest blocks and the goal.
         found.push(PackSettings {
             codec: Some(typed.to_owned()),

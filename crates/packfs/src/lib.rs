@@ -98,8 +98,9 @@ pub use packfs_core::{
     escaped, printable,
 };
 pub use packfs_format::{
-    DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, InnerImage, Inode,
-    InodeId, InodeKind, Magic, OptionRow, PackSettings, Severity, SpaceOwner, Volume,
+    DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
+    Inode, InodeId, InodeKind, LinuxDriver, Magic, Makes, OptionRow, PackSettings, Severity, SpaceOwner,
+    Volume,
 };
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};

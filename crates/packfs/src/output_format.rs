@@ -1,18 +1,15 @@
 //! The format of an image that is to be made: the one named, else what the extension of its file means.
 
-use packfs_core::{Error, ErrorKind, Result, escaped};
-use packfs_format::{Format, PackSettings};
+use packfs_core::{Error, Result, escaped};
+use packfs_format::{Format, Makes};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// The format where nothing says one.
-const DEFAULT: &str = "squashfs";
 
 /// Extensions that images of every format have.
 const GENERIC: [&str; 4] = ["img", "image", "bin", "raw"];
 
 /// Picks the format of an image at `output`: the one `named`, else what the extension means, else that of the image it is
-/// made of (`again`), else SquashFS, for a file without an extension or with one that any image may have.
+/// made of (`again`), else the default, for a file without an extension or with one that any image may have.
 ///
 /// # Errors
 /// `Usage`: an unknown name, or an extension that no format has.
@@ -25,27 +22,22 @@ pub(crate) fn choose(
         return packfs_formats::by_name(name)
             .ok_or_else(|| Error::usage(format!("there is no format {name:?}; there are: {}", names())));
     }
-    let Some(extension) = output.extension() else { return default(again) };
+    let default = again.unwrap_or_else(packfs_formats::default);
+    let Some(extension) = output.extension() else { return Ok(default) };
     let text = extension.to_str().unwrap_or_default();
     match packfs_formats::by_extension(text) {
         Some(format) => Ok(format),
         None if again.is_some() || GENERIC.iter().any(|known| known.eq_ignore_ascii_case(text)) => {
-            default(again)
+            Ok(default)
         }
         None => Err(unknown(extension.as_bytes(), output)),
     }
 }
 
-fn default(again: Option<&'static dyn Format>) -> Result<&'static dyn Format> {
-    again
-        .or_else(|| packfs_formats::by_name(DEFAULT))
-        .ok_or_else(|| Error::usage("the output's name does not say which format is meant"))
-}
-
 fn unknown(extension: &[u8], output: &Path) -> Error {
     let name = escaped(output.as_os_str().as_bytes());
     let error = Error::usage(format!("cannot tell the format of {name}: .{} means none", escaped(extension)));
-    let known = packed().flat_map(|format| format.extensions());
+    let known = packed().flat_map(|format| format.info().extensions);
     let known: Vec<String> = known.map(|extension| format!(".{extension}")).collect();
     let error = error.hint(format!("--format NAME takes any file name; NAME is one of {}", names()));
     let error = error.hint(format!("extensions that mean a format are {}", known.join(", ")));
@@ -61,11 +53,7 @@ fn names() -> String {
 
 /// Formats that images can be made in.
 fn packed() -> impl Iterator<Item = &'static dyn Format> {
-    let packs = |format: &&dyn Format| {
-        let made = format.packer(&PackSettings::default());
-        !made.is_err_and(|error| error.kind() == ErrorKind::Unsupported)
-    };
-    packfs_formats::all().iter().copied().filter(packs)
+    packfs_formats::all().iter().copied().filter(|format| format.info().makes != Makes::Nothing)
 }
 
 #[cfg(test)]

@@ -202,7 +202,7 @@ impl Pack {
         self
     }
 
-    /// An option that only the format knows; [`Format::options`] lists them.
+    /// An option that only the format knows; [`FormatInfo::options`] lists them.
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.options.push((name.into(), value.into()));
@@ -547,7 +547,7 @@ impl Pack {
         wrapping: &Wrapping,
         progress: &dyn Progress,
     ) -> Result<PackReport> {
-        let name = packer.format_name();
+        let name = packer.format().name;
         let orders = self.order_file.is_some() || self.trace.is_some();
         if orders || matches!(self.earlier, Earlier::Image { .. }) {
             let what = "files to place in an order, and no blocks of an earlier one to copy";

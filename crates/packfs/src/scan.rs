@@ -119,7 +119,7 @@ impl Scan {
     fn new(image: Arc<dyn Image>, options: ScanOptions) -> Result<Scan> {
         let formats = packfs_formats::all().iter().copied();
         let patterns: Vec<Pattern> = formats
-            .flat_map(|format| format.magics().iter().map(move |magic| Pattern::Own(format, magic)))
+            .flat_map(|format| format.info().magics.iter().map(move |magic| Pattern::Own(format, magic)))
             // Last, so that an image counts as what it is before it counts as what it could be.
             .chain(altered::ALTERED.into_iter().map(Pattern::Altered))
             .collect();

@@ -32,7 +32,7 @@ impl Verify for Verifier {
 fn read_back(written: &Written<'_>, progress: &dyn Progress) -> Result<()> {
     let image = open(&written.image)?;
     let devices = written.data_files.iter().map(open).collect::<Result<Vec<_>>>()?;
-    let name = written.format.format_name();
+    let name = written.format.format().name;
     let format = packfs_formats::by_name(name)
         .ok_or_else(|| Error::failed(format!("internal: nothing reads {name}")))?;
     let volume: Arc<dyn Volume> = Arc::from(format.open_with_devices(Arc::clone(&image), devices)?);

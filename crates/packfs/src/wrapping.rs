@@ -16,8 +16,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The formats of images that are made of a tree, if none is named: the first of these that can be packed.
-const INNER_DEFAULTS: [&str; 2] = ["iso9660", "squashfs"];
 /// What the option says if nothing is to be made.
 const AS_IT_IS: &str = "none";
 
@@ -68,18 +66,11 @@ pub(crate) fn subject(
     match source {
         Source::Image(path) => Ok(Subject::Image(bytes(&path, packer, opening)?)),
         source => {
-            let format = wrapping.inner.clone().unwrap_or_else(inner_default);
+            let format =
+                wrapping.inner.clone().unwrap_or_else(|| packfs_formats::inner_default().name().to_owned());
             Ok(Subject::Tree { source, format })
         }
     }
-}
-
-/// The format of an image that is made of a tree to be wrapped.
-fn inner_default() -> String {
-    let packs = |name: &&str| {
-        packfs_formats::by_name(name).is_some_and(|format| format.packer(&Default::default()).is_ok())
-    };
-    INNER_DEFAULTS.iter().find(|name| packs(name)).unwrap_or(&INNER_DEFAULTS[1]).to_string()
 }
 
 /// The bytes that are wrapped of a file.
@@ -91,7 +82,7 @@ fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<
     let file = of_file(path)?;
     let bytes = Bytes { image: opening.image_in(file.image)?, file: file.file };
     let format = packfs_formats::probe(&*bytes.image)?;
-    if format.is_some_and(|format| format.name() == packer.format_name()) {
+    if format.is_some_and(|format| format.name() == packer.format().name) {
         let opened = opening.clone().outermost().open(path)?;
         if let [inner] = &opened.volume().inner_images()?[..] {
             return Ok(Bytes { image: nested::inner_image(&opened, inner)?, file: bytes.file });

@@ -34,7 +34,7 @@ fn packed(format: &str) -> Vec<u8> {
 /// Code of a boot loader that knows magics, and so holds them.
 fn boot_loader(random: &mut Random) -> Vec<u8> {
     let mut code = random.noise(48_000);
-    let magics = packfs::formats::all().iter().flat_map(|format| format.magics());
+    let magics = packfs::formats::all().iter().flat_map(|format| format.info().magics);
     for (index, magic) in magics.enumerate() {
         let at = 1000 + index * 700;
         code[at..at + magic.bytes.len()].copy_from_slice(magic.bytes);

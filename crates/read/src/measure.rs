@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 impl ReadEngine {
     /// What messages call the image.
     pub(crate) fn subject(&self) -> String {
-        format!("{} image", self.volume.format_name())
+        format!("{} image", self.volume.format().name)
     }
 
     /// Refuses files that together have more data, holes left out, than an image of this length may hold.

@@ -38,7 +38,7 @@ pub fn list(
     let root_only = [Pattern::exact(&ImagePath::root())];
     let patterns = if options.paths.is_empty() { &root_only[..] } else { &options.paths };
     let selection = Selection::new(patterns, |path| Ok(find(volume, path)?.is_some()))?;
-    let meter = Meter::new(options.limits, format!("{} image", volume.format_name()));
+    let meter = Meter::new(options.limits, format!("{} image", volume.format().name));
     let (seen, faults) = (HashSet::new(), Faults::default());
     let mut lister = Lister { volume, options, progress, selection, seen, meter, faults, visit };
     lister.run()?;
@@ -100,7 +100,7 @@ impl Lister<'_> {
             let name = match Name::new(&entry.name) {
                 Ok(name) => name,
                 Err(fault) => {
-                    let error = Error::corrupt(format!("{} image", self.volume.format_name()), fault);
+                    let error = Error::corrupt(format!("{} image", self.volume.format().name), fault);
                     self.faults.add(error.at(format!("{path:?}")), self.progress)?;
                     continue;
                 }
@@ -165,7 +165,7 @@ impl Lister<'_> {
     ) -> Result<std::vec::IntoIter<DirEntry>> {
         if !self.seen.insert(dir) {
             let fault = "directory is reached by more than one path";
-            return Err(Error::corrupt(format!("{} image", self.volume.format_name()), fault));
+            return Err(Error::corrupt(format!("{} image", self.volume.format().name), fault));
         }
         let mut entries = Vec::new();
         let mut counted = Ok(());

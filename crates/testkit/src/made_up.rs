@@ -2,7 +2,8 @@
 
 use packfs_core::{Error, Image, Meta, Result, Xattrs};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, ExtentFrom, Facts, Finding, Inode, InodeId, InodeKind, SpaceOwner, Volume,
+    DirCursor, DirEntry, Extent, ExtentFrom, Facts, Finding, FormatInfo, Inode, InodeId, InodeKind,
+    SpaceOwner, Volume,
 };
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -109,9 +110,11 @@ impl FromIterator<(InodeId, MadeUpNode)> for MadeUpVolume {
     }
 }
 
+static INFO: FormatInfo = FormatInfo { name: "made-up", ..FormatInfo::EMPTY };
+
 impl Volume for MadeUpVolume {
-    fn format_name(&self) -> &'static str {
-        "made-up"
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn root(&self) -> InodeId {

@@ -19,7 +19,7 @@ mod tests;
 mod volume;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{Format, FormatInfo, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
 /// From quick to small.
@@ -41,25 +41,20 @@ static MAGICS: [Magic; 5] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cloop;
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "cloop",
+    extensions: &["cloop"],
+    magics: &MAGICS,
+    makes: Makes::Image,
+    options: options::ROWS,
+    ladder: &LADDER,
+    ..FormatInfo::EMPTY
+};
+
 impl Format for Cloop {
-    fn name(&self) -> &'static str {
-        "cloop"
-    }
-
-    fn ladder(&self) -> &'static [Rung] {
-        &LADDER
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["cloop"]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &MAGICS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -69,10 +64,6 @@ impl Format for Cloop {
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::CloopVolume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        options::ROWS
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -28,8 +28,8 @@ impl CloopVolume {
 }
 
 impl Container for CloopVolume {
-    fn format_name(&self) -> &'static str {
-        "cloop"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn files(&self) -> &ContainedFiles {

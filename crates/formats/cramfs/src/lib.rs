@@ -22,28 +22,27 @@ mod volume;
 mod walk;
 
 use packfs_core::{Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Volume};
+use packfs_format::{Format, FormatInfo, LinuxDriver, Makes, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
 /// The cramfs format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cramfs;
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "cramfs",
+    extensions: &["cramfs"],
+    magics: &disk::MAGICS,
+    driver: Some(LinuxDriver { name: "cramfs", mounts_files: false }),
+    makes: Makes::Tree,
+    options: options::ROWS,
+    ladder: &[],
+};
+
 impl Format for Cramfs {
-    fn name(&self) -> &'static str {
-        "cramfs"
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["cramfs"]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        Some("cramfs")
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &disk::MAGICS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -53,10 +52,6 @@ impl Format for Cramfs {
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::CramfsVolume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        options::ROWS
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -38,8 +38,8 @@ impl CramfsVolume {
 }
 
 impl Volume for CramfsVolume {
-    fn format_name(&self) -> &'static str {
-        "cramfs"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn root(&self) -> InodeId {

@@ -32,7 +32,7 @@ mod walk;
 mod xattr;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
@@ -50,25 +50,20 @@ const LADDER: [Rung; 4] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Erofs;
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "erofs",
+    extensions: &["erofs"],
+    magics: &MAGICS,
+    driver: Some(LinuxDriver { name: "erofs", mounts_files: true }),
+    makes: Makes::Tree,
+    options: options::ROWS,
+    ladder: &LADDER,
+};
+
 impl Format for Erofs {
-    fn name(&self) -> &'static str {
-        "erofs"
-    }
-
-    fn ladder(&self) -> &'static [Rung] {
-        &LADDER
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["erofs"]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        Some("erofs")
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &MAGICS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -88,10 +83,6 @@ impl Format for Erofs {
     ) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::ErofsVolume::open(image, devices).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        options::ROWS
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

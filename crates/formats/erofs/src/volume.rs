@@ -20,8 +20,8 @@ impl ErofsVolume {
 }
 
 impl Volume for ErofsVolume {
-    fn format_name(&self) -> &'static str {
-        "erofs"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn root(&self) -> InodeId {

@@ -33,7 +33,7 @@ mod xattr;
 mod zisofs;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
 /// From quick to small.
@@ -49,25 +49,20 @@ pub struct Iso9660;
 /// Where `CD001` stands: at the second byte of the first volume descriptor.
 const MAGIC: Magic = Magic { bytes: &disk::STANDARD_ID, at: disk::DESCRIPTORS_AT + 1 };
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "iso9660",
+    extensions: &["iso"],
+    magics: &[MAGIC],
+    driver: Some(LinuxDriver { name: "iso9660", mounts_files: false }),
+    makes: Makes::Tree,
+    options: options::ROWS,
+    ladder: &LADDER,
+};
+
 impl Format for Iso9660 {
-    fn name(&self) -> &'static str {
-        "iso9660"
-    }
-
-    fn ladder(&self) -> &'static [Rung] {
-        &LADDER
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["iso"]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        Some("iso9660")
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &[MAGIC]
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -79,10 +74,6 @@ impl Format for Iso9660 {
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::Iso9660Volume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        options::ROWS
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -26,8 +26,8 @@ impl Iso9660Volume {
 }
 
 impl Volume for Iso9660Volume {
-    fn format_name(&self) -> &'static str {
-        "iso9660"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn root(&self) -> InodeId {

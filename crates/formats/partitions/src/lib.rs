@@ -18,7 +18,7 @@ mod tests;
 mod volume;
 
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Volume};
+use packfs_format::{Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
 /// Where a GPT has its signature, for both lengths of sectors. Those of an MBR are two bytes, which are everywhere.
@@ -28,21 +28,12 @@ static MAGICS: [Magic; 2] = [Magic { bytes: b"EFI PART", at: 512 }, Magic { byte
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Partitions;
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo { name: "partitions", magics: &MAGICS, ..FormatInfo::EMPTY };
+
 impl Format for Partitions {
-    fn name(&self) -> &'static str {
-        "partitions"
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &MAGICS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -52,10 +43,6 @@ impl Format for Partitions {
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::PartitionsVolume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        &[]
     }
 
     fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -27,8 +27,8 @@ impl PartitionsVolume {
 }
 
 impl Container for PartitionsVolume {
-    fn format_name(&self) -> &'static str {
-        "partitions"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn files(&self) -> &ContainedFiles {

@@ -23,7 +23,7 @@ mod tests;
 mod volume;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{Format, FormatInfo, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 6] = [
@@ -45,25 +45,19 @@ const LADDER: [Rung; 2] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SquashfsLegacy;
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "squashfs-legacy",
+    magics: &MAGICS,
+    makes: Makes::Tree,
+    options: options::ROWS,
+    ladder: &LADDER,
+    ..FormatInfo::EMPTY
+};
+
 impl Format for SquashfsLegacy {
-    fn name(&self) -> &'static str {
-        "squashfs-legacy"
-    }
-
-    fn ladder(&self) -> &'static [Rung] {
-        &LADDER
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &MAGICS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -73,10 +67,6 @@ impl Format for SquashfsLegacy {
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::LegacyVolume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        options::ROWS
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

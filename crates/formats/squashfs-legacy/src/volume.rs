@@ -31,8 +31,8 @@ impl LegacyVolume {
 }
 
 impl Volume for LegacyVolume {
-    fn format_name(&self) -> &'static str {
-        "squashfs-legacy"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn root(&self) -> InodeId {

@@ -24,7 +24,7 @@ mod volume;
 mod xattr;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, Magic, OptionRow, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
@@ -42,25 +42,20 @@ const LADDER: [Rung; 5] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Squashfs;
 
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "squashfs",
+    extensions: &["squashfs", "sqfs", "sqsh", "squash", "sfs", "snap", "xzm", "sb", "tcz"],
+    magics: &MAGICS,
+    driver: Some(LinuxDriver { name: "squashfs", mounts_files: false }),
+    makes: Makes::Tree,
+    options: options::ROWS,
+    ladder: &LADDER,
+};
+
 impl Format for Squashfs {
-    fn name(&self) -> &'static str {
-        "squashfs"
-    }
-
-    fn ladder(&self) -> &'static [Rung] {
-        &LADDER
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["squashfs", "sqfs", "sqsh", "squash", "sfs", "snap", "xzm", "sb", "tcz"]
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        Some("squashfs")
-    }
-
-    fn magics(&self) -> &'static [Magic] {
-        &MAGICS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
@@ -80,10 +75,6 @@ impl Format for Squashfs {
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         Ok(Box::new(volume::SquashfsVolume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn options(&self) -> &'static [OptionRow] {
-        options::ROWS
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -36,8 +36,8 @@ impl SquashfsVolume {
 }
 
 impl Volume for SquashfsVolume {
-    fn format_name(&self) -> &'static str {
-        "squashfs"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn root(&self) -> InodeId {

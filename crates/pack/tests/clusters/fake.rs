@@ -9,6 +9,7 @@ use packfs_format::{
     BlockSharing, ClusterCut, Cut, FileJob, Incompressible, InlineTail, InlineTails, PackFormat, Placed,
     Plan, Recipe, Section, Tail, TailPlace,
 };
+use packfs_format::{Capabilities, FormatInfo};
 use packfs_pack::{PackOptions, PackReport, pack};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -130,8 +131,13 @@ impl Fake {
 const DATA_START: u64 = 4096;
 
 impl PackFormat for Fake {
-    fn format_name(&self) -> &'static str {
-        "fake"
+    fn format(&self) -> &'static FormatInfo {
+        static INFO: FormatInfo = FormatInfo { name: "fake", ..FormatInfo::EMPTY };
+        &INFO
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
     }
 
     fn codec_name(&self) -> String {

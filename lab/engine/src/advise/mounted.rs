@@ -2,7 +2,7 @@
 
 use packfs::mount::MountFlags;
 use packfs::mount::kernel::KernelMount;
-use packfs::{Error, ImagePath, Progress, Result, ResultExt};
+use packfs::{Error, ImagePath, LinuxDriver, Progress, Result, ResultExt};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -31,7 +31,7 @@ impl Mounted {
             _ => {}
         }
         let mount = KernelMount {
-            driver: format,
+            driver: LinuxDriver { name: format, mounts_files: true },
             image: image.into(),
             offset: 0,
             devices: Vec::new(),

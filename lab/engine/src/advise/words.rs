@@ -64,7 +64,7 @@ impl Bench<'_> {
         let name = tree.canonicalize().ok().and_then(|path| path.file_name().map(|name| name.to_os_string()));
         let stem = name.map_or_else(|| "image".to_string(), |name| name.to_string_lossy().into_owned());
         let format = packfs::formats::by_name(candidate.layout.format);
-        let extension = format.and_then(|format| format.extensions().first().copied()).unwrap_or("img");
+        let extension = format.and_then(|format| format.info().extensions.first().copied()).unwrap_or("img");
         let mut words = vec!["packfs".to_string(), "pack".into(), tree.to_string_lossy().into_owned()];
         words.push(format!("{stem}.{extension}"));
         words.extend(candidate.options());

@@ -8,11 +8,12 @@ use crate::disk::{
 };
 use crate::options::{Options, Target};
 use packfs_codec::{Algorithm, CodecSettings};
-use packfs_core::{Error, NodeId, NodeKind, Result, Timestamp, Tree};
+use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
     BlockSharing, Cut, FileJob, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
     StoredBlock, Tail, Wrapping,
 };
+use packfs_format::{Capabilities, NO_XATTRS, Times};
 use zerocopy::IntoBytes;
 
 /// Prepares to pack cloop files.
@@ -85,8 +86,8 @@ fn method_of(codec: &CodecSettings) -> u64 {
 }
 
 impl PackFormat for CloopPacker {
-    fn format_name(&self) -> &'static str {
-        "cloop"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn codec_name(&self) -> String {
@@ -156,12 +157,8 @@ impl PackFormat for CloopPacker {
         put(Section { owner: "index", offset: HEAD_LEN, bytes: index })
     }
 
-    fn held_time(&self, _time: Timestamp) -> Option<Timestamp> {
-        None
-    }
-
-    fn holds_xattr(&self, _name: &[u8], _value: &[u8]) -> bool {
-        false
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { times: Times::Unheld, xattr_losses: NO_XATTRS, ..Capabilities::ALL }
     }
 
     fn padding(&self) -> u64 {

@@ -120,7 +120,7 @@ impl InodeWriter<'_> {
         if offset >= OFFSET_END {
             return Err(too_large().hint(format!("{:?} would lie beyond", self.tree.path(id))));
         }
-        let owner = super::losses::held_owner(node.meta.owner);
+        let owner = super::losses::CAPABILITIES.held_owner(node.meta.owner);
         Ok(CramfsInode {
             mode: node.kind.file_type().mode_bits() as u16 | node.meta.mode & 0o7777,
             uid: owner.uid as u16,
@@ -134,7 +134,7 @@ impl InodeWriter<'_> {
 
 /// A device as kernels read it.
 fn device(number: DeviceNumber) -> u32 {
-    let held = super::losses::held_device(number);
+    let held = super::losses::CAPABILITIES.held_device(number);
     held.major << 8 | held.minor
 }
 

@@ -2,23 +2,19 @@
 
 use super::dirs::listing_len;
 use crate::disk::{NAME_LEN_MAX, SIZE_END};
-use packfs_core::{DeviceNumber, Loss, Losses, Node, NodeId, NodeKind, Owner, Tree, XattrsId};
+use packfs_core::{Loss, Losses, NodeKind, Tree};
+use packfs_format::{Capabilities, Links, NO_XATTRS, Times};
 
-/// The owner that an image says: 16 bits of the user, 8 bits of the group.
-pub(super) fn held_owner(owner: Owner) -> Owner {
-    Owner { uid: owner.uid & 0xffff, gid: owner.gid & 0xff }
-}
-
-/// The device that kernels read: 8 bits of either number.
-pub(super) fn held_device(number: DeviceNumber) -> DeviceNumber {
-    DeviceNumber { major: number.major & 0xff, minor: number.minor & 0xff }
-}
-
-/// All that an inode says of a node but for its contents, as one number.
-pub(super) fn inode_key(node: &Node) -> u64 {
-    let owner = held_owner(node.meta.owner);
-    u64::from(node.meta.mode) << 24 | u64::from(owner.uid) << 8 | u64::from(owner.gid)
-}
+/// Metadata that images hold: inodes have 16 bits for the user, 8 for the group, and no time.
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
+    times: Times::Epoch,
+    owner_bits: (16, 8),
+    device_bits: (8, 8),
+    links: Links::Split,
+    xattr_losses: NO_XATTRS,
+    data_identifies_files: true,
+    ..Capabilities::ALL
+};
 
 fn contents_len(kind: &NodeKind) -> u64 {
     match kind {
@@ -46,27 +42,14 @@ pub(super) fn find(tree: &Tree) -> Vec<Loss> {
         "links to nowhere",
         |id| matches!(&tree.node(id).kind, NodeKind::Symlink(to) if to.is_empty()),
     );
-    let owner = |id: NodeId| tree.node(id).meta.owner;
-    losses
-        .refused("users above 65,535 lose all but 16 bits", |id| held_owner(owner(id)).uid != owner(id).uid);
-    losses.refused("groups above 255 lose all but 8 bits", |id| held_owner(owner(id)).gid != owner(id).gid);
-    losses.refused("device numbers above 255 lose all but 8 bits", |id| match tree.node(id).kind {
-        NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => held_device(number) != number,
-        _ => false,
-    });
-    losses.refused("extended attributes are left out", |id| tree.node(id).xattrs != XattrsId::NONE);
-    losses.told("hard links become files of their own, which share their data", |id| {
-        let node = tree.node(id);
-        !node.is_dir() && node.links > 1
-    });
-    losses.told("times become 1970", |id| tree.node(id).meta.mtime != Default::default());
+    CAPABILITIES.find_losses(tree, &mut losses);
     losses.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
+    use packfs_core::{ContentId, DeviceNumber, ImagePath, Meta, Owner, TreeBuilder, Xattrs};
 
     fn tree_of(path: &[u8], kind: NodeKind) -> Tree {
         let mut builder = TreeBuilder::new(Meta::default());
@@ -112,8 +95,8 @@ mod tests {
         let found = find(&builder.finish().unwrap());
         let told: Vec<(bool, u64)> = found.iter().map(|loss| (loss.refused, loss.count)).collect();
         assert_eq!(told, [(true, 1), (true, 1), (true, 1), (true, 1), (false, 1), (false, 1)], "{found:?}");
-        assert_eq!(held_owner(meta.owner), Owner { uid: 34_464, gid: 0 });
-        assert_eq!(held_device(number), DeviceNumber { major: 3, minor: 44 });
+        assert_eq!(CAPABILITIES.held_owner(meta.owner), Owner { uid: 34_464, gid: 0 });
+        assert_eq!(CAPABILITIES.held_device(number), DeviceNumber { major: 3, minor: 44 });
         assert_eq!(find(&tree_of(b"a", NodeKind::Fifo)), []);
     }
 }

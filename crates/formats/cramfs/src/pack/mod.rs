@@ -11,7 +11,8 @@ mod targets;
 use crate::check::sum_of;
 use crate::disk::{ByteOrder, CRC_AT, PAGE_LEN, POINTER_LEN};
 use crate::options::Options;
-use packfs_core::{DeviceNumber, Image, Node, NodeId, NodeKind, Owner, Result, Timestamp, Tree};
+use packfs_core::{Image, NodeId, NodeKind, Result, Tree};
+use packfs_format::Capabilities;
 use packfs_format::{
     BlockSharing, Cut, FileJob, Incompressible, InlineTails, Lead, PackFormat, PackSettings, Placed, Plan,
     Section, Tail,
@@ -33,8 +34,8 @@ struct CramfsPacker {
 }
 
 impl PackFormat for CramfsPacker {
-    fn format_name(&self) -> &'static str {
-        "cramfs"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn codec_name(&self) -> String {
@@ -43,7 +44,7 @@ impl PackFormat for CramfsPacker {
 
     fn driver(&self) -> Option<&'static str> {
         // Linux mounts the byte order of its own machine alone.
-        (self.options.order == ByteOrder::native()).then_some("cramfs")
+        crate::INFO.driver_name().filter(|_| self.options.order == ByteOrder::native())
     }
 
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
@@ -99,29 +100,8 @@ impl PackFormat for CramfsPacker {
         Ok(vec![Section { owner: "superblock", offset: start + CRC_AT, bytes }])
     }
 
-    fn held_time(&self, _: Timestamp) -> Option<Timestamp> {
-        Some(Timestamp::default())
-    }
-
-    fn held_owner(&self, owner: Owner) -> Owner {
-        losses::held_owner(owner)
-    }
-
-    fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
-        losses::held_device(number)
-    }
-
-    fn holds_links(&self) -> bool {
-        false
-    }
-
-    /// Linux takes files that share data for one file, with the mode and owner of the name that was looked at first.
-    fn sharing_key(&self, node: &Node) -> u64 {
-        losses::inode_key(node)
-    }
-
-    fn holds_xattr(&self, _: &[u8], _: &[u8]) -> bool {
-        false
+    fn capabilities(&self) -> Capabilities {
+        losses::CAPABILITIES
     }
 
     fn padding(&self) -> u64 {

@@ -2,13 +2,16 @@
 //! the same in all else are stored once; Linux takes links that share their target for one.
 
 use super::OFFSET_UNIT;
-use super::losses::inode_key;
+use super::losses::CAPABILITIES;
 use crate::disk::*;
 use crate::options::Options;
 use packfs_codec::Encoder;
-use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
+use packfs_core::{Error, NodeId, NodeKind, Owner, Result, Tree};
 use packfs_format::StoredBlock;
 use std::collections::HashMap;
+
+/// A target, and what else links must have in common to share it.
+type Kind<'t> = (&'t [u8], Option<(u16, Owner)>);
 
 /// Every target of a tree, ready to stand in the image.
 #[derive(Default)]
@@ -30,7 +33,7 @@ impl Targets {
             Some(settings) => Some(packfs_codec::encoder(settings).map_err(Error::usage)?),
             None => None,
         };
-        let mut known: HashMap<(&[u8], u64), u64> = HashMap::new();
+        let mut known: HashMap<Kind<'_>, u64> = HashMap::new();
         for (id, node) in tree.nodes() {
             let NodeKind::Symlink(target) = &node.kind else { continue };
             if target.is_empty() {
@@ -39,7 +42,7 @@ impl Targets {
                     tree.path(id)
                 )));
             }
-            let key = (&**target, inode_key(node));
+            let key = (&**target, CAPABILITIES.sharing_key(node));
             let place = match known.get(&key) {
                 Some(&place) => place,
                 None => {

@@ -20,7 +20,8 @@ mod times;
 mod xattrs;
 
 use crate::options::Options;
-use packfs_core::{NodeId, Result, Timestamp, Tree};
+use packfs_core::{NodeId, Result, Tree};
+use packfs_format::Capabilities;
 use packfs_format::{Coding, DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Section};
 
 /// Prepares to pack EROFS images.
@@ -36,8 +37,8 @@ struct ErofsPacker {
 }
 
 impl PackFormat for ErofsPacker {
-    fn format_name(&self) -> &'static str {
-        "erofs"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn codec_name(&self) -> String {
@@ -46,7 +47,15 @@ impl PackFormat for ErofsPacker {
 
     fn driver(&self) -> Option<&'static str> {
         // Longer blocks need pages of that length.
-        (self.options.block_len <= PAGE_LEN_MIN).then_some("erofs")
+        crate::INFO.driver_name().filter(|_| self.options.block_len <= PAGE_LEN_MIN)
+    }
+
+    fn metadata_advice(&self, tree: &Tree) -> Option<&'static str> {
+        let is_compressed = self.options.metabox.as_ref().is_some_and(|metabox| metabox.serves(tree));
+        (!is_compressed).then_some(
+            "--optimize read -O kernel=6.18: inodes and names are a good part of this image, and Linux 6.17 and newer \
+             read them compressed",
+        )
     }
 
     fn coding(&self) -> Option<Coding> {
@@ -85,12 +94,8 @@ impl PackFormat for ErofsPacker {
         &self.options.devices
     }
 
-    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
-        self.options.times.then_some(time)
-    }
-
-    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
-        losses::can_hold(name, value)
+    fn capabilities(&self) -> Capabilities {
+        losses::capabilities(self.options.times)
     }
 
     fn padding(&self) -> u64 {

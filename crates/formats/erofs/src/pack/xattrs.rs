@@ -1,6 +1,6 @@
 //! Extended attributes: those that many inodes have once in an area of their own, the others beside each inode.
 
-use super::losses::{XATTRS_LEN_MAX, can_hold};
+use super::losses::{XATTRS_LEN_MAX, capabilities};
 use crate::disk::{self, XATTR_ALIGN, XattrEntry, XattrIbodyHeader};
 use crate::options::{Options, Prefixes};
 use packfs_core::{Error, Result, Tree, Xattrs, XattrsId};
@@ -84,7 +84,9 @@ impl XattrTables {
 }
 
 fn held(set: &Xattrs) -> impl Iterator<Item = (&[u8], &[u8])> {
-    set.iter().map(|(name, value)| (&name[..], &value[..])).filter(|(name, value)| can_hold(name, value))
+    set.iter()
+        .map(|(name, value)| (&name[..], &value[..]))
+        .filter(|(name, value)| capabilities(true).holds_xattr(name, value))
 }
 
 struct Writer<'a> {

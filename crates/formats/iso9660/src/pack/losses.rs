@@ -2,27 +2,36 @@
 
 use super::{FILE_LEN_MAX, components, file_len};
 use crate::options::Options;
+use packfs_core::FileType;
 use packfs_core::{Loss, Losses, NodeId, NodeKind, Timestamp, Tree, Xattrs};
-
-/// The first second of 1900 and the last of 2155: years are a byte.
-const SECONDS: std::ops::RangeInclusive<i64> = -2_208_988_800..=5_869_583_999;
+use packfs_format::{Capabilities, Times, XattrLoss};
 
 /// Most bytes of names and values of one file: readers follow so many continuation areas, and Linux refuses files with more.
 const XATTRS_LEN_MAX: usize = 48 << 10;
 
-/// The nearest time the format can hold: whole seconds from 1900 to 2155.
-pub(super) fn stored_seconds(time: Timestamp) -> i64 {
-    time.seconds.clamp(*SECONDS.start(), *SECONDS.end())
-}
+/// Metadata that images hold: years are a byte. Names in `isofs.` are the writers' own.
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
+    times: Times::Seconds {
+        min: -2_208_988_800,
+        max: 5_869_583_999,
+        first_year: "1900",
+        last_day: "2155-12-31",
+    },
+    xattr_losses: &[XattrLoss {
+        what: "extended attributes of more than 12 KiB, or in isofs., are left out",
+        concerns: |name, value| name.starts_with(b"isofs.") || name.len() + value.len() > XATTRS_LEN_MAX / 4,
+    }],
+    ..Capabilities::ALL
+};
 
-/// Whether AAIP has room for an attribute. Names in `isofs.` are the writers' own.
-pub(super) fn holds_xattr(name: &[u8], value: &[u8]) -> bool {
-    !name.starts_with(b"isofs.") && name.len() + value.len() <= XATTRS_LEN_MAX / 4
+/// The nearest time that images hold, in seconds since 1970.
+pub(super) fn stored_seconds(time: Timestamp) -> i64 {
+    CAPABILITIES.held_time(FileType::File, time).map_or(0, |time| time.seconds)
 }
 
 /// The attributes of a set that are written.
 pub(super) fn held_xattrs(xattrs: &Xattrs) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
-    xattrs.iter().filter(|(name, value)| holds_xattr(name, value))
+    xattrs.iter().filter(|(name, value)| CAPABILITIES.holds_xattr(name, value))
 }
 
 /// Whether all that is written of a set has room.
@@ -33,22 +42,11 @@ pub(super) fn have_room(xattrs: &Xattrs) -> bool {
 /// Every kind of loss, with how many nodes it concerns.
 pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
     let mut losses = Losses::new(tree);
-    let mtime = |id: NodeId| tree.node(id).meta.mtime;
-    losses.refused("times before 1900 become 1900", |id| mtime(id).seconds < *SECONDS.start());
-    losses.refused("times after 2155 become 2155-12-31", |id| mtime(id).seconds > *SECONDS.end());
-    losses.told("times lose their fractions of a second", |id| mtime(id).nanos != 0);
+    CAPABILITIES.find_losses(tree, &mut losses);
     losses.refused(
         "link targets lose the slash at their end",
         |id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if !components::holds_target(target)),
     );
-    let unheld: Vec<bool> = tree
-        .xattr_sets()
-        .iter()
-        .map(|set| set.iter().any(|(name, value)| !holds_xattr(name, value)))
-        .collect();
-    losses.refused("extended attributes of more than 12 KiB, or in isofs., are left out", |id| {
-        unheld[tree.node(id).xattrs.0 as usize]
-    });
     let full: Vec<bool> = tree.xattr_sets().iter().map(|set| !have_room(set)).collect();
     losses.fatal("more extended attributes than the 48 KiB that iso9660 holds of a file", |id| {
         full[tree.node(id).xattrs.0 as usize]

@@ -18,7 +18,8 @@ mod trees;
 
 use crate::disk::{DESCRIPTORS_AT, SECTOR_LEN};
 use crate::options::{Options, Zisofs};
-use packfs_core::{Error, ImagePath, NodeId, NodeKind, Result, Timestamp, Tree};
+use packfs_core::{Error, ImagePath, NodeId, NodeKind, Result, Tree};
+use packfs_format::Capabilities;
 use packfs_format::{
     BlockSharing, Cut, FileJob, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
     Tail,
@@ -96,8 +97,8 @@ fn boot_file(tree: &Tree, path: &ImagePath) -> Result<NodeId> {
 }
 
 impl PackFormat for IsoPacker {
-    fn format_name(&self) -> &'static str {
-        "iso9660"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn codec_name(&self) -> String {
@@ -107,7 +108,7 @@ impl PackFormat for IsoPacker {
     fn driver(&self) -> Option<&'static str> {
         // Of zisofs 2 Linux shows what is stored, still compressed.
         let is_version_2 = self.options.codec.is_some() && self.options.zisofs == Zisofs::Version2;
-        (!is_version_2).then_some("iso9660")
+        crate::INFO.driver_name().filter(|_| !is_version_2)
     }
 
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
@@ -160,12 +161,8 @@ impl PackFormat for IsoPacker {
         layout::sections(image, &self.boot_images(tree)?, put)
     }
 
-    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
-        Some(Timestamp::from_seconds(losses::stored_seconds(time)))
-    }
-
-    fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
-        losses::holds_xattr(name, value)
+    fn capabilities(&self) -> Capabilities {
+        losses::CAPABILITIES
     }
 
     fn padding(&self) -> u64 {

@@ -1,16 +1,29 @@
 //! What old Squashfs images cannot hold of a tree, named before anything is written.
 
 use crate::disk::Version;
-use packfs_core::{DeviceNumber, FileType, Loss, Losses, NodeId, NodeKind, Timestamp, Tree, XattrsId};
+use packfs_core::{DeviceNumber, FileType, Loss, Losses, NodeKind, Timestamp, Tree};
+use packfs_format::{Capabilities, Links, NO_XATTRS, Times};
 
 /// The nearest time the format can hold: whole seconds from 1970 to 2106.
 pub(super) fn stored_time(time: Timestamp) -> u32 {
     u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
 
-/// Whether inodes of a type have a time of their own.
-pub(super) fn has_time(version: Version, file_type: FileType) -> bool {
-    version.has_numbers() || matches!(file_type, FileType::File | FileType::Directory)
+/// Types that have no time in images whose inodes have no numbers.
+const TIMELESS: &[FileType] =
+    &[FileType::Symlink, FileType::BlockDevice, FileType::CharDevice, FileType::Fifo, FileType::Socket];
+
+/// Returns the metadata that images of a version hold.
+pub(super) fn capabilities(version: Version) -> Capabilities {
+    let has_numbers = version.has_numbers();
+    Capabilities {
+        times: Times::Seconds { min: 0, max: u32::MAX.into(), first_year: "1970", last_day: "2106-02-07" },
+        timeless: if has_numbers { &[] } else { TIMELESS },
+        device_bits: (8, 8),
+        links: if has_numbers { Links::Held } else { Links::SplitIfAccepted },
+        xattr_losses: NO_XATTRS,
+        ..Capabilities::ALL
+    }
 }
 
 /// The number of a device in 16 bits, cut if it is longer.
@@ -39,24 +52,6 @@ pub(super) fn find(tree: &Tree, version: Version, block_len: u32) -> Vec<Loss> {
         &format!("link targets of more than {TARGET_LEN_MAX} bytes"),
         |id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if target.len() > TARGET_LEN_MAX),
     );
-    let file_type = |id: NodeId| tree.node(id).kind.file_type();
-    let mtime = |id: NodeId| tree.node(id).meta.mtime;
-    losses.refused("times before 1970 become 1970", |id| mtime(id).seconds < 0);
-    losses.refused("times after 2106 become 2106-02-07", |id| mtime(id).seconds > i64::from(u32::MAX));
-    losses.told("times lose their fractions of a second", |id| mtime(id).nanos != 0);
-    losses.told("times of links, devices, fifos and sockets become that of the image", |id| {
-        !has_time(version, file_type(id))
-    });
-    losses.refused("extended attributes are left out", |id| tree.node(id).xattrs != XattrsId::NONE);
-    losses.refused("hard links become files of their own, which share their data", |id| {
-        let node = tree.node(id);
-        !version.has_numbers() && !node.is_dir() && node.links > 1
-    });
-    losses.refused("device numbers above 255 are cut to 8 bits", |id| match tree.node(id).kind {
-        NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => {
-            number.major > 255 || number.minor > 255
-        }
-        _ => false,
-    });
+    capabilities(version).find_losses(tree, &mut losses);
     losses.finish()
 }

@@ -7,7 +7,8 @@ mod losses;
 mod owners;
 
 use crate::options::Options;
-use packfs_core::{DeviceNumber, FileType, NodeId, Result, Timestamp, Tree};
+use packfs_core::{NodeId, Result, Tree};
+use packfs_format::Capabilities;
 use packfs_format::{
     Coding, Cut, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
 };
@@ -23,8 +24,8 @@ struct LegacyPacker {
 }
 
 impl PackFormat for LegacyPacker {
-    fn format_name(&self) -> &'static str {
-        "squashfs-legacy"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn codec_name(&self) -> String {
@@ -70,24 +71,8 @@ impl PackFormat for LegacyPacker {
         layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
     }
 
-    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
-        Some(Timestamp::from_seconds(losses::stored_time(time).into()))
-    }
-
-    fn holds_time_of(&self, file_type: FileType) -> bool {
-        losses::has_time(self.options.version, file_type)
-    }
-
-    fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
-        DeviceNumber { major: number.major & 0xff, minor: number.minor & 0xff }
-    }
-
-    fn holds_links(&self) -> bool {
-        self.options.version.has_numbers()
-    }
-
-    fn holds_xattr(&self, _name: &[u8], _value: &[u8]) -> bool {
-        false
+    fn capabilities(&self) -> Capabilities {
+        losses::capabilities(self.options.version)
     }
 
     fn padding(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! What SquashFS cannot hold of a tree, named before anything is written.
 
-use packfs_core::{Loss, Losses, NodeId, NodeKind, Timestamp, Tree};
+use packfs_core::{Loss, Losses, NodeKind, Timestamp, Tree};
+use packfs_format::{Capabilities, Times, XattrLoss};
 
 /// Prefixes of extended attributes that have a number on disk.
 pub(super) const XATTR_PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
@@ -19,6 +20,16 @@ pub(super) fn stored_time(time: Timestamp) -> u32 {
     u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
 
+/// Metadata that images hold.
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
+    times: Times::Seconds { min: 0, max: u32::MAX as i64, first_year: "1970", last_day: "2106-02-07" },
+    xattr_losses: &[XattrLoss {
+        what: "extended attributes other than user, trusted and security (such as ACLs) are left out",
+        concerns: |name, _| split_xattr_name(name).is_none(),
+    }],
+    ..Capabilities::ALL
+};
+
 /// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the default block size.
 pub(super) const BLOCKS_MAX: u64 = 1 << 25;
 
@@ -31,15 +42,6 @@ pub(super) fn find(tree: &Tree, block_len: u32) -> Vec<Loss> {
         &format!("files of more than the {most} bytes that blocks of {block_len} allow"),
         |id| matches!(tree.node(id).kind, NodeKind::File { len, .. } if len > most),
     );
-    let mtime = |id: NodeId| tree.node(id).meta.mtime;
-    losses.refused("times before 1970 become 1970", |id| mtime(id).seconds < 0);
-    losses.refused("times after 2106 become 2106-02-07", |id| mtime(id).seconds > i64::from(u32::MAX));
-    losses.told("times lose their fractions of a second", |id| mtime(id).nanos != 0);
-    let unheld: Vec<bool> =
-        tree.xattr_sets().iter().map(|set| set.keys().any(|name| split_xattr_name(name).is_none())).collect();
-    losses.refused(
-        "extended attributes other than user, trusted and security (such as ACLs) are left out",
-        |id| unheld[tree.node(id).xattrs.0 as usize],
-    );
+    CAPABILITIES.find_losses(tree, &mut losses);
     losses.finish()
 }

@@ -11,7 +11,8 @@ mod xattrs;
 use crate::disk;
 use crate::options::Options;
 use packfs_codec::{Algorithm, CodecSettings};
-use packfs_core::{NodeId, Result, Timestamp, Tree};
+use packfs_core::{NodeId, Result, Tree};
+use packfs_format::Capabilities;
 use packfs_format::{
     Coding, Cut, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
 };
@@ -27,8 +28,8 @@ struct SquashfsPacker {
 }
 
 impl PackFormat for SquashfsPacker {
-    fn format_name(&self) -> &'static str {
-        "squashfs"
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
     }
 
     fn codec_name(&self) -> String {
@@ -37,7 +38,7 @@ impl PackFormat for SquashfsPacker {
 
     fn driver(&self) -> Option<&'static str> {
         // Linux decodes no LZMA.
-        (self.options.codec.algorithm() != Algorithm::LzmaAlone).then_some("squashfs")
+        crate::INFO.driver_name().filter(|_| self.options.codec.algorithm() != Algorithm::LzmaAlone)
     }
 
     fn coding(&self) -> Option<Coding> {
@@ -78,12 +79,8 @@ impl PackFormat for SquashfsPacker {
         layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
     }
 
-    fn held_time(&self, time: Timestamp) -> Option<Timestamp> {
-        Some(Timestamp::from_seconds(losses::stored_time(time).into()))
-    }
-
-    fn holds_xattr(&self, name: &[u8], _value: &[u8]) -> bool {
-        losses::split_xattr_name(name).is_some()
+    fn capabilities(&self) -> Capabilities {
+        losses::CAPABILITIES
     }
 
     fn padding(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use packfs::mount::kernel::KernelMount;
 use packfs::mount::{MountFlags, is_root};
-use packfs::{Error, ImagePath, Result, ResultExt};
+use packfs::{Error, ImagePath, LinuxDriver, Result, ResultExt};
 
 use super::{Mounts, Reader};
 use crate::process::Within;
@@ -43,7 +43,7 @@ fn mount(_: &Program, format: &str, image: &Path, at: &Path, _: &Within) -> Resu
         (device, vec![undo])
     };
     let mount = KernelMount {
-        driver,
+        driver: LinuxDriver { name: driver, mounts_files: false },
         image: device,
         offset: 0,
         devices: vec![],

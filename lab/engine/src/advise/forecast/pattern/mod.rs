@@ -83,6 +83,6 @@ impl Pattern {
             files.extend(walked.file(path)?);
         }
         let packed = (stream.decoded, stream.stored);
-        Ok(Pattern { format: volume.format_name().into(), mounted, files, packed })
+        Ok(Pattern { format: volume.format().name.into(), mounted, files, packed })
     }
 }

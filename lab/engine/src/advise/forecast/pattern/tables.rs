@@ -26,7 +26,7 @@ impl Tables {
     ///
     /// Errors: those of reading the image.
     pub(super) fn of(volume: &dyn Volume) -> Result<Tables> {
-        match volume.format_name() {
+        match volume.format().name {
             "squashfs" => Ok(Tables::Squashfs(Box::new(Metadata::of(volume)?))),
             _ => Ok(Tables::Erofs),
         }
