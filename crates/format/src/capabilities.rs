@@ -121,7 +121,6 @@ impl Capabilities {
 
     /// Adds the losses of a tree that follow from all this.
     pub fn find_losses(&self, tree: &Tree, losses: &mut Losses<'_>) {
-        self.find_lost_times(tree, losses);
         self.find_lost_numbers(tree, losses);
         for loss in self.xattr_losses {
             let concerns = |set: &Xattrs| set.iter().any(|(name, value)| (loss.concerns)(name, value));
@@ -135,6 +134,7 @@ impl Capabilities {
             Links::Split => losses.told(what, is_linked),
             Links::SplitIfAccepted => losses.refused(what, is_linked),
         }
+        self.find_lost_times(tree, losses);
     }
 
     fn find_lost_times(&self, tree: &Tree, losses: &mut Losses<'_>) {

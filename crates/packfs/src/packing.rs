@@ -202,7 +202,7 @@ impl Pack {
         self
     }
 
-    /// An option that only the format knows; [`FormatInfo::options`] lists them.
+    /// An option that only the format knows; [`crate::FormatInfo::options`] lists them.
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.options.push((name.into(), value.into()));
