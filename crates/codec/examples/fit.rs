@@ -4,7 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use packfs_codec::{Algorithm, CodecSettings, CodecSpec, DictLens, Encoder, Fit, FitEncoder, fit_encoder};
+use packfs_codec::{
+    Algorithm, CodecSettings, CodecSpec, DictLens, Encoder, Fit, FitEncoder, ZstdSettings, fit_encoder,
+};
 
 const SEGMENT_LEN: usize = 16 << 20;
 
@@ -41,7 +43,9 @@ fn settings(codec: &str, cluster_len: usize) -> CodecSettings {
     let usual = (cluster_len as u32 * 4).clamp(32 << 10, 8 << 20);
     let spec: CodecSpec = codec.parse().expect("a codec");
     match spec.resolve(&algorithms, DictLens { usual, max: 8 << 20 }).unwrap().expect("no stored clusters") {
-        CodecSettings::Zstd { level, .. } => CodecSettings::Zstd { level, window_log_max: Some(20) },
+        CodecSettings::Zstd(ZstdSettings { level, .. }) => {
+            CodecSettings::Zstd(ZstdSettings { level, window_log_max: Some(20) })
+        }
         settings => settings,
     }
 }

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
-use packfs_codec::{CodecSettings, encoder, fit_encoder};
+use packfs_codec::{CodecSettings, Lz4HcSettings, encoder, fit_encoder};
 
 // Linked with `lz4-sys`, which declares none of them.
 unsafe extern "C" {
@@ -36,7 +36,7 @@ fn main() {
     let segments: Vec<&[u8]> = file.chunks(1 << 20).step_by(8).collect();
     for level in levels {
         let level: u8 = level.parse().expect("a level");
-        let settings = CodecSettings::Lz4Hc { level };
+        let settings = CodecSettings::Lz4Hc(Lz4HcSettings { level });
         let mut ours = (encoder(&settings).unwrap(), fit_encoder(&settings).unwrap());
         // SAFETY: a constant of the library.
         let mut state = vec![0_u64; unsafe { LZ4_sizeofStateHC() } as usize / 8 + 1];

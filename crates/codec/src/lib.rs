@@ -4,40 +4,60 @@
 //! This crate owns all compressors, their C libraries and their unsafe code. One block is one call: no codec keeps
 //! anything of one block for the next, so the same block with the same settings gives the same bytes from any encoder
 //! on any thread. Formats, files and threads are other crates' concern; so is what an image's header can record.
+//!
+//! # A new codec
+//!
+//! 1. A folder `src/NAME/`: its encoder and decoder ([`Encoder`], [`Decoder`], and [`FitEncoder`] if it can fill an
+//!    output), and in `settings.rs` a struct `NAMESettings` with an `impl Settings` (options, ranges, memory, encoders) and
+//!    a `static NAME: Codec` (name, levels, help, levels for goals, decoders).
+//! 2. A row in `src/table.rs`, which declares the codec's variant of [`CodecSettings`].
+//! 3. A row in `src/algorithm.rs` for each framing that has no [`Algorithm`] yet.
+//! 4. Exports in `src/lib.rs`: the folder's module, and its settings.
+//! 5. Its C calls, if any, in `src/NAME/ffi.rs`, which SECURITY.md lists.
+//!
+//! A format that stores it maps its own number to the algorithm and names it in its list of algorithms; the tests in
+//! `tests/common` get a line of levels to try.
 #![deny(unsafe_code)]
 
-mod bisect;
+mod algorithm;
 mod block_ref;
-mod coder;
+mod branches;
+mod codec;
+mod decoders;
 mod deflate;
+mod dictionary;
+mod encoders;
 mod error;
-mod fit;
-mod goal;
 mod lz4;
 mod lzma;
-pub mod lzo;
-mod lzo_glue;
-mod memory;
-mod settings;
+mod lzo;
+mod options;
 mod smallest;
 mod spec;
 mod table;
-mod thorough;
-mod validate;
+mod traits;
 mod words;
 mod xz;
 mod zstd;
 
+pub use algorithm::Algorithm;
 pub use block_ref::{BlockRef, DecodedLen};
-pub use coder::{Decoder, Decoders, Encoder, decoder, encoder, without_padding};
+pub use branches::{BranchFilter, BranchSet};
+pub use codec::Codec;
+pub use decoders::{Decoders, decoder, without_padding};
+pub use deflate::{DeflateSettings, ZlibSettings, ZlibStrategy};
+pub use dictionary::{DICT_LEN_MAX, DictLens};
+pub use encoders::{
+    encoder, encoder_memory, fit_encoder, thorough_encoder, thorough_fit_encoder, thorough_memory,
+};
 pub use error::{DecodeError, EncodeError, SettingsError};
-pub use fit::{Fit, FitEncoder, fit_encoder};
-pub use goal::codec_for_goal;
-pub use lzma::DICT_LEN_MAX;
+pub use lz4::{Lz4HcSettings, Lz4Settings};
 #[cfg(feature = "compare")]
 pub use lzma::loops_agree;
-pub use memory::{encoder_memory, thorough_memory};
-pub use settings::{Algorithm, BranchFilter, BranchSet, CodecSettings, LzoVariant, ZlibStrategy};
-pub use spec::{CodecSpec, DictLens};
-pub use table::{CODECS, CodecRow};
-pub use thorough::{thorough_encoder, thorough_fit_encoder};
+pub use lzma::{LzmaFraming, LzmaSettings};
+pub use lzo::{LzoSettings, LzoVariant};
+pub use spec::{CodecSpec, codec_for_goal};
+pub use table::{CODECS, CodecSettings};
+pub use traits::{Decoder, Encoder, Fit, FitEncoder};
+pub use xz::XzSettings;
+pub use zstd::ZstdSettings;

@@ -3,7 +3,7 @@
 //! The first of equal results wins, so the answer does not depend on anything but the order of the attempts. Every
 //! attempt after a success gets only the room in which it would win, so that a loser stops early.
 
-use crate::EncodeError;
+use crate::{BranchSet, EncodeError, Encoder};
 
 /// The scratch buffer of all rounds of one encoder.
 #[derive(Default)]
@@ -51,6 +51,30 @@ impl Round<'_> {
     /// The length of the smallest result, now in the destination; None if no attempt fitted.
     pub(crate) fn finish(self) -> Option<usize> {
         self.best
+    }
+}
+
+/// Makes an encoder that runs each of these on every block.
+pub(crate) fn several<const N: usize>(encoders: [Box<dyn Encoder>; N]) -> Box<dyn Encoder> {
+    Box::new(Several { encoders: encoders.into(), smallest: Smallest::default() })
+}
+
+struct Several {
+    encoders: Vec<Box<dyn Encoder>>,
+    smallest: Smallest,
+}
+
+impl Encoder for Several {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        let mut round = self.smallest.begin(dst);
+        for encoder in &mut self.encoders {
+            round.attempt(|out| encoder.compress(src, out))?;
+        }
+        Ok(round.finish())
+    }
+
+    fn expect_code(&mut self, branches: BranchSet) {
+        self.encoders.iter_mut().for_each(|encoder| encoder.expect_code(branches));
     }
 }
 

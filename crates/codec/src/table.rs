@@ -1,100 +1,92 @@
-//! The one table of codecs that users can name.
+//! The table of codecs: one row each, and the only place that lists them.
 
-use std::ops::RangeInclusive;
+use crate::codec::{Codec, Settings};
+use crate::options::Options;
+use crate::{Algorithm, SettingsError, deflate, lz4, lzma, lzo, xz, zstd};
 
-use crate::Algorithm;
+/// Reads the options of a codec. The settings are to be checked, and options that were not taken are to be refused.
+pub(crate) type ParseOptions = fn(&mut Options<'_>) -> Result<CodecSettings, SettingsError>;
 
-/// What a user can know of a codec before choosing it. `none` is no codec and has no row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CodecRow {
-    /// The name users type.
-    pub name: &'static str,
-    /// What decodes its blocks; lz4 and lz4hc share one. Several where formats frame the same codec differently.
-    pub algorithms: &'static [Algorithm],
-    /// The levels, lowest (fastest) to highest (smallest); None for a codec without levels.
-    pub levels: Option<RangeInclusive<i32>>,
-    /// The level when none is named; None for a codec without levels.
-    pub default_level: Option<i32>,
-    /// The options after the level, as help prints them; empty for none.
-    pub options: &'static str,
-    /// One line on what it is good for.
-    pub description: &'static str,
+/// Declares [`CODECS`] and [`CodecSettings`] of one row a codec: its variant, its settings, and the row of its folder.
+macro_rules! codecs {
+    ($($(#[$doc:meta])* $variant:ident($settings:ty) = $codec:path,)*) => {
+        /// Every codec that users can name, in the order in which help lists them.
+        pub static CODECS: &[&Codec] = &[$(&$codec),*];
+
+        /// Settings of an encoder. Decoders need only the [`Algorithm`].
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum CodecSettings {
+            $($(#[$doc])* $variant($settings),)*
+        }
+
+        impl CodecSettings {
+            /// The settings, whichever codec's they are.
+            pub(crate) fn get(&self) -> &dyn Settings {
+                match self {
+                    $(CodecSettings::$variant(settings) => settings,)*
+                }
+            }
+
+            /// The same, to be changed.
+            pub(crate) fn get_mut(&mut self) -> &mut dyn Settings {
+                match self {
+                    $(CodecSettings::$variant(settings) => settings,)*
+                }
+            }
+        }
+
+        /// Reads the options of each codec, in the order of [`CODECS`].
+        static PARSERS: &[ParseOptions] =
+            &[$(|options| <$settings>::parse(options).map(CodecSettings::$variant)),*];
+    };
 }
 
-/// Every codec, in the order in which help lists them.
-pub static CODECS: &[CodecRow] = &[
-    CodecRow {
-        name: "gzip",
-        algorithms: &[Algorithm::Zlib],
-        levels: Some(1..=12),
-        default_level: Some(9),
-        options: "window=8..15, strategy=default+filtered+huffman+rle+fixed",
-        description: "DEFLATE; every kernel and tool reads it; 10 to 12 search for near-optimal parses",
-    },
-    CodecRow {
-        name: "deflate",
-        algorithms: &[Algorithm::Deflate],
-        levels: Some(0..=12),
-        default_level: Some(9),
-        options: "",
-        description: "DEFLATE without a wrapper; 10 to 12 search for near-optimal parses",
-    },
-    CodecRow {
-        name: "lzo",
-        algorithms: &[Algorithm::Lzo],
-        levels: Some(1..=9),
-        default_level: Some(8),
-        options: "variant=1|1_11|1_12|1_15|999 (levels are for 999)",
-        description: "LZO1X; reads fast on slow processors",
-    },
-    CodecRow {
-        name: "lz4",
-        algorithms: &[Algorithm::Lz4],
-        levels: None,
-        default_level: None,
-        options: "acceleration=1..65537",
-        description: "LZ4, fast; packs and reads fastest of all",
-    },
-    CodecRow {
-        name: "lz4hc",
-        algorithms: &[Algorithm::Lz4],
-        levels: Some(0..=12),
-        default_level: Some(12),
-        options: "",
-        description: "LZ4, high compression; reads fastest of all",
-    },
-    CodecRow {
-        name: "xz",
-        algorithms: &[Algorithm::Xz],
-        levels: Some(0..=9),
-        default_level: Some(6),
-        options: "extreme, dict=SIZE|PERCENT%, bcj=auto|x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
-        description: "LZMA2; smallest images, slowest to read",
-    },
-    CodecRow {
-        name: "lzma",
-        algorithms: &[Algorithm::LzmaAlone, Algorithm::MicroLzma],
-        levels: Some(0..=9),
-        default_level: Some(5),
-        options: "extreme, dict=SIZE|PERCENT%",
-        description: "LZMA1; in erofs the smallest images, in squashfs for old vendor kernels only",
-    },
-    CodecRow {
-        name: "zstd",
-        algorithms: &[Algorithm::Zstd],
-        levels: Some(ZSTD_LEVEL_MIN..=22),
-        default_level: Some(15),
-        options: "",
-        description: "Zstandard; small and fast to read, the best of both for most images",
-    },
-];
+codecs! {
+    /// zlib streams.
+    Zlib(deflate::ZlibSettings) = deflate::ZLIB,
+    /// Raw DEFLATE.
+    Deflate(deflate::DeflateSettings) = deflate::DEFLATE,
+    /// LZO1X.
+    Lzo(lzo::LzoSettings) = lzo::LZO,
+    /// LZ4, fast encoder.
+    Lz4(lz4::Lz4Settings) = lz4::LZ4,
+    /// LZ4, high compression encoder.
+    Lz4Hc(lz4::Lz4HcSettings) = lz4::LZ4HC,
+    /// XZ.
+    Xz(xz::XzSettings) = xz::XZ,
+    /// LZMA1.
+    Lzma(lzma::LzmaSettings) = lzma::LZMA,
+    /// Zstandard.
+    Zstd(zstd::ZstdSettings) = zstd::ZSTD,
+}
 
-/// `ZSTD_minCLevel()`.
-const ZSTD_LEVEL_MIN: i32 = -131_072;
+impl CodecSettings {
+    /// Settings of the fast encoder whose result foretells whether a [slow](CodecSettings::is_slow) one gains anything.
+    pub const PROBE: CodecSettings =
+        CodecSettings::Zstd(zstd::ZstdSettings { level: 1, window_log_max: None });
 
-/// The row of a codec that this crate itself names.
-pub(crate) fn row(name: &str) -> Option<&'static CodecRow> {
-    CODECS.iter().find(|row| row.name == name)
+    /// The algorithm that decodes what these settings produce.
+    pub fn algorithm(&self) -> Algorithm {
+        self.get().algorithm()
+    }
+
+    /// Distance in bytes within which the encoder finds repetitions, where that is less than blocks may be long.
+    pub fn reach(&self) -> Option<u32> {
+        self.get().reach()
+    }
+
+    /// True if an encoder takes much longer for a block than that of [`CodecSettings::PROBE`].
+    pub fn is_slow(&self) -> bool {
+        self.get().is_slow()
+    }
+}
+
+impl Codec {
+    /// Finds a codec by the name that users type, and the function that reads its options.
+    pub(crate) fn by_name(name: &str) -> Option<(&'static Codec, ParseOptions)> {
+        let mut rows = CODECS.iter().copied().zip(PARSERS.iter().copied());
+        rows.find(|(codec, _)| codec.name == name)
+    }
 }
 
 #[cfg(test)]
@@ -103,18 +95,20 @@ mod tests {
 
     #[test]
     fn every_default_level_is_in_its_range() {
-        for row in CODECS {
-            match (&row.levels, row.default_level) {
-                (Some(levels), Some(level)) => assert!(levels.contains(&level), "{}", row.name),
+        for codec in CODECS {
+            match (&codec.levels, codec.default_level) {
+                (Some(levels), Some(level)) => assert!(levels.contains(&level), "{}", codec.name),
                 (None, None) => {}
-                _ => panic!("{} has levels without a default, or the reverse", row.name),
+                _ => panic!("{} has levels without a default, or the reverse", codec.name),
             }
         }
     }
 
     #[test]
-    fn zstd_levels_are_those_of_the_library() {
-        let levels = row("zstd").unwrap().levels.clone().unwrap();
-        assert_eq!(levels, zstd_safe::min_c_level()..=zstd_safe::max_c_level());
+    fn every_algorithm_has_one_decoder() {
+        for algorithm in Algorithm::ALL {
+            let decoders = CODECS.iter().flat_map(|codec| codec.decoders);
+            assert_eq!(decoders.filter(|row| row.0 == algorithm).count(), 1, "{algorithm}");
+        }
     }
 }

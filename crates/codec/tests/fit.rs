@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Noise, noise, program, settings, text};
-use packfs_codec::{Algorithm, CodecSettings, Decoders, Fit, FitEncoder, decoder, encoder, fit_encoder};
+use packfs_codec::{
+    Algorithm, CodecSettings, Decoders, Fit, FitEncoder, ZstdSettings, decoder, encoder, fit_encoder,
+};
 
 /// Every codec that can fill an output, at the edges of its levels.
 const SPECS: [&str; 16] = [
@@ -27,7 +29,9 @@ const SPECS: [&str; 16] = [
 
 fn settings_of(spec: &str) -> CodecSettings {
     match settings(spec, 256 << 10) {
-        CodecSettings::Zstd { level, .. } => CodecSettings::Zstd { level, window_log_max: Some(20) },
+        CodecSettings::Zstd(ZstdSettings { level, .. }) => {
+            CodecSettings::Zstd(ZstdSettings { level, window_log_max: Some(20) })
+        }
         settings => settings,
     }
 }
@@ -259,7 +263,7 @@ fn window_len(frame: &[u8]) -> u64 {
 fn zstd_frames_keep_to_the_window() {
     for level in [1, 3, 15, 19] {
         for log in [17, 20] {
-            let settings = CodecSettings::Zstd { level, window_log_max: Some(log) };
+            let settings = CodecSettings::Zstd(ZstdSettings { level, window_log_max: Some(log) });
             let src = [program(300_000), vec![0; 3 << 20]].concat();
             let mut dst = vec![0; 1 << 20];
             let len = encoder(&settings).unwrap().compress(&src, &mut dst).unwrap().unwrap();

@@ -24,9 +24,11 @@ pub(crate) struct Probe {
 impl Probe {
     /// For blocks that such an encoder is to compress.
     pub(crate) fn new(codec: Option<&CodecSettings>, effort: Effort, gain: Gain) -> Result<Self> {
-        let is_slow = effort == Effort::Max || codec.is_some_and(is_slow);
+        let is_slow = effort == Effort::Max || codec.is_some_and(CodecSettings::is_slow);
         let is_asked = gain != Gain::ANY && is_slow;
-        let fast = is_asked.then(|| packfs_codec::encoder(&FAST).map_err(Error::usage)).transpose()?;
+        let fast = is_asked
+            .then(|| packfs_codec::encoder(&CodecSettings::PROBE).map_err(Error::usage))
+            .transpose()?;
         Ok(Probe { gain, fast, scratch: Vec::new() })
     }
 
@@ -46,25 +48,13 @@ impl Probe {
     }
 }
 
-const FAST: CodecSettings = CodecSettings::Zstd { level: 1, window_log_max: None };
-
-/// Whether an encoder takes much longer for a block than the fast one.
-fn is_slow(codec: &CodecSettings) -> bool {
-    match codec {
-        CodecSettings::Zstd { level, .. } => *level >= 6,
-        CodecSettings::Zlib { level, .. } | CodecSettings::Deflate { level } => *level >= 6,
-        CodecSettings::LzmaAlone { .. } | CodecSettings::MicroLzma { .. } | CodecSettings::Xz { .. } => true,
-        CodecSettings::Lz4Hc { .. } => true,
-        CodecSettings::Lz4 { .. } | CodecSettings::Lzo { .. } => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packfs_codec::ZstdSettings;
     use packfs_testkit::Random;
 
-    const SLOW: CodecSettings = CodecSettings::Zstd { level: 15, window_log_max: None };
+    const SLOW: CodecSettings = CodecSettings::Zstd(ZstdSettings { level: 15, window_log_max: None });
 
     /// Bytes that are not quite even, and in no order: two in five are drawn from half of all values.
     fn scrambled(len: usize) -> Vec<u8> {
@@ -91,7 +81,7 @@ mod tests {
         let block = scrambled(128 << 10);
         let every_byte = Probe::new(Some(&SLOW), Effort::Level, Gain::ANY).unwrap().is_worth_trying(&block);
         assert!(every_byte.unwrap());
-        let mut fast = Probe::new(Some(&FAST), Effort::Level, Gain::default()).unwrap();
+        let mut fast = Probe::new(Some(&CodecSettings::PROBE), Effort::Level, Gain::default()).unwrap();
         assert!(fast.is_worth_trying(&block).unwrap());
         assert!(!fast.is_worth_trying(&Random::new(2).noise(128 << 10)).unwrap());
     }

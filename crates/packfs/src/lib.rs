@@ -107,7 +107,7 @@ pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.
 pub mod codec {
-    pub use packfs_codec::{Algorithm, CODECS, CodecRow, CodecSpec};
+    pub use packfs_codec::{Algorithm, CODECS, Codec, CodecSpec};
 }
 
 pub use packfs_check as check;

@@ -7,15 +7,19 @@
 #[allow(unsafe_code)]
 mod ffi;
 mod fit;
+mod settings;
 
-use crate::ZlibStrategy;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, InflateFlush, Status, Strategy};
 
 use crate::smallest::Smallest;
-use crate::validate::WINDOW_LOG_MAX;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
-pub(crate) use fit::RawFit;
+use fit::RawFit;
+pub(crate) use settings::{DEFLATE, ZLIB};
+pub use settings::{DeflateSettings, ZlibSettings, ZlibStrategy};
+
+/// zlib's full window, 32 KiB.
+const WINDOW_LOG_MAX: u8 = 15;
 
 /// Encodes with the full window and libdeflate's own choices.
 pub(crate) struct FullWindow(Option<ffi::Compressor>);

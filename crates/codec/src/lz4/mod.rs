@@ -4,10 +4,14 @@ mod distance;
 #[allow(unsafe_code)]
 mod ffi;
 mod high;
+mod settings;
 
 use std::ffi::c_int;
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
+
+pub(crate) use settings::{LZ4, LZ4HC};
+pub use settings::{Lz4HcSettings, Lz4Settings};
 
 /// The fast encoder.
 pub(crate) struct Fast {

@@ -8,18 +8,17 @@ pub(crate) mod decode;
 #[allow(unsafe_code)]
 pub(crate) mod ffi;
 mod micro;
+mod settings;
 mod vendor;
 
-use crate::{DecodeError, Decoder, EncodeError, Encoder};
+use crate::{DICT_LEN_MAX, DecodeError, Decoder, EncodeError, Encoder};
 use decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window, reach};
 use ffi::{Outcome, Parameters, Stream};
 
-pub(crate) use micro::{Micro, Unmicro};
-pub(crate) use vendor::{Framing, Unsqlzma, Unvendor};
-
-/// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary above their own
-/// length, which no format lets grow anywhere near this.
-pub const DICT_LEN_MAX: u32 = 64 << 20;
+use micro::{Micro, Unmicro};
+pub(crate) use settings::{LZMA, encoder_memory, print_preset};
+pub use settings::{LzmaFraming, LzmaSettings};
+use vendor::{Framing, Unsqlzma, Unvendor};
 
 /// The smallest dictionary of LZMA1 (`LZMA_DICT_SIZE_MIN`).
 pub(crate) const LZMA_DICT_LEN_MIN: u32 = 4096;
@@ -30,13 +29,6 @@ const HEADER_LEN: usize = 13;
 /// those for text, for code whose instructions have no fixed length, and for tables of words. Their first two add up to at
 /// most four, which is what kernels decode.
 pub(crate) const PROPERTIES: [(u32, u32, u32); 4] = [(3, 0, 2), (4, 0, 0), (2, 0, 0), (0, 2, 2)];
-
-/// Whether a dictionary has a length that the headers of xz and strict `.lzma` readers can express: 2^n or
-/// 2^n + 2^(n-1).
-pub(crate) fn is_dict_len(dict_len: u32) -> bool {
-    let high_bit = 1u32.checked_shl(31 - dict_len.leading_zeros().min(31)).unwrap_or(0);
-    dict_len != 0 && (dict_len == high_bit || dict_len == high_bit | high_bit >> 1)
-}
 
 /// The dictionary for one block: large enough for all of it, at least `dict_len_min`, at most `dict_len_max`. A small
 /// block (metadata, the tail of a file) is spared the clearing of tables sized for a large one.
@@ -78,7 +70,7 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
-    /// `preset` is 0 to 9, `dict_len` one that [`is_dict_len`] takes.
+    /// `preset` is 0 to 9, `dict_len` one that headers can express.
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Alone {
         Alone { stream: Stream::new(), parameters: Parameters::new(preset, extreme, dict_len), dict_len }
     }
@@ -213,16 +205,6 @@ pub fn loops_agree(packed: &[u8], byte: u8, dict_len: usize, room: usize) -> boo
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dictionary_lengths_are_a_power_of_two_or_one_and_a_half_of_it() {
-        for dict_len in [1, 2, 3, 4096, 6144, 8192, 12288, 1 << 20, 3 << 19, 1 << 31, 3 << 30] {
-            assert!(is_dict_len(dict_len), "{dict_len}");
-        }
-        for dict_len in [0, 5, 7, 10240, 100_000, 5 << 18, u32::MAX] {
-            assert!(!is_dict_len(dict_len), "{dict_len}");
-        }
-    }
 
     #[test]
     fn dictionary_covers_the_block_within_its_bounds() {

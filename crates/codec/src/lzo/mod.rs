@@ -16,14 +16,14 @@ mod format;
 mod greedy;
 mod lazy;
 mod optimal;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use decode::{decompress, decompress_prefix};
-pub use error::LzoError;
-
-use crate::LzoVariant;
+use error::LzoError;
+pub(crate) use settings::LZO;
+pub use settings::{LzoSettings, LzoVariant};
 
 use crate::words::zeroed;
 use chain::Chain;

@@ -1,6 +1,7 @@
 //! Round trips, hand-made streams of every instruction, and damage.
 
-use super::{Compressor, LzoError, decompress};
+use super::decode::decompress;
+use super::{Compressor, LzoError};
 use crate::LzoVariant;
 
 /// Every way of choosing matches, at several efforts.

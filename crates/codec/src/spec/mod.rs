@@ -1,75 +1,38 @@
-//! What a user typed: `NAME[:LEVEL][,KEY=VALUE...]`, for example `gzip:9,window=15,strategy=default+rle`,
+//! Codecs as typed: `NAME[:LEVEL][,KEY=VALUE...]`, for example `gzip:9,window=15,strategy=default+rle`,
 //! `xz:6,dict=75%,bcj=x86+arm64,extreme`, `lzo,variant=1`, `lz4hc`, `none`.
 //!
-//! A spec is checked as it is parsed, except for what depends on the format: which algorithms it has (`lzma` is LZMA1
-//! in one framing here and in another there), and how long a dictionary may be. That is settled when the format asks for
-//! the settings. What a format's header can record of it is the format's concern.
+//! A spec is checked as it is parsed, except for what depends on the format: its algorithms (`lzma` is LZMA1 in one
+//! framing here and in another there), and the length of a dictionary. That is settled when the format asks for the
+//! settings. What a format's header can record of it is the format's concern.
 
-mod parse;
-mod print;
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 
-use crate::{Algorithm, BranchFilter, CodecSettings};
+use packfs_core::Goal;
 
-use crate::lzma::LZMA_DICT_LEN_MIN;
-use crate::table::{CODECS, CodecRow};
-use crate::xz::XZ_DICT_LEN_MIN;
-use crate::{SettingsError, validate};
-
-pub(crate) use print::display_len;
+use crate::codec::Codec;
+use crate::dictionary::{DictLens, Dictionary};
+use crate::options::{Options, quoted};
+use crate::table::CODECS;
+use crate::{Algorithm, CodecSettings, SettingsError};
 
 /// A codec with its options, before the format and its block length are known. Displays as it can be typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodecSpec {
-    choice: Choice,
+    /// `None` if blocks are to be stored.
+    typed: Option<Typed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Choice {
-    /// Blocks are stored.
-    Stored,
-    /// Nothing depends on the block length.
-    Settled(CodecSettings),
-    Lzma {
-        preset: u8,
-        extreme: bool,
-        dict: Dictionary,
-    },
-    Xz {
-        preset: u8,
-        extreme: bool,
-        dict: Dictionary,
-        filters: Vec<BranchFilter>,
-    },
-}
-
-/// How long an LZMA dictionary is to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dictionary {
-    /// As long as the format has it.
-    Usual,
-    Bytes(u32),
-    /// Of the usual length; at least the codec's minimum, too.
-    PercentOfUsual(u8),
-}
-
-/// How long a format lets a dictionary be. A codec's own minimum goes above both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DictLens {
-    /// Bytes of a dictionary when none is named, and what percentages are of.
-    pub usual: u32,
-    /// Most bytes.
-    pub max: u32,
-}
-
-impl DictLens {
-    /// For blocks that decode to at most so many bytes: as long as the block, as more is never reached.
-    pub fn of_block(block_len: u32) -> DictLens {
-        DictLens { usual: block_len, max: block_len }
-    }
+struct Typed {
+    /// The settings, in which all that depends on the format is provisional.
+    settings: CodecSettings,
+    dict: Dictionary,
 }
 
 impl CodecSpec {
-    /// The settings in a format that has these algorithms; None for `none`.
+    /// Returns the settings in a format that has these algorithms; None for `none`.
     ///
     /// # Errors
     /// The format has no algorithm of this codec, or the dictionary is longer than it allows or of a length that LZMA
@@ -79,56 +42,92 @@ impl CodecSpec {
         algorithms: &[Algorithm],
         dict_lens: DictLens,
     ) -> Result<Option<CodecSettings>, SettingsError> {
-        let settings = match self.choice {
-            Choice::Stored => return Ok(None),
-            Choice::Settled(ref settings) => settings.clone(),
-            Choice::Lzma { preset, extreme, dict } => {
-                let dict_len = dict.resolve("lzma dictionary", dict_lens, LZMA_DICT_LEN_MIN)?;
-                match algorithms.contains(&Algorithm::MicroLzma) {
-                    true => CodecSettings::MicroLzma { preset, extreme, dict_len },
-                    false => CodecSettings::LzmaAlone { preset, extreme, dict_len },
-                }
-            }
-            Choice::Xz { preset, extreme, dict, ref filters } => CodecSettings::Xz {
-                preset,
-                extreme,
-                dict_len: dict.resolve("xz dictionary", dict_lens, XZ_DICT_LEN_MIN)?,
-                filters: filters.clone(),
-            },
-        };
+        let Some(Typed { settings, dict }) = &self.typed else { return Ok(None) };
+        let mut settings = settings.clone();
+        settings.get_mut().resolve(algorithms, *dict, dict_lens)?;
         if !algorithms.contains(&settings.algorithm()) {
             return Err(self.not_of(algorithms));
         }
-        validate::check(&settings)?;
+        settings.get().check()?;
         Ok(Some(settings))
     }
 
     fn not_of(&self, algorithms: &[Algorithm]) -> SettingsError {
-        let has = |row: &&CodecRow| row.algorithms.iter().any(|algorithm| algorithms.contains(algorithm));
-        let names: Vec<_> = CODECS.iter().filter(has).map(|row| row.name).chain(["none"]).collect();
-        SettingsError::new("codec", format!("`{self}`"), names.join(", "))
+        let has = |codec: &Codec| codec.algorithms.iter().any(|algorithm| algorithms.contains(algorithm));
+        SettingsError::new("codec", quoted(&self.to_string()), names(has))
     }
 }
 
-impl Dictionary {
-    fn resolve(self, what: &str, lens: DictLens, dict_len_min: u32) -> Result<u32, SettingsError> {
-        let usual = lens.usual.max(dict_len_min);
-        let dict_len = match self {
-            Dictionary::Usual => return Ok(usual),
-            Dictionary::Bytes(dict_len) => dict_len,
-            Dictionary::PercentOfUsual(percent) => {
-                let share = u64::from(lens.usual) * u64::from(percent) / 100;
-                u32::try_from(share).unwrap_or(u32::MAX).max(dict_len_min)
-            }
-        };
-        let dict_len_max = lens.max.max(usual);
-        if dict_len > dict_len_max {
-            let allowed = format!("at most {}", display_len(dict_len_max));
-            return Err(SettingsError::new(what, display_len(dict_len), allowed)
-                .with_hint("more than a block, or than the format knows, is of no use"));
+/// The names of the codecs that a format `has`, and `none`.
+fn names(has: impl Fn(&Codec) -> bool) -> String {
+    let known = CODECS.iter().filter(|codec| has(codec)).map(|codec| codec.name);
+    known.chain(["none"]).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for CodecSpec {
+    type Err = SettingsError;
+
+    fn from_str(text: &str) -> Result<CodecSpec, SettingsError> {
+        let (head, options) = text.split_once(',').map_or((text, None), |(head, rest)| (head, Some(rest)));
+        let (name, level) = head.split_once(':').map_or((head, None), |(name, level)| (name, Some(level)));
+        let mut options = options.into_iter().flat_map(|options| options.split(','));
+        if name == "none" {
+            return stored(level, options.next());
         }
-        Ok(dict_len)
+        let unknown = || SettingsError::new("codec", quoted(name), names(|_| true));
+        let (codec, parse) = Codec::by_name(name).ok_or_else(unknown)?;
+        let level = level.map(|level| parse_level(codec, level)).transpose()?;
+        let mut options = Options::new(codec.name, level, codec.default_level, options);
+        let settings = parse(&mut options)?;
+        let dict = options.finish().map_err(|option| unknown_option(codec, option))?;
+        settings.get().check()?;
+        Ok(CodecSpec { typed: Some(Typed { settings, dict }) })
     }
+}
+
+fn stored(level: Option<&str>, option: Option<&str>) -> Result<CodecSpec, SettingsError> {
+    match (level, option) {
+        (Some(level), _) => Err(SettingsError::new("none level", level, "no level")),
+        (None, Some(option)) => Err(SettingsError::new("none option", quoted(option), "no option")),
+        (None, None) => Ok(CodecSpec { typed: None }),
+    }
+}
+
+fn parse_level(codec: &Codec, text: &str) -> Result<i32, SettingsError> {
+    let what = format!("{} level", codec.name);
+    let Some(levels) = &codec.levels else { return Err(SettingsError::new(what, text, "no level")) };
+    let allowed = || format!("{} to {}", levels.start(), levels.end());
+    let level = text.parse().map_err(|_| SettingsError::new(what, quoted(text), allowed()))?;
+    codec.check_level(level)?;
+    Ok(level)
+}
+
+fn unknown_option(codec: &Codec, option: &str) -> SettingsError {
+    let allowed = if codec.options.is_empty() { "no option" } else { codec.options };
+    SettingsError::new(format!("{} option", codec.name), quoted(option), allowed)
+}
+
+impl fmt::Display for CodecSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.typed {
+            None => f.write_str("none"),
+            Some(Typed { settings, dict }) => settings.get().print(f, *dict),
+        }
+    }
+}
+
+/// Completes a codec as typed, or two joined by `+`: a name without level and options gets those that the goal means.
+/// Goals without a choice of their own leave the codec's defaults.
+pub fn codec_for_goal(typed: &str, goal: Goal) -> Cow<'_, str> {
+    let meant = |name| match goal {
+        Goal::Size => Codec::by_name(name).map(|(codec, _)| codec.for_size),
+        Goal::Build => Codec::by_name(name).map(|(codec, _)| codec.for_build),
+        Goal::Balanced | Goal::Read => None,
+    };
+    if !typed.split('+').any(|name| meant(name).is_some()) {
+        return typed.into();
+    }
+    typed.split('+').map(|name| meant(name).unwrap_or(name)).collect::<Vec<_>>().join("+").into()
 }
 
 #[cfg(test)]

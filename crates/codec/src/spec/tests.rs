@@ -1,9 +1,13 @@
 //! What parses, to which settings, and how a refusal reads.
 
-use crate::{Algorithm, BranchFilter, CodecSettings, LzoVariant, ZlibStrategy};
+use crate::{
+    Algorithm, BranchFilter, CodecSettings, DeflateSettings, Lz4HcSettings, Lz4Settings, LzmaFraming,
+    LzmaSettings, LzoSettings, LzoVariant, XzSettings, ZlibSettings, ZlibStrategy, ZstdSettings,
+};
 
-use super::{CodecSpec, DictLens};
+use super::{CodecSpec, DictLens, codec_for_goal};
 use crate::table::CODECS;
+use packfs_core::Goal;
 
 const BLOCK_LEN: u32 = 128 << 10;
 
@@ -31,16 +35,25 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn a_bare_name_takes_the_defaults() {
-    let zlib = CodecSettings::Zlib { level: 9, window_log: 15, strategies: vec![] };
-    let xz = CodecSettings::Xz { preset: 6, extreme: false, dict_len: BLOCK_LEN, filters: vec![] };
+    let zlib = CodecSettings::Zlib(ZlibSettings { level: 9, window_log: 15, strategies: vec![] });
+    let xz =
+        CodecSettings::Xz(XzSettings { preset: 6, extreme: false, dict_len: BLOCK_LEN, filters: vec![] });
     assert_eq!(settings("gzip"), zlib);
-    assert_eq!(settings("lzo"), CodecSettings::Lzo { variant: LzoVariant::X999, level: 8 });
-    assert_eq!(settings("lz4"), CodecSettings::Lz4 { acceleration: 1 });
-    assert_eq!(settings("lz4hc"), CodecSettings::Lz4Hc { level: 12 });
+    assert_eq!(settings("lzo"), CodecSettings::Lzo(LzoSettings { variant: LzoVariant::X999, level: 8 }));
+    assert_eq!(settings("lz4"), CodecSettings::Lz4(Lz4Settings { acceleration: 1 }));
+    assert_eq!(settings("lz4hc"), CodecSettings::Lz4Hc(Lz4HcSettings { level: 12 }));
     assert_eq!(settings("xz"), xz);
-    assert_eq!(settings("lzma"), CodecSettings::LzmaAlone { preset: 5, extreme: false, dict_len: BLOCK_LEN });
-    assert_eq!(settings("zstd"), CodecSettings::Zstd { level: 15, window_log_max: None });
-    assert_eq!(settings("deflate"), CodecSettings::Deflate { level: 9 });
+    assert_eq!(
+        settings("lzma"),
+        CodecSettings::Lzma(LzmaSettings {
+            framing: LzmaFraming::Alone,
+            preset: 5,
+            extreme: false,
+            dict_len: BLOCK_LEN
+        })
+    );
+    assert_eq!(settings("zstd"), CodecSettings::Zstd(ZstdSettings { level: 15, window_log_max: None }));
+    assert_eq!(settings("deflate"), CodecSettings::Deflate(DeflateSettings { level: 9 }));
     assert_eq!("none".parse::<CodecSpec>().unwrap().resolve(&[], DictLens::of_block(BLOCK_LEN)), Ok(None));
 }
 
@@ -59,25 +72,33 @@ fn options_reach_the_settings() {
     let strategies = vec![ZlibStrategy::Default, ZlibStrategy::RunLength, ZlibStrategy::HuffmanOnly];
     assert_eq!(
         settings("gzip:7,window=12,strategy=default+rle+huffman_only+rle"),
-        CodecSettings::Zlib { level: 7, window_log: 12, strategies }
+        CodecSettings::Zlib(ZlibSettings { level: 7, window_log: 12, strategies })
     );
     let filters = vec![BranchFilter::X86, BranchFilter::Arm64];
     assert_eq!(
         settings("xz:4,dict=64K,bcj=x86+arm64,extreme"),
-        CodecSettings::Xz { preset: 4, extreme: true, dict_len: 64 << 10, filters }
+        CodecSettings::Xz(XzSettings { preset: 4, extreme: true, dict_len: 64 << 10, filters })
     );
     let auto = |text: &str| match settings(text) {
-        CodecSettings::Xz { filters, .. } => (filters, text.parse::<CodecSpec>().unwrap().to_string()),
+        CodecSettings::Xz(XzSettings { filters, .. }) => {
+            (filters, text.parse::<CodecSpec>().unwrap().to_string())
+        }
         _ => panic!("{text} is no xz"),
     };
     assert_eq!(auto("xz:6,bcj=auto"), (BranchFilter::OLD.to_vec(), "xz:6,bcj=auto".into()));
     let (filters, spelt) = auto("xz:6,bcj=auto+arm64+x86");
     assert_eq!(filters, [BranchFilter::OLD, &[BranchFilter::Arm64]].concat());
     assert_eq!(spelt, "xz:6,bcj=auto+arm64");
-    assert_eq!(settings("lzo:3,variant=999"), CodecSettings::Lzo { variant: LzoVariant::X999, level: 3 });
-    assert_eq!(settings("lzo,variant=1_15"), CodecSettings::Lzo { variant: LzoVariant::X1_15, level: 8 });
-    assert_eq!(settings("lz4,acceleration=65537"), CodecSettings::Lz4 { acceleration: 65537 });
-    assert_eq!(settings("zstd:-5"), CodecSettings::Zstd { level: -5, window_log_max: None });
+    assert_eq!(
+        settings("lzo:3,variant=999"),
+        CodecSettings::Lzo(LzoSettings { variant: LzoVariant::X999, level: 3 })
+    );
+    assert_eq!(
+        settings("lzo,variant=1_15"),
+        CodecSettings::Lzo(LzoSettings { variant: LzoVariant::X1_15, level: 8 })
+    );
+    assert_eq!(settings("lz4,acceleration=65537"), CodecSettings::Lz4(Lz4Settings { acceleration: 65537 }));
+    assert_eq!(settings("zstd:-5"), CodecSettings::Zstd(ZstdSettings { level: -5, window_log_max: None }));
 }
 
 #[test]
@@ -88,7 +109,10 @@ fn dictionary_follows_the_block() {
         .resolve(&FRAMED, DictLens::of_block(block_len))
         .unwrap()
     {
-        Some(CodecSettings::Xz { dict_len, .. } | CodecSettings::LzmaAlone { dict_len, .. }) => dict_len,
+        Some(
+            CodecSettings::Xz(XzSettings { dict_len, .. })
+            | CodecSettings::Lzma(LzmaSettings { framing: LzmaFraming::Alone, dict_len, .. }),
+        ) => dict_len,
         other => panic!("{other:?}"),
     };
     assert_eq!(dict_len("xz", 1 << 20), 1 << 20);
@@ -107,11 +131,21 @@ fn formats_choose_among_framings_and_refuse_codecs_that_they_lack() {
     let resolve = |text: &str| text.parse::<CodecSpec>().unwrap().resolve(&erofs, lens);
     assert_eq!(
         resolve("lzma:6"),
-        Ok(Some(CodecSettings::MicroLzma { preset: 6, extreme: false, dict_len: 256 << 10 }))
+        Ok(Some(CodecSettings::Lzma(LzmaSettings {
+            framing: LzmaFraming::Micro,
+            preset: 6,
+            extreme: false,
+            dict_len: 256 << 10
+        })))
     );
     assert_eq!(
         resolve("lzma:9,extreme,dict=8M"),
-        Ok(Some(CodecSettings::MicroLzma { preset: 9, extreme: true, dict_len: 8 << 20 }))
+        Ok(Some(CodecSettings::Lzma(LzmaSettings {
+            framing: LzmaFraming::Micro,
+            preset: 9,
+            extreme: true,
+            dict_len: 8 << 20
+        })))
     );
     assert!(resolve("lzma,dict=16M").is_err());
     assert_eq!(
@@ -217,5 +251,25 @@ fn refuses_dictionaries_that_headers_or_blocks_cannot_hold() {
             refusal(&format!("xz,dict={text}")),
             format!("xz dict: `{text}` found, a length such as 131072, 128K or 1M, or 1% to 100% allowed")
         );
+    }
+}
+
+#[test]
+fn only_a_bare_name_gets_the_level_of_a_goal() {
+    assert_eq!(codec_for_goal("zstd", Goal::Size), "zstd:22");
+    assert_eq!(codec_for_goal("zstd", Goal::Build), "zstd:3");
+    assert_eq!(codec_for_goal("zstd", Goal::Balanced), "zstd");
+    assert_eq!(codec_for_goal("zstd:9", Goal::Size), "zstd:9");
+    assert_eq!(codec_for_goal("xz,bcj=arm", Goal::Size), "xz,bcj=arm");
+    assert_eq!(codec_for_goal("zstd+lz4", Goal::Size), "zstd:22+lz4");
+    assert_eq!(codec_for_goal("none", Goal::Size), "none");
+}
+
+#[test]
+fn the_levels_of_goals_parse() {
+    for codec in CODECS {
+        for text in [codec.for_size, codec.for_build] {
+            assert!(text.starts_with(codec.name) && text.parse::<CodecSpec>().is_ok(), "{text}");
+        }
     }
 }

@@ -5,9 +5,10 @@
 use super::check::Check;
 use super::lzma2::{self, End};
 use super::unfilter::{self, Filter};
+use crate::DICT_LEN_MAX;
 use crate::DecodeError;
 use crate::lzma::decode::State;
-use crate::lzma::{DAMAGED, DICT_LEN_MAX, NO_HEADER, TOO_SHORT, TRAILING, UNKNOWN_OPTIONS};
+use crate::lzma::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, UNKNOWN_OPTIONS};
 
 const HEADER_MAGIC: &[u8] = b"\xFD7zXZ\0";
 const FOOTER_MAGIC: &[u8] = b"YZ";

@@ -7,6 +7,7 @@ mod branch;
 mod check;
 mod container;
 mod lzma2;
+mod settings;
 mod unfilter;
 
 use crate::{BranchFilter, BranchSet};
@@ -15,6 +16,9 @@ use crate::lzma::ffi::{Outcome, Parameters, Stream};
 use crate::lzma::{PROPERTIES, dict_len_for, encode, encode_error};
 use crate::smallest::Smallest;
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
+
+pub(crate) use settings::XZ;
+pub use settings::XzSettings;
 
 /// The smallest dictionary: readers prepare `max(block, 8 KiB)`, and mksquashfs writes none below it.
 pub(crate) const XZ_DICT_LEN_MIN: u32 = 8192;
@@ -33,7 +37,7 @@ pub(crate) struct Xz {
 }
 
 impl Xz {
-    /// `preset` is 0 to 9, `dict_len` one that `is_dict_len` takes.
+    /// `preset` is 0 to 9, `dict_len` one that headers can express.
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32, filters: &[BranchFilter]) -> Xz {
         Xz {
             stream: Stream::new(),

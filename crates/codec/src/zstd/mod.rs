@@ -5,6 +5,7 @@
 //! beginning of a frame is streamed, through a window of at most [`PREFIX_WINDOW_LOG_MAX`].
 
 mod fit;
+mod settings;
 
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
@@ -22,7 +23,9 @@ const LEVELS_OWN: u32 = 0;
 /// 64 MiB, as [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
 const PREFIX_WINDOW_LOG_MAX: u32 = 26;
 
-pub(crate) use fit::FrameFit;
+use fit::FrameFit;
+pub(crate) use settings::ZSTD;
+pub use settings::ZstdSettings;
 
 /// Encodes frames of one level.
 pub(crate) struct Frame {

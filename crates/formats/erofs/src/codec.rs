@@ -3,7 +3,7 @@
 use crate::disk;
 use crate::kernel::Need;
 use crate::rules::Storage;
-use packfs_codec::{Algorithm, CodecSettings};
+use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, ZstdSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Result};
 
@@ -88,17 +88,18 @@ fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettin
     let dict_lens = DictLens { usual: usual.clamp(LZMA_DICT_LEN_MIN, max), max };
     let settings = spec.resolve(&ALGORITHMS, dict_lens).map_err(Error::usage)?;
     let settings = settings.map(|settings| match settings {
-        CodecSettings::Zstd { level, .. } => {
-            CodecSettings::Zstd { level, window_log_max: Some(zstd_window_log(cluster_len)) }
-        }
+        CodecSettings::Zstd(zstd) => zstd_of_clusters(zstd.level, cluster_len),
         settings => settings,
     });
-    if let Some(CodecSettings::Zstd { level, .. }) = settings
-        && level < 1
-    {
+    if let Some(CodecSettings::Zstd(ZstdSettings { level: level @ ..1, .. })) = settings {
         return Err(Error::usage(format!("zstd level {level}: 1 to 22 is allowed")));
     }
     Ok((spec.to_string(), settings))
+}
+
+/// Settings of zstd for clusters of a length.
+fn zstd_of_clusters(level: i32, cluster_len: u32) -> CodecSettings {
+    CodecSettings::Zstd(ZstdSettings { level, window_log_max: Some(zstd_window_log(cluster_len)) })
 }
 
 /// Base-2 logarithm of the longest window that kernels are told to expect.
@@ -124,22 +125,19 @@ pub(crate) fn storage(text: &str, cluster_len: u32) -> Result<Storage> {
 /// How metadata is compressed: as files are, and if they are not, with LZ4.
 pub(crate) fn of_metadata(storage: &Storage, cluster_len: u32) -> CodecSettings {
     match storage.codecs().map(|(codecs, _)| &codecs.first) {
-        Some(CodecSettings::Zstd { level, .. }) => {
-            CodecSettings::Zstd { level: *level, window_log_max: Some(zstd_window_log(cluster_len)) }
-        }
+        Some(CodecSettings::Zstd(zstd)) => zstd_of_clusters(zstd.level, cluster_len),
         Some(codec) => codec.clone(),
-        None => CodecSettings::Lz4Hc { level: 12 },
+        None => CodecSettings::Lz4Hc(Lz4HcSettings { level: 12 }),
     }
 }
 
 /// Whether settings are those of the same codec and level; windows and dictionaries follow the length of clusters.
 fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
     match (one, other) {
-        (CodecSettings::Zstd { level: one, .. }, CodecSettings::Zstd { level: other, .. }) => one == other,
-        (
-            CodecSettings::MicroLzma { preset: one, extreme: one_extreme, .. },
-            CodecSettings::MicroLzma { preset: other, extreme: other_extreme, .. },
-        ) => (one, one_extreme) == (other, other_extreme),
+        (CodecSettings::Zstd(one), CodecSettings::Zstd(other)) => one.level == other.level,
+        (CodecSettings::Lzma(one), CodecSettings::Lzma(other)) => {
+            (one.preset, one.extreme) == (other.preset, other.extreme)
+        }
         _ => one == other,
     }
 }

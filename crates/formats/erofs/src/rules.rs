@@ -154,7 +154,7 @@ fn compile(glob: &str) -> Result<[GlobMatcher; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_codec::CodecSettings;
+    use packfs_codec::{CodecSettings, Lz4HcSettings};
 
     fn storage(rules: &[(&str, &str)], path: &str) -> Option<Storage> {
         let typed: Vec<(String, TypedRule)> =
@@ -180,7 +180,7 @@ mod tests {
     fn the_last_rule_that_matches_counts() {
         let rules = [("**", "lz4hc:9@8K"), ("*.png", "none")];
         assert_eq!(storage(&rules, "a/b.png"), Some(Storage::Flat));
-        let codecs = Codecs { first: CodecSettings::Lz4Hc { level: 9 }, second: None };
+        let codecs = Codecs { first: CodecSettings::Lz4Hc(Lz4HcSettings { level: 9 }), second: None };
         assert_eq!(storage(&rules, "a/b.txt"), Some(Storage::Clusters { codecs, cluster_len: 8192 }));
         assert_eq!(storage(&[("*.png", "none")], "a/b.txt"), None);
     }

@@ -1,7 +1,7 @@
 //! The options of old Squashfs images: what may be asked for, and what holds otherwise.
 
 use crate::disk::Version;
-use packfs_codec::{Algorithm, CodecSettings};
+use packfs_codec::{Algorithm, CodecSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
 use packfs_format::{OptionRow, PackSettings};
@@ -96,11 +96,7 @@ impl Options {
             endian: Endian::Little,
             codec_name: spec.to_string(),
             uncompressed: if resolved.is_none() { EVERYTHING } else { Uncompressed::default() },
-            codec: resolved.unwrap_or(CodecSettings::Zlib {
-                level: 9,
-                window_log: 15,
-                strategies: Vec::new(),
-            }),
+            codec: resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default())),
             block_len: 0,
             made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
             fragments: Fragments::SmallFiles,
@@ -173,9 +169,7 @@ impl Options {
     /// How blocks of metadata are compressed: like data, without what only suits data.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
-            CodecSettings::Zlib { level, window_log, .. } => {
-                CodecSettings::Zlib { level, window_log, strategies: Vec::new() }
-            }
+            CodecSettings::Zlib(zlib) => CodecSettings::Zlib(ZlibSettings { strategies: Vec::new(), ..zlib }),
             codec => codec,
         }
     }

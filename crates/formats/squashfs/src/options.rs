@@ -1,6 +1,6 @@
 //! The options of SquashFS images: what may be asked for, and what holds otherwise.
 
-use packfs_codec::{Algorithm, CodecSettings};
+use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, Lz4Settings, XzSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
 use packfs_format::{OptionRow, PackSettings};
@@ -85,8 +85,7 @@ impl Options {
             .map_err(|fault| unknown_codec(typed, fault))?;
         let everything = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true };
         let uncompressed = if resolved.is_none() { everything } else { Uncompressed::default() };
-        let codec =
-            resolved.unwrap_or(CodecSettings::Zlib { level: 9, window_log: 15, strategies: Vec::new() });
+        let codec = resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default()));
         let mut options = Options {
             codec_name: spec.to_string(),
             uncompressed,
@@ -143,13 +142,11 @@ impl Options {
     /// can take its time, except where speed was asked for.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
-            CodecSettings::Zlib { level, window_log, .. } => {
-                CodecSettings::Zlib { level, window_log, strategies: Vec::new() }
+            CodecSettings::Zlib(zlib) => CodecSettings::Zlib(ZlibSettings { strategies: Vec::new(), ..zlib }),
+            CodecSettings::Xz(xz) => CodecSettings::Xz(XzSettings { filters: Vec::new(), ..xz }),
+            CodecSettings::Lz4(Lz4Settings { acceleration: 1 }) => {
+                CodecSettings::Lz4Hc(Lz4HcSettings { level: METADATA_LZ4HC_LEVEL })
             }
-            CodecSettings::Xz { preset, extreme, dict_len, .. } => {
-                CodecSettings::Xz { preset, extreme, dict_len, filters: Vec::new() }
-            }
-            CodecSettings::Lz4 { acceleration: 1 } => CodecSettings::Lz4Hc { level: METADATA_LZ4HC_LEVEL },
             codec => codec,
         }
     }
@@ -178,8 +175,8 @@ fn block_len_for(goal: Goal) -> u32 {
 /// what the highest levels take off shared blocks they take off these, for the same time, which is better spent on the rest.
 fn own_codec(codec: &CodecSettings, level_is_chosen: bool) -> CodecSettings {
     match codec.clone() {
-        CodecSettings::Zlib { level: level @ 11.., window_log, strategies } if level_is_chosen => {
-            CodecSettings::Zlib { level: level - 1, window_log, strategies }
+        CodecSettings::Zlib(zlib) if level_is_chosen && zlib.level >= 11 => {
+            CodecSettings::Zlib(ZlibSettings { level: zlib.level - 1, ..zlib })
         }
         codec => codec,
     }
@@ -245,7 +242,7 @@ mod tests {
                 Options::new(&PackSettings { codec: Some(codec.into()), goal, ..PackSettings::default() });
             let options = options.unwrap();
             [options.codec, options.own_codec].map(|codec| match codec {
-                CodecSettings::Zlib { level, .. } => level,
+                CodecSettings::Zlib(zlib) => zlib.level,
                 other => panic!("{other:?}"),
             })
         };

@@ -3,7 +3,7 @@
 use crate::check::check;
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, pack_with};
 use crate::round_trip::{codecs, files_of_every_length};
-use packfs_codec::CodecSettings;
+use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_format::Tail;
 use packfs_testkit::Random;
 
@@ -41,7 +41,7 @@ fn more_data_than_any_window_is_placed_the_same() {
         all.push(file);
     }
     let files = Files::new(all);
-    let mut cut = cut(CodecSettings::Lz4 { acceleration: 1 }, CLUSTER_LEN);
+    let mut cut = cut(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }), CLUSTER_LEN);
     cut.segment_len = 1 << 20;
     same_with_any_number_of_threads(|| Fake::new(cut.clone(), |_| (Tail::Shared, 0)), &files);
 }

@@ -2,14 +2,14 @@
 
 use crate::check::{check, place};
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, try_pack};
-use packfs_codec::CodecSettings;
+use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_core::{ErrorKind, Progress, Silent};
 use packfs_format::{FilePlace, Tail};
 use packfs_pack::PackOptions;
 use packfs_testkit::Random;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
+const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
 fn files_with_a_broken_one() -> Files {
     let mut random = Random::new(14);

@@ -3,13 +3,13 @@
 use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, try_pack};
-use packfs_codec::CodecSettings;
+use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_core::Silent;
 use packfs_format::{Tail, TailPlace};
 use packfs_pack::{Order, PackOptions};
 use packfs_testkit::Random;
 
-const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
+const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
 fn format() -> Fake {
     Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Shared, 0))

@@ -4,11 +4,11 @@ use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
 use crate::fake::{CLUSTER_LEN, Fake, Files, Packed, cut, pack_with};
 use crate::round_trip::codecs;
-use packfs_codec::CodecSettings;
+use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_format::{ClusterCut, ClusterForm, FileForm, Tail};
 use packfs_testkit::Random;
 
-const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
+const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
 fn sharing(codec: CodecSettings) -> ClusterCut {
     ClusterCut { share_ranges: true, segment_len: 64 << 10, ..cut(codec, CLUSTER_LEN) }

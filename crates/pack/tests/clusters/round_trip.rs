@@ -2,17 +2,24 @@
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, SEGMENT_LEN, cut, pack_with};
-use packfs_codec::CodecSettings;
+use packfs_codec::{
+    CodecSettings, DeflateSettings, Lz4HcSettings, Lz4Settings, LzmaFraming, LzmaSettings, ZstdSettings,
+};
 use packfs_format::{FileForm, Recipe, Tail, TailPlace};
 use packfs_testkit::Random;
 
 pub fn codecs() -> Vec<CodecSettings> {
     vec![
-        CodecSettings::Lz4 { acceleration: 1 },
-        CodecSettings::Lz4Hc { level: 9 },
-        CodecSettings::Zstd { level: 3, window_log_max: Some(20) },
-        CodecSettings::Deflate { level: 6 },
-        CodecSettings::MicroLzma { preset: 1, extreme: false, dict_len: 64 << 10 },
+        CodecSettings::Lz4(Lz4Settings { acceleration: 1 }),
+        CodecSettings::Lz4Hc(Lz4HcSettings { level: 9 }),
+        CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max: Some(20) }),
+        CodecSettings::Deflate(DeflateSettings { level: 6 }),
+        CodecSettings::Lzma(LzmaSettings {
+            framing: LzmaFraming::Micro,
+            preset: 1,
+            extreme: false,
+            dict_len: 64 << 10,
+        }),
     ]
 }
 
@@ -52,7 +59,7 @@ fn every_recipe_and_tail_gives_back_every_file() {
             check(&pack_with(&Fake::new(cut, |i| (TAILS[i as usize % 4], 0)), &files, 2), &files);
         }
     }
-    let cut = cut(CodecSettings::Lz4 { acceleration: 1 }, CLUSTER_LEN);
+    let cut = cut(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }), CLUSTER_LEN);
     for job in [
         |i| (TAILS[i as usize / 4 % 4], (i % 3) as u16),
         |_| (Tail::Own, 0),
@@ -85,10 +92,10 @@ fn a_second_codec_takes_the_clusters_that_it_makes_hardly_larger() {
     }
     for byte_aligned in [false, true] {
         for share_ranges in [false, true] {
-            let first = CodecSettings::Zstd { level: 3, window_log_max: Some(20) };
+            let first = CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max: Some(20) });
             let mut cut = cut(first, CLUSTER_LEN);
             if let Recipe::Clusters { second, .. } = &mut cut.recipes[0] {
-                *second = Some(CodecSettings::Lz4 { acceleration: 1 });
+                *second = Some(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }));
             }
             (cut.byte_aligned, cut.share_ranges) = (byte_aligned, share_ranges);
             let packed = pack_with(&Fake::new(cut, |i| (TAILS[i as usize % 4], 0)), &files, 2);
@@ -103,7 +110,8 @@ fn a_second_codec_takes_the_clusters_that_it_makes_hardly_larger() {
 fn interlaced_blocks_give_back_every_file() {
     let files = files_of_every_length(12);
     for tail in [Tail::Own, Tail::Shared] {
-        let mut cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
+        let mut cut =
+            cut(CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max: Some(20) }), CLUSTER_LEN);
         let job: fn(u64) -> (Tail, u16) = match tail {
             Tail::Own => |_| (Tail::Own, 0),
             _ => |_| (Tail::Shared, 0),
@@ -135,7 +143,7 @@ fn byte_aligned_clusters_give_back_every_file() {
 #[test]
 fn a_packed_stream_may_be_stored_flat() {
     let files = files_of_every_length(3);
-    let mut cut = cut(CodecSettings::Lz4 { acceleration: 1 }, CLUSTER_LEN);
+    let mut cut = cut(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }), CLUSTER_LEN);
     cut.packed_recipe = 1;
     let packed = pack_with(&Fake::new(cut, |_| (Tail::SharedWhole, 0)), &files, 2);
     check(&packed, &files);
@@ -149,7 +157,8 @@ fn files_that_do_not_shrink_are_stored_flat_unless_their_tails_waste_a_block() {
     let files = Files::new(lens.iter().map(|&len| random.noise(len)).collect());
     for tail in [|_| (Tail::Own, 0), |_| (Tail::Inline, 0), |_| (Tail::Shared, 0)] as [fn(u64) -> _; 3] {
         for inline_flat_max in [0, BLOCK_LEN / 4 * 3] {
-            let mut cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
+            let mut cut =
+                cut(CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max: Some(20) }), CLUSTER_LEN);
             cut.inline_flat_max = inline_flat_max;
             let packed = pack_with(&Fake::new(cut, tail), &files, 2);
             check(&packed, &files);
@@ -168,7 +177,7 @@ fn files_that_do_not_shrink_are_stored_flat_unless_their_tails_waste_a_block() {
 fn small_files_go_to_the_packed_stream_as_a_whole() {
     let mut random = Random::new(5);
     let files = Files::new((1..100).map(|len| random.text(len * 20)).collect());
-    let cut = cut(CodecSettings::Zstd { level: 3, window_log_max: Some(20) }, CLUSTER_LEN);
+    let cut = cut(CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max: Some(20) }), CLUSTER_LEN);
     let packed = pack_with(&Fake::new(cut, |_| (Tail::Shared, 0)), &files, 2);
     check(&packed, &files);
     for index in 0..files.all.len() {
@@ -196,7 +205,7 @@ fn clusters_are_filled() {
 #[test]
 fn refuses_plans_that_do_not_add_up() {
     let files = Files::new(vec![vec![1; 10]]);
-    let good = cut(CodecSettings::Lz4 { acceleration: 1 }, CLUSTER_LEN);
+    let good = cut(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }), CLUSTER_LEN);
     let broken: [fn(&mut packfs_format::ClusterCut); 6] = [
         |cut| cut.block_len = 500,
         |cut| cut.segment_len += 1,

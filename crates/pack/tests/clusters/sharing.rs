@@ -2,11 +2,11 @@
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};
-use packfs_codec::CodecSettings;
+use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_format::{Tail, TailPlace};
 use packfs_testkit::Random;
 
-const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
+const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
 #[test]
 fn the_same_file_twice_costs_once_whatever_it_is() {

@@ -2,7 +2,7 @@
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};
-use packfs_codec::CodecSettings;
+use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_format::{ClusterForm, FileForm, Recipe, Tail};
 use packfs_testkit::Random;
 
@@ -20,7 +20,7 @@ fn sparse_files() -> Files {
     Files { sparse: true, ..Files::new(all) }
 }
 
-const LZ4: CodecSettings = CodecSettings::Lz4 { acceleration: 1 };
+const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
 #[test]
 fn flat_files_with_holes_become_chunks_if_the_format_can() {

@@ -2,7 +2,7 @@
 
 use packfs_codec::Algorithm;
 use packfs_codec::BlockRef;
-use packfs_codec::{CodecSettings, encoder};
+use packfs_codec::{CodecSettings, Lz4Settings, ZstdSettings, encoder};
 use packfs_core::{FileType, Image};
 use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId};
 use packfs_read::{ReadEngine, ReadOptions, Wanted};
@@ -39,8 +39,11 @@ pub fn made(seed: u64, file_count: usize) -> Made {
     let mut random = Random::new(seed);
     let mut image = random.noise(100);
     let mut codecs = [
-        (Algorithm::Zstd, encoder(&CodecSettings::Zstd { level: 1, window_log_max: None }).unwrap()),
-        (Algorithm::Lz4, encoder(&CodecSettings::Lz4 { acceleration: 1 }).unwrap()),
+        (
+            Algorithm::Zstd,
+            encoder(&CodecSettings::Zstd(ZstdSettings { level: 1, window_log_max: None })).unwrap(),
+        ),
+        (Algorithm::Lz4, encoder(&CodecSettings::Lz4(Lz4Settings { acceleration: 1 })).unwrap()),
     ];
     let mut blocks: Vec<(BlockRef, Vec<u8>)> = Vec::new();
     for _ in 0..file_count {

@@ -3,7 +3,7 @@
 use crate::made_up::{FILE, Made, MadeUp, made};
 use packfs_codec::Algorithm;
 use packfs_codec::BlockRef;
-use packfs_codec::{CodecSettings, encoder};
+use packfs_codec::{CodecSettings, Lz4Settings, encoder};
 use packfs_core::{ContentId, Contents, ErrorKind};
 use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_read::ReadOptions;
@@ -112,7 +112,7 @@ const BLOCK_LEN: usize = 256 << 10;
 /// One file in blocks of LZ4.
 fn one_large_file(block_count: usize) -> Made {
     let mut random = Random::new(3);
-    let mut encoder = encoder(&CodecSettings::Lz4 { acceleration: 1 }).unwrap();
+    let mut encoder = encoder(&CodecSettings::Lz4(Lz4Settings { acceleration: 1 })).unwrap();
     let (mut image, mut extents, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..block_count {
         let raw = random.text(BLOCK_LEN);

@@ -4,6 +4,7 @@
 //! The parse is cut where it is expected to fill the output, and the entropy stage alone runs over what is before the cut;
 //! where need be, once more over the last block with a corrected cut.
 
+mod bisect;
 mod cost;
 #[allow(unsafe_code)]
 mod ffi;
@@ -13,8 +14,8 @@ mod quick;
 mod split;
 
 use super::Frame;
-use crate::bisect::Bisection;
 use crate::{EncodeError, Encoder, Fit, FitEncoder};
+use bisect::Bisection;
 use ffi::{Context, Parameter};
 use parse::{Habits, Parse};
 use quick::{Quick, Tables};

@@ -195,7 +195,7 @@ pub(crate) fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSett
 /// The longest dictionary of any codec.
 pub(crate) fn lzma_dict_len(options: &Options) -> u32 {
     let dict_len = |codec: &CodecSettings| match codec {
-        CodecSettings::MicroLzma { dict_len, .. } => Some(*dict_len),
+        CodecSettings::Lzma(lzma) => Some(lzma.dict_len),
         _ => None,
     };
     let longest = all_settings(options).filter_map(dict_len).max();
@@ -211,7 +211,7 @@ pub(crate) fn zstd_window_log(options: &Options) -> u8 {
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN + disk::ZSTD_WINDOWLOG_STORED_MAX,
     );
     let log = |codec: &CodecSettings| match codec {
-        CodecSettings::Zstd { window_log_max, .. } => Some(window_log_max.unwrap_or(max)),
+        CodecSettings::Zstd(zstd) => Some(zstd.window_log_max.unwrap_or(max)),
         _ => None,
     };
     all_settings(options).filter_map(log).max().unwrap_or(max).clamp(min, max)

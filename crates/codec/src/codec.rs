@@ -1,0 +1,112 @@
+//! The shape of a codec: one row of facts, and one trait that its settings implement.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::dictionary::{DictLens, Dictionary};
+use crate::options::{Options, in_range};
+use crate::{Algorithm, Decoder, Encoder, FitEncoder, SettingsError};
+
+/// A codec that users can name, and what they can know of it before choosing it. `none` is no codec.
+#[derive(Debug)]
+pub struct Codec {
+    /// The name users type.
+    pub name: &'static str,
+    /// The algorithms that its encoders write; lz4 and lz4hc share one. Several where formats frame the same codec
+    /// differently.
+    pub algorithms: &'static [Algorithm],
+    /// The levels, lowest (fastest) to highest (smallest); None for a codec without levels.
+    pub levels: Option<RangeInclusive<i32>>,
+    /// The level when none is named; None for a codec without levels.
+    pub default_level: Option<i32>,
+    /// The options after the level, as help prints them; empty for none.
+    pub options: &'static str,
+    /// One line on what it is good for.
+    pub description: &'static str,
+    /// The codec as typed for the smallest image.
+    pub(crate) for_size: &'static str,
+    /// The codec as typed for the image that is made soonest.
+    pub(crate) for_build: &'static str,
+    /// A decoder for each of its algorithms, and for those that are only read. Codecs that share an algorithm name its
+    /// decoder once.
+    pub(crate) decoders: &'static [(Algorithm, fn() -> Box<dyn Decoder>)],
+}
+
+impl Codec {
+    /// Refuses a level that the codec does not have.
+    pub(crate) fn check_level(&self, level: i32) -> Result<(), SettingsError> {
+        match &self.levels {
+            Some(levels) => in_range(&format!("{} level", self.name), level, levels.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Most ways that a thorough encoder holds ready at a time.
+pub(crate) const THOROUGH_WAYS_MAX: u64 = 4;
+
+/// Settings of one codec, and all that this crate asks of it except decoding.
+pub(crate) trait Settings {
+    /// Reads level and options as typed. Options that are left unread are refused afterwards, and so are settings that
+    /// [`check`](Settings::check) refuses.
+    fn parse(options: &mut Options<'_>) -> Result<Self, SettingsError>
+    where
+        Self: Sized;
+
+    /// Prints the settings as they can be typed; the dictionary is what was typed of it, which other codecs ignore.
+    fn print(&self, f: &mut fmt::Formatter<'_>, dict: Dictionary) -> fmt::Result;
+
+    /// Completes what depends on the format: its algorithms, and how long a dictionary may be.
+    fn resolve(
+        &mut self,
+        _algorithms: &[Algorithm],
+        _dict: Dictionary,
+        _dict_lens: DictLens,
+    ) -> Result<(), SettingsError> {
+        Ok(())
+    }
+
+    /// Refuses settings that are out of range, whether they were typed or built.
+    fn check(&self) -> Result<(), SettingsError>;
+
+    /// The algorithm that decodes what these settings produce.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Distance in bytes within which the encoder finds repetitions; None where blocks are never longer.
+    fn reach(&self) -> Option<u32> {
+        None
+    }
+
+    /// True if an encoder takes much longer for a block than the fast one that foretells its gain.
+    fn is_slow(&self) -> bool;
+
+    /// Bytes that an encoder needs for inputs of `input_len` bytes, about: tables and states, not the input.
+    fn memory(&self, input_len: u64) -> u64;
+
+    /// The same for a thorough encoder, with room for all the ways that it tries.
+    fn thorough_memory(&self, input_len: u64) -> u64 {
+        THOROUGH_WAYS_MAX * self.memory(input_len)
+    }
+
+    /// Makes an encoder of settings that are checked.
+    fn encoder(&self) -> Box<dyn Encoder>;
+
+    /// Makes an encoder at the codec's highest level, with all the ways that are worth a try: a fixed list, so that the
+    /// answer depends on the block alone.
+    fn thorough_encoder(&self) -> Box<dyn Encoder> {
+        self.encoder()
+    }
+
+    /// Makes an encoder to outputs of a fixed length; None if the codec has none.
+    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
+        None
+    }
+
+    /// Makes the same at the codec's highest level, with all the ways that are worth a try.
+    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
+        self.fit_encoder()
+    }
+}
+
+/// One MiB, in which encoders' memory is counted.
+pub(crate) const MIB: u64 = 1 << 20;

@@ -1,0 +1,83 @@
+//! Decoders by algorithm, and those of one thread.
+
+use crate::table::CODECS;
+use crate::{Algorithm, BlockRef, DecodeError, DecodedLen, Decoder};
+
+/// Makes a decoder.
+pub fn decoder(algorithm: Algorithm) -> Box<dyn Decoder> {
+    let mut decoders = CODECS.iter().flat_map(|codec| codec.decoders);
+    match decoders.find(|(known, _)| *known == algorithm) {
+        Some((_, make)) => make(),
+        None => unreachable!("every algorithm has a decoder"),
+    }
+}
+
+/// The decoders of one thread, each made when its algorithm is first met.
+#[derive(Default)]
+pub struct Decoders {
+    made: [Option<Box<dyn Decoder>>; Algorithm::ALL.len()],
+}
+
+impl Decoders {
+    /// No decoder made yet.
+    pub fn new() -> Decoders {
+        Decoders::default()
+    }
+
+    /// Decodes one block of `algorithm`, as [`Decoder::decompress`] does.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`].
+    pub fn decompress(
+        &mut self,
+        algorithm: Algorithm,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, DecodeError> {
+        self.of(algorithm).decompress(src, dst)
+    }
+
+    /// Decodes the beginning of one block of `algorithm`, as [`Decoder::decompress_prefix`] does.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress_prefix`].
+    pub fn decompress_prefix(
+        &mut self,
+        algorithm: Algorithm,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, DecodeError> {
+        self.of(algorithm).decompress_prefix(src, dst)
+    }
+
+    /// Decodes a block of `algorithm` as `block` describes it: without the zeros in front of it, if it is padded with
+    /// them, and no further than the prefix, if only one is wanted. Returns the decoded length.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`] and [`Decoder::decompress_prefix`]; a wrong length is for the caller to detect
+    /// ([`BlockRef::allows_len`]).
+    pub fn decompress_block(
+        &mut self,
+        algorithm: Algorithm,
+        block: &BlockRef,
+        stored: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, DecodeError> {
+        let src = if block.zero_padded { without_padding(stored) } else { stored };
+        match block.decodes_to {
+            DecodedLen::Prefix => self.decompress_prefix(algorithm, src, dst),
+            DecodedLen::Exactly | DecodedLen::AtMost => self.decompress(algorithm, src, dst),
+        }
+    }
+
+    fn of(&mut self, algorithm: Algorithm) -> &mut dyn Decoder {
+        self.made[algorithm as usize].get_or_insert_with(|| decoder(algorithm)).as_mut()
+    }
+}
+
+/// Skips the zeros in front of a block; padding is shorter than a block of the disk, and mostly shorter than a word or
+/// two.
+pub fn without_padding(stored: &[u8]) -> &[u8] {
+    let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
+    &stored[padding_len..]
+}

@@ -1,0 +1,163 @@
+//! The codec `lzma`: LZMA1 in either framing that formats write, and in those that are only read.
+
+use std::fmt;
+
+use super::{Alone, Framing, LZMA_DICT_LEN_MIN, Micro, PROPERTIES, Unalone, Unmicro, Unsqlzma, Unvendor};
+use crate::codec::{Codec, MIB, Settings};
+use crate::dictionary::{DictLens, Dictionary, PROVISIONAL_DICT_LEN, check_dict_len};
+use crate::options::Options;
+use crate::smallest::several;
+use crate::{Algorithm, Encoder, FitEncoder, SettingsError};
+
+pub(crate) static LZMA: Codec = Codec {
+    name: "lzma",
+    algorithms: &[Algorithm::LzmaAlone, Algorithm::MicroLzma],
+    levels: Some(0..=9),
+    default_level: Some(5),
+    options: "extreme, dict=SIZE|PERCENT%",
+    description: "LZMA1; in erofs the smallest images, in squashfs for old vendor kernels only",
+    for_size: "lzma:9,extreme",
+    for_build: "lzma:1",
+    decoders: &[
+        (Algorithm::LzmaAlone, || Box::new(Unalone::new())),
+        (Algorithm::MicroLzma, || Box::new(Unmicro::new())),
+        (Algorithm::LzmaProps, || Box::new(Unvendor::new(Framing::Props))),
+        (Algorithm::LzmaLenProps, || Box::new(Unvendor::new(Framing::LenProps))),
+        (Algorithm::LzmaPropsLen, || Box::new(Unvendor::new(Framing::PropsLen))),
+        (Algorithm::LzmaPbLcLp, || Box::new(Unvendor::new(Framing::PbLcLp))),
+        (Algorithm::LzmaBare, || Box::new(Unvendor::new(Framing::Bare))),
+        (Algorithm::Sqlzma, || Box::new(Unsqlzma::new())),
+    ],
+};
+
+/// Settings of LZMA1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LzmaSettings {
+    /// What stands around the stream.
+    pub framing: LzmaFraming,
+    /// Preset 0 to 9.
+    pub preset: u8,
+    /// liblzma's "extreme" flag: slower variant of the preset.
+    pub extreme: bool,
+    /// Dictionary in bytes.
+    pub dict_len: u32,
+}
+
+/// Framings of LZMA1 that encoders write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LzmaFraming {
+    /// [`Algorithm::LzmaAlone`].
+    Alone,
+    /// [`Algorithm::MicroLzma`].
+    Micro,
+}
+
+impl Settings for LzmaSettings {
+    fn parse(options: &mut Options<'_>) -> Result<LzmaSettings, SettingsError> {
+        options.read_dictionary()?;
+        Ok(LzmaSettings {
+            framing: LzmaFraming::Alone,
+            preset: options.small_level(),
+            extreme: options.flag("extreme")?,
+            dict_len: PROVISIONAL_DICT_LEN,
+        })
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>, dict: Dictionary) -> fmt::Result {
+        print_preset(f, &LZMA, self.preset, self.extreme)?;
+        write!(f, "{dict}")
+    }
+
+    fn resolve(
+        &mut self,
+        algorithms: &[Algorithm],
+        dict: Dictionary,
+        dict_lens: DictLens,
+    ) -> Result<(), SettingsError> {
+        self.dict_len = dict.resolve(LZMA.name, dict_lens, LZMA_DICT_LEN_MIN)?;
+        self.framing = match algorithms.contains(&Algorithm::MicroLzma) {
+            true => LzmaFraming::Micro,
+            false => LzmaFraming::Alone,
+        };
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        LZMA.check_level(self.preset.into())?;
+        check_dict_len(LZMA.name, self.dict_len, LZMA_DICT_LEN_MIN)
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        match self.framing {
+            LzmaFraming::Alone => Algorithm::LzmaAlone,
+            LzmaFraming::Micro => Algorithm::MicroLzma,
+        }
+    }
+
+    fn is_slow(&self) -> bool {
+        true
+    }
+
+    fn memory(&self, _: u64) -> u64 {
+        encoder_memory(self.preset, self.extreme, self.dict_len)
+    }
+
+    fn encoder(&self) -> Box<dyn Encoder> {
+        match self.framing {
+            LzmaFraming::Alone => Box::new(Alone::new(self.preset, self.extreme, self.dict_len)),
+            LzmaFraming::Micro => Box::new(Micro::new(self.preset, self.extreme, self.dict_len)),
+        }
+    }
+
+    fn thorough_encoder(&self) -> Box<dyn Encoder> {
+        match self.framing {
+            LzmaFraming::Alone => {
+                several(PROPERTIES.map(|found| Box::new(Alone::thorough(self.dict_len, found)) as _))
+            }
+            LzmaFraming::Micro => self.encoder(),
+        }
+    }
+
+    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
+        match self.framing {
+            LzmaFraming::Alone => None,
+            LzmaFraming::Micro => Some(Box::new(Micro::new(self.preset, self.extreme, self.dict_len))),
+        }
+    }
+
+    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
+        match self.framing {
+            LzmaFraming::Alone => None,
+            LzmaFraming::Micro => Some(Box::new(Micro::thorough(self.dict_len))),
+        }
+    }
+}
+
+/// Prints a codec with a preset of liblzma.
+pub(crate) fn print_preset(
+    f: &mut fmt::Formatter<'_>,
+    codec: &Codec,
+    preset: u8,
+    extreme: bool,
+) -> fmt::Result {
+    write!(f, "{}:{preset}{}", codec.name, if extreme { ",extreme" } else { "" })
+}
+
+/// Bytes that an encoder of liblzma takes: 7.5 (hash chains, presets 0 to 3) or 11.5 (binary trees) times the
+/// dictionary, as xz(1) has it.
+pub(crate) fn encoder_memory(preset: u8, extreme: bool, dict_len: u32) -> u64 {
+    let dict_len = u64::from(dict_len);
+    let tables = if preset <= 3 && !extreme { dict_len * 15 / 2 } else { dict_len * 23 / 2 };
+    tables + 4 * MIB
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_dictionaries_need_more_memory() {
+        assert_eq!(encoder_memory(6, false, 8 << 20), 96 * MIB);
+        assert!(encoder_memory(6, false, 1 << 20) < 16 * MIB);
+    }
+}

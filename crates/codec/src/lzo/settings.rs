@@ -1,0 +1,145 @@
+//! The codec `lzo`: its settings, and its coders as all others' are.
+
+use std::fmt;
+
+use super::{Compressor, LzoError, decode};
+use crate::codec::{Codec, MIB, Settings};
+use crate::dictionary::Dictionary;
+use crate::options::{Options, name_in};
+use crate::{Algorithm, DecodeError, Decoder, EncodeError, Encoder, SettingsError};
+
+pub(crate) static LZO: Codec = Codec {
+    name: "lzo",
+    algorithms: &[Algorithm::Lzo],
+    levels: Some(1..=9),
+    default_level: Some(8),
+    options: "variant=1|1_11|1_12|1_15|999 (levels are for 999)",
+    description: "LZO1X; reads fast on slow processors",
+    for_size: "lzo:9",
+    for_build: "lzo,variant=1",
+    decoders: &[(Algorithm::Lzo, || Box::new(LzoDecoder))],
+};
+
+/// Settings of LZO1X.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LzoSettings {
+    /// The encoder's variant.
+    pub variant: LzoVariant,
+    /// 1 to 9 for [`LzoVariant::X999`]; ignored by the others.
+    pub level: u8,
+}
+
+/// Variants of the LZO1X encoder; every one decodes with the same decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LzoVariant {
+    /// Fastest, least memory (`lzo1x_1_11`).
+    X1_11,
+    /// `lzo1x_1_12`.
+    X1_12,
+    /// `lzo1x_1_15`.
+    X1_15,
+    /// The usual fast encoder (`lzo1x_1`).
+    X1,
+    /// The slow, dense encoder (`lzo1x_999`).
+    X999,
+}
+
+/// Variants as typed, the short name first; the long ones are those of mksquashfs.
+const VARIANTS: [(&str, LzoVariant); 10] = [
+    ("1", LzoVariant::X1),
+    ("1_11", LzoVariant::X1_11),
+    ("1_12", LzoVariant::X1_12),
+    ("1_15", LzoVariant::X1_15),
+    ("999", LzoVariant::X999),
+    ("lzo1x_1", LzoVariant::X1),
+    ("lzo1x_1_11", LzoVariant::X1_11),
+    ("lzo1x_1_12", LzoVariant::X1_12),
+    ("lzo1x_1_15", LzoVariant::X1_15),
+    ("lzo1x_999", LzoVariant::X999),
+];
+
+impl Settings for LzoSettings {
+    fn parse(options: &mut Options<'_>) -> Result<LzoSettings, SettingsError> {
+        let variant = options.name("variant", &VARIANTS)?.unwrap_or(LzoVariant::X999);
+        match options.typed_level() {
+            Some(level) if variant != LzoVariant::X999 => {
+                Err(SettingsError::new("lzo level", level, "no level")
+                    .with_hint("only variant 999 has levels"))
+            }
+            _ => Ok(LzoSettings { variant, level: options.small_level() }),
+        }
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>, _: Dictionary) -> fmt::Result {
+        match self.variant {
+            LzoVariant::X999 => write!(f, "lzo:{}", self.level),
+            variant => write!(f, "lzo,variant={}", name_in(&VARIANTS, variant)),
+        }
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        match self.variant {
+            LzoVariant::X999 => LZO.check_level(self.level.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::Lzo
+    }
+
+    fn reach(&self) -> Option<u32> {
+        Some(48 << 10)
+    }
+
+    fn is_slow(&self) -> bool {
+        false
+    }
+
+    fn memory(&self, _: u64) -> u64 {
+        MIB
+    }
+
+    fn encoder(&self) -> Box<dyn Encoder> {
+        Box::new(LzoEncoder(Compressor::new(self.variant, self.level)))
+    }
+
+    fn thorough_encoder(&self) -> Box<dyn Encoder> {
+        Box::new(LzoEncoder(Compressor::new(LzoVariant::X999, 9)))
+    }
+}
+
+/// Encodes LZO1X blocks.
+struct LzoEncoder(Compressor);
+
+impl Encoder for LzoEncoder {
+    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        Ok(self.0.compress(src, dst))
+    }
+}
+
+/// Decodes LZO1X blocks.
+struct LzoDecoder;
+
+impl Decoder for LzoDecoder {
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        decode::decompress(src, dst).map_err(decode_error)
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        decode::decompress_prefix(src, dst).map_err(decode_error)
+    }
+}
+
+/// Drops the offsets: blocks are small, and a caller that names the block has said where.
+fn decode_error(error: LzoError) -> DecodeError {
+    match error {
+        LzoError::OutputOverrun { .. } => DecodeError::TooLong,
+        LzoError::InputOverrun { .. } => DecodeError::Corrupt("LZO stream ends too early"),
+        LzoError::MissingEndMarker { .. } => DecodeError::Corrupt("LZO stream has no end marker"),
+        LzoError::LookbehindOverrun { .. } => DecodeError::Corrupt("LZO match before the start of the block"),
+        LzoError::BadEndMarker { .. } => DecodeError::Corrupt("damaged end marker of an LZO stream"),
+        LzoError::TrailingBytes { .. } => DecodeError::Corrupt("bytes after the end of the LZO stream"),
+        LzoError::RunLengthStream => DecodeError::Corrupt("LZO-RLE stream, which is another format"),
+    }
+}
