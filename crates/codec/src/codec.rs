@@ -27,9 +27,27 @@ pub struct Codec {
     pub(crate) for_size: &'static str,
     /// The codec as typed for the image that is made soonest.
     pub(crate) for_build: &'static str,
-    /// A decoder for each of its algorithms, and for those that are only read. Codecs that share an algorithm name its
-    /// decoder once.
-    pub(crate) decoders: &'static [(Algorithm, fn() -> Box<dyn Decoder>)],
+    /// Its algorithms as they are read, and those that are only read. Codecs that share an algorithm name it once.
+    pub(crate) decoding: &'static [Decoding],
+}
+
+/// Facts of an algorithm for those who decode it.
+#[derive(Debug)]
+pub(crate) struct Decoding {
+    pub algorithm: Algorithm,
+    /// Makes a decoder.
+    pub decoder: fn() -> Box<dyn Decoder>,
+    /// Set if the beginning of a block decodes as fast, byte for byte, as the whole.
+    pub has_fast_prefix: bool,
+    /// Set if a block tells where it ends.
+    pub tells_end: bool,
+}
+
+impl Decoding {
+    /// Facts of most algorithms.
+    pub(crate) const fn new(algorithm: Algorithm, decoder: fn() -> Box<dyn Decoder>) -> Decoding {
+        Decoding { algorithm, decoder, has_fast_prefix: false, tells_end: true }
+    }
 }
 
 impl Codec {

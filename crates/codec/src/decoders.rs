@@ -1,15 +1,29 @@
 //! Decoders by algorithm, and those of one thread.
 
+use crate::codec::Decoding;
 use crate::table::CODECS;
 use crate::{Algorithm, BlockRef, DecodeError, DecodedLen, Decoder};
 
 /// Makes a decoder.
 pub fn decoder(algorithm: Algorithm) -> Box<dyn Decoder> {
-    let mut decoders = CODECS.iter().flat_map(|codec| codec.decoders);
-    match decoders.find(|(known, _)| *known == algorithm) {
-        Some((_, make)) => make(),
-        None => unreachable!("every algorithm has a decoder"),
+    (decoding(algorithm).decoder)()
+}
+
+impl Algorithm {
+    /// True if the beginning of a block decodes as fast, byte for byte, as the whole.
+    pub fn has_fast_prefix(self) -> bool {
+        decoding(self).has_fast_prefix
     }
+
+    /// True if a block tells where it ends; others decode to a given length only.
+    pub fn tells_end(self) -> bool {
+        decoding(self).tells_end
+    }
+}
+
+fn decoding(algorithm: Algorithm) -> &'static Decoding {
+    let mut rows = CODECS.iter().flat_map(|codec| codec.decoding);
+    rows.find(|row| row.algorithm == algorithm).unwrap_or_else(|| unreachable!("every algorithm has a row"))
 }
 
 /// The decoders of one thread, each made when its algorithm is first met.

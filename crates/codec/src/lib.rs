@@ -9,7 +9,7 @@
 //!
 //! 1. A folder `src/NAME/`: its encoder and decoder ([`Encoder`], [`Decoder`], and [`FitEncoder`] if it can fill an
 //!    output), and in `settings.rs` a struct `NAMESettings` with an `impl Settings` (options, ranges, memory, encoders) and
-//!    a `static NAME: Codec` (name, levels, help, levels for goals, decoders).
+//!    a `static NAME: Codec` (name, levels, help, levels for goals, decoding).
 //! 2. A row in `src/table.rs`, which declares the codec's variant of [`CodecSettings`].
 //! 3. A row in `src/algorithm.rs` for each framing that has no [`Algorithm`] yet.
 //! 4. Exports in `src/lib.rs`: the folder's module, and its settings.

@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn every_algorithm_has_one_decoder() {
         for algorithm in Algorithm::ALL {
-            let decoders = CODECS.iter().flat_map(|codec| codec.decoders);
-            assert_eq!(decoders.filter(|row| row.0 == algorithm).count(), 1, "{algorithm}");
+            let rows = CODECS.iter().flat_map(|codec| codec.decoding);
+            assert_eq!(rows.filter(|row| row.algorithm == algorithm).count(), 1, "{algorithm}");
         }
     }
 }

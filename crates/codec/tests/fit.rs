@@ -286,6 +286,6 @@ fn zstd_frames_keep_to_the_window() {
 fn refuses_codecs_that_cannot_fill_an_output() {
     for spec in ["gzip", "xz", "lzo", "lzma"] {
         let error = fit_encoder(&settings(spec, 128 << 10)).err().unwrap().to_string();
-        assert!(error.ends_with("lz4, microlzma, deflate, zstd allowed"), "{error}");
+        assert!(error.ends_with("one that can fill an output allowed"), "{error}");
     }
 }

@@ -220,7 +220,8 @@ pub(crate) fn decode_no_more(
 /// fast, byte for byte, as the whole, and enough is left undecoded.
 pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
     let decoded_len = u32::try_from(end).ok()?.checked_next_multiple_of(PREFIX_STEP)?;
-    let is_fit = block.algorithm == Some(Algorithm::Lz4) && block.decodes_to == DecodedLen::Exactly;
+    let is_fit =
+        block.algorithm.is_some_and(Algorithm::has_fast_prefix) && block.decodes_to == DecodedLen::Exactly;
     let is_worth_it = decoded_len <= block.decoded_len - block.decoded_len / 8;
     (is_fit && is_worth_it).then_some(BlockRef { decoded_len, decodes_to: DecodedLen::Prefix, ..*block })
 }
@@ -242,7 +243,7 @@ fn decode_beyond_prefix(
     buffers: &Arc<Buffers>,
 ) -> Option<Decoded> {
     let wanted_len = block.decoded_len as usize;
-    let algorithm = block.algorithm.filter(|&algorithm| algorithm != Algorithm::MicroLzma)?;
+    let algorithm = block.algorithm.filter(|algorithm| algorithm.tells_end())?;
     let is_short = wanted_len < PREFIX_LEN_MIN;
     if block.decodes_to != DecodedLen::Prefix || !block.zero_padded || !is_short {
         return None;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{FullWindow, Inflate, Raw, RawFit, Strategies, WINDOW_LOG_MAX, Wrapper};
-use crate::codec::{Codec, MIB, Settings, THOROUGH_WAYS_MAX};
+use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range, name_in, print_names};
 use crate::smallest::several;
@@ -19,7 +19,7 @@ pub(crate) static ZLIB: Codec = Codec {
     // As much as takes no longer than zlib's own level 9.
     for_size: "gzip:11",
     for_build: "gzip:5",
-    decoders: &[(Algorithm::Zlib, || Box::new(Inflate::new(Wrapper::Zlib)))],
+    decoding: &[Decoding::new(Algorithm::Zlib, || Box::new(Inflate::new(Wrapper::Zlib)))],
 };
 
 pub(crate) static DEFLATE: Codec = Codec {
@@ -31,7 +31,7 @@ pub(crate) static DEFLATE: Codec = Codec {
     description: "DEFLATE without a wrapper; 10 to 12 search for near-optimal parses",
     for_size: "deflate:12",
     for_build: "deflate:5",
-    decoders: &[(Algorithm::Deflate, || Box::new(Inflate::new(Wrapper::None)))],
+    decoding: &[Decoding::new(Algorithm::Deflate, || Box::new(Inflate::new(Wrapper::None)))],
 };
 
 const LEVEL_DEFAULT: u8 = 9;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Block, Fast, High};
-use crate::codec::{Codec, MIB, Settings};
+use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
 use crate::{Algorithm, Encoder, FitEncoder, SettingsError};
@@ -17,7 +17,7 @@ pub(crate) static LZ4: Codec = Codec {
     description: "LZ4, fast; packs and reads fastest of all",
     for_size: "lz4",
     for_build: "lz4",
-    decoders: &[(Algorithm::Lz4, || Box::new(Block))],
+    decoding: &[Decoding { has_fast_prefix: true, ..Decoding::new(Algorithm::Lz4, || Box::new(Block)) }],
 };
 
 pub(crate) static LZ4HC: Codec = Codec {
@@ -29,7 +29,7 @@ pub(crate) static LZ4HC: Codec = Codec {
     description: "LZ4, high compression; reads fastest of all",
     for_size: "lz4hc:12",
     for_build: "lz4hc:3",
-    decoders: &[],
+    decoding: &[],
 };
 
 const LEVEL_MAX: u8 = 12;

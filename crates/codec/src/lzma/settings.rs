@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Alone, Framing, LZMA_DICT_LEN_MIN, Micro, PROPERTIES, Unalone, Unmicro, Unsqlzma, Unvendor};
-use crate::codec::{Codec, MIB, Settings};
+use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::dictionary::{DictLens, Dictionary, PROVISIONAL_DICT_LEN, check_dict_len};
 use crate::options::Options;
 use crate::smallest::several;
@@ -18,15 +18,15 @@ pub(crate) static LZMA: Codec = Codec {
     description: "LZMA1; in erofs the smallest images, in squashfs for old vendor kernels only",
     for_size: "lzma:9,extreme",
     for_build: "lzma:1",
-    decoders: &[
-        (Algorithm::LzmaAlone, || Box::new(Unalone::new())),
-        (Algorithm::MicroLzma, || Box::new(Unmicro::new())),
-        (Algorithm::LzmaProps, || Box::new(Unvendor::new(Framing::Props))),
-        (Algorithm::LzmaLenProps, || Box::new(Unvendor::new(Framing::LenProps))),
-        (Algorithm::LzmaPropsLen, || Box::new(Unvendor::new(Framing::PropsLen))),
-        (Algorithm::LzmaPbLcLp, || Box::new(Unvendor::new(Framing::PbLcLp))),
-        (Algorithm::LzmaBare, || Box::new(Unvendor::new(Framing::Bare))),
-        (Algorithm::Sqlzma, || Box::new(Unsqlzma::new())),
+    decoding: &[
+        Decoding::new(Algorithm::LzmaAlone, || Box::new(Unalone::new())),
+        Decoding { tells_end: false, ..Decoding::new(Algorithm::MicroLzma, || Box::new(Unmicro::new())) },
+        Decoding::new(Algorithm::LzmaProps, || Box::new(Unvendor::new(Framing::Props))),
+        Decoding::new(Algorithm::LzmaLenProps, || Box::new(Unvendor::new(Framing::LenProps))),
+        Decoding::new(Algorithm::LzmaPropsLen, || Box::new(Unvendor::new(Framing::PropsLen))),
+        Decoding::new(Algorithm::LzmaPbLcLp, || Box::new(Unvendor::new(Framing::PbLcLp))),
+        Decoding::new(Algorithm::LzmaBare, || Box::new(Unvendor::new(Framing::Bare))),
+        Decoding::new(Algorithm::Sqlzma, || Box::new(Unsqlzma::new())),
     ],
 };
 

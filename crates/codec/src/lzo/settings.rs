@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Compressor, LzoError, decode};
-use crate::codec::{Codec, MIB, Settings};
+use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, name_in};
 use crate::{Algorithm, DecodeError, Decoder, EncodeError, Encoder, SettingsError};
@@ -17,7 +17,7 @@ pub(crate) static LZO: Codec = Codec {
     description: "LZO1X; reads fast on slow processors",
     for_size: "lzo:9",
     for_build: "lzo,variant=1",
-    decoders: &[(Algorithm::Lzo, || Box::new(LzoDecoder))],
+    decoding: &[Decoding::new(Algorithm::Lzo, || Box::new(LzoDecoder))],
 };
 
 /// Settings of LZO1X.

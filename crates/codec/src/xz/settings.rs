@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Unxz, XZ_DICT_LEN_MIN, Xz};
-use crate::codec::{Codec, Settings};
+use crate::codec::{Codec, Decoding, Settings};
 use crate::dictionary::{DictLens, Dictionary, PROVISIONAL_DICT_LEN, check_dict_len};
 use crate::lzma::{encoder_memory, print_preset};
 use crate::options::{Options, names, print_names};
@@ -18,7 +18,7 @@ pub(crate) static XZ: Codec = Codec {
     description: "LZMA2; smallest images, slowest to read",
     for_size: "xz:9,extreme,bcj=auto",
     for_build: "xz:1",
-    decoders: &[(Algorithm::Xz, || Box::new(Unxz::new()))],
+    decoding: &[Decoding::new(Algorithm::Xz, || Box::new(Unxz::new()))],
 };
 
 /// Settings of XZ.

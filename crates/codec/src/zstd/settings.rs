@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Frame, FrameFit, MATCH_LENS_MIN, Unframe};
-use crate::codec::{Codec, MIB, Settings, THOROUGH_WAYS_MAX};
+use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
 use crate::smallest::several;
@@ -18,7 +18,7 @@ pub(crate) static ZSTD: Codec = Codec {
     description: "Zstandard; small and fast to read, the best of both for most images",
     for_size: "zstd:22",
     for_build: "zstd:3",
-    decoders: &[(Algorithm::Zstd, || Box::new(Unframe::new()))],
+    decoding: &[Decoding::new(Algorithm::Zstd, || Box::new(Unframe::new()))],
 };
 
 /// `ZSTD_minCLevel()`.
