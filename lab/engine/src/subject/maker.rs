@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Found;
+use super::makers::rows::Row;
 use crate::process::Invocation;
 use crate::results::{Missing, Program, Recipe};
 
@@ -18,18 +19,19 @@ pub enum Input {
 /// A program that makes images.
 pub type Maker = Found<Makes>;
 
-/// How a program is asked to make an image.
-pub struct Makes {
-    /// See [`Maker::command`].
-    pub(super) command: fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>,
-    /// See [`Maker::needs_tar`].
-    pub(super) needs_tar: bool,
+/// How a program is called.
+pub struct Makes(pub(super) How);
+
+/// A row, or code for command lines that templates cannot express.
+pub(super) enum How {
+    Row(&'static Row),
+    Code(fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>),
 }
 
 impl Maker {
-    /// Whether it makes images of tars only, never of directories.
+    /// Returns true if it makes images of tars only, never of directories.
     pub fn needs_tar(&self) -> bool {
-        self.kind.needs_tar
+        matches!(self.kind.0, How::Row(row) if row.needs_tar())
     }
 
     /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it cannot make this.
@@ -43,6 +45,9 @@ impl Maker {
         image: &Path,
         jobs: u32,
     ) -> Result<Invocation, Missing> {
-        (self.kind.command)(&self.program, recipe, input, image, jobs)
+        match self.kind.0 {
+            How::Row(row) => row.command(&self.program, recipe, input, image, jobs),
+            How::Code(command) => command(&self.program, recipe, input, image, jobs),
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! What is measured: programs that make images, those who read them, and file systems that are written.
 //!
-//! One file per program, in `makers/`, `readers/`, `unpackers/` and `writable/`: where it comes from and how it is asked, in
-//! its own spelling; a further one is a further file, and a line in the list beside it. What it cannot do it says, with the
-//! reason, and is never asked for something near it instead. What is measured, and how often, is decided elsewhere.
+//! One row per program, in `makers/`, `readers/`, `unpackers.rs` and `writable/`: where it comes from and how it is called, in
+//! its own spelling. Programs that a row cannot describe have a file. What it cannot do it says, with the reason, and is never
+//! asked for something near it instead. What is measured, and how often, is decided elsewhere.
 
 mod drivers;
 mod found;
@@ -11,6 +11,7 @@ mod makers;
 mod reader;
 mod readers;
 mod subjects;
+mod template;
 mod unpacker;
 mod unpackers;
 mod writable;

@@ -5,25 +5,30 @@ use std::path::Path;
 use packfs::Result;
 
 use super::Found;
+use super::found::is_read;
+use super::readers::kernel;
+use super::template::{call, word};
 use crate::process::Within;
-use crate::results::Program;
 use crate::scratch::Mounted;
 
 /// Shows images as trees.
 pub type Reader = Found<Mounts>;
 
-/// What is mounted, and how.
-pub struct Mounts {
-    /// See [`Reader::reads`].
-    pub(super) reads: fn(&str) -> bool,
-    /// See [`Reader::mount`].
-    pub(super) mount: fn(&Program, &str, &Path, &Path, &Within) -> Result<Mounted>,
+/// Ways to mount.
+pub enum Mounts {
+    /// The kernel's drivers.
+    Kernel,
+    /// A FUSE server of one format, or of all formats of packfs; and its arguments, a template of `{image}` and `{at}`.
+    Server(Option<&'static str>, &'static str),
 }
 
 impl Reader {
-    /// Whether it reads images of this format, as packfs names formats.
+    /// Returns true if it reads images of this format, as packfs names formats.
     pub fn reads(&self, format: &str) -> bool {
-        (self.kind.reads)(format)
+        match self.kind {
+            Mounts::Kernel => kernel::reads(format),
+            Mounts::Server(own, _) => is_read(own, format),
+        }
     }
 
     /// Mounts `image`, a file or a block device, on `at`, a directory that exists, and returns when it answers.
@@ -35,6 +40,12 @@ impl Reader {
     ///
     /// Errors: a format that it does not read, and those of whoever mounts.
     pub fn mount(&self, format: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
-        (self.kind.mount)(&self.program, format, image, at, within)
+        match self.kind {
+            Mounts::Kernel => kernel::mount(format, image, at),
+            Mounts::Server(_, arguments) => {
+                let command = call(&self.program, arguments, &[word("image", image), word("at", at)]);
+                Mounted::served(&within.of(&command), at)
+            }
+        }
     }
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::Found;
-use crate::process::Invocation;
-use crate::results::Program;
+use super::found::is_read;
+use super::template::{call, word};
+use crate::process::{Invocation, quoted};
 
 /// Where what an image holds goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,22 +19,38 @@ pub enum Unpack {
 /// Decodes whole images.
 pub type Unpacker = Found<Unpacks>;
 
-/// What is decoded, and how a program is asked to.
+/// The format that a program decodes, and its command lines: templates of `{image}`, `{dir}`, `{jobs}` and `{xattrs}`.
 pub struct Unpacks {
-    /// See [`Unpacker::reads`].
-    pub(super) reads: fn(&str) -> bool,
-    /// See [`Unpacker::command`].
-    pub(super) command: fn(&Program, &Unpack, &Path, u32) -> Option<Invocation>,
+    /// None for all formats of packfs.
+    pub(super) format: Option<&'static str>,
+    /// Arguments that write a tar to standard output; none if it writes none.
+    pub(super) tar: Option<&'static str>,
+    /// Arguments that extract into a directory; none if it extracts nothing.
+    pub(super) dir: Option<&'static str>,
+    /// True if the directory has to exist.
+    pub(super) needs_dir: bool,
 }
 
 impl Unpacker {
-    /// Whether it reads images of this format, as packfs names formats.
+    /// Returns true if it reads images of this format, as packfs names formats.
     pub fn reads(&self, format: &str) -> bool {
-        (self.kind.reads)(format)
+        is_read(self.kind.format, format)
     }
 
-    /// What to run, in `jobs` threads where it can be told; none if it does no such thing.
+    /// Returns the command, in `jobs` threads where it can be told; none if it does no such thing.
     pub fn command(&self, task: &Unpack, image: &Path, jobs: u32) -> Option<Invocation> {
-        (self.kind.command)(&self.program, task, image, jobs)
+        let values = [word("image", image), word("jobs", jobs.to_string())];
+        let Unpack::Dir(dir) = task else { return Some(call(&self.program, self.kind.tar?, &values)) };
+        let template = self.kind.dir?;
+        // Old programs extract no attributes, and refuse the option.
+        let xattrs = template.contains("{xattrs}") && self.program.offers().has("xattrs");
+        let xattrs = ("xattrs", xattrs.then(|| "--xattrs".into()).into_iter().collect());
+        let [image, jobs] = values;
+        let command = call(&self.program, template, &[image, jobs, word("dir", dir), xattrs]);
+        Some(if self.kind.needs_dir {
+            Invocation::shell(&format!("mkdir {} && {}", quoted(dir.as_os_str()), command.quoted()))
+        } else {
+            command
+        })
     }
 }

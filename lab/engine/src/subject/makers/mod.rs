@@ -1,14 +1,13 @@
-//! One file per program that makes images.
+//! Programs that make images: a row each, or a file where templates do not suffice.
 
-mod mkdwarfs;
 mod mkfs_erofs;
-mod mksquashfs;
 mod packfs;
+pub(super) mod rows;
 mod tar;
-mod tar2sqfs;
 
 use std::path::Path;
 
+use super::maker::How;
 use super::{Input, Maker, Makes};
 use crate::results::{Missing, Recipe};
 
@@ -16,13 +15,14 @@ pub(super) use packfs::program as packfs_program;
 
 /// All that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
+    let [mksquashfs, tar2sqfs, mkdwarfs] = &rows::ROWS;
     vec![
         packfs::find(packfs),
-        mksquashfs::find(),
-        tar2sqfs::find(),
+        mksquashfs.find(),
+        tar2sqfs.find(),
         tar::find(),
         mkfs_erofs::find(),
-        mkdwarfs::find(),
+        mkdwarfs.find(),
     ]
 }
 

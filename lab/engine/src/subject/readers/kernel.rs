@@ -9,7 +9,6 @@ use packfs::mount::{MountFlags, is_root};
 use packfs::{Error, ImagePath, LinuxDriver, Result, ResultExt};
 
 use super::{Mounts, Reader};
-use crate::process::Within;
 use crate::results::{Missing, Program};
 use crate::scratch::{Mounted, loop_device_of};
 use crate::subject::drivers::{has_driver, kernel_release};
@@ -26,11 +25,16 @@ pub(super) fn find() -> Result<Reader, Missing> {
         return Err(Missing { what: "kernel".into(), why });
     }
     let program = Program { name: "kernel".into(), version: kernel_release(), path: None };
-    let reads = |format: &str| DRIVERS.contains(&format);
-    Ok(Reader { name: "kernel", program, kind: Mounts { reads, mount } })
+    Ok(Reader { name: "kernel", program, kind: Mounts::Kernel })
 }
 
-fn mount(_: &Program, format: &str, image: &Path, at: &Path, _: &Within) -> Result<Mounted> {
+/// Returns true if this kernel has a driver for a format.
+pub(in crate::subject) fn reads(format: &str) -> bool {
+    DRIVERS.contains(&format)
+}
+
+/// Mounts an image through a loop device, or a device as it is.
+pub(in crate::subject) fn mount(format: &str, image: &Path, at: &Path) -> Result<Mounted> {
     let Some(driver) = DRIVERS.iter().find(|driver| **driver == format) else {
         return Err(Error::failed(format!("this kernel has no driver for {format}")));
     };
