@@ -1,6 +1,7 @@
 //! The names of algorithms: what a decoder needs to know of a block.
 //!
-//! Formats translate their own on-disk numbers to [`Algorithm`], so that every other crate uses the same names.
+//! Formats translate their own on-disk numbers to [`Algorithm`], so that every other crate uses the
+//! same names.
 
 use std::fmt;
 
@@ -17,7 +18,8 @@ macro_rules! algorithms {
             /// Every algorithm, those of SquashFS first, in the order of their numbers there.
             pub const ALL: [Algorithm; [$($name),*].len()] = [$(Algorithm::$variant),*];
 
-            /// The name users type and read: `gzip` for zlib streams, as every tool of this field calls them.
+            /// The name users type and read: `gzip` for zlib streams, as every tool of this field
+            /// calls them.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Algorithm::$variant => $name,)*
@@ -30,7 +32,8 @@ macro_rules! algorithms {
 algorithms! {
     /// DEFLATE in a zlib wrapper (RFC 1950).
     Zlib = "gzip",
-    /// LZMA1 in the `.lzma` ("alone") container: properties, dictionary size, 64-bit length, stream.
+    /// LZMA1 in the `.lzma` ("alone") container: properties, dictionary size, 64-bit length,
+    /// stream.
     LzmaAlone = "lzma",
     /// LZO1X, raw, no header.
     Lzo = "lzo",
@@ -42,27 +45,31 @@ algorithms! {
     Zstd = "zstd",
     /// DEFLATE without a wrapper (RFC 1951).
     Deflate = "deflate",
-    /// LZMA1 as liblzma's MicroLZMA: one byte of inverted properties, then the stream without its first byte, which is
-    /// always zero. It states neither dictionary nor lengths, so decoding takes the exact length of both sides.
+    /// LZMA1 as liblzma's MicroLZMA: one byte of inverted properties, then the stream without its
+    /// first byte, which is always zero. It states neither dictionary nor lengths, so decoding
+    /// takes the exact length of both sides.
     MicroLzma = "microlzma",
-    /// LZMA1 after its five bytes of properties and dictionary; no length, no end marker (routers with Squashfs 2.0
-    /// to 4.0).
+    /// LZMA1 after its five bytes of properties and dictionary; no length, no end marker (routers
+    /// with Squashfs 2.0 to 4.0).
     LzmaProps = "lzma-props",
-    /// A 32-bit little-endian length in front of the five bytes of properties (7-Zip's patch for Squashfs 2.1).
+    /// A 32-bit little-endian length in front of the five bytes of properties (7-Zip's patch for
+    /// Squashfs 2.1).
     LzmaLenProps = "lzma-len-props",
     /// The same length after them (OpenRG's cramfs).
     LzmaPropsLen = "lzma-props-len",
-    /// One byte each for `pb`, `lc` and `lp`, then 0xff, then the stream, without a length (DD-WRT's Squashfs 3.0).
+    /// One byte each for `pb`, `lc` and `lp`, then 0xff, then the stream, without a length
+    /// (DD-WRT's Squashfs 3.0).
     LzmaPbLcLp = "lzma-pb-lc-lp",
     /// The stream alone, with `lc` 0, `lp` 0 and `pb` 2 (OpenWrt's first Squashfs 3.0).
     LzmaBare = "lzma-bare",
-    /// [`Algorithm::LzmaAlone`] with any dictionary, or [`Algorithm::Zlib`], told apart by the first byte of each block
-    /// (sqlzma).
+    /// [`Algorithm::LzmaAlone`] with any dictionary, or [`Algorithm::Zlib`], told apart by the
+    /// first byte of each block (sqlzma).
     Sqlzma = "sqlzma",
 }
 
 impl Algorithm {
-    /// Framings that device makers gave LZMA before formats had one for it. Nothing encodes to them.
+    /// Framings that device makers gave LZMA before formats had one for it. Nothing encodes to
+    /// them.
     pub const VENDOR_LZMA: &'static [Algorithm] = Algorithm::ALL.split_at(8).1;
 }
 

@@ -2,37 +2,38 @@
 
 use crate::Algorithm;
 
-/// How the `decoded_len` of a [`BlockRef`] is meant.
+/// Meaning of the `decoded_len` of a [`BlockRef`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DecodedLen {
-    /// The block decodes to so many bytes, neither more nor less.
+    /// The block decodes to exactly this many bytes.
     Exactly,
-    /// The block decodes to so many bytes or fewer.
+    /// The block decodes to this many bytes or fewer.
     AtMost,
-    /// Only the first so many bytes are wanted; the block may decode to more, not to fewer.
+    /// Only a prefix of this length is wanted; the block may decode to more, not to fewer.
     Prefix,
 }
 
 /// A block of stored bytes and how to decode it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRef {
-    /// Where the stored bytes start, in bytes from the start of the image; of several devices in a row, from the first one on.
+    /// Start of the stored bytes, in bytes from the start of the image, or of the first of several
+    /// devices in a row.
     pub offset: u64,
-    /// How many bytes are stored.
+    /// Number of stored bytes.
     pub stored_len: u32,
-    /// How many bytes they decode to, or are wanted of them.
+    /// Number of bytes that they decode to, or that are wanted.
     pub decoded_len: u32,
-    /// How `decoded_len` is meant.
+    /// Meaning of `decoded_len`.
     pub decodes_to: DecodedLen,
-    /// Whether zeros in front of the stored bytes are padding, to be skipped before decoding. Only for blocks that
-    /// are encoded.
+    /// Set if zeros in front of the stored bytes are padding, to be skipped before decoding. Only
+    /// for blocks that are encoded.
     pub zero_padded: bool,
-    /// How they are encoded; `None` means as they are.
+    /// The algorithm that encoded them; `None` if they are stored as they are.
     pub algorithm: Option<Algorithm>,
 }
 
 impl BlockRef {
-    /// A block that is stored as it is.
+    /// Returns a block that is stored as it is.
     pub fn stored(offset: u64, len: u32) -> Self {
         BlockRef {
             offset,
@@ -44,13 +45,13 @@ impl BlockRef {
         }
     }
 
-    /// Whether the same bytes are stored in the same way, however many of them are wanted decoded.
+    /// True if the same bytes are stored in the same way, whatever length is wanted decoded.
     pub fn is_stored_as(&self, other: &BlockRef) -> bool {
         let stored = |block: &BlockRef| (block.offset, block.stored_len, block.zero_padded, block.algorithm);
         stored(self) == stored(other)
     }
 
-    /// Whether the block may decode to `len` bytes.
+    /// True if the block may decode to `len` bytes.
     pub fn allows_len(&self, len: usize) -> bool {
         let named = self.decoded_len as usize;
         match self.decodes_to {
@@ -60,7 +61,7 @@ impl BlockRef {
         }
     }
 
-    /// Whether who decodes this block has all that `other` wants.
+    /// True if decoding this block gives all that `other` wants.
     pub fn covers(&self, other: &BlockRef) -> bool {
         self == other
             || self.is_stored_as(other)

@@ -77,8 +77,8 @@ impl BranchSet {
         BranchSet { bits: self.bits | other.bits, unknown: self.unknown || other.unknown }
     }
 
-    /// True if a filter is worth a try, of `chosen_count` in the settings: on code that it is meant for; on unknown data
-    /// only if it is the only one, as each try costs as much as compressing.
+    /// True if a filter is worth a try, of `chosen_count` in the settings: on code that it is meant
+    /// for; on unknown data only if it is the only one, as each try costs as much as compressing.
     pub fn suits(self, filter: BranchFilter, chosen_count: usize) -> bool {
         self.bits & 1 << filter as u8 != 0 || self.unknown && chosen_count == 1
     }

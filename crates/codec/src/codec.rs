@@ -7,13 +7,13 @@ use crate::dictionary::{DictLens, Dictionary};
 use crate::options::{Options, in_range};
 use crate::{Algorithm, Decoder, Encoder, FitEncoder, SettingsError};
 
-/// A codec that users can name, and what they can know of it before choosing it. `none` is no codec.
+/// A codec that users can name, with the facts to choose it by. `none` is no codec.
 #[derive(Debug)]
 pub struct Codec {
     /// The name users type.
     pub name: &'static str,
-    /// The algorithms that its encoders write; lz4 and lz4hc share one. Several where formats frame the same codec
-    /// differently.
+    /// The algorithms that its encoders write; lz4 and lz4hc share one. Several where formats frame
+    /// the same codec differently.
     pub algorithms: &'static [Algorithm],
     /// The levels, lowest (fastest) to highest (smallest); None for a codec without levels.
     pub levels: Option<RangeInclusive<i32>>,
@@ -27,7 +27,8 @@ pub struct Codec {
     pub(crate) for_size: &'static str,
     /// The codec as typed for the image that is made soonest.
     pub(crate) for_build: &'static str,
-    /// Its algorithms as they are read, and those that are only read. Codecs that share an algorithm name it once.
+    /// Decoding of its algorithms, and of those that are only read. Codecs that share an algorithm
+    /// list it once.
     pub(crate) decoding: &'static [Decoding],
 }
 
@@ -65,13 +66,14 @@ pub(crate) const THOROUGH_WAYS_MAX: u64 = 4;
 
 /// Settings of one codec, and all that this crate asks of it except decoding.
 pub(crate) trait Settings {
-    /// Reads level and options as typed. Options that are left unread are refused afterwards, and so are settings that
-    /// [`check`](Settings::check) refuses.
+    /// Reads level and options as typed. Options that are left unread are refused afterwards, and
+    /// so are settings that [`check`](Settings::check) refuses.
     fn parse(options: &mut Options<'_>) -> Result<Self, SettingsError>
     where
         Self: Sized;
 
-    /// Prints the settings as they can be typed; the dictionary is what was typed of it, which other codecs ignore.
+    /// Prints the settings as they can be typed. Codecs with dictionaries print `dict`, as it was
+    /// typed, instead of the resolved length.
     fn print(&self, f: &mut fmt::Formatter<'_>, dict: Dictionary) -> fmt::Result;
 
     /// Completes what depends on the format: its algorithms, and how long a dictionary may be.
@@ -90,7 +92,8 @@ pub(crate) trait Settings {
     /// The algorithm that decodes what these settings produce.
     fn algorithm(&self) -> Algorithm;
 
-    /// Distance in bytes within which the encoder finds repetitions; None where blocks are never longer.
+    /// Distance in bytes within which the encoder finds repetitions; None where blocks are never
+    /// longer.
     fn reach(&self) -> Option<u32> {
         None
     }
@@ -98,7 +101,8 @@ pub(crate) trait Settings {
     /// True if an encoder takes much longer for a block than the fast one that foretells its gain.
     fn is_slow(&self) -> bool;
 
-    /// Bytes that an encoder needs for inputs of `input_len` bytes, about: tables and states, not the input.
+    /// Bytes that an encoder needs for inputs of `input_len` bytes, about: tables and states, not
+    /// the input.
     fn memory(&self, input_len: u64) -> u64;
 
     /// The same for a thorough encoder, with room for all the ways that it tries.
@@ -109,8 +113,8 @@ pub(crate) trait Settings {
     /// Makes an encoder of settings that are checked.
     fn encoder(&self) -> Box<dyn Encoder>;
 
-    /// Makes an encoder at the codec's highest level, with all the ways that are worth a try: a fixed list, so that the
-    /// answer depends on the block alone.
+    /// Makes an encoder at the codec's highest level, with all the ways that are worth a try: a
+    /// fixed list, so that the answer depends on the block alone.
     fn thorough_encoder(&self) -> Box<dyn Encoder> {
         self.encoder()
     }

@@ -26,14 +26,14 @@ fn decoding(algorithm: Algorithm) -> &'static Decoding {
     rows.find(|row| row.algorithm == algorithm).unwrap_or_else(|| unreachable!("every algorithm has a row"))
 }
 
-/// The decoders of one thread, each made when its algorithm is first met.
+/// Decoders of one thread, each made when its algorithm is first needed.
 #[derive(Default)]
 pub struct Decoders {
     made: [Option<Box<dyn Decoder>>; Algorithm::ALL.len()],
 }
 
 impl Decoders {
-    /// No decoder made yet.
+    /// Makes no decoder yet.
     pub fn new() -> Decoders {
         Decoders::default()
     }
@@ -41,7 +41,7 @@ impl Decoders {
     /// Decodes one block of `algorithm`, as [`Decoder::decompress`] does.
     ///
     /// # Errors
-    /// As [`Decoder::decompress`].
+    /// Those of [`Decoder::decompress`].
     pub fn decompress(
         &mut self,
         algorithm: Algorithm,
@@ -54,7 +54,7 @@ impl Decoders {
     /// Decodes the beginning of one block of `algorithm`, as [`Decoder::decompress_prefix`] does.
     ///
     /// # Errors
-    /// As [`Decoder::decompress_prefix`].
+    /// Those of [`Decoder::decompress_prefix`].
     pub fn decompress_prefix(
         &mut self,
         algorithm: Algorithm,
@@ -64,12 +64,13 @@ impl Decoders {
         self.of(algorithm).decompress_prefix(src, dst)
     }
 
-    /// Decodes a block of `algorithm` as `block` describes it: without the zeros in front of it, if it is padded with
-    /// them, and no further than the prefix, if only one is wanted. Returns the decoded length.
+    /// Decodes a block of `algorithm` as `block` describes it: without the zeros in front of it, if
+    /// it is padded with them, and no further than the prefix, if only one is wanted. Returns the
+    /// decoded length.
     ///
     /// # Errors
-    /// As [`Decoder::decompress`] and [`Decoder::decompress_prefix`]; a wrong length is for the caller to detect
-    /// ([`BlockRef::allows_len`]).
+    /// Those of [`Decoder::decompress`] and [`Decoder::decompress_prefix`]; a wrong length is for
+    /// the caller to detect ([`BlockRef::allows_len`]).
     pub fn decompress_block(
         &mut self,
         algorithm: Algorithm,
@@ -89,8 +90,8 @@ impl Decoders {
     }
 }
 
-/// Skips the zeros in front of a block; padding is shorter than a block of the disk, and mostly shorter than a word or
-/// two.
+/// Skips the zeros in front of a block; padding is shorter than a block of the disk, and mostly
+/// shorter than a word or two.
 pub fn without_padding(stored: &[u8]) -> &[u8] {
     let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
     &stored[padding_len..]

@@ -1,14 +1,16 @@
-//! Lengths of LZMA dictionaries: as typed, as a format allows them, and as headers can express them.
+//! Lengths of LZMA dictionaries: as typed, as a format allows them, and as headers can express
+//! them.
 
 use std::fmt;
 
 use crate::SettingsError;
 
-/// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary above their own
-/// length, which no format lets grow anywhere near this.
+/// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary
+/// above their own length, which no format lets grow anywhere near this.
 pub const DICT_LEN_MAX: u32 = 64 << 20;
 
-/// A dictionary that every codec and block length allows: it stands in settings whose format is not known yet.
+/// A dictionary that every codec and block length allows: it stands in settings whose format is not
+/// known yet.
 pub(crate) const PROVISIONAL_DICT_LEN: u32 = 1 << 17;
 
 /// Bounds that a format sets for dictionaries. A codec's own minimum goes above both.
@@ -21,7 +23,8 @@ pub struct DictLens {
 }
 
 impl DictLens {
-    /// Returns the bounds for blocks that decode to at most `block_len` bytes: a dictionary never reaches further.
+    /// Returns the bounds for blocks that decode to at most `block_len` bytes: a dictionary never
+    /// reaches further.
     pub fn of_block(block_len: u32) -> DictLens {
         DictLens { usual: block_len, max: block_len }
     }
@@ -30,7 +33,7 @@ impl DictLens {
 /// A dictionary as typed. Displays as an option that follows others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dictionary {
-    /// As long as the format has it.
+    /// The format's usual length.
     Usual,
     Bytes(u32),
     /// Of the usual length; at least the codec's minimum, too.
@@ -106,7 +109,8 @@ pub(crate) fn check_dict_len(codec: &str, dict_len: u32, dict_len_min: u32) -> R
     Err(SettingsError::new(format!("{codec} dictionary"), display_len(dict_len), allowed))
 }
 
-/// True if the headers of xz and strict `.lzma` readers can express the length: 2^n or 2^n + 2^(n-1).
+/// True if the headers of xz and strict `.lzma` readers can express the length: 2^n or 2^n +
+/// 2^(n-1).
 fn is_dict_len(dict_len: u32) -> bool {
     let high_bit = 1u32.checked_shl(31 - dict_len.leading_zeros().min(31)).unwrap_or(0);
     dict_len != 0 && (dict_len == high_bit || dict_len == high_bit | high_bit >> 1)

@@ -11,8 +11,8 @@ pub fn encoder(settings: &CodecSettings) -> Result<Box<dyn Encoder>, SettingsErr
     Ok(settings.get().encoder())
 }
 
-/// Makes an encoder at its codec's highest level that tries every way worth a try and keeps the shortest result, for
-/// images that are made once and read often.
+/// Makes an encoder at its codec's highest level that tries every way worth a try and keeps the
+/// shortest result, for images that are made once and read often.
 ///
 /// # Errors
 /// A setting is out of its range.
@@ -44,13 +44,14 @@ fn cannot_fit(settings: &CodecSettings) -> SettingsError {
     SettingsError::new(what, settings.algorithm(), "one that can fill an output")
 }
 
-/// Estimates the bytes that one encoder needs for blocks, or stretches, of `input_len` bytes: tables and states, not the
-/// input.
+/// Estimates the bytes that one encoder needs for blocks, or stretches, of `input_len` bytes:
+/// tables and states, not the input.
 pub fn encoder_memory(settings: &CodecSettings, input_len: u64) -> u64 {
     settings.get().memory(input_len)
 }
 
-/// Estimates the same for [`thorough_encoder`] and [`thorough_fit_encoder`], with room for all the ways that they try.
+/// Estimates the same for [`thorough_encoder`] and [`thorough_fit_encoder`], with room for all the
+/// ways that they try.
 pub fn thorough_memory(settings: &CodecSettings, input_len: u64) -> u64 {
     settings.get().thorough_memory(input_len)
 }

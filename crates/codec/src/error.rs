@@ -1,4 +1,4 @@
-//! What can go wrong: decoding, encoding, and settings nobody can encode with.
+//! Errors of decoding, of encoding, and of settings.
 //!
 //! Errors here know no place: callers add which block of which image it was.
 
@@ -18,7 +18,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The reason, as it is displayed.
+    /// Returns the reason, as it is displayed.
     pub fn reason(self) -> &'static str {
         match self {
             DecodeError::Corrupt(reason) => reason,
@@ -42,7 +42,8 @@ impl std::error::Error for DecodeError {}
 pub enum EncodeError {
     /// The encoder could not allocate its state.
     OutOfMemory,
-    /// A codec refused an input or settings that it should have taken; the reason is the codec's own.
+    /// A codec refused an input or settings that it should have taken; the reason is the codec's
+    /// own.
     Internal(&'static str),
 }
 
@@ -57,7 +58,8 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// A setting that no encoder accepts: what it is, what was found, what is allowed, and where it helps, a hint.
+/// A setting that no encoder accepts: its name, the value found, the values allowed, and where it
+/// helps, a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError {
     what: String,
@@ -67,8 +69,8 @@ pub struct SettingsError {
 }
 
 impl SettingsError {
-    /// `what` names the codec and its setting, `found` is as the user would write it, `allowed` completes
-    /// "... allowed".
+    /// `what` names the codec and its setting, `found` is as the user would write it, `allowed`
+    /// completes "... allowed".
     pub(crate) fn new(
         what: impl Into<String>,
         found: impl fmt::Display,

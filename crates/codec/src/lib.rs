@@ -1,22 +1,24 @@
-//! Block compression: every codec behind one [`Encoder`] and one [`Decoder`] trait, those that can fill an output of
-//! fixed length behind [`FitEncoder`], and one table of what users can name.
+//! Block compression: every codec behind one [`Encoder`] and one [`Decoder`] trait, those that can
+//! fill an output of fixed length behind [`FitEncoder`], and one table of what users can name.
 //!
-//! This crate owns all compressors, their C libraries and their unsafe code. One block is one call: no codec keeps
-//! anything of one block for the next, so the same block with the same settings gives the same bytes from any encoder
-//! on any thread. Formats, files and threads are other crates' concern; so is what an image's header can record.
+//! This crate owns all compressors, their C libraries and their unsafe code. One block is one call:
+//! no codec keeps anything of one block for the next, so the same block with the same settings
+//! gives the same bytes from any encoder on any thread. Formats, files and threads are other
+//! crates' concern; so is what an image's header can record.
 //!
 //! # A new codec
 //!
-//! 1. A folder `src/NAME/`: its encoder and decoder ([`Encoder`], [`Decoder`], and [`FitEncoder`] if it can fill an
-//!    output), and in `settings.rs` a struct `NAMESettings` with an `impl Settings` (options, ranges, memory, encoders) and
-//!    a `static NAME: Codec` (name, levels, help, levels for goals, decoding).
+//! 1. A folder `src/NAME/`: its encoder and decoder ([`Encoder`], [`Decoder`], and [`FitEncoder`]
+//!    if it can fill an output), and in `settings.rs` a struct `NAMESettings` with an `impl
+//!    Settings` (options, ranges, memory, encoders) and a `static NAME: Codec` (name, levels, help,
+//!    levels for goals, decoding).
 //! 2. A row in `src/table.rs`, which declares the codec's variant of [`CodecSettings`].
 //! 3. A row in `src/algorithm.rs` for each framing that has no [`Algorithm`] yet.
 //! 4. Exports in `src/lib.rs`: the folder's module, and its settings.
 //! 5. Its C calls, if any, in `src/NAME/ffi.rs`, which SECURITY.md lists.
 //!
-//! A format that stores it maps its own number to the algorithm and names it in its list of algorithms; the tests in
-//! `tests/common` get a line of levels to try.
+//! A format that stores it maps its own number to the algorithm and names it in its list of
+//! algorithms; the tests in `tests/common` get a line of levels to try.
 #![deny(unsafe_code)]
 
 mod algorithm;

@@ -1,4 +1,5 @@
-//! Options of a codec as typed: `LEVEL,KEY=VALUE,FLAG`, read by the codec that knows them, and printed again.
+//! Options of a codec as typed: `LEVEL,KEY=VALUE,FLAG`, read by the codec that knows them, and
+//! printed again.
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -7,8 +8,8 @@ use std::str::FromStr;
 use crate::SettingsError;
 use crate::dictionary::Dictionary;
 
-/// The level and the options that were typed after a codec's name. The codec takes those it has; what is left is an
-/// error.
+/// The level and the options that were typed after a codec's name. The codec takes those it has;
+/// what is left is an error.
 pub(crate) struct Options<'a> {
     codec: &'static str,
     level: Option<i32>,
@@ -49,7 +50,8 @@ impl<'a> Options<'a> {
         Ok(self.take(key, false)?.is_some())
     }
 
-    /// A number; out of the type's range is an error like out of the allowed one, which the codec checks.
+    /// A number; out of the type's range is an error like out of the allowed one, which the codec
+    /// checks.
     pub(crate) fn number<T: FromStr>(
         &mut self,
         key: &str,

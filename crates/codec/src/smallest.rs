@@ -1,7 +1,8 @@
 //! Trying several encoders on one block and keeping the smallest result.
 //!
-//! The first of equal results wins, so the answer does not depend on anything but the order of the attempts. Every
-//! attempt after a success gets only the room in which it would win, so that a loser stops early.
+//! The first of equal results wins, so the answer does not depend on anything but the order of the
+//! attempts. Every attempt after a success gets only the room in which it would win, so that a
+//! loser stops early.
 
 use crate::{BranchSet, EncodeError, Encoder};
 
@@ -26,8 +27,8 @@ pub(crate) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Runs one encoder, which writes to the slice it is given and answers the length, or None if it did not fit. Says
-    /// whether its result is the smallest so far.
+    /// Runs one encoder, which writes to the slice it is given and answers the length, or None if
+    /// it did not fit. Says whether its result is the smallest so far.
     pub(crate) fn attempt(
         &mut self,
         encode: impl FnOnce(&mut [u8]) -> Result<Option<usize>, EncodeError>,

@@ -4,10 +4,12 @@ use crate::codec::{Codec, Settings};
 use crate::options::Options;
 use crate::{Algorithm, SettingsError, deflate, lz4, lzma, lzo, xz, zstd};
 
-/// Reads the options of a codec. The settings are to be checked, and options that were not taken are to be refused.
+/// Reads the options of a codec. The settings are to be checked, and options that were not taken
+/// are to be refused.
 pub(crate) type ParseOptions = fn(&mut Options<'_>) -> Result<CodecSettings, SettingsError>;
 
-/// Declares [`CODECS`] and [`CodecSettings`] of one row a codec: its variant, its settings, and the row of its folder.
+/// Declares [`CODECS`] and [`CodecSettings`] of one row a codec: its variant, its settings, and the
+/// row of its folder.
 macro_rules! codecs {
     ($($(#[$doc:meta])* $variant:ident($settings:ty) = $codec:path,)*) => {
         /// Every codec that users can name, in the order in which help lists them.
@@ -61,7 +63,8 @@ codecs! {
 }
 
 impl CodecSettings {
-    /// Settings of the fast encoder whose result foretells whether a [slow](CodecSettings::is_slow) one gains anything.
+    /// Settings of the fast encoder whose result foretells whether a [slow](CodecSettings::is_slow)
+    /// one gains anything.
     pub const PROBE: CodecSettings =
         CodecSettings::Zstd(zstd::ZstdSettings { level: 1, window_log_max: None });
 
@@ -70,7 +73,8 @@ impl CodecSettings {
         self.get().algorithm()
     }
 
-    /// Distance in bytes within which the encoder finds repetitions, where that is less than blocks may be long.
+    /// Distance in bytes within which the encoder finds repetitions, where that is less than blocks
+    /// may be long.
     pub fn reach(&self) -> Option<u32> {
         self.get().reach()
     }

@@ -1,8 +1,8 @@
 //! DEFLATE, raw (RFC 1951) and in a zlib wrapper (RFC 1950).
 //!
-//! libdeflate writes blocks of the full 32 KiB window: faster and smaller than any zlib. It knows neither smaller
-//! windows nor zlib's strategies, so blocks that ask for these go through zlib-rs. Whole blocks are read by libdeflate,
-//! beginnings of blocks by zlib-rs, which can stop anywhere.
+//! libdeflate writes blocks of the full 32 KiB window: faster and smaller than any zlib. It knows
+//! neither smaller windows nor zlib's strategies, so blocks that ask for these go through zlib-rs.
+//! Whole blocks are read by libdeflate, beginnings of blocks by zlib-rs, which can stop anywhere.
 
 #[allow(unsafe_code)]
 mod ffi;
@@ -37,8 +37,8 @@ impl Encoder for FullWindow {
     }
 }
 
-/// Encodes raw streams with the full window. None begins with a zero byte, so that padding with zeros in front can be
-/// told from a stream.
+/// Encodes raw streams with the full window. None begins with a zero byte, so that padding with
+/// zeros in front can be told from a stream.
 pub(crate) struct Raw(Option<ffi::Compressor>);
 
 impl Raw {
@@ -110,7 +110,7 @@ fn deflate(stream: &mut Deflate, src: &[u8], dst: &mut [u8]) -> Result<Option<us
     }
 }
 
-/// What is around a DEFLATE stream.
+/// Wrapper of a DEFLATE stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrapper {
     None,
@@ -147,7 +147,8 @@ impl Decoder for Inflate {
         let status = stream.decompress(src, dst, InflateFlush::Finish);
         let len = usize::try_from(stream.total_out()).unwrap_or(usize::MAX);
         match status {
-            // A destination that is full is all that is asked, even if the next byte would be a wrong one.
+            // A destination that is full is all that is asked, even if the next byte would be a
+            // wrong one.
             _ if len == dst.len() => Ok(len),
             Ok(Status::StreamEnd) => Ok(len),
             Ok(Status::Ok | Status::BufError) => Err(DecodeError::Corrupt("DEFLATE stream ends too early")),

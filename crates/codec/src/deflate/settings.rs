@@ -49,7 +49,8 @@ pub struct ZlibSettings {
     pub level: u8,
     /// Base-2 logarithm of the window, 8 to 15.
     pub window_log: u8,
-    /// Strategies of the zlib encoder to try in turn, smallest result kept; empty: the encoder's own choice.
+    /// Strategies of the zlib encoder to try in turn, smallest result kept; empty: the encoder's
+    /// own choice.
     pub strategies: Vec<ZlibStrategy>,
 }
 

@@ -1,8 +1,10 @@
-//! LZMA1 in the `.lzma` ("alone") container, as MicroLZMA and as device makers framed it, and the parts of liblzma that xz shares.
+//! LZMA1 in the `.lzma` ("alone") container, as MicroLZMA and as device makers framed it, and the
+//! parts of liblzma that xz shares.
 //!
-//! A block is a 13-byte header (properties byte, dictionary length in 4 bytes, decoded length in 8 bytes, all
-//! little-endian) and the LZMA1 stream. The header states the real length, so the encoder writes no end marker; the
-//! decoder takes both, and a header that leaves the length open (all ones).
+//! A block is a 13-byte header (properties byte, dictionary length in 4 bytes, decoded length in 8
+//! bytes, all little-endian) and the LZMA1 stream. The header states the real length, so the
+//! encoder writes no end marker; the decoder takes both, and a header that leaves the length open
+//! (all ones).
 
 pub(crate) mod decode;
 #[allow(unsafe_code)]
@@ -25,13 +27,14 @@ pub(crate) const LZMA_DICT_LEN_MIN: u32 = 4096;
 
 const HEADER_LEN: usize = 13;
 
-/// Numbers of literal context bits, literal position bits and position bits that are worth a try: the usual ones first, then
-/// those for text, for code whose instructions have no fixed length, and for tables of words. Their first two add up to at
-/// most four, which is what kernels decode.
+/// Numbers of literal context bits, literal position bits and position bits that are worth a try:
+/// the usual ones first, then those for text, for code whose instructions have no fixed length, and
+/// for tables of words. Their first two add up to at most four, which is what kernels decode.
 pub(crate) const PROPERTIES: [(u32, u32, u32); 4] = [(3, 0, 2), (4, 0, 0), (2, 0, 0), (0, 2, 2)];
 
-/// The dictionary for one block: large enough for all of it, at least `dict_len_min`, at most `dict_len_max`. A small
-/// block (metadata, the tail of a file) is spared the clearing of tables sized for a large one.
+/// The dictionary for one block: large enough for all of it, at least `dict_len_min`, at most
+/// `dict_len_max`. A small block (metadata, the tail of a file) is spared the clearing of tables
+/// sized for a large one.
 pub(crate) fn dict_len_for(src_len: usize, dict_len_min: u32, dict_len_max: u32) -> u32 {
     let needed = u32::try_from(src_len).ok().and_then(u32::checked_next_power_of_two).unwrap_or(u32::MAX);
     needed.max(dict_len_min).min(dict_len_max)
@@ -105,8 +108,8 @@ impl Unalone {
         Unalone(State::new())
     }
 
-    /// Decodes the stream of a header whose length is `stated`, if it states one. If `prefix`, stops as soon as `dst` is
-    /// full.
+    /// Decodes the stream of a header whose length is `stated`, if it states one. If `prefix`,
+    /// stops as soon as `dst` is full.
     fn decode(&mut self, block: &Block<'_>, dst: &mut [u8], prefix: bool) -> Result<usize, DecodeError> {
         self.0.reset(block.properties);
         let room = dst.len();
@@ -191,8 +194,9 @@ fn stream_error(fault: Fault) -> DecodeError {
     }
 }
 
-/// Decodes a raw LZMA stream with each of the decoder's loops, on to a third of `room` bytes and then to all of them. `byte` holds
-/// lc, lp and pb as `.lzma` stores them. True if all loops end with the same outcome, bytes and model.
+/// Decodes a raw LZMA stream with each of the decoder's loops, on to a third of `room` bytes and
+/// then to all of them. `byte` holds lc, lp and pb as `.lzma` stores them. True if all loops end
+/// with the same outcome, bytes and model.
 ///
 /// # Panics
 /// If a loop writes beyond its room.

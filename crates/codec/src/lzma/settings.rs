@@ -33,7 +33,7 @@ pub(crate) static LZMA: Codec = Codec {
 /// Settings of LZMA1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LzmaSettings {
-    /// What stands around the stream.
+    /// Framing of the stream.
     pub framing: LzmaFraming,
     /// Preset 0 to 9.
     pub preset: u8,
@@ -143,8 +143,8 @@ pub(crate) fn print_preset(
     write!(f, "{}:{preset}{}", codec.name, if extreme { ",extreme" } else { "" })
 }
 
-/// Bytes that an encoder of liblzma takes: 7.5 (hash chains, presets 0 to 3) or 11.5 (binary trees) times the
-/// dictionary, as xz(1) has it.
+/// Bytes that an encoder of liblzma takes: 7.5 (hash chains, presets 0 to 3) or 11.5 (binary trees)
+/// times the dictionary, as xz(1) has it.
 pub(crate) fn encoder_memory(preset: u8, extreme: bool, dict_len: u32) -> u64 {
     let dict_len = u64::from(dict_len);
     let tables = if preset <= 3 && !extreme { dict_len * 15 / 2 } else { dict_len * 23 / 2 };

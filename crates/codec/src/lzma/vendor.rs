@@ -9,14 +9,14 @@ use super::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, stream_error};
 use crate::deflate::{Inflate, Wrapper};
 use crate::{DecodeError, Decoder};
 
-/// What stands in front of a stream.
+/// Header in front of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Properties in one byte, a dictionary length in four.
     Props,
     /// A length in four bytes, then as [`Framing::Props`].
     LenProps,
-    /// As [`Framing::Props`], then a length in four bytes.
+    /// [`Framing::Props`], then a length in four bytes.
     PropsLen,
     /// `pb`, `lc`, `lp`, 0xff.
     PbLcLp,

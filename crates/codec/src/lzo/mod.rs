@@ -1,9 +1,10 @@
 //! LZO1X, encoder and decoder, written from the description of the format in the Linux kernel
 //! (Documentation/staging/lzo.rst).
 //!
-//! Owns the format; every stream is of version 0, raw, without header, and ends in the end marker. An encoder gives
-//! the same bytes for the same input whatever it has encoded before. Does not know the length of what it decodes
-//! (the container does) and neither reads nor writes version 1 (LZO-RLE).
+//! Owns the format; every stream is of version 0, raw, without header, and ends in the end marker.
+//! An encoder gives the same bytes for the same input whatever it has encoded before. Does not know
+//! the length of what it decodes (the container does) and neither reads nor writes version 1
+//! (LZO-RLE).
 
 #![forbid(unsafe_code)]
 
@@ -48,13 +49,13 @@ enum Method {
 }
 
 impl Compressor {
-    /// An encoder of the given variant; `level` matters only to [`LzoVariant::X999`], where less than 1 means 1 and
-    /// more than 9 means 9.
+    /// An encoder of the given variant; `level` matters only to [`LzoVariant::X999`], where less
+    /// than 1 means 1 and more than 9 means 9.
     ///
-    /// The fast variants differ in the size of their table of places, which is not the one their names give for
-    /// other encoders; [`LzoVariant::X1_15`] also seeks shorter matches than the rest. The levels differ in how they
-    /// choose matches, 1 to 5 with a look at the next place, 6 to 9 for the shortest stream, and in how many places
-    /// they compare.
+    /// The fast variants differ in the size of their table of places, which is not the one their
+    /// names give for other encoders; [`LzoVariant::X1_15`] also seeks shorter matches than the
+    /// rest. The levels differ in how they choose matches, 1 to 5 with a look at the next place, 6
+    /// to 9 for the shortest stream, and in how many places they compare.
     pub fn new(variant: LzoVariant, level: u8) -> Self {
         let method = match variant {
             LzoVariant::X1_11 => Method::Fast12(zeroed()),
@@ -66,8 +67,8 @@ impl Compressor {
         Compressor { method }
     }
 
-    /// Encodes `src` as one stream at the start of `dst` and returns its length in bytes, `None` if `dst` is too
-    /// small for it (its content is undefined then).
+    /// Encodes `src` as one stream at the start of `dst` and returns its length in bytes, `None` if
+    /// `dst` is too small for it (its content is undefined then).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         match &mut self.method {
             Method::Fast12(table) => greedy::compress::<_, 5>(table, src, dst),
@@ -81,8 +82,8 @@ impl Compressor {
     }
 }
 
-/// The levels: length of a match to be content with, places to compare, and for the lazy ones the saving at which
-/// they do not look further.
+/// The levels: length of a match to be content with, places to compare, and for the lazy ones the
+/// saving at which they do not look further.
 fn dense_method(level: u8) -> Method {
     let lazy = |nice_len, depth_max, good_enough| Method::Lazy(Lazy::new(nice_len, depth_max, good_enough));
     let chain = |nice_len, depth| Method::OptimalChain(Box::new(Optimal::new(nice_len, Chain::new(depth))));

@@ -1,9 +1,11 @@
-//! Codecs as typed: `NAME[:LEVEL][,KEY=VALUE...]`, for example `gzip:9,window=15,strategy=default+rle`,
-//! `xz:6,dict=75%,bcj=x86+arm64,extreme`, `lzo,variant=1`, `lz4hc`, `none`.
+//! Codecs as typed: `NAME[:LEVEL][,KEY=VALUE...]`, for example
+//! `gzip:9,window=15,strategy=default+rle`, `xz:6,dict=75%,bcj=x86+arm64,extreme`, `lzo,variant=1`,
+//! `lz4hc`, `none`.
 //!
-//! A spec is checked as it is parsed, except for what depends on the format: its algorithms (`lzma` is LZMA1 in one
-//! framing here and in another there), and the length of a dictionary. That is settled when the format asks for the
-//! settings. What a format's header can record of it is the format's concern.
+//! A spec is checked as it is parsed, except for what depends on the format: its algorithms (`lzma`
+//! is LZMA1 in one framing here and in another there), and the length of a dictionary. That is
+//! settled when the format asks for the settings. What a format's header can record of it is the
+//! format's concern.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +19,8 @@ use crate::options::{Options, quoted};
 use crate::table::CODECS;
 use crate::{Algorithm, CodecSettings, SettingsError};
 
-/// A codec with its options, before the format and its block length are known. Displays as it can be typed.
+/// A codec with its options, before the format and its block length are known. Displays as it can
+/// be typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodecSpec {
     /// `None` if blocks are to be stored.
@@ -35,8 +38,8 @@ impl CodecSpec {
     /// Returns the settings in a format that has these algorithms; None for `none`.
     ///
     /// # Errors
-    /// The format has no algorithm of this codec, or the dictionary is longer than it allows or of a length that LZMA
-    /// headers cannot express.
+    /// The format has no algorithm of this codec, or the dictionary is longer than it allows or of
+    /// a length that LZMA headers cannot express.
     pub fn resolve(
         &self,
         algorithms: &[Algorithm],
@@ -116,8 +119,8 @@ impl fmt::Display for CodecSpec {
     }
 }
 
-/// Completes a codec as typed, or two joined by `+`: a name without level and options gets those that the goal means.
-/// Goals without a choice of their own leave the codec's defaults.
+/// Completes a codec as typed, or two joined by `+`: a name without level and options gets those
+/// that the goal means. Goals without a choice of their own leave the codec's defaults.
 pub fn codec_for_goal(typed: &str, goal: Goal) -> Cow<'_, str> {
     let meant = |name| match goal {
         Goal::Size => Codec::by_name(name).map(|(codec, _)| codec.for_size),

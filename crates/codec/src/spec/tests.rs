@@ -1,4 +1,4 @@
-//! What parses, to which settings, and how a refusal reads.
+//! Specifications that parse, their settings, and the wording of refusals.
 
 use crate::{
     Algorithm, BranchFilter, CodecSettings, DeflateSettings, Lz4HcSettings, Lz4Settings, LzmaFraming,

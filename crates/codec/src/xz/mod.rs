@@ -1,7 +1,8 @@
 //! XZ: one .xz stream per block with CRC32 check, LZMA2 and at most one branch filter before it.
 //!
-//! These are the streams that the kernel's decoder takes (Documentation/staging/xz.rst). Sizes are left out of the
-//! block header, where the format allows it: the index states them anyway, and 4 to 8 bytes per block are saved.
+//! These are the streams that the kernel's decoder takes (Documentation/staging/xz.rst). Sizes are
+//! left out of the block header, where the format allows it: the index states them anyway, and 4 to
+//! 8 bytes per block are saved.
 
 mod branch;
 mod check;
@@ -20,7 +21,8 @@ use crate::{DecodeError, Decoder, EncodeError, Encoder};
 pub(crate) use settings::XZ;
 pub use settings::XzSettings;
 
-/// The smallest dictionary: readers prepare `max(block, 8 KiB)`, and mksquashfs writes none below it.
+/// The smallest dictionary: readers prepare `max(block, 8 KiB)`, and mksquashfs writes none below
+/// it.
 pub(crate) const XZ_DICT_LEN_MIN: u32 = 8192;
 
 /// Encodes .xz blocks, trying no filter and each chosen one, keeping the smallest result.
@@ -29,7 +31,7 @@ pub(crate) struct Xz {
     parameters: Option<Parameters>,
     dict_len: u32,
     filters: Vec<BranchFilter>,
-    /// What is known of the code in blocks; nothing if nobody told.
+    /// The code that blocks hold, if it was announced.
     branches: Option<BranchSet>,
     /// Properties to be tried besides those of the parameters.
     properties: &'static [(u32, u32, u32)],
@@ -71,7 +73,8 @@ impl Encoder for Xz {
         let mut best_filter = None;
         let count = self.filters.len();
         for &filter in &self.filters {
-            // A filter that finds nothing to convert gives the unfiltered stream with a longer header: no use trying.
+            // A filter that finds nothing to convert gives the unfiltered stream with a longer
+            // header: no use trying.
             let suits = self.branches.is_none_or(|branches| branches.suits(filter, count));
             if suits && branch::may_convert(filter, src) && attempt(parameters, Some(filter))? {
                 best_filter = Some(filter);

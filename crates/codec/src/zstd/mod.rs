@@ -1,8 +1,9 @@
 //! Zstandard: one frame with its content size and without checksum.
 //!
-//! The frame's window is never larger than its content, because the content size is known when it is written.
-//! Decoding all of a frame is one call into the destination, so no window is allocated, whatever the frame demands; the
-//! beginning of a frame is streamed, through a window of at most [`PREFIX_WINDOW_LOG_MAX`].
+//! The frame's window is never larger than its content, because the content size is known when it
+//! is written. Decoding all of a frame is one call into the destination, so no window is allocated,
+//! whatever the frame demands; the beginning of a frame is streamed, through a window of at most
+//! [`PREFIX_WINDOW_LOG_MAX`].
 
 mod fit;
 mod settings;
@@ -11,7 +12,8 @@ use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDi
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
-/// `ZSTD_error_memory_allocation` and `ZSTD_error_dstSize_tooSmall` (zstd_errors.h); functions return them negated.
+/// `ZSTD_error_memory_allocation` and `ZSTD_error_dstSize_tooSmall` (zstd_errors.h); functions
+/// return them negated.
 const MEMORY_ALLOCATION: usize = 64;
 const DST_SIZE_TOO_SMALL: usize = 70;
 /// `ZSTD_error_frameParameter_windowTooLarge`.
@@ -51,7 +53,8 @@ impl Frame {
     }
 }
 
-/// Least lengths of matches that are worth a try with the slowest strategy: what the level means, then longer ones.
+/// Least lengths of matches that are worth a try with the slowest strategy: what the level means,
+/// then longer ones.
 pub(crate) const MATCH_LENS_MIN: [Option<u32>; 3] = [None, Some(4), Some(5)];
 
 fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
@@ -60,8 +63,8 @@ fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
     Ok(context)
 }
 
-/// Keeps the window of the next frame within the limit. Inputs that fit the limit need no care: windows are never
-/// longer than what is known to be there.
+/// Keeps the window of the next frame within the limit. Inputs that fit the limit need no care:
+/// windows are never longer than what is known to be there.
 fn limit_window(context: &mut CCtx<'_>, src_len: usize, log_max: Option<u8>) -> Result<(), EncodeError> {
     let Some(log_max) = log_max.map(u32::from) else { return Ok(()) };
     let log = if src_len > 1 << log_max { log_max } else { LEVELS_OWN };

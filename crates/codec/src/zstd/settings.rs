@@ -31,7 +31,8 @@ const LEVEL_MAX: i32 = 22;
 pub struct ZstdSettings {
     /// Negative (fast) to 22.
     pub level: i32,
-    /// Largest base-2 logarithm of a frame's window, 10 to 31, where a format has a limit; `None`: the level's own.
+    /// Largest base-2 logarithm of a frame's window, 10 to 31, where a format has a limit; `None`:
+    /// the level's own.
     pub window_log_max: Option<u8>,
 }
 
