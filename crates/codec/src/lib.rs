@@ -15,7 +15,7 @@
 //! 2. A row in `src/table.rs`, which declares the codec's variant of [`CodecSettings`].
 //! 3. A row in `src/algorithm.rs` for each framing that has no [`Algorithm`] yet.
 //! 4. Exports in `src/lib.rs`: the folder's module, and its settings.
-//! 5. Its C calls, if any, in `src/NAME/ffi.rs`, which SECURITY.md lists.
+//! 5. Its library, if any, in Cargo.toml; calls of C in `src/NAME/ffi.rs`, which SECURITY.md lists.
 //!
 //! A format that stores it maps its own number to the algorithm and names it in its list of
 //! algorithms; the tests in `tests/common` get a line of levels to try.
