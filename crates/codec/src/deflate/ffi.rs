@@ -1,4 +1,5 @@
-//! libdeflate: the only unsafe code of this codec. Owns one C object per Rust object, freed on drop.
+//! libdeflate: the only unsafe code of this codec. Owns one C object per Rust object, freed on
+//! drop.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -25,7 +26,8 @@ type Decompress = unsafe extern "C" fn(
 /// A libdeflate compressor of one level.
 pub(super) struct Compressor(NonNull<sys::libdeflate_compressor>);
 
-// SAFETY: the C object is reached only through this owner, is bound to no thread, and every use takes `&mut self`.
+// SAFETY: the C object is reached only through this owner, is bound to no thread, and every use
+// takes `&mut self`.
 unsafe impl Send for Compressor {}
 
 impl Compressor {
@@ -46,7 +48,7 @@ impl Compressor {
         self.write(sys::libdeflate_deflate_compress, src, dst)
     }
 
-    /// How long a raw stream of so many bytes may become.
+    /// Returns the longest raw stream of this many bytes.
     pub(super) fn raw_bound(&mut self, src_len: usize) -> usize {
         // SAFETY: the compressor lives as long as self.
         unsafe { sys::libdeflate_deflate_compress_bound(self.0.as_ptr(), src_len) }
@@ -58,8 +60,8 @@ impl Compressor {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<Option<usize>, EncodeError> {
-        // SAFETY: `function` is one of libdeflate's; the compressor lives as long as self; both pointers are valid for
-        // the lengths given.
+        // SAFETY: `function` is one of libdeflate's; the compressor lives as long as self; both
+        // pointers are valid for the lengths given.
         let len = unsafe {
             function(self.0.as_ptr(), src.as_ptr().cast(), src.len(), dst.as_mut_ptr().cast(), dst.len())
         };
@@ -98,8 +100,8 @@ impl Decompressor {
 
     fn read(&mut self, function: Decompress, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         let (mut src_len, mut dst_len) = (0, 0);
-        // SAFETY: `function` is one of libdeflate's; the decompressor lives as long as self; both pointers are valid for
-        // the lengths given, and the two results are written to locals.
+        // SAFETY: `function` is one of libdeflate's; the decompressor lives as long as self; both
+        // pointers are valid for the lengths given, and the two results are written to locals.
         let result = unsafe {
             function(
                 self.0.as_ptr(),

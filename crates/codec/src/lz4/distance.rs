@@ -1,14 +1,15 @@
-//! Refuses what liblz4 takes: a match with the distance 0, which copies what was in the room before the block was decoded.
+//! Refuses what liblz4 takes: a match with the distance 0, which copies what was in the room before
+//! the block was decoded.
 //!
 //! Source: LZ4 block format, "offset value 0 is invalid".
 
-/// Whether a match that adds to the first `wanted` decoded bytes has the distance 0. Of a damaged block it says no, for the decoder
-/// to refuse.
+/// True if a match that adds to the first `wanted` decoded bytes has the distance 0. False for a
+/// damaged block, for the decoder to refuse.
 pub(super) fn is_zero_within(block: &[u8], wanted: usize) -> bool {
     first_zero(block, wanted).is_some()
 }
 
-/// How far the block is decoded where that match begins.
+/// Returns the decoded length at which that match begins.
 fn first_zero(block: &[u8], wanted: usize) -> Option<usize> {
     let (mut at, mut decoded) = (0_usize, 0_usize);
     while decoded < wanted {
@@ -48,7 +49,8 @@ mod tests {
     use super::*;
     use crate::{Decoder, lz4};
 
-    /// "abcd", then a match of four bytes at the distance, then as many literals as liblz4 wants behind the last match.
+    /// "abcd", then a match of four bytes at the distance, then as many literals as liblz4 wants
+    /// behind the last match.
     fn block(distance: u16) -> Vec<u8> {
         let [low, high] = distance.to_le_bytes();
         [&[0x40, b'a', b'b', b'c', b'd', low, high, 0xd0][..], b"nopqrstuvwxyz"].concat()

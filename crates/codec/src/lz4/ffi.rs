@@ -64,8 +64,8 @@ impl FastState {
     /// Writes one raw block; None when it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], acceleration: c_int) -> Option<usize> {
         let (src_len, dst_len) = lengths(src, dst)?;
-        // SAFETY: the state has LZ4_sizeofState bytes, 8-byte aligned, and this call initialises it; the pointers are
-        // valid for the lengths given.
+        // SAFETY: the state has LZ4_sizeofState bytes, 8-byte aligned, and this call initialises
+        // it; the pointers are valid for the lengths given.
         written_len(unsafe {
             LZ4_compress_fast_extState(
                 self.0.as_mut_ptr().cast(),
@@ -98,8 +98,8 @@ impl HighState {
     /// Writes one raw block; None when it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], level: c_int) -> Option<usize> {
         let (src_len, dst_len) = lengths(src, dst)?;
-        // SAFETY: the state has LZ4_sizeofStateHC bytes, 8-byte aligned, and this call initialises it; the pointers are
-        // valid for the lengths given.
+        // SAFETY: the state has LZ4_sizeofStateHC bytes, 8-byte aligned, and this call initialises
+        // it; the pointers are valid for the lengths given.
         written_len(unsafe {
             LZ4_compress_HC_extStateHC(
                 self.0.as_mut_ptr().cast(),
@@ -132,8 +132,9 @@ fn fit(function: CompressToFit, state: &mut [u64], src: &[u8], dst: &mut [u8], s
     let src = &src[..src.len().min(SRC_LEN_MAX)];
     let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
     let mut consumed = c_int::try_from(src.len()).unwrap_or(c_int::MAX);
-    // SAFETY: the callers pair function and state, which is 8-byte aligned and initialised by this call; the pointers are
-    // valid for the lengths given, and the consumed length is written to a local.
+    // SAFETY: the callers pair function and state, which is 8-byte aligned and initialised by this
+    // call; the pointers are valid for the lengths given, and the consumed length is written to a
+    // local.
     let written = unsafe {
         function(
             state.as_mut_ptr().cast(),
@@ -154,14 +155,16 @@ fn fit(function: CompressToFit, state: &mut [u64], src: &[u8], dst: &mut [u8], s
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let src_len = c_int::try_from(src.len()).ok()?;
     let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
-    // SAFETY: the pointers are valid for the lengths given; this decoder checks every read and write against them.
+    // SAFETY: the pointers are valid for the lengths given; this decoder checks every read and
+    // write against them.
     let len = unsafe {
         lz4_sys::LZ4_decompress_safe(src.as_ptr().cast(), dst.as_mut_ptr().cast(), src_len, dst_len)
     };
     usize::try_from(len).ok()
 }
 
-/// Reads the beginning of one raw block until `dst` is full or `src` ends; None when it is damaged so far.
+/// Reads the beginning of one raw block until `dst` is full or `src` ends; None when it is damaged
+/// so far.
 pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let src_len = c_int::try_from(src.len()).ok()?;
     let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);

@@ -1,13 +1,13 @@
-//! liblzma: the only unsafe code of the lzma and xz codecs. Owns one `lzma_stream`, restarted for every block so that
-//! liblzma can keep its dictionaries and tables.
+//! liblzma: the only unsafe code of the lzma and xz codecs. Owns one `lzma_stream`, restarted for
+//! every block so that liblzma can keep its dictionaries and tables.
 
 use std::ptr;
 
 use crate::BranchFilter;
 use liblzma_sys as sys;
 
-/// `LZMA_FILTER_LZMA1EXT` (lzma/lzma12.h), which `liblzma-sys` does not name: LZMA1 whose length is stored elsewhere,
-/// so that it needs no end marker.
+/// `LZMA_FILTER_LZMA1EXT` (lzma/lzma12.h), which `liblzma-sys` does not name: LZMA1 whose length is
+/// stored elsewhere, so that it needs no end marker.
 const FILTER_LZMA1_EXT: sys::lzma_vli = 0x4000_0000_0000_0002;
 
 /// The parameters of an LZMA encoder: a preset and its own dictionary length.
@@ -44,7 +44,8 @@ impl Parameters {
         Some(parameters)
     }
 
-    /// The same with other numbers of literal context bits, literal position bits and position bits.
+    /// The same with other numbers of literal context bits, literal position bits and position
+    /// bits.
     pub(crate) fn with_properties(mut self, (lc, lp, pb): (u32, u32, u32)) -> Parameters {
         (self.0.lc, self.0.lp, self.0.pb) = (lc, lp, pb);
         self
@@ -56,7 +57,7 @@ impl Parameters {
     }
 }
 
-/// How a call ended; liblzma's `lzma_ret` without the values that cannot occur here.
+/// Outcome of a call; liblzma's `lzma_ret` without the values that cannot occur here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The whole stream has been written or read.
@@ -89,7 +90,7 @@ impl Outcome {
     }
 }
 
-/// What one run over a block came to.
+/// Outcome of one run over a block.
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) src_len: usize,
@@ -121,8 +122,8 @@ impl Stream {
                 [sys::lzma_filter { id: branch_filter_id(filter), options: ptr::null_mut() }, lzma2, END]
             }
         };
-        // SAFETY: the array ends with LZMA_VLI_UNKNOWN and, like the options in it, outlives the call, which copies
-        // what it needs.
+        // SAFETY: the array ends with LZMA_VLI_UNKNOWN and, like the options in it, outlives the
+        // call, which copies what it needs.
         started(unsafe { sys::lzma_stream_encoder(&mut self.0, filters.as_ptr(), sys::LZMA_CHECK_CRC32) })
     }
 
@@ -133,14 +134,15 @@ impl Stream {
         started(unsafe { sys::lzma_raw_encoder(&mut self.0, filters.as_ptr()) })
     }
 
-    /// Becomes an encoder of one MicroLZMA block that is cut where the destination ends, which has at least 6 bytes.
+    /// Becomes an encoder of one MicroLZMA block that is cut where the destination ends, which has
+    /// at least 6 bytes.
     pub(crate) fn start_micro_encoder(&mut self, parameters: &mut Parameters) -> Result<(), Outcome> {
         // SAFETY: the options outlive the call, which copies what it needs.
         started(unsafe { sys::lzma_microlzma_encoder(&mut self.0, &parameters.0) })
     }
 
-    /// Becomes a decoder of one MicroLZMA block of `src_len` bytes that decodes to `dst_len` bytes, or, if not `exact`,
-    /// to at least so many: what ours is tested against.
+    /// Becomes a decoder of one MicroLZMA block of `src_len` bytes that decodes to `dst_len` bytes,
+    /// or, if not `exact`, to at least so many: what ours is tested against.
     #[cfg(test)]
     pub(crate) fn start_micro_decoder(
         &mut self,
@@ -161,8 +163,8 @@ impl Stream {
         strm.next_out = dst.as_mut_ptr();
         strm.avail_out = dst.len();
         let code = loop {
-            // SAFETY: the stream was started, and its pointers are valid for the lengths beside them. The loop ends:
-            // two calls in a row without progress answer LZMA_BUF_ERROR.
+            // SAFETY: the stream was started, and its pointers are valid for the lengths beside
+            // them. The loop ends: two calls in a row without progress answer LZMA_BUF_ERROR.
             let code = unsafe { sys::lzma_code(strm, sys::LZMA_FINISH) };
             if code != sys::LZMA_OK {
                 break code;

@@ -1,9 +1,9 @@
 //! MicroLZMA: LZMA1 without a header, for outputs of a fixed length.
 //!
-//! A block is the properties byte with all bits inverted, then the LZMA1 stream without its first byte, which is always
-//! zero, and without end marker. As the properties are at most 224, no block begins with a zero byte. A block states
-//! neither its dictionary nor any length: whoever decodes it knows both lengths, and never looks back further than the
-//! beginning of what it decodes to.
+//! A block is the properties byte with all bits inverted, then the LZMA1 stream without its first
+//! byte, which is always zero, and without end marker. As the properties are at most 224, no block
+//! begins with a zero byte. A block states neither its dictionary nor any length: whoever decodes
+//! it knows both lengths, and never looks back further than the beginning of what it decodes to.
 
 use super::decode::{Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::ffi::{Outcome, Parameters, Stream};
@@ -13,11 +13,13 @@ use super::{
 };
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
 
-/// The shortest destination that the encoder takes: properties and the five bytes of an empty stream.
+/// The shortest destination that the encoder takes: properties and the five bytes of an empty
+/// stream.
 const DST_LEN_MIN: usize = 6;
 
-/// The dictionary is at most so many times as long as the output. Few outputs hold more input, and fewer repeat what is so
-/// far back; but the encoder clears tables as long as the dictionary for each of them, and keeps twelve times its length.
+/// The dictionary is at most so many times as long as the output. Few outputs hold more input, and
+/// fewer repeat what is so far back; but the encoder clears tables as long as the dictionary for
+/// each of them, and keeps twelve times its length.
 const DICT_FACTOR: usize = 4;
 
 /// Encodes MicroLZMA blocks.
@@ -39,8 +41,9 @@ struct Shortener {
 }
 
 impl Shortener {
-    /// Shortens `whole`, a block that decodes to `plain_len` bytes. A range coder writes from front to back and knows
-    /// nothing of what follows: so any symbol can become the last one if the stream is ended behind it.
+    /// Shortens `whole`, a block that decodes to `plain_len` bytes. A range coder writes from front
+    /// to back and knows nothing of what follows: so any symbol can become the last one if the
+    /// stream is ended behind it.
     fn shorten(&mut self, whole: &[u8], plain_len: usize, dst: &mut [u8]) -> Option<Fit> {
         let (&properties, stream) = whole.split_first()?;
         self.state.reset(Properties::new(!properties)?);
@@ -173,7 +176,7 @@ mod tests {
     use super::*;
     use crate::lzma::ffi::Outcome;
 
-    /// What liblzma says of a block that is to decode to `plain_len` bytes.
+    /// Decodes a block to `plain_len` bytes with liblzma; None if that refuses it.
     fn reference(src: &[u8], plain_len: usize, exact: bool) -> Option<Vec<u8>> {
         let mut stream = Stream::new();
         stream.start_micro_decoder(src.len() as u64, plain_len as u64, exact, 1 << 20).unwrap();

@@ -1,8 +1,10 @@
-//! LZMA1 as device makers framed it before formats had a framing for it: Squashfs 2 to 4 on routers, OpenRG's cramfs.
+//! LZMA1 as device makers framed it before formats had a framing for it: Squashfs 2 to 4 on
+//! routers, OpenRG's cramfs.
 //!
-//! None of these has an end marker as a rule, and most state no length: the reader knows how long a block is, or takes what the
-//! input holds. Stated dictionaries are odd or far larger than a block, and nothing of them matters, since the output is the
-//! dictionary. How each looks is told at [`crate::Algorithm`].
+//! None of these has an end marker as a rule, and most state no length: the reader knows how long a
+//! block is, or takes what the input holds. Stated dictionaries are odd or far larger than a block,
+//! and nothing of them matters, since the output is the dictionary. How each looks is told at
+//! [`crate::Algorithm`].
 
 use super::decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, stream_error};
@@ -110,7 +112,8 @@ impl Unvendor {
             Some(Stop::Marker) => {}
             Some(Stop::Limit) => match end.finish() {
                 Ok(Finish::AtEnd) => return Ok(limit),
-                // 7-Zip's encoder of that time ended with any number of its last range, and a byte or two that nobody reads.
+                // 7-Zip's encoder of that time ended with any number of its last range, and a byte
+                // or two that nobody reads.
                 Ok(Finish::No) if self.framing == Framing::LenProps && (1..=4).contains(&end.left()) => {
                     return Ok(limit);
                 }
@@ -141,7 +144,8 @@ impl Decoder for Unvendor {
     }
 }
 
-/// First byte of a zlib stream with a window of 32 KiB. As properties of LZMA it would have an `lc + lp` of 6.
+/// First byte of a zlib stream with a window of 32 KiB. As properties of LZMA it would have an
+/// `lc + lp` of 6.
 const ZLIB_FIRST: u8 = 0x78;
 
 /// Decodes sqlzma's blocks: `.lzma` or zlib, by their first byte.

@@ -1,7 +1,7 @@
 //! The match finder of the middle levels: places with equal hashes of four bytes, newest first.
 //!
-//! Everything is kept modulo 64 KiB, links as the distance to the next older place, 0 for none. A head overtaken that
-//! way leads into places of other hashes; comparing the bytes sorts them out.
+//! Everything is kept modulo 64 KiB, links as the distance to the next older place, 0 for none. A
+//! head overtaken that way leads into places of other hashes; comparing the bytes sorts them out.
 
 use super::finder::{Finder, Found};
 use super::format::{DISTANCE_MAX, PAIR_LEN, TRIPLE_LEN};
@@ -44,8 +44,8 @@ impl Chain {
         self.links[at % RING_LEN] = if distance <= at.min(DISTANCE_MAX) { distance as u16 } else { 0 };
     }
 
-    /// Inserts `at` and shows `visit` its matches, ever longer and ever farther, from three bytes on; stops at one of
-    /// `len_nice` or more.
+    /// Inserts `at` and shows `visit` its matches, ever longer and ever farther, from three bytes
+    /// on; stops at one of `len_nice` or more.
     #[inline(always)]
     pub(super) fn search(&mut self, src: &[u8], at: usize, len_nice: usize, mut visit: impl FnMut(Found)) {
         let len_max = src.len() - at;

@@ -1,8 +1,9 @@
 //! The LZO1X decoder.
 //!
-//! Checked on any input: it neither panics nor writes outside the output, and accepts a stream only if its last
-//! three bytes are the end marker. While much input and output is left it copies in fixed steps that may write past
-//! the end of what an instruction produces (later instructions overwrite that); near either end it copies exactly.
+//! Checked on any input: it neither panics nor writes outside the output, and accepts a stream only
+//! if its last three bytes are the end marker. While much input and output is left it copies in
+//! fixed steps that may write past the end of what an instruction produces (later instructions
+//! overwrite that); near either end it copies exactly.
 
 use super::error::LzoError;
 use super::format::{
@@ -10,16 +11,18 @@ use super::format::{
     MIDDLE_LEN_MAX, MIDDLE_OPCODE, PAIR_LEN, RUN_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_OPCODE, TRIPLE_LEN,
 };
 
-/// Input an instruction without extension bytes may read in the fast loop: 1 byte, 18 literals, and some to spare.
+/// Input an instruction without extension bytes may read in the fast loop: 1 byte, 18 literals, and
+/// some to spare.
 const INPUT_MARGIN: usize = 24;
-/// Output an instruction without extension bytes may write in the fast loop: 33 bytes in steps of 16, 4 literals.
+/// Output an instruction without extension bytes may write in the fast loop: 33 bytes in steps of
+/// 16, 4 literals.
 const OUTPUT_MARGIN: usize = 64;
 /// Bytes copied at a time where there is room.
 const STEP: usize = 16;
 /// State after a run of four or more literals; states 0 to 3 count the literals a match carried.
 const AFTER_RUN: usize = 4;
 
-/// Where the decoder stands between two instructions.
+/// State of the decoder between two instructions.
 #[derive(Clone, Copy)]
 struct Cursor {
     /// Bytes of input read.
@@ -38,7 +41,8 @@ struct Match {
     carried: usize,
 }
 
-/// Decodes one LZO1X stream and returns how many bytes it holds; the rest of `dst` has no defined content.
+/// Decodes one LZO1X stream and returns how many bytes it holds; the rest of `dst` has no defined
+/// content.
 ///
 /// `src` must be the whole stream and nothing else.
 ///
@@ -54,8 +58,8 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
     }
 }
 
-/// Decodes the beginning of one LZO1X stream until `dst` is full or the stream ends, and returns how many bytes that is.
-/// What follows is neither decoded nor checked.
+/// Decodes the beginning of one LZO1X stream until `dst` is full or the stream ends, and returns
+/// how many bytes that is. What follows is neither decoded nor checked.
 ///
 /// Errors: as [`decompress`], for what was decoded.
 pub fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
@@ -70,7 +74,7 @@ pub fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> 
     Ok(cursor.written)
 }
 
-/// What becomes of an instruction that makes more bytes than there is room for.
+/// Treatment of an instruction that makes more bytes than there is room for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Excess {
     Fails,
@@ -78,7 +82,7 @@ enum Excess {
 }
 
 impl Excess {
-    /// How many of `wanted` bytes the instruction at `at` is to make.
+    /// Returns how many of `wanted` bytes the instruction at `at` is to make.
     fn within(self, room: usize, wanted: usize, at: usize) -> Result<usize, LzoError> {
         match self {
             Excess::Fails if wanted > room => Err(LzoError::OutputOverrun { at, wanted, room }),
@@ -103,7 +107,8 @@ fn first_instruction(src: &[u8], dst: &mut [u8], excess: Excess) -> Result<Curso
 
 /// Decodes as long as an instruction of usual length can neither exhaust the input nor the output.
 ///
-/// Stops before an instruction it leaves to [`decode_exactly`]: the end marker, or any for which room is short.
+/// Stops before an instruction it leaves to [`decode_exactly`]: the end marker, or any for which
+/// room is short.
 #[inline]
 fn decode_with_room(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Cursor, LzoError> {
     let Cursor { mut read, mut written, mut state } = cursor;
@@ -187,7 +192,8 @@ fn decode_with_room(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Cursor
     Ok(Cursor { read, written, state })
 }
 
-/// Copies a match; may write up to [`STEP`] bytes past its end, for which the caller has made sure there is room.
+/// Copies a match; may write up to [`STEP`] bytes past its end, for which the caller has made sure
+/// there is room.
 #[inline]
 fn copy_match_with_room(dst: &mut [u8], at: usize, distance: usize, len: usize) {
     let from = at - distance;
@@ -223,7 +229,8 @@ fn copy_match(dst: &mut [u8], at: usize, distance: usize, len: usize) {
             dst[at + i] = dst[from + i];
         }
     } else {
-        // What lies between `from` and the end of the copy so far is periodic: copy ever longer pieces of it.
+        // What lies between `from` and the end of the copy so far is periodic: copy ever longer
+        // pieces of it.
         let mut done = 0;
         while done < len {
             let piece = (distance + done).min(len - done);
@@ -276,7 +283,8 @@ fn decode_exactly(
     Ok(Some(Cursor { read: after + carried, written, state: carried }))
 }
 
-/// Reads the match instruction at `at` and the offset of what follows it; `None` if the input ends inside it.
+/// Reads the match instruction at `at` and the offset of what follows it; `None` if the input ends
+/// inside it.
 fn read_match(src: &[u8], at: usize, opcode: u8, state: usize) -> Option<(Match, usize)> {
     let bits = usize::from(opcode);
     if !(FAR_OPCODE..SHORT_OPCODE).contains(&opcode) {
@@ -305,15 +313,16 @@ fn read_match(src: &[u8], at: usize, opcode: u8, state: usize) -> Option<(Match,
     Some((Match { distance, len, carried: operand & 3 }, start + 2))
 }
 
-/// Reads the extension bytes of a length: by how much it exceeds the greatest the instruction itself can say, and
-/// the offset of what follows; `None` if the input ends first.
+/// Reads the extension bytes of a length: by how much it exceeds the greatest the instruction
+/// itself can say, and the offset of what follows; `None` if the input ends first.
 fn extension(src: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = src.get(at..)?;
     let zeros = rest.iter().position(|&byte| byte != 0)?;
     Some((zeros.saturating_mul(255).saturating_add(usize::from(rest[zeros])), at + zeros + 1))
 }
 
-/// Copies `len` literals from `src[start..]` for the instruction at `at` and returns the new length of the output.
+/// Copies `len` literals from `src[start..]` for the instruction at `at` and returns the new length
+/// of the output.
 fn copy_literals(
     src: &[u8],
     dst: &mut [u8],

@@ -1,6 +1,7 @@
 //! Writing LZO1X instructions.
 //!
-//! Knows how an instruction is spelled and when the output is full, nothing of how matches are chosen.
+//! Knows how an instruction is spelled and when the output is full, nothing of how matches are
+//! chosen.
 
 use super::format::{
     CARRIED_MAX, END_MARKER, FAR_LEN_MAX, FAR_OPCODE, FIRST_RUN_BIAS, FIRST_RUN_MAX, MIDDLE_DISTANCE_MAX,
@@ -11,7 +12,8 @@ use super::format::{
 /// Literals copied in one step where there is room.
 const STEP: usize = 16;
 
-/// An output being filled. Every method returns `None` when the output is too small, after which it is of no use.
+/// An output being filled. Every method returns `None` when the output is too small, after which it
+/// is of no use.
 pub(super) struct Emitter<'a> {
     dst: &'a mut [u8],
     written: usize,
@@ -46,8 +48,8 @@ impl<'a> Emitter<'a> {
         Some(())
     }
 
-    /// Writes a match that `run` literals precede since the last one; 2 is a permitted `len` only within
-    /// [`super::format::PAIR_DISTANCE_MAX`] and behind 1 to 3 literals.
+    /// Writes a match that `run` literals precede since the last one; 2 is a permitted `len` only
+    /// within [`super::format::PAIR_DISTANCE_MAX`] and behind 1 to 3 literals.
     #[inline(always)]
     pub(super) fn matched(&mut self, distance: usize, len: usize, run: usize) -> Option<()> {
         let back = distance - 1;

@@ -1,9 +1,10 @@
-//! What can be wrong with an LZO1X stream, and where.
+//! Faults of an LZO1X stream, and their offsets.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why a stream was refused. Every `at` is an offset in bytes from the start of the compressed stream.
+/// Why a stream was refused. Every `at` is an offset in bytes from the start of the compressed
+/// stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LzoError {
     /// The stream ends inside the instruction that starts at `at`.
@@ -45,7 +46,7 @@ pub enum LzoError {
     TrailingBytes {
         /// Offset of the first byte after the marker.
         at: usize,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         count: usize,
     },
     /// The stream is of version 1 (LZO-RLE), which is another format.

@@ -1,4 +1,4 @@
-//! What the dense encoder asks of a match finder.
+//! The match finder of the dense encoder.
 
 /// A match: the least distance at which `len` bytes are found.
 #[derive(Clone, Copy, Default)]
@@ -14,10 +14,11 @@ pub(super) trait Finder {
     /// Forgets every place.
     fn reset(&mut self);
 
-    /// Inserts the place `at` and fills `found` with its matches, ever longer and ever farther, from three bytes on,
-    /// none longer than `len_max`.
+    /// Inserts the place `at` and fills `found` with its matches, ever longer and ever farther,
+    /// from three bytes on, none longer than `len_max`.
     fn insert(&mut self, src: &[u8], at: usize, len_max: usize, found: &mut Vec<Found>);
 
-    /// Inserts the place `at`, a place within a match of `len_max` or more, whose own matches nobody asks for.
+    /// Inserts the place `at`, a place within a match of `len_max` or more, whose own matches
+    /// nobody asks for.
     fn skip(&mut self, src: &[u8], at: usize, len_max: usize);
 }

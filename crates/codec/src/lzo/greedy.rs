@@ -1,7 +1,8 @@
 //! The fast encoders: one table of recent places, the first match found is taken.
 //!
-//! Searches ever more sparsely the longer it finds nothing, so that incompressible input costs little. Places are
-//! kept modulo 64 KiB: an entry overtaken that way names a wrong place, which the comparison of the bytes reveals.
+//! Searches ever more sparsely the longer it finds nothing, so that incompressible input costs
+//! little. Places are kept modulo 64 KiB: an entry overtaken that way names a wrong place, which
+//! the comparison of the bytes reveals.
 
 use super::emit::Emitter;
 use super::format::DISTANCE_MAX;
@@ -16,7 +17,8 @@ const STRIDE_LOG: u32 = 5;
 
 /// Encodes `src` whole; `None` if `dst` is too small. `table` is scratch of any content.
 ///
-/// Places are found by `HASHED_LEN` bytes, 4 to 8: the more, the fewer and longer the matches, and the faster.
+/// Places are found by `HASHED_LEN` bytes, 4 to 8: the more, the fewer and longer the matches, and
+/// the faster.
 pub(super) fn compress<const SLOTS: usize, const HASHED_LEN: u32>(
     table: &mut [u16; SLOTS],
     src: &[u8],
@@ -61,7 +63,7 @@ pub(super) fn compress<const SLOTS: usize, const HASHED_LEN: u32>(
     out.finish()
 }
 
-/// Where a place that starts with `words` is kept in a table of `SLOTS`, a power of two.
+/// Returns the slot of a place that starts with `words` in a table of `SLOTS`, a power of two.
 #[inline(always)]
 fn slot_of<const SLOTS: usize, const HASHED_LEN: u32>(words: u64) -> usize {
     let hashed = words << (u64::BITS - 8 * HASHED_LEN);

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod chain;
+mod coders;
 mod decode;
 mod emit;
 mod error;
@@ -28,6 +29,7 @@ pub use settings::{LzoSettings, LzoVariant};
 
 use crate::words::zeroed;
 use chain::Chain;
+use coders::Decompressor;
 use lazy::Lazy;
 use optimal::Optimal;
 use tree::Tree;
@@ -37,7 +39,7 @@ pub struct Compressor {
     method: Method,
 }
 
-/// How matches are sought and chosen; the fast ones with the logarithm of their table's length.
+/// Ways to seek and choose matches; the fast ones with the logarithm of their table's length.
 enum Method {
     Fast12(Box<[u16; 1 << 12]>),
     Fast13(Box<[u16; 1 << 13]>),

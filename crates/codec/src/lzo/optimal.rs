@@ -1,8 +1,9 @@
 //! The dense encoder: of all ways to say the input in matches and literals, the shortest.
 //!
-//! Every cost in LZO1X is a whole number of bytes that depends, besides the match itself, only on the literals just
-//! before, so one pass forward finds the least: for each place the cheapest match that ends there, and from those the
-//! cheapest run of literals. Of equally long ways the one of fewer instructions wins, as it decodes faster.
+//! Every cost in LZO1X is a whole number of bytes that depends, besides the match itself, only on
+//! the literals just before, so one pass forward finds the least: for each place the cheapest match
+//! that ends there, and from those the cheapest run of literals. Of equally long ways the one of
+//! fewer instructions wins, as it decodes faster.
 
 use super::emit::Emitter;
 use super::finder::{Finder, Found};
@@ -18,13 +19,14 @@ const SEGMENT_LEN: usize = 1 << 15;
 const BYTE: u32 = 64;
 /// Cost of one instruction besides its bytes.
 const INSTRUCTION: u32 = 1;
-/// By how many bytes a long match is tried shorter than it is; shorter yet has hardly ever been of use.
+/// By how many bytes a long match is tried shorter than it is; shorter yet has hardly ever been of
+/// use.
 const SHORTENED_MAX: usize = 7;
 /// More than any cost within a segment.
 const UNREACHED: u32 = u32::MAX / 2;
 /// Cost of a segment's start; leaves room for the literals carried over to it.
 const START: u32 = BYTE * 4;
-/// Where an arrival by a pair keeps its run, as the distance needs only the bits below.
+/// Bit at which an arrival by a pair keeps its run, as the distance needs only the bits below.
 const PAIR_RUN_SHIFT: u32 = 12;
 
 /// The cheapest match that ends at a place.
@@ -54,7 +56,8 @@ pub(super) struct Optimal<F> {
     pairs: Box<[u16; 1 << 16]>,
     found: Vec<Found>,
     arrivals: Vec<Arrival>,
-    /// Per place of the segment, the literals that end there in the cheapest way to it, as far as in the segment.
+    /// Per place of the segment, the literals that end there in the cheapest way to it, as far as
+    /// in the segment.
     runs: Vec<u16>,
     steps: Vec<Step>,
     /// A match of this length is taken without asking what else could be.
@@ -183,8 +186,9 @@ impl<F: Finder> Optimal<F> {
         out.finish()
     }
 
-    /// Decides how to say what starts at `start`, where `pending` literals wait to be written: leaves the steps,
-    /// last first, and returns how far they go together with the match to take there, if it ends on a nice one.
+    /// Decides how to say what starts at `start`, where `pending` literals wait to be written:
+    /// leaves the steps, last first, and returns how far they go together with the match to take
+    /// there, if it ends on a nice one.
     fn decide(&mut self, src: &[u8], start: usize, pending: usize) -> (usize, Option<Found>) {
         let segment_len = SEGMENT_LEN.min(src.len() - start);
         if self.arrivals.len() <= segment_len {
@@ -218,8 +222,8 @@ impl<F: Finder> Optimal<F> {
         (start + at, nice)
     }
 
-    /// Inserts the place `at`, leaves its matches in `found`, and returns the distance of the nearest match of two
-    /// bytes if a pair can say it, else 0.
+    /// Inserts the place `at`, leaves its matches in `found`, and returns the distance of the
+    /// nearest match of two bytes if a pair can say it, else 0.
     #[inline]
     fn find(&mut self, src: &[u8], at: usize) -> usize {
         self.finder.insert(src, at, self.nice_len, &mut self.found);
@@ -228,7 +232,8 @@ impl<F: Finder> Optimal<F> {
         if is_near && src[at - distance..at - distance + 2] == src[at..at + 2] { distance } else { 0 }
     }
 
-    /// Makes `at` the newest place of its two bytes and returns the distance modulo 64 KiB of the newest before.
+    /// Makes `at` the newest place of its two bytes and returns the distance modulo 64 KiB of the
+    /// newest before.
     #[inline]
     fn meet_pair(&mut self, src: &[u8], at: usize) -> usize {
         let Some(two) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };

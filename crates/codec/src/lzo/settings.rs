@@ -1,12 +1,12 @@
-//! The codec `lzo`: its settings, and its coders as all others' are.
+//! The codec `lzo`.
 
 use std::fmt;
 
-use super::{Compressor, LzoError, decode};
+use super::{Compressor, Decompressor};
 use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, name_in};
-use crate::{Algorithm, DecodeError, Decoder, EncodeError, Encoder, SettingsError};
+use crate::{Algorithm, Encoder, SettingsError};
 
 pub(crate) static LZO: Codec = Codec {
     name: "lzo",
@@ -17,7 +17,7 @@ pub(crate) static LZO: Codec = Codec {
     description: "LZO1X; reads fast on slow processors",
     for_size: "lzo:9",
     for_build: "lzo,variant=1",
-    decoding: &[Decoding::new(Algorithm::Lzo, || Box::new(LzoDecoder))],
+    decoding: &[Decoding::new(Algorithm::Lzo, || Box::new(Decompressor))],
 };
 
 /// Settings of LZO1X.
@@ -101,45 +101,10 @@ impl Settings for LzoSettings {
     }
 
     fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(LzoEncoder(Compressor::new(self.variant, self.level)))
+        Box::new(Compressor::new(self.variant, self.level))
     }
 
     fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        Box::new(LzoEncoder(Compressor::new(LzoVariant::X999, 9)))
-    }
-}
-
-/// Encodes LZO1X blocks.
-struct LzoEncoder(Compressor);
-
-impl Encoder for LzoEncoder {
-    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-        Ok(self.0.compress(src, dst))
-    }
-}
-
-/// Decodes LZO1X blocks.
-struct LzoDecoder;
-
-impl Decoder for LzoDecoder {
-    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        decode::decompress(src, dst).map_err(decode_error)
-    }
-
-    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        decode::decompress_prefix(src, dst).map_err(decode_error)
-    }
-}
-
-/// Drops the offsets: blocks are small, and a caller that names the block has said where.
-fn decode_error(error: LzoError) -> DecodeError {
-    match error {
-        LzoError::OutputOverrun { .. } => DecodeError::TooLong,
-        LzoError::InputOverrun { .. } => DecodeError::Corrupt("LZO stream ends too early"),
-        LzoError::MissingEndMarker { .. } => DecodeError::Corrupt("LZO stream has no end marker"),
-        LzoError::LookbehindOverrun { .. } => DecodeError::Corrupt("LZO match before the start of the block"),
-        LzoError::BadEndMarker { .. } => DecodeError::Corrupt("damaged end marker of an LZO stream"),
-        LzoError::TrailingBytes { .. } => DecodeError::Corrupt("bytes after the end of the LZO stream"),
-        LzoError::RunLengthStream => DecodeError::Corrupt("LZO-RLE stream, which is another format"),
+        Box::new(Compressor::new(LzoVariant::X999, 9))
     }
 }

@@ -27,7 +27,8 @@ impl Random {
         self.0 >> 33
     }
 
-    /// Bytes with matches of all lengths and distances: copies of what came before between stretches of noise.
+    /// Bytes with matches of all lengths and distances: copies of what came before between
+    /// stretches of noise.
     fn mixture(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 1000);
         while bytes.len() < len {
@@ -162,8 +163,8 @@ fn hand_made_streams_decode_as_described() {
     }
 }
 
-/// A stream that starts with `run` literals, the bytes counted up, followed by `instructions` and the end marker; and
-/// these literals.
+/// A stream that starts with `run` literals, the bytes counted up, followed by `instructions` and
+/// the end marker; and these literals.
 fn after_run(run: usize, instructions: &[u8]) -> (Vec<u8>, Vec<u8>) {
     assert!(run > 18);
     let literals: Vec<u8> = (0..run).map(|i| (i * 7 + i / 256) as u8).collect();
@@ -193,7 +194,8 @@ fn copies(run: usize, instruction: &[u8], distance: usize, len: usize) {
 
 #[test]
 fn every_form_of_match_copies_its_distance_and_length() {
-    // Three bytes behind a run of four literals or more: 0000DDSS, distance - 2,049 = byte * 4 + DD.
+    // Three bytes behind a run of four literals or more: 0000DDSS, distance - 2,049 = byte * 4 +
+    // DD.
     copies(4000, &[0b0000_0000, 0], 2049, 3);
     copies(4000, &[0b0000_1100, 255], 3072, 3);
     // Up to 16 KiB.

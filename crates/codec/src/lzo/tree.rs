@@ -1,10 +1,11 @@
-//! The match finder of the dense levels: binary search trees over the window, one per hash of four bytes, and the
-//! newest place per hash of three.
+//! The match finder of the dense levels: binary search trees over the window, one per hash of four
+//! bytes, and the newest place per hash of three.
 //!
-//! A tree is sorted by what follows each place and, towards its leaves, by age, so that the path to the place
-//! being inserted meets every longest match of each distance in turn. Inserting a place makes it the root and splits
-//! the tree along that path. Links are the distance from a place to an older one, 0 for none, in a ring of 64 KiB of
-//! places: no link reaches beyond the window, so none can name a place the ring has already given away.
+//! A tree is sorted by what follows each place and, towards its leaves, by age, so that the path to
+//! the place being inserted meets every longest match of each distance in turn. Inserting a place
+//! makes it the root and splits the tree along that path. Links are the distance from a place to an
+//! older one, 0 for none, in a ring of 64 KiB of places: no link reaches beyond the window, so none
+//! can name a place the ring has already given away.
 
 use super::finder::{Finder, Found};
 use super::format::{DISTANCE_MAX, PAIR_LEN, TRIPLE_LEN};

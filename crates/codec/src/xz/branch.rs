@@ -1,8 +1,8 @@
-//! Whether a branch filter could convert anything in a block, so that blocks of text, pictures and other data are not
-//! compressed once more for every filter.
+//! Tests of blocks for code that a branch filter could convert, so that blocks of text, pictures
+//! and other data are not compressed once more for every filter.
 //!
-//! Each test is a necessary condition of the filter in liblzma (xz/src/liblzma/simple): it may say yes where the
-//! filter in the end converts nothing, never no where it converts something.
+//! Each test is a necessary condition of the filter in liblzma (xz/src/liblzma/simple): it may say
+//! yes where the filter in the end converts nothing, never no where it converts something.
 
 use crate::BranchFilter;
 
@@ -25,7 +25,8 @@ pub(super) fn may_convert(filter: BranchFilter, src: &[u8]) -> bool {
     }
 }
 
-/// CALL or JMP with a near displacement: opcode E8 or E9, and a displacement whose high byte is 00 or FF.
+/// CALL or JMP with a near displacement: opcode E8 or E9, and a displacement whose high byte is 00
+/// or FF.
 fn any_call(src: &[u8]) -> bool {
     src.windows(5).any(|w| w[0] & 0xFE == 0xE8 && (w[4] == 0 || w[4] == 0xFF))
 }

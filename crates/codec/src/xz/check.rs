@@ -1,4 +1,5 @@
-//! The checks behind the blocks of a stream. Those that the format reserves are skipped, as liblzma does.
+//! The checks behind the blocks of a stream. Those that the format reserves are skipped, as liblzma
+//! does.
 
 use sha2::{Digest, Sha256};
 
@@ -15,7 +16,7 @@ impl Check {
         (flags < 16).then_some(Check(flags))
     }
 
-    /// How many bytes it has.
+    /// Returns its length in bytes.
     pub(super) fn len(self) -> usize {
         match self.0 {
             0 => 0,
@@ -23,7 +24,7 @@ impl Check {
         }
     }
 
-    /// Whether `stored` is the check of `data`.
+    /// True if `stored` is the check of `data`.
     pub(super) fn holds(self, stored: &[u8], data: &[u8]) -> bool {
         match self.0 {
             1 => stored == crc32(data).to_le_bytes(),

@@ -1,4 +1,5 @@
-//! The .xz container around LZMA2: headers, filters, checks and index, all verified as liblzma does.
+//! The .xz container around LZMA2: headers, filters, checks and index, all verified as liblzma
+//! does.
 //!
 //! Names are those of the format's specification (xz-file-format.txt, public domain).
 
@@ -22,7 +23,7 @@ const FILTER_RESERVED: u64 = 1 << 62;
 pub(super) struct Container {
     state: State,
     records: Vec<Record>,
-    /// Where blocks are decoded to of which only a beginning is wanted, before their filters are undone.
+    /// Buffer for blocks of which only a beginning is wanted, before their filters are undone.
     filtered: Vec<u8>,
 }
 
@@ -139,7 +140,8 @@ impl Container {
         }
     }
 
-    /// As `block_data`, for the beginning of a filtered block: what filters do to a byte depends on those behind it.
+    /// Does the same as `block_data` for the beginning of a filtered block: what filters do to a
+    /// byte depends on those behind it.
     fn filtered_prefix(
         &mut self,
         input: &mut Input<'_>,
@@ -252,7 +254,7 @@ fn footer(footer: &[u8], header_flags: &[u8], index_len: usize) -> Result<(), De
     Ok(())
 }
 
-/// What is before the CRC32 at the end, if that is right.
+/// Returns the bytes before the CRC32 at the end, if that is right.
 fn crc32_checked(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     let (content, crc) = bytes.split_last_chunk().ok_or(DAMAGED)?;
     if super::check::crc32(content) == u32::from_le_bytes(*crc) { Ok(content) } else { Err(DAMAGED) }
@@ -275,7 +277,8 @@ impl<'a> Input<'a> {
         Ok(taken)
     }
 
-    /// An integer of 7 bits a byte, lowest first, at most 63 in all; `end` is the error where the input ends in it.
+    /// An integer of 7 bits a byte, lowest first, at most 63 in all; `end` is the error where the
+    /// input ends in it.
     fn number(&mut self, end: DecodeError) -> Result<u64, DecodeError> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {

@@ -4,7 +4,7 @@ use crate::DecodeError;
 use crate::lzma::decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window, reach};
 use crate::lzma::{DAMAGED, TOO_SHORT};
 
-/// What decoding a run of chunks came to.
+/// Outcome of decoding a run of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The end mark was read: the lengths of the chunks and of what they decode to.
@@ -23,7 +23,8 @@ pub(super) fn decode(
 ) -> Result<End, DecodeError> {
     let dict_len = reach(dict_len);
     let (mut at, mut dst_len, mut dict_start) = (0, 0, 0);
-    // None before a chunk has stated them after a reset of the dictionary; no chunk may come before such a reset.
+    // None before a chunk has stated them after a reset of the dictionary; no chunk may come before
+    // such a reset.
     let mut properties = None;
     let mut begun = false;
     loop {
@@ -92,7 +93,8 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes one chunk, which is all of `src`. A window that is cut has its bytes and is not looked at further.
+/// Decodes one chunk, which is all of `src`. A window that is cut has its bytes and is not looked
+/// at further.
 fn decode_chunk(state: &mut State, src: &[u8], window: &mut Window<'_>) -> Result<(), Fault> {
     let mut rc = RangeDecoder::new(src)?;
     match state.decode(&mut rc, window)? {

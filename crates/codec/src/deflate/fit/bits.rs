@@ -55,14 +55,14 @@ impl<'a> BitReader<'a> {
         bits
     }
 
-    /// How many bits are behind.
+    /// Returns the number of bits already read.
     pub(super) fn position(&self) -> usize {
         self.at * 8 - self.held_count as usize
     }
 }
 
-/// Writes bits after those that are there already. Never past the end: what has no room is lost, and callers have
-/// counted before.
+/// Writes bits after those that are there already. Never past the end: what has no room is lost,
+/// and callers have counted before.
 pub(super) struct BitWriter<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -120,7 +120,8 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// Makes the block between these bits the last one of its stream: sets its flag and clears what follows in its byte.
+/// Makes the block between these bits the last one of its stream: sets its flag and clears what
+/// follows in its byte.
 pub(super) fn end_after(stream: &mut [u8], start_bit: usize, end_bit: usize) {
     stream[start_bit / 8] |= 1 << (start_bit % 8);
     if !end_bit.is_multiple_of(8) {

@@ -9,7 +9,7 @@ use super::symbols::{
     distance_extra_bits,
 };
 
-/// Where a block lies, on both sides.
+/// Position of a block, in input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     /// Of its header.

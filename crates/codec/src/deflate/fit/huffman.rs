@@ -3,8 +3,8 @@
 /// The longest code of literals, lengths and distances.
 pub(super) const CODE_LEN_MAX: usize = 15;
 
-/// Makes the code lengths for symbols that occur so often; 0 for those that never do. A single symbol gets a code of one
-/// bit, and so does a neighbour, as some decoders want complete codes.
+/// Makes the code lengths for symbols that occur so often; 0 for those that never do. A single
+/// symbol gets a code of one bit, and so does a neighbour, as some decoders want complete codes.
 pub(super) fn code_lens(counts: &[u32], len_max: usize, lens: &mut [u8]) {
     lens.fill(0);
     let mut used: Vec<(u32, u16)> = counts
@@ -40,7 +40,8 @@ pub(super) fn code_lens(counts: &[u32], len_max: usize, lens: &mut [u8]) {
 fn depths(used: &[(u32, u16)]) -> Vec<u8> {
     let leaf_count = used.len();
     let mut weights: Vec<u64> = Vec::with_capacity(leaf_count);
-    // Leaves first, then inner nodes in the order in which they are made, which is that of their weights.
+    // Leaves first, then inner nodes in the order in which they are made, which is that of their
+    // weights.
     let mut parents = vec![0usize; 2 * leaf_count - 1];
     let (mut leaf, mut inner) = (0, 0);
     for made in 0..leaf_count - 1 {
@@ -70,12 +71,14 @@ fn depths(used: &[(u32, u16)]) -> Vec<u8> {
     depths
 }
 
-/// Repairs a code whose longest lengths were cut to `len_max`: lengthens shorter codes until all codes exist.
+/// Repairs a code whose longest lengths were cut to `len_max`: lengthens shorter codes until all
+/// codes exist.
 fn shorten(counts_of_len: &mut [usize; 64], len_max: usize) {
     let space = 1usize << len_max;
     let mut taken: usize = (1..=len_max).map(|len| counts_of_len[len] << (len_max - len)).sum();
     while taken > space {
-        // A code of the next shorter length becomes one bit longer and makes room beside it for one of the longest.
+        // A code of the next shorter length becomes one bit longer and makes room beside it for one
+        // of the longest.
         let Some(len) = (1..len_max).rev().find(|&len| counts_of_len[len] > 0) else { return };
         counts_of_len[len] -= 1;
         counts_of_len[len + 1] += 2;
@@ -90,7 +93,8 @@ pub(super) fn codes(lens: &[u8], codes: &mut [u16]) {
     for &len in lens {
         next[usize::from(len) + 1] += u32::from(len > 0);
     }
-    // So far each entry counts the codes that are one bit shorter; now it becomes the first code of its length.
+    // So far each entry counts the codes that are one bit shorter; now it becomes the first code of
+    // its length.
     let mut first = 0;
     for entry in &mut next {
         first = (first + *entry) << 1;
@@ -113,7 +117,8 @@ pub(super) struct DecodeTable {
 }
 
 impl DecodeTable {
-    /// Fills the table for codes of these lengths, of which libdeflate or this module made a full or single code.
+    /// Fills the table for codes of these lengths, of which libdeflate or this module made a full
+    /// or single code.
     pub(super) fn build(&mut self, lens: &[u8]) {
         let mut all = [0u16; super::symbols::LITLEN_COUNT];
         codes(lens, &mut all);
@@ -128,7 +133,7 @@ impl DecodeTable {
         }
     }
 
-    /// How many bits to look at.
+    /// Number of bits to look at.
     #[inline]
     pub(super) fn bits(&self) -> u32 {
         self.bits

@@ -1,8 +1,9 @@
 //! Filling an output with raw DEFLATE in one encode.
 //!
-//! A stream is a row of blocks, each with its own codes. So libdeflate encodes somewhat more input than will fit; all
-//! blocks that end within the room are taken as they are, bit for bit, and of the block that crosses its end the
-//! [`tail`] is written anew: the parse is kept, cut where it fits, and only the entropy codes are made again.
+//! A stream is a row of blocks, each with its own codes. So libdeflate encodes somewhat more input
+//! than will fit; all blocks that end within the room are taken as they are, bit for bit, and of
+//! the block that crosses its end the [`tail`] is written anew: the parse is kept, cut where it
+//! fits, and only the entropy codes are made again.
 
 mod bits;
 mod block;
@@ -14,13 +15,13 @@ use super::{STORED_PADDING_BIT, ffi};
 use crate::{EncodeError, Fit, FitEncoder};
 use block::{Block, BlockReader, Body};
 
-/// How much input is offered before anything is known of it, as a multiple of the room.
+/// Input offered before anything is known of it, as a multiple of the room.
 const FIRST_GUESS: usize = 3;
 
 /// Encodes raw streams of a fixed length with libdeflate's parse.
 pub(crate) struct RawFit {
     compressor: Option<ffi::Compressor>,
-    /// What libdeflate wrote.
+    /// Output of libdeflate.
     whole: Vec<u8>,
     reader: BlockReader,
     tail: tail::Tail,
@@ -40,7 +41,7 @@ impl RawFit {
         }
     }
 
-    /// How much input to offer at first.
+    /// Returns how much input to offer at first.
     fn guess(&self, room: usize) -> usize {
         match self.last {
             Some(last) => more_than_fits(last, room),

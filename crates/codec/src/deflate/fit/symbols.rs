@@ -1,4 +1,5 @@
-//! Lengths and distances as symbols with extra bits (RFC 1951, 3.2.5), and the parse in their terms.
+//! Lengths and distances as symbols with extra bits (RFC 1951, 3.2.5), and the parse in their
+//! terms.
 
 /// One step of a parse: a literal byte, or a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +11,7 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// How many bytes it stands for.
+    /// Number of bytes that it stands for.
     pub(super) fn plain_len(self) -> usize {
         usize::from(self.len.max(1))
     }
@@ -52,7 +53,7 @@ pub(super) fn len_index(len: u16) -> usize {
     LEN_SYMBOLS[usize::from(len.saturating_sub(3)) & 255].into()
 }
 
-/// How many extra bits follow a distance symbol.
+/// Returns the number of extra bits after a distance symbol.
 #[inline]
 pub(super) fn distance_extra_bits(symbol: usize) -> u32 {
     (symbol as u32 / 2).saturating_sub(1)

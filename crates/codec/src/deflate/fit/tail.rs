@@ -11,13 +11,13 @@ use super::symbols::{
 /// The header of a stored block up to its bytes: the lengths.
 const STORED_LENS_LEN: usize = 4;
 
-/// What a symbol is taken to cost that the codes at hand do not have.
+/// Assumed cost of a symbol that the codes at hand do not have.
 const UNKNOWN_CODE_LEN: u32 = 12;
 
-/// How often a cut is moved before it is good enough. Each time the codes are made anew.
+/// Most moves of a cut before it is good enough. Each time the codes are made anew.
 const MOVES_MAX: usize = 12;
 
-/// How often each symbol occurs in the first tokens of a parse.
+/// Counts of each symbol in the first tokens of a parse.
 struct Counts {
     litlens: [u32; LITLEN_COUNT],
     distances: [u32; DISTANCE_COUNT],
@@ -109,7 +109,7 @@ impl Codes {
         }
     }
 
-    /// What one more token would cost.
+    /// Returns the cost of one more token.
     fn token_bits(&self, token: Token) -> usize {
         let known = |len: u8| if len == 0 { UNKNOWN_CODE_LEN } else { len.into() };
         if token.len == 0 {
@@ -212,12 +212,12 @@ fn run_lengths(lens: &[u8]) -> Vec<(u8, u8)> {
 /// Finds and writes last blocks.
 #[derive(Default)]
 pub(super) struct Tail {
-    /// How many tokens fit, with which codes.
+    /// Returns how many tokens fit, and their codes.
     found: Option<(usize, Codes)>,
 }
 
 impl Tail {
-    /// How many bytes fit as a stored block that starts at a bit; None for none.
+    /// Returns how many bytes fit as a stored block that starts at a bit; None for none.
     pub(super) fn fit_stored(
         &self,
         plain: &[u8],
@@ -229,7 +229,8 @@ impl Tail {
         Some(room.min(plain_len).min(plain.len())).filter(|&len| len > 0)
     }
 
-    /// How many bytes the longest part of a parse stands for that fits into a block that starts at a bit; None for none.
+    /// Returns the bytes of the longest part of a parse that fits into a block that starts at a
+    /// bit; None for none.
     pub(super) fn fit_tokens(
         &mut self,
         tokens: &[Token],
@@ -241,7 +242,8 @@ impl Tail {
         Some(tokens[..*token_count].iter().map(|token| token.plain_len()).sum())
     }
 
-    /// Writes the block that `fit_tokens` found, behind the bits that are there, and answers the length of everything.
+    /// Writes the block that `fit_tokens` found, behind the bits that are there, and answers the
+    /// length of everything.
     pub(super) fn write_tokens(&self, tokens: &[Token], start_bit: usize, dst: &mut [u8]) -> usize {
         let mut writer = BitWriter::new(dst, start_bit);
         let Some((token_count, found)) = &self.found else { return writer.finish() };
@@ -286,8 +288,8 @@ pub(super) fn write_stored(plain: &[u8], start_bit: usize, dst: &mut [u8]) -> us
     at + STORED_LENS_LEN + plain.len()
 }
 
-/// The most tokens that fit, and their codes. What a number of tokens costs is counted exactly; only where to look next
-/// is a guess, by the codes of the best number so far.
+/// The most tokens that fit, and their codes. What a number of tokens costs is counted exactly;
+/// only where to look next is a guess, by the codes of the best number so far.
 fn longest(tokens: &[Token], room_bits: usize) -> Option<(usize, Codes)> {
     let mut counts = Counts::new();
     let mut best: Option<(usize, Codes)> = None;
@@ -315,7 +317,7 @@ fn longest(tokens: &[Token], room_bits: usize) -> Option<(usize, Codes)> {
     best.filter(|best| best.0 > 0)
 }
 
-/// How many of the following tokens take so many bits.
+/// Counts the following tokens that take this many bits.
 fn tokens_within(tokens: &[Token], codes: &Codes, bits: usize) -> usize {
     let mut left = bits;
     tokens
@@ -330,7 +332,7 @@ fn tokens_within(tokens: &[Token], codes: &Codes, bits: usize) -> usize {
         .count()
 }
 
-/// How many of the last tokens take at least so many bits.
+/// Counts the last tokens that take at least this many bits.
 fn tokens_beyond(tokens: &[Token], codes: &Codes, bits: usize) -> usize {
     let mut left = bits;
     tokens

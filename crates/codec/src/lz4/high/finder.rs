@@ -1,14 +1,16 @@
-//! The match finder: how far a match can reach, as a staircase over the places that it can start from.
+//! The match finder: how far a match can reach, as a staircase over the places that it can start
+//! from.
 //!
-//! A match that starts at a place can as well start later, so that the farthest end of any match never falls from one
-//! place to the next. All matches are told by the [`Step`]s in which it rises: whoever starts at one, or behind it, and
-//! ends at its reach or before has a match.
+//! A match that starts at a place can as well start later, so that the farthest end of any match
+//! never falls from one place to the next. All matches are told by the [`Step`]s in which it rises:
+//! whoever starts at one, or behind it, and ends at its reach or before has a match.
 //!
-//! What reaches farther than all before contains the string that ends there, so that is what is looked for: the last
-//! bytes of it, as many as a rung of the [`Ladder`] has that are not more than the match would be long. Each rung chains
-//! the places where the same string of its length starts. If there is none to be found, no place before the string can
-//! reach farther; then the next lower rung is asked for a shorter string. If there is one, its match is followed back as
-//! far as it goes, and ahead.
+//! What reaches farther than all before contains the string that ends there, so that is what is
+//! looked for: the last bytes of it, as many as a rung of the [`Ladder`] has that are not more than
+//! the match would be long. Each rung chains the places where the same string of its length starts.
+//! If there is none to be found, no place before the string can reach farther; then the next lower
+//! rung is asked for a shorter string. If there is one, its match is followed back as far as it
+//! goes, and ahead.
 
 use super::format::{DISTANCE_MAX, END_MATCH_LEN, END_RUN_LEN, MATCH_LEN_MIN};
 use crate::words::{common_back, common_len, load8, zeroed};
@@ -23,8 +25,8 @@ const BATCH_LEN: usize = 2048;
 const WORD_LEN: usize = 8;
 /// Longest string of a rung.
 const RUNG_LEN_MAX: usize = 32;
-/// Strings of this length have so few places that all of them are compared; of shorter ones the first is taken, as the
-/// rung of one byte more tells whether there are longer matches.
+/// Strings of this length have so few places that all of them are compared; of shorter ones the
+/// first is taken, as the rung of one byte more tells whether there are longer matches.
 const FULL_LEN: usize = 8;
 
 /// From `start` on, matches reach up to `reach`; both are places of the input.
@@ -35,7 +37,7 @@ pub(super) struct Step {
     pub(super) distance: u16,
 }
 
-/// How hard to look.
+/// Effort of the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     /// Lengths of strings, rising from [`MATCH_LEN_MIN`].
@@ -58,7 +60,7 @@ pub(super) struct Ladder {
     limit: usize,
     /// All steps before this place are known.
     at: usize,
-    /// How far matches reach from there; at least as far as none that is worth telling.
+    /// Reach of matches from there; at least that of none that is worth telling.
     reach: usize,
 }
 
@@ -104,8 +106,8 @@ impl Ladder {
         }
     }
 
-    /// Appends the steps before the place `until` to `steps`, the last of which may be replaced by the next call if it
-    /// does not start before `until`.
+    /// Appends the steps before the place `until` to `steps`, the last of which may be replaced by
+    /// the next call if it does not start before `until`.
     pub(super) fn climb(&mut self, src: &[u8], until: usize, steps: &mut Vec<Step>) {
         let until = until.min(self.starts_end);
         while self.at < until {
@@ -180,8 +182,8 @@ impl Rung {
         self.built = place;
     }
 
-    /// Among older places of the string at `string`, which is chained, the one that agrees with up to `back_max` bytes
-    /// more before it, and then that with the most behind it up to `limit`.
+    /// Among older places of the string at `string`, which is chained, the one that agrees with up
+    /// to `back_max` bytes more before it, and then that with the most behind it up to `limit`.
     #[inline]
     fn search(
         &self,
@@ -240,8 +242,9 @@ impl Rung {
         best
     }
 
-    /// As [`Rung::search`], where `run` bytes from `string` on are the same. Of each older run of that byte only the places
-    /// are compared that have as much of it before or behind them.
+    /// Does the same as [`Rung::search`] where `run` bytes from `string` on are the same. Of each
+    /// older run of that byte only the places are compared that have as much of it before or behind
+    /// them.
     fn search_runs(
         &self,
         src: &[u8],

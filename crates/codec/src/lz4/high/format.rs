@@ -14,7 +14,7 @@ pub(super) const EXTENSION: usize = 255;
 pub(super) const END_RUN_LEN: usize = 5;
 /// No match starts closer to the end of a block.
 pub(super) const END_MATCH_LEN: usize = 12;
-/// What a match takes besides the further bytes of its length: its token and its distance.
+/// Bytes of a match besides the further bytes of its length: its token and its distance.
 pub(super) const MATCH_COST: u32 = 3;
 
 /// The bytes that a length takes beyond its token, which alone says up to `short`.

@@ -1,7 +1,8 @@
 //! The high compression encoder: the shortest parse over the matches that it finds.
 //!
-//! The finder tells as far as it looks where matches can end, the parse the least bytes to any place, and so how far the
-//! input fits into an output as well. Nothing is kept from one block for the next.
+//! The finder tells as far as it looks where matches can end, the parse the least bytes to any
+//! place, and so how far the input fits into an output as well. Nothing is kept from one block for
+//! the next.
 
 mod emit;
 mod finder;
@@ -60,7 +61,7 @@ impl High {
         self.fill(&src[..src.len().min(SRC_LEN_MAX)], dst, false).unwrap_or_default()
     }
 
-    /// As `compress_to_fit`, which took all of `src` in the call before this one.
+    /// Repeats `compress_to_fit`, which took all of `src` in the call before this one.
     pub(super) fn shorten(&mut self, src: &[u8], dst: &mut [u8]) -> Fit {
         // A parse that was decided upon in part no longer knows the ways to the places before.
         if src.is_empty() || self.parse.chunk_len() != src.len() {
@@ -102,7 +103,8 @@ impl High {
         Some(Fit { consumed: end, written: out.len() })
     }
 
-    /// Writes the matches on the cheapest way to `end` with the literals before them; returns where the last one ends.
+    /// Writes the matches on the cheapest way to `end` with the literals before them; returns where
+    /// the last one ends.
     fn put(&mut self, src: &[u8], end: usize, out: &mut Emitter<'_>) -> usize {
         self.parse.trace(end, &mut self.matches);
         let mut anchor = self.parse.anchor();
@@ -114,7 +116,7 @@ impl High {
     }
 }
 
-/// What a level searches.
+/// Returns the effort of a level.
 fn effort(level: u8) -> Effort {
     let (depth_max, strangers_max) = match level {
         ..=11 => (16, 2),

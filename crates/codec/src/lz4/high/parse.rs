@@ -1,11 +1,13 @@
 //! The parse: of all ways to say the input in literals and matches, the shortest.
 //!
-//! Every cost of LZ4 is a whole number of bytes, so one pass forward over the steps of the match finder tells for each
-//! place what the cheapest way there costs, and whether it ends in a literal or in which match. It counts all but the
-//! token of the literals that a block ends in. Of a match only the longest form is asked for, and the longest forms that
-//! take fewer bytes for their length: the cheapest way to a place hardly ever costs less than that to an earlier one.
+//! Every cost of LZ4 is a whole number of bytes, so one pass forward over the steps of the match
+//! finder tells for each place what the cheapest way there costs, and whether it ends in a literal
+//! or in which match. It counts all but the token of the literals that a block ends in. Of a match
+//! only the longest form is asked for, and the longest forms that take fewer bytes for their
+//! length: the cheapest way to a place hardly ever costs less than that to an earlier one.
 //!
-//! Costs are kept for one chunk of the input at a time, that what never ends takes no more memory than that.
+//! Costs are kept for one chunk of the input at a time, that what never ends takes no more memory
+//! than that.
 
 use super::finder::Step;
 use super::format::{
@@ -21,7 +23,7 @@ pub(super) struct Match {
     pub(super) distance: u16,
 }
 
-/// How the cheapest way to a place ends: in a match, or for a length of 0 in a literal.
+/// End of the cheapest way to a place: in a match, or for a length of 0 in a literal.
 #[derive(Clone, Copy, Default)]
 struct Arrival {
     len: u32,
@@ -33,7 +35,8 @@ struct Arrival {
 pub(super) struct Parse {
     /// The chunk's start.
     start: usize,
-    /// What precedes this place is said; from there to the chunk's start are literals.
+    /// Start of the literals: everything before it is written; from there to the chunk's start are
+    /// literals.
     anchor: usize,
     /// Per place of the chunk that was come to.
     costs: Vec<u32>,
@@ -72,7 +75,7 @@ impl Parse {
         self.start + self.costs.len() - 1
     }
 
-    /// What the cheapest way to the last place costs.
+    /// Returns the cost of the cheapest way to the last place.
     pub(super) fn end_cost(&self) -> u32 {
         self.costs[self.costs.len() - 1]
     }
@@ -200,7 +203,8 @@ impl Parse {
         }
     }
 
-    /// Begins a new chunk at the last place, the way to which is said up to `anchor`, and forgets the steps used up.
+    /// Begins a new chunk at the last place, the way to which is said up to `anchor`, and forgets
+    /// the steps used up.
     pub(super) fn begin_chunk(&mut self, anchor: usize, steps: &mut Vec<Step>) {
         let start = self.end();
         self.restart(start, anchor, self.end_cost());
@@ -211,8 +215,8 @@ impl Parse {
         }
     }
 
-    /// The farthest place where a block of up to `room` bytes can end, and how far the cheapest way is to be followed
-    /// there: literals are behind. Nothing if `room` is too small for anything.
+    /// The farthest place where a block of up to `room` bytes can end, and how far the cheapest way
+    /// is to be followed there: literals are behind. Nothing if `room` is too small for anything.
     pub(super) fn farthest(&self, room: usize) -> Option<(usize, usize)> {
         let last = self.costs.iter().rposition(|&cost| (cost as usize) < room)?;
         (0..=last).rev().find_map(|index| {
@@ -222,7 +226,7 @@ impl Parse {
         })
     }
 
-    /// How far a block that ends at `end`, within the input, can follow the cheapest way.
+    /// Returns how far a block that ends at `end`, within the input, can follow the cheapest way.
     fn way_end(&self, end: usize) -> usize {
         let way_end = end.saturating_sub(END_RUN_LEN).max(self.start);
         match self.last_match_end(way_end) {

@@ -1,5 +1,5 @@
-//! LZMA symbol by symbol, seeing to the end of the input before every byte of it: the specification as code. It decodes
-//! what the fast loop leaves, the last bytes of every stream.
+//! LZMA symbol by symbol, seeing to the end of the input before every byte of it: the specification
+//! as code. It decodes what the fast loop leaves, the last bytes of every stream.
 
 use super::model::*;
 use super::{Fault, State};
@@ -39,7 +39,8 @@ impl<'a> RangeDecoder<'a> {
         Ok(RangeDecoder { src, at: 4, range: u32::MAX, code })
     }
 
-    /// Reads the byte that may still be due, and says whether the stream can end here and does so with the input.
+    /// Reads the byte that may still be due, and says whether the stream can end here and does so
+    /// with the input.
     pub(crate) fn finish(&mut self) -> Result<Finish, Fault> {
         self.normalise()?;
         match self.code {
@@ -49,13 +50,14 @@ impl<'a> RangeDecoder<'a> {
         }
     }
 
-    /// The stream that ends here, behind the symbol decoded last: that which was read, less what an encoder would not yet
-    /// have added to it. None if a byte is due that is not there.
+    /// The stream that ends here, behind the symbol decoded last: that which was read, less what an
+    /// encoder would not yet have added to it. None if a byte is due that is not there.
     pub(crate) fn ended_here(mut self, stream: &mut Vec<u8>) -> Option<()> {
         self.normalise().ok()?;
         stream.clear();
         stream.extend_from_slice(&self.src[..self.at]);
-        // Decoders hold the number that the bytes read are, less the lower end of the range; encoders end with that end.
+        // Decoders hold the number that the bytes read are, less the lower end of the range;
+        // encoders end with that end.
         let mut rest = self.code;
         for byte in stream.iter_mut().rev() {
             let (less, borrows) = byte.overflowing_sub(rest as u8);
@@ -68,22 +70,22 @@ impl<'a> RangeDecoder<'a> {
         (rest == 0).then_some(())
     }
 
-    /// Whether the stream could end here.
+    /// True if the stream could end here.
     pub(super) fn may_end(&self) -> bool {
         self.range >= 1 << 24 || self.at < self.src.len()
     }
 
-    /// Whether the stream can end here, and the input does.
+    /// True if the stream can end here, and the input does.
     pub(super) fn ends_here(&self) -> bool {
         matches!({ *self }.finish(), Ok(Finish::AtEnd))
     }
 
-    /// Whether all input was read.
+    /// True if all input was read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.src.len()
     }
 
-    /// How many bytes of the input were not read.
+    /// Returns the number of bytes of input that were not read.
     pub(crate) fn left(&self) -> usize {
         self.src.len() - self.at
     }
@@ -130,7 +132,7 @@ impl<'a> RangeDecoder<'a> {
         Ok(node - (1 << bits))
     }
 
-    /// As `tree`, with the lowest bit first.
+    /// Does the same as `tree` with the lowest bit first.
     fn reverse_tree(&mut self, tree: &mut [u16], bits: u32) -> Result<u32, Fault> {
         let symbol = self.tree(tree, bits)?;
         Ok(symbol.reverse_bits() >> (32 - bits))
@@ -181,7 +183,7 @@ impl<'a> RangeDecoder<'a> {
     }
 }
 
-/// What [`RangeDecoder::finish`] found.
+/// Findings of [`RangeDecoder::finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     /// The stream ends here, and so does the input.
@@ -200,7 +202,8 @@ pub(super) enum Symbol {
     Marker,
 }
 
-/// Decodes the symbol that follows `before`, all that was decoded since the dictionary was last reset.
+/// Decodes the symbol that follows `before`, all that was decoded since the dictionary was last
+/// reset.
 pub(super) fn symbol(state: &mut State, rc: &mut RangeDecoder<'_>, before: &[u8]) -> Result<Symbol, Fault> {
     let State { model, state, reps } = state;
     let pos_state = model.contexts.pos_state(before.len());

@@ -1,4 +1,5 @@
-//! The decoding loops against each other, for tests and fuzzing: whatever the input, all of them know the same at the end.
+//! The decoding loops against each other, for tests and fuzzing: whatever the input, all of them
+//! know the same at the end.
 
 use super::{Fault, Properties, RangeDecoder, State, Stop, Window, fast};
 
@@ -33,7 +34,8 @@ fn known_after(
     format!("{results:?} {} {} {} {len} {:?} {model:?}", rc.at, rc.range, rc.code, &dst[..len])
 }
 
-/// Decodes a stream with every loop, on to each of `limits`; what they agree on, `None` if they do not.
+/// Decodes a stream with every loop, on to each of `limits`; what they agree on, `None` if they do
+/// not.
 ///
 /// # Panics
 /// If a loop writes beyond the last limit.

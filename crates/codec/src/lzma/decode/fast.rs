@@ -1,23 +1,25 @@
 //! LZMA with as few checks as safety needs: this decoder's only unsafe code.
 //!
-//! A bit costs a chain of dependent operations (scale the range, multiply, compare, choose), and a branch on a bit that
-//! nobody can foresee costs more than two of these. So bits of trees are decoded without branching on them: both
-//! probabilities that may be next are loaded before it is known which. Only bits that choose what is decoded next are
-//! branched on, and whether a byte is due.
+//! A bit costs a chain of dependent operations (scale the range, multiply, compare, choose), and a
+//! branch on a bit that nobody can foresee costs more than two of these. So bits of trees are
+//! decoded without branching on them: both probabilities that may be next are loaded before it is
+//! known which. Only bits that choose what is decoded next are branched on, and whether a byte is
+//! due.
 //!
-//! Range and code are kept in the upper halves of 64-bit numbers. The lower half of `code` holds input ahead of its time,
-//! so that taking a byte is a shift and nothing need be read in between.
+//! Range and code are kept in the upper halves of 64-bit numbers. The lower half of `code` holds
+//! input ahead of its time, so that taking a byte is a shift and nothing need be read in between.
 
 use super::careful::RangeDecoder;
 use super::model::*;
 use super::{Fault, State, Window};
 
-/// What one symbol may read. Its longest form has 22 bits with probabilities, of which none is below 31/2048, and 26 direct
-/// bits: 20 bytes at most. Four are read ahead. Where functions below ask for the bytes that they take and four more, so
-/// many where the symbol begins are enough.
+/// Most bytes that one symbol reads. Its longest form has 22 bits with probabilities, of which none
+/// is below 31/2048, and 26 direct bits: 20 bytes at most. Four are read ahead. Where functions
+/// below ask for the bytes that they take and four more, so many where the symbol begins are
+/// enough.
 const SRC_MARGIN: usize = 32;
 
-/// What a copy may write beyond its end.
+/// Most bytes that a copy writes beyond its end.
 const DST_MARGIN: usize = 48;
 
 /// A range below this has a byte due.
@@ -71,8 +73,9 @@ impl Coder {
 
     /// Direct bits, at most 26 of them.
     ///
-    /// Without a byte taken the range after `k` of them would be `range >> k`, rounded down in units of 2^32 up to the
-    /// first byte taken, and exact after, when its last bits are zero. So all bytes can be taken afterwards.
+    /// Without a byte taken the range after `k` of them would be `range >> k`, rounded down in
+    /// units of 2^32 up to the first byte taken, and exact after, when its last bits are zero. So
+    /// all bytes can be taken afterwards.
     ///
     /// # Safety
     /// The byte that may be due and four more can be read at `next`.
@@ -125,12 +128,12 @@ macro_rules! branch {
 
 /// The parts of a bit without branches. Implementations differ in speed only.
 pub(super) trait Steps {
-    /// `scaled * prob * 2^32`: where a bit with this probability divides the range, of which `scaled` is the 21 upper
-    /// bits.
+    /// `scaled * prob * 2^32`: where a bit with this probability divides the range, of which
+    /// `scaled` is the 21 upper bits.
     fn bound(scaled: u64, prob: u64) -> u64;
 
-    /// Decodes the bit that `bound` divides the range for. Returns one of the two values for each of `chosen`, and
-    /// `node + bit`.
+    /// Decodes the bit that `bound` divides the range for. Returns one of the two values for each
+    /// of `chosen`, and `node + bit`.
     fn choose(coder: &mut Coder, bound: u64, chosen: [(u32, u32); 2], node: u64) -> ([u32; 2], u64);
 }
 
@@ -216,8 +219,8 @@ impl Steps for X86 {
     }
 }
 
-/// Decodes a bit with `prob` at `at`, and returns which of two probabilities is the next, and `node + bit`. A byte was
-/// read ahead.
+/// Decodes a bit with `prob` at `at`, and returns which of two probabilities is the next, and
+/// `node + bit`. A byte was read ahead.
 ///
 /// # Safety
 /// `at` can be written.
@@ -235,7 +238,8 @@ unsafe fn step<S: Steps>(
         coder.next = coder.next.wrapping_add(1);
     }
     let bound = S::bound(coder.range >> 43, u64::from(prob));
-    // What to take from the probability, times 32: prob - 2048 + 31 rounds as the specification does.
+    // What to take from the probability, times 32: prob - 2048 + 31 rounds as the specification
+    // does.
     let ([next, excess], node) = S::choose(coder, bound, [next, (prob.wrapping_sub(2017), prob)], node);
     // SAFETY: as for this function.
     unsafe { *at = prob.wrapping_sub(excess >> 5) as u16 };
@@ -245,12 +249,12 @@ unsafe fn step<S: Steps>(
 /// Decodes a tree's `bits` bits and returns its node: a one, and the bits.
 ///
 /// # Safety
-/// `2^bits` probabilities can be written at `tree`; `bits` is at most 8; the bytes that are taken and four more can be read
-/// at the coder's `next`.
+/// `2^bits` probabilities can be written at `tree`; `bits` is at most 8; the bytes that are taken
+/// and four more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn tree<S: Steps>(coder: &mut Coder, tree: *mut u16, bits: u32) -> u32 {
-    // SAFETY: a node of depth k, from 0, is below 2^(k + 1); all but the last bit's have children. Four steps take at
-    // most four bytes.
+    // SAFETY: a node of depth k, from 0, is below 2^(k + 1); all but the last bit's have children.
+    // Four steps take at most four bytes.
     unsafe {
         coder.read_ahead();
         let mut node = 1u64;
@@ -269,18 +273,18 @@ unsafe fn tree<S: Steps>(coder: &mut Coder, tree: *mut u16, bits: u32) -> u32 {
 
 /// Decodes a literal where the byte `matched` is likely but for some bit.
 ///
-/// As long as all bits are those of `matched`, probabilities come from one of two other trees, chosen by its next bit.
-/// Their places are known beforehand.
+/// As long as all bits are those of `matched`, probabilities come from one of two other trees,
+/// chosen by its next bit. Their places are known beforehand.
 ///
 /// # Safety
-/// [`LITERAL_COUNT`] probabilities can be written at `probs`; the bytes that are taken and four more can be read at the
-/// coder's `next`.
+/// [`LITERAL_COUNT`] probabilities can be written at `probs`; the bytes that are taken and four
+/// more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn matched_literal<S: Steps>(coder: &mut Coder, probs: *mut u16, matched: u8) -> u32 {
     use std::hint::select_unpredictable;
     let path = 0x100 | usize::from(matched);
-    // SAFETY: nodes of all but the last bit are below 128 and have children below 256; on the path they are up to 512
-    // further. Four steps take at most four bytes.
+    // SAFETY: nodes of all but the last bit are below 128 and have children below 256; on the path
+    // they are up to 512 further. Four steps take at most four bytes.
     unsafe {
         let mut node = 1u64;
         let mut at = probs.add(0x101 + (path << 1 & 0x100));
@@ -309,8 +313,8 @@ unsafe fn matched_literal<S: Steps>(coder: &mut Coder, probs: *mut u16, matched:
 /// Decodes the length of a copy.
 ///
 /// # Safety
-/// All probabilities of lengths are at `probs`; `pos_state` is below [`POS_STATES`]; the bytes that are taken and four more
-/// can be read at the coder's `next`.
+/// All probabilities of lengths are at `probs`; `pos_state` is below [`POS_STATES`]; the bytes that
+/// are taken and four more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn len<S: Steps>(coder: &mut Coder, probs: *mut u16, pos_state: usize) -> u32 {
     // SAFETY: as for this function.
@@ -330,7 +334,8 @@ unsafe fn len<S: Steps>(coder: &mut Coder, probs: *mut u16, pos_state: usize) ->
 /// Decodes the distance, less 1, of a copy of `len` bytes.
 ///
 /// # Safety
-/// `probs` are all of a model; the bytes that are taken and four more can be read at the coder's `next`.
+/// `probs` are all of a model; the bytes that are taken and four more can be read at the coder's
+/// `next`.
 #[inline(always)]
 unsafe fn distance<S: Steps>(coder: &mut Coder, probs: *mut u16, len: u32) -> u32 {
     // SAFETY: every tree is whole within the model (see its tests).
@@ -356,20 +361,23 @@ unsafe fn distance<S: Steps>(coder: &mut Coder, probs: *mut u16, len: u32) -> u3
 /// The four bits of the index in reverse.
 const REVERSED: [u8; 16] = [0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15];
 
-/// Copies `len` bytes within one buffer to `to` from `distance` bytes before it, and may write [`DST_MARGIN`] more.
+/// Copies `len` bytes within one buffer to `to` from `distance` bytes before it, and may write
+/// [`DST_MARGIN`] more.
 ///
 /// # Safety
-/// `distance` is at least 1; from `to - distance` to `to` all can be read, and from there `len` + [`DST_MARGIN`] written.
+/// `distance` is at least 1; from `to - distance` to `to` all can be read, and from there `len` +
+/// [`DST_MARGIN`] written.
 #[inline(always)]
 unsafe fn copy(mut to: *mut u8, distance: usize, len: usize) {
     type Chunk = [u8; 16];
-    // SAFETY: as for this function. Every write ends less than 16 bytes behind `len`, but for those that double a short
-    // distance: they end before 48.
+    // SAFETY: as for this function. Every write ends less than 16 bytes behind `len`, but for those
+    // that double a short distance: they end before 48.
     unsafe {
         let end = to.add(len);
         let mut from = to.sub(distance).cast_const();
         if distance < 16 {
-            // What lies between `from` and `to` is a whole number of the pattern; each chunk doubles it.
+            // What lies between `from` and `to` is a whole number of the pattern; each chunk
+            // doubles it.
             while to.offset_from_unsigned(from) < 16 {
                 let chunk = from.cast::<Chunk>().read();
                 let pattern_len = to.offset_from_unsigned(from);
@@ -416,9 +424,10 @@ pub(super) fn decode<S: Steps>(
     let (start, last_start) = unsafe { (rc.src.as_ptr().add(rc.at), rc.src.as_ptr().add(last_start)) };
     let mut coder = Coder { range: u64::from(rc.range) << 32, code: u64::from(rc.code) << 32, next: start };
     let coder = &mut coder;
-    // SAFETY: at the top of the loop, 32 bytes can be read at `next`, and a symbol takes at most 20. `at_state` is a
-    // state: all tables and functions give states. `len_done` is below `limit`, which is within `dst`, so one byte can be
-    // written at it. After a literal's state or once it was checked, `rep0` is below `len_done`, which only grows.
+    // SAFETY: at the top of the loop, 32 bytes can be read at `next`, and a symbol takes at most
+    // 20. `at_state` is a state: all tables and functions give states. `len_done` is below `limit`,
+    // which is within `dst`, so one byte can be written at it. After a literal's state or once it
+    // was checked, `rep0` is below `len_done`, which only grows.
     let result = unsafe {
         loop {
             if coder.next > last_start || len_done >= limit {

@@ -1,8 +1,9 @@
 //! LZMA decoding: whole streams from memory to memory.
 //!
-//! All input lies in one slice, and the output is its own dictionary: nothing is copied twice, and no place in the
-//! middle of a symbol need ever be resumed. Two loops give the same bytes: `fast` for as long as a symbol's input is
-//! there for certain, `careful` for the rest. Containers (.lzma, MicroLZMA, LZMA2) are not known here.
+//! All input lies in one slice, and the output is its own dictionary: nothing is copied twice, and
+//! no place in the middle of a symbol need ever be resumed. Two loops give the same bytes: `fast`
+//! for as long as a symbol's input is there for certain, `careful` for the rest. Containers (.lzma,
+//! MicroLZMA, LZMA2) are not known here.
 
 mod careful;
 #[cfg(any(test, feature = "compare"))]
@@ -37,21 +38,21 @@ pub(crate) enum Stop {
     Marker,
 }
 
-/// Where decoded bytes go, and where copies come from.
+/// Destination of decoded bytes, and source of copies.
 pub(crate) struct Window<'a> {
     /// Begins where the dictionary was last reset.
     pub(crate) dst: &'a mut [u8],
     /// Bytes decoded so far.
     pub(crate) len: usize,
-    /// Where to stop, at most the length of `dst`.
+    /// Position at which to stop, at most the length of `dst`.
     pub(crate) limit: usize,
-    /// How far copies may reach back.
+    /// Distance that copies may reach back.
     pub(crate) dict_len: usize,
-    /// Whether a copy may go beyond the limit, and is cut there; otherwise it is damage.
+    /// Set if a copy may go beyond the limit, and is cut there; otherwise it is damage.
     pub(crate) cut: bool,
 }
 
-/// How far liblzma lets copies reach back for a stated dictionary.
+/// Returns the distance that liblzma lets copies reach back for a stated dictionary.
 pub(crate) fn reach(dict_len: u32) -> usize {
     (dict_len.max(4096) as usize).next_multiple_of(16)
 }
@@ -98,8 +99,9 @@ impl State {
         }
     }
 
-    /// Decodes as many symbols as a stream within the input can hold; `rc` and the window end behind the last of them. What
-    /// else is known belongs to another place: nothing more can be decoded.
+    /// Decodes as many symbols as a stream within the input can hold; `rc` and the window end
+    /// behind the last of them. What else is known belongs to another place: nothing more can be
+    /// decoded.
     pub(crate) fn decode_within(
         &mut self,
         rc: &mut RangeDecoder<'_>,
@@ -147,10 +149,12 @@ impl State {
         Ok(Stop::Limit)
     }
 
-    /// Decodes a stream that ends with the input, nobody knows where in the output. `None`: it has ended before the window's limit.
+    /// Decodes a stream that ends with the input, nobody knows where in the output. `None`: it has
+    /// ended before the window's limit.
     ///
-    /// An encoder ends with the lower end of its range, so that a code of zero with no input left is the end. Symbols made of zero
-    /// bits alone may follow without taking input: literals of zero, which no reader can tell from the last ones of the stream.
+    /// An encoder ends with the lower end of its range, so that a code of zero with no input left
+    /// is the end. Symbols made of zero bits alone may follow without taking input: literals of
+    /// zero, which no reader can tell from the last ones of the stream.
     pub(crate) fn decode_to_end(
         &mut self,
         rc: &mut RangeDecoder<'_>,
@@ -177,7 +181,7 @@ impl State {
         Ok(Some(Stop::Limit))
     }
 
-    /// Whether what follows is an end marker and nothing else.
+    /// True if an end marker follows, and nothing else.
     pub(crate) fn decode_marker(
         &mut self,
         rc: &mut RangeDecoder<'_>,

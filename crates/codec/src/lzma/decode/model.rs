@@ -1,6 +1,8 @@
-//! The probabilities of LZMA: where each lies in one array of fixed layout, and which contexts choose it.
+//! The probabilities of LZMA: where each lies in one array of fixed layout, and which contexts
+//! choose it.
 //!
-//! Names and figures are those of the LZMA specification (lzma-specification.txt of the LZMA SDK, public domain).
+//! Names and figures are those of the LZMA specification (lzma-specification.txt of the LZMA SDK,
+//! public domain).
 
 /// Half, of 2048.
 const PROB_INIT: u16 = 1024;
@@ -22,7 +24,8 @@ pub(super) const REP_LEN: usize = MATCH_LEN + LEN_COUNT;
 const LITERAL: usize = (REP_LEN + LEN_COUNT).next_multiple_of(32);
 pub(super) const PROB_COUNT: usize = LITERAL + (LITERAL_COUNT << LITERAL_CONTEXT_BITS_MAX);
 
-/// Inside of the probabilities of a length: two choices, 16 trees of 3 bits, another 16, and a tree of 8 bits.
+/// Inside of the probabilities of a length: two choices, 16 trees of 3 bits, another 16, and a tree
+/// of 8 bits.
 pub(super) const LEN_CHOICE: usize = 0;
 pub(super) const LEN_CHOICE2: usize = 1;
 pub(super) const LEN_LOW: usize = 16;
@@ -40,8 +43,8 @@ pub(super) const POS_STATES: usize = 16;
 /// States below follow a literal.
 pub(super) const LITERAL_STATES: usize = 7;
 
-/// One literal context: a tree of 8 bits for literals after literals, and one each for those after a match, where the
-/// byte at the match's distance has a bit of 0 or 1.
+/// One literal context: a tree of 8 bits for literals after literals, and one each for those after
+/// a match, where the byte at the match's distance has a bit of 0 or 1.
 pub(super) const LITERAL_COUNT: usize = 0x300;
 /// `lc + lp` of the xz format and of MicroLZMA, and of all that any Linux filesystem wrote.
 const LITERAL_CONTEXT_BITS_MAX: u32 = 4;
@@ -64,8 +67,8 @@ pub(super) fn after_short_rep(state: usize) -> usize {
     if state < LITERAL_STATES { 9 } else { 11 }
 }
 
-/// Where the reverse tree begins (its root is one further) that gives the low bits of a distance of slot 4 to 13;
-/// `high` is the distance with all those bits 0.
+/// Returns the start of the reverse tree (its root is one further) that gives the low bits of a
+/// distance of slot 4 to 13; `high` is the distance with all those bits 0.
 pub(super) fn special_tree(slot: u32, high: u32) -> usize {
     DIST_SPECIAL + high as usize - slot as usize - 1
 }
@@ -75,7 +78,7 @@ pub(super) fn slot_tree(len: u32) -> usize {
     DIST_SLOT + (len.clamp(2, 5) - 2) as usize * 64
 }
 
-/// How literals and positions choose probabilities: `lc`, `lp` and `pb`.
+/// Choice of probabilities by literals and positions: `lc`, `lp` and `pb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Properties {
     lc: u8,
@@ -92,8 +95,8 @@ impl Properties {
         Properties::new((pb * 5 + lp) * 9 + lc)
     }
 
-    /// From `(pb * 5 + lp) * 9 + lc`. None if it is no such byte, or if `lc + lp` is above 4, which liblzma does not
-    /// take either.
+    /// From `(pb * 5 + lp) * 9 + lc`. None if it is no such byte, or if `lc + lp` is above 4, which
+    /// liblzma does not take either.
     pub(crate) fn new(byte: u8) -> Option<Properties> {
         let properties = Properties { lc: byte % 9, lp: byte / 9 % 5, pb: byte / 45 };
         let context_bits = u32::from(properties.lc + properties.lp);
@@ -139,10 +142,12 @@ impl Contexts {
         pos & self.pos_mask
     }
 
-    /// Where the literal context begins for a byte at `pos` after `before`; [`LITERAL_COUNT`] probabilities are there.
+    /// Returns the start of the literal context for a byte at `pos` after `before`;
+    /// [`LITERAL_COUNT`] probabilities are there.
     ///
-    /// `literal_mask` keeps the low `lp` bits of the position and the high `lc` bits of the byte, as one number whose
-    /// lowest bit is bit `8 - lc`: shifted by `lc`, it is 0x100 times a number below `2^(lc + lp)`, at most 16.
+    /// `literal_mask` keeps the low `lp` bits of the position and the high `lc` bits of the byte,
+    /// as one number whose lowest bit is bit `8 - lc`: shifted by `lc`, it is 0x100 times a number
+    /// below `2^(lc + lp)`, at most 16.
     #[inline(always)]
     pub(super) fn literal(self, pos: usize, before: u8) -> usize {
         LITERAL + 3 * (((pos.wrapping_mul(0x100) + usize::from(before)) & self.literal_mask) << self.lc)

@@ -1,6 +1,8 @@
-//! Undoing the filters of .xz: branch filters, which make the targets of branches absolute, and the delta filter.
+//! Undoing the filters of .xz: branch filters, which make the targets of branches absolute, and the
+//! delta filter.
 //!
-//! All work in place on a whole block. What each converts is fixed by the format; conversions here are the decoders'.
+//! All work in place on a whole block. What each converts is fixed by the format; conversions here
+//! are the decoders'.
 
 mod riscv;
 mod words;
@@ -8,7 +10,8 @@ mod x86;
 
 use crate::BranchFilter;
 
-/// How many bytes behind a place can change what three filters make of it: less than 16 for each.
+/// Number of bytes after a place that can change what three filters make of it: less than 16 for
+/// each.
 pub(super) const LOOK_AHEAD: usize = 64;
 
 /// A filter of a block, with its properties.

@@ -1,7 +1,8 @@
 //! RISC-V: JAL, and AUIPC with the instruction that adds the low bits.
 //!
-//! The encoder writes targets in big-endian order, and pairs with AUIPC as one whose register is x2, which compilers do
-//! not use there. Pairs that look so already were marked by being converted the other way, and are converted back.
+//! The encoder writes targets in big-endian order, and pairs with AUIPC as one whose register is
+//! x2, which compilers do not use there. Pairs that look so already were marked by being converted
+//! the other way, and are converted back.
 
 /// Undoes the filter. Instructions lie at even places; the last 8 bytes begin none.
 pub(super) fn undo(start: u32, data: &mut [u8]) {

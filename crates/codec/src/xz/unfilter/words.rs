@@ -1,4 +1,5 @@
-//! Processors whose instructions lie at multiples of their length: PowerPC, IA-64, ARM, Thumb, SPARC and AArch64.
+//! Processors whose instructions lie at multiples of their length: PowerPC, IA-64, ARM, Thumb,
+//! SPARC and AArch64.
 
 /// Each whole word of `N` bytes with its address.
 fn words<const N: usize>(start: u32, data: &mut [u8]) -> impl Iterator<Item = (u32, &mut [u8; N])> {
@@ -60,7 +61,8 @@ pub(super) fn sparc(start: u32, data: &mut [u8]) {
     }
 }
 
-/// `bl`: 26 bits of distance in words. `adrp`: 21 bits of distance in pages, where it is within 512 MiB.
+/// `bl`: 26 bits of distance in words. `adrp`: 21 bits of distance in pages, where it is within 512
+/// MiB.
 pub(super) fn arm64(start: u32, data: &mut [u8]) {
     for (address, word) in words(start, data) {
         let instruction = u32::from_le_bytes(*word);

@@ -1,4 +1,4 @@
-//! What sequences cost, about: order-0 entropies of one block, as its tables will have them.
+//! Estimated costs of sequences: order-0 entropies of one block, as its tables will have them.
 
 use super::ffi::{Sequence, is_block_end};
 
@@ -30,7 +30,7 @@ pub(super) struct Costs {
     body: u64,
 }
 
-/// How often each symbol of a block occurs.
+/// Counts of each symbol of a block.
 pub(super) struct Counts {
     literals: [u32; 256],
     literal_lens: [u32; CODE_COUNT],
@@ -190,7 +190,8 @@ const fn fractions() -> [u8; 1 << FRACTION_LOG] {
     fractions
 }
 
-/// The code of a length and its extra bits, well enough: powers of two in so many steps, as in RFC 8878, 3.1.1.3.2.1.
+/// The code of a length and its extra bits, well enough: powers of two in so many steps, as in RFC
+/// 8878, 3.1.1.3.2.1.
 fn len_code(len: u32, direct: u32) -> (usize, u32) {
     if len < direct {
         return (len as usize, 0);

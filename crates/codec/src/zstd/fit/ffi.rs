@@ -19,12 +19,12 @@ pub(super) fn is_block_end(sequence: &Sequence) -> bool {
     sequence.offset == 0 && sequence.matchLength == 0
 }
 
-/// How many bytes a sequence stands for.
+/// Returns the number of bytes that a sequence stands for.
 pub(super) fn plain_len(sequence: &Sequence) -> usize {
     sequence.litLength as usize + sequence.matchLength as usize
 }
 
-/// What a level means for inputs of a length.
+/// Returns the parameters of a level for inputs of a length.
 pub(super) fn parameters(level: i32, src_len: usize) -> sys::ZSTD_compressionParameters {
     // SAFETY: takes any figures.
     unsafe { sys::ZSTD_getCParams(level, src_len as u64, 0) }
@@ -45,7 +45,8 @@ impl Context {
 
     /// Sets a parameter for all frames to come.
     pub(super) fn set(&mut self, parameter: Parameter, value: c_int) -> Result<(), EncodeError> {
-        // SAFETY: the context lives as long as self. A frame that failed has left it where no parameter may be set.
+        // SAFETY: the context lives as long as self. A frame that failed has left it where no
+        // parameter may be set.
         checked(unsafe {
             sys::ZSTD_CCtx_reset(self.0.as_ptr(), sys::ZSTD_ResetDirective::ZSTD_reset_session_only);
             sys::ZSTD_CCtx_setParameter(self.0.as_ptr(), parameter, value)
@@ -53,13 +54,14 @@ impl Context {
         .map(|_| ())
     }
 
-    /// Parses all of `src` into sequences with ends of blocks. What comes back is not to be trusted blindly: libzstd
-    /// calls this a means of debugging.
+    /// Parses all of `src` into sequences with ends of blocks. What comes back is not to be trusted
+    /// blindly: libzstd calls this a means of debugging.
     pub(super) fn parse(&mut self, src: &[u8], sequences: &mut Vec<Sequence>) -> Result<(), EncodeError> {
         sequences.clear();
         // SAFETY: no pointers.
         sequences.reserve(unsafe { sys::ZSTD_sequenceBound(src.len()) });
-        // SAFETY: the context lives as long as self; the pointers are valid for the lengths and the capacity given.
+        // SAFETY: the context lives as long as self; the pointers are valid for the lengths and the
+        // capacity given.
         let count = checked(unsafe {
             sys::ZSTD_generateSequences(
                 self.0.as_ptr(),
@@ -75,9 +77,9 @@ impl Context {
         Ok(())
     }
 
-    /// Writes one frame of these sequences, which end with an end of block and stand for all of `src`; the length, which
-    /// is an error when `dst` is too short. Matches may reach `before` bytes back behind the start of `src`: then the
-    /// frame's blocks are of use only behind others.
+    /// Writes one frame of these sequences, which end with an end of block and stand for all of
+    /// `src`; the length, which is an error when `dst` is too short. Matches may reach `before`
+    /// bytes back behind the start of `src`: then the frame's blocks are of use only behind others.
     pub(super) fn encode(
         &mut self,
         sequences: &[Sequence],
@@ -88,8 +90,9 @@ impl Context {
         if !stand_for(sequences, before, src.len()) {
             return Err(EncodeError::Internal("zstd sequences of another length than their input"));
         }
-        // SAFETY: the context lives as long as self; the pointers are valid for the lengths given; the sequences copy
-        // exactly the literals of `src`, as `stand_for` has seen to; what matches refer to is not read.
+        // SAFETY: the context lives as long as self; the pointers are valid for the lengths given;
+        // the sequences copy exactly the literals of `src`, as `stand_for` has seen to; what
+        // matches refer to is not read.
         checked(unsafe {
             sys::ZSTD_compressSequences(
                 self.0.as_ptr(),
@@ -104,7 +107,7 @@ impl Context {
     }
 }
 
-/// Whether sequences end a block and stand for so many bytes, with matches only in what is before them.
+/// True if sequences end a block and stand for this many bytes, with matches only in earlier bytes.
 fn stand_for(sequences: &[Sequence], before: usize, src_len: usize) -> bool {
     let mut at = before;
     for sequence in sequences {

@@ -14,7 +14,8 @@ const LAST_BLOCK: u8 = 1;
 /// `RLE_Block`: one byte, whatever length is given.
 const RUN_OF_ONE_BYTE: u32 = 1;
 
-/// Begins a frame of so many bytes of content, which is read through a window of at most `1 << window_log`.
+/// Begins a frame of this many bytes of content, which is read through a window of at most
+/// `1 << window_log`.
 pub(super) fn begin(content_len: usize, window_log: u32, frame: &mut Vec<u8>) {
     frame.clear();
     frame.extend_from_slice(&MAGIC);
@@ -87,7 +88,8 @@ mod tests {
             go_on(&mut frame[start..]).unwrap();
             frame.extend_from_slice(blocks(&second).unwrap());
             let mut decoded = vec![0; plain.len()];
-            // Matches of one frame's beginning may repeat offsets that the other one set; these inputs have none.
+            // Matches of one frame's beginning may repeat offsets that the other one set; these
+            // inputs have none.
             assert_eq!(Unframe::new().decompress(&frame, &mut decoded), Ok(plain.len()), "{first_len}");
             assert!(decoded == plain);
         }

@@ -1,8 +1,9 @@
 //! Filling an output with a Zstandard frame in one parse.
 //!
-//! libzstd parses somewhat more input than will fit; for its strategy `dfast`, [`quick`] does, and ends just behind that.
-//! The parse is cut where it is expected to fill the output, and the entropy stage alone runs over what is before the cut;
-//! where need be, once more over the last block with a corrected cut.
+//! libzstd parses somewhat more input than will fit; for its strategy `dfast`, [`quick`] does, and
+//! ends just behind that. The parse is cut where it is expected to fill the output, and the entropy
+//! stage alone runs over what is before the cut; where need be, once more over the last block with
+//! a corrected cut.
 
 mod bisect;
 mod cost;
@@ -20,10 +21,10 @@ use ffi::{Context, Parameter};
 use parse::{Habits, Parse};
 use quick::{Quick, Tables};
 
-/// How much input is expected to fit before anything is known of it, as a multiple of the room.
+/// Input expected to fit before anything is known of it, as a multiple of the room.
 const FIRST_GUESS: usize = 3;
 
-/// How often the entropy stage runs for one output at most.
+/// Most runs of the entropy stage for one output.
 const RUNS_MAX: usize = 6;
 
 /// Shorter inputs are hardly ever shortened.
@@ -63,9 +64,9 @@ pub(crate) struct FrameFit {
     frame: Vec<u8>,
     /// The last fit that the room ended, not the input.
     last: Option<Fit>,
-    /// What the costs promised for the last first cut, and how much was written.
+    /// Length that the costs promised for the last first cut, and the length written.
     promised: Option<Promise>,
-    /// Whether `shorten` is likely to be called.
+    /// Set if `shorten` is likely to be called.
     shortens: bool,
     /// The length of the input that the parse is of, if it was taken as a whole.
     parsed_len: Option<usize>,
@@ -74,7 +75,7 @@ pub(crate) struct FrameFit {
 /// Coded blocks at the beginning of an input.
 #[derive(Default)]
 struct Head {
-    /// How much of the input they hold.
+    /// Bytes of input that they hold.
     plain_len: usize,
     blocks: Vec<u8>,
 }
@@ -94,7 +95,7 @@ struct Promise {
 }
 
 impl FrameFit {
-    /// As for [`Frame::new`].
+    /// Takes the arguments of [`Frame::new`].
     pub(crate) fn new(level: i32, window_log_max: Option<u8>) -> FrameFit {
         FrameFit {
             level,
@@ -115,7 +116,8 @@ impl FrameFit {
         }
     }
 
-    /// Parses all of `src`, of which about `expected` bytes will be used: what the level means is chosen by that.
+    /// Parses all of `src`, of which about `expected` bytes will be used: what the level means is
+    /// chosen by that.
     fn parse(&mut self, src: &[u8], expected: usize) -> Result<(), EncodeError> {
         let parser = self.parser.as_mut().ok_or(EncodeError::OutOfMemory)?;
         let parameters = ffi::parameters(self.level, expected.min(src.len()));
@@ -166,7 +168,8 @@ impl FrameFit {
         Ok(())
     }
 
-    /// As `compress_to_fit`, by a parse that goes no further than it must; None if that is not for this level or input.
+    /// Does the work of `compress_to_fit` by a parse that goes no further than it must; None if
+    /// that is not for this level or input.
     fn compress_quickly(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<Fit>, EncodeError> {
         let log_max = self.window_log_max.unwrap_or(WINDOW_LOG_USUAL_MAX).min(WINDOW_LOG_USUAL_MAX);
         let src_len = src.len().min(1 << log_max);
@@ -226,8 +229,8 @@ impl FrameFit {
 
     /// Looks for the cut that fills `dst`.
     fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        // Little enough to leave empty, and to aim at the middle of. A fast parse is cheaper than a second run of the entropy
-        // stage.
+        // Little enough to leave empty, and to aim at the middle of. A fast parse is cheaper than a
+        // second run of the entropy stage.
         let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { FAST_SHARE };
         let tolerance = 2 + dst.len() / share;
         let aim = dst.len() - tolerance / 2;
@@ -268,7 +271,8 @@ impl FrameFit {
 const NO_FRAME: EncodeError = EncodeError::Internal("libzstd wrote no frame");
 
 impl Promise {
-    /// What to expect in order to get `wanted` bytes, if the costs are as far from the truth as the last time.
+    /// Returns the length to aim at in order to get `wanted` bytes, if the costs are as far from
+    /// the truth as the last time.
     fn corrected(self, wanted: usize) -> usize {
         let Promise { expected, written } = self;
         let corrected = (wanted as u64).saturating_mul(expected as u64) / (written.max(1) as u64);
@@ -288,7 +292,8 @@ fn parser(level: i32) -> Result<Context, EncodeError> {
     Ok(context)
 }
 
-/// A context that only codes: its match finder, which is prepared for every frame, is as small as can be.
+/// A context that only codes: its match finder, which is prepared for every frame, is as small as
+/// can be.
 fn coder(level: i32) -> Result<Context, EncodeError> {
     let mut context = Context::new().ok_or(EncodeError::OutOfMemory)?;
     for (parameter, value) in [
@@ -309,7 +314,7 @@ fn coder(level: i32) -> Result<Context, EncodeError> {
     Ok(context)
 }
 
-/// How much input would fit into `room` if it were like `last`'s.
+/// Estimates the input that fits into `room` if it is like `last`'s.
 fn like(last: Fit, room: usize) -> usize {
     let like = (last.consumed as u64).saturating_mul(room as u64) / (last.written.max(1) as u64);
     usize::try_from(like).unwrap_or(usize::MAX)

@@ -22,14 +22,14 @@ const LOOK_LEN_MIN: usize = 1 << 10;
 #[derive(Default)]
 pub(super) struct Parse {
     sequences: Vec<Sequence>,
-    /// How much of the input lies before each of them.
+    /// Bytes of input before each of them.
     starts: Vec<usize>,
     blocks: Vec<Block>,
     /// Memory for the sequences with further ends of blocks.
     divided: Vec<Sequence>,
 }
 
-/// What is done with literals and blocks at a level.
+/// Treatment of literals and blocks at a level.
 #[derive(Clone, Copy)]
 pub(super) struct Habits {
     /// Literals are not coded.
@@ -49,13 +49,13 @@ struct Block {
 }
 
 impl Block {
-    /// What it is expected to cost: at most what it costs as it is.
+    /// Returns its expected cost: at most that of storing it.
     fn expected(&self) -> u64 {
         self.costs.total().min(raw_cost(self.plain_end - self.plain_start))
     }
 }
 
-/// What a block costs that is stored as it is.
+/// Returns the cost of a block that is stored as it is.
 fn raw_cost(len: usize) -> u64 {
     (len as u64 + 3) * 8 * BIT
 }
@@ -91,7 +91,7 @@ impl Parse {
         std::mem::swap(&mut self.sequences, &mut self.divided);
     }
 
-    /// Whether the sequences give `src`.
+    /// True if the sequences give `src`.
     fn says(&self, src: &[u8]) -> bool {
         let mut at = 0;
         self.sequences.iter().all(|sequence| {
@@ -136,8 +136,8 @@ impl Parse {
         self.blocks.clear();
     }
 
-    /// Parses on until sequences cost `wanted` bytes or `src` ends; `look_at` is where to see for the first time what they
-    /// cost. Returns how far it came.
+    /// Parses on until sequences cost `wanted` bytes or `src` ends; `look_at` is where to see for
+    /// the first time what they cost. Returns how far it came.
     pub(super) fn read_on(&mut self, quick: &mut Quick, src: &[u8], wanted: usize, look_at: usize) -> usize {
         let wanted = (wanted as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
         self.reopen(quick);
@@ -209,7 +209,7 @@ impl Parse {
         self.blocks.len()
     }
 
-    /// Where the costs reach the room.
+    /// Finds the position where the costs reach the room.
     pub(super) fn first_cut(&self, src: &[u8], room: usize) -> usize {
         let mut left = (room as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
         for block in &self.blocks {
@@ -228,7 +228,7 @@ impl Parse {
         src.len()
     }
 
-    /// Where to cut instead of at `cut`, which gave `written` bytes, to get `aim` bytes.
+    /// Finds the cut to take instead of `cut`, which gave `written` bytes, to get `aim` bytes.
     pub(super) fn moved_cut(&self, src: &[u8], cut: usize, written: usize, aim: usize) -> usize {
         match written <= aim {
             true => self.forward(src, cut, ((aim - written) as u64) * 8 * BIT),
@@ -258,7 +258,7 @@ impl Parse {
         Some((self.starts[index], &self.sequences[index]))
     }
 
-    /// Where one gets from `from` for a cost: always further.
+    /// Finds the position that a cost reaches from `from`: always a later one.
     fn forward(&self, src: &[u8], from: usize, cost: u64) -> usize {
         let mut left = cost;
         let mut index = self.starts.partition_point(|&start| start <= from).saturating_sub(1);
@@ -288,7 +288,8 @@ impl Parse {
         src.len()
     }
 
-    /// Where one gets back to from `from` to save a cost: always further back, if not at the start.
+    /// Finds the position back to which a cost is saved from `from`: always an earlier one, if not
+    /// at the start.
     fn backward(&self, src: &[u8], from: usize, cost: u64) -> usize {
         let mut left = cost;
         let end = self.starts.partition_point(|&start| start < from);
@@ -322,8 +323,8 @@ impl Parse {
         1.min(from)
     }
 
-    /// How many bytes lie before the block that holds the byte before `cut`, if that block can be coded apart from them: 0
-    /// if not.
+    /// Counts the bytes before the block that holds the byte before `cut`, if that block can be
+    /// coded apart from them: 0 if not.
     pub(super) fn head_len(&self, cut: usize) -> usize {
         let Some(block) = self.block_before(cut) else { return 0 };
         match knows_its_offsets(&self.sequences[block.first..block.end]) {
@@ -338,7 +339,8 @@ impl Parse {
         self.blocks.get(block).map_or(&[], |block| &self.sequences[..block.end])
     }
 
-    /// Runs `use_sequences` with the sequences that stand for the bytes from `head_len`, where a block starts, to `cut`.
+    /// Runs `use_sequences` with the sequences that stand for the bytes from `head_len`, where a
+    /// block starts, to `cut`.
     pub(super) fn with_tail<T>(
         &mut self,
         head_len: usize,
@@ -377,7 +379,8 @@ impl Parse {
     }
 }
 
-/// Whether `len` bytes at `from` are those at `to`. Most matches are too short for a call of `memcmp` to pay.
+/// True if `len` bytes at `from` equal those at `to`. Most matches are too short for a call of
+/// `memcmp` to pay.
 fn recurs(src: &[u8], from: usize, to: usize, len: usize) -> bool {
     let (Some(a), Some(b)) = (src.get(from..from + len), src.get(to..to + len)) else { return false };
     match (a.first_chunk::<8>(), a.last_chunk::<8>(), b.first_chunk::<8>(), b.last_chunk::<8>()) {
@@ -391,8 +394,9 @@ fn recurs(src: &[u8], from: usize, to: usize, len: usize) -> bool {
 /// The offsets that a decoder remembers when a frame begins (RFC 8878, 3.1.1.5).
 const FIRST_OFFSETS: [u32; 3] = [1, 4, 8];
 
-/// Whether a block says all its offsets itself, and repeats none from blocks before it. The encoder takes it for the first
-/// one: it must not meet one of the first offsets before three others have pushed them out.
+/// True if a block states all its offsets itself, and repeats none from blocks before it. The
+/// encoder takes it for the first one: it must not meet one of the first offsets before three
+/// others have pushed them out.
 fn knows_its_offsets(block: &[Sequence]) -> bool {
     let mut own = [0; FIRST_OFFSETS.len()];
     let mut count = 0;

@@ -1,8 +1,10 @@
-//! A parse that can stop anywhere and go on: matches by two tables of places, as in libzstd's `dfast` strategy.
+//! A parse that can stop anywhere and go on: matches by two tables of places, as in libzstd's
+//! `dfast` strategy.
 //!
-//! One table knows where the last eight bytes like these were, the other where as few as a match needs were. libzstd's own parse
-//! takes all it is given, so what it is given beyond what fits is parsed in vain, and its tables are wiped for each
-//! input; these keep places of earlier inputs, which are told by being less than any of this one's.
+//! One table knows where the last eight bytes like these were, the other where as few as a match
+//! needs were. libzstd's own parse takes all it is given, so what it is given beyond what fits is
+//! parsed in vain, and its tables are wiped for each input; these keep places of earlier inputs,
+//! which are told by being less than any of this one's.
 
 use super::ffi::Sequence;
 use crate::words::{common_back, common_len, load4, load8, zeroed};
@@ -19,7 +21,7 @@ const PLACE_MAX: u32 = 1 << 31;
 /// A prime close to the golden ratio of 2^64.
 const SPREAD: u64 = 0x9E37_79B1_85EB_CA87;
 
-/// How places are found.
+/// Methods of finding places.
 #[derive(Clone, Copy)]
 pub(super) struct Tables {
     /// Places in the table of long strings, and of short ones.
@@ -34,9 +36,9 @@ pub(super) struct Quick {
     long: Box<[u32; TABLE_LEN]>,
     short: Box<[u32; TABLE_LEN]>,
     tables: Tables,
-    /// What stands in the tables for the input's first byte.
+    /// Position in the tables of the input's first byte.
     base: u32,
-    /// What stands there for the byte behind all that were ever looked up.
+    /// Position there of the byte after all that were ever looked up.
     next_base: u32,
     /// All before it is parsed.
     at: usize,
@@ -87,7 +89,7 @@ impl Quick {
         self.anchor
     }
 
-    /// What is parsed is in sequences, as the caller made one of what was not.
+    /// All that is parsed is in sequences, as the caller made one of what was not.
     pub(super) fn end_literals(&mut self) {
         self.anchor = self.at;
     }
@@ -97,7 +99,8 @@ impl Quick {
         self.anchor -= len;
     }
 
-    /// Parses on until `until` or somewhat further, but not beyond `end`, where a block ends. Adds the sequences, all with matches.
+    /// Parses on until `until` or somewhat further, but not beyond `end`, where a block ends. Adds
+    /// the sequences, all with matches.
     pub(super) fn advance(&mut self, src: &[u8], until: usize, end: usize, sequences: &mut Vec<Sequence>) {
         let src = &src[..end];
         let Tables { long_log, short_log, short_len } = self.tables;
@@ -230,13 +233,13 @@ impl Quick {
     }
 }
 
-/// How many bytes at `from` are those at `to`, up to the end.
+/// Counts the bytes at `from` that equal those at `to`, up to the end.
 #[inline(always)]
 fn ahead(src: &[u8], from: usize, to: usize) -> usize {
     common_len(src, from, to, 0, src.len() - to)
 }
 
-/// How many bytes before `from` are those before `to`, back to `anchor`.
+/// Counts the bytes before `from` that equal those before `to`, back to `anchor`.
 #[inline(always)]
 fn back(src: &[u8], from: usize, to: usize, anchor: usize) -> usize {
     common_back(src, from, to, from.min(to - anchor))
@@ -264,7 +267,7 @@ mod tests {
         text
     }
 
-    /// What sequences with these literals say.
+    /// Returns the data that sequences with these literals stand for.
     fn replayed(src: &[u8], sequences: &[Sequence]) -> Vec<u8> {
         let mut plain: Vec<u8> = Vec::new();
         for sequence in sequences {

@@ -1,7 +1,7 @@
-//! Where blocks are divided, so that each has tables of its own.
+//! Division of blocks, so that each has tables of its own.
 //!
-//! libzstd divides blocks by what earlier ones saved, which it does not know when it only parses. Here blocks are halved
-//! as long as both halves together are expected to cost less.
+//! libzstd divides blocks by what earlier ones saved, which it does not know when it only parses.
+//! Here blocks are halved as long as both halves together are expected to cost less.
 
 use super::cost::Costs;
 use super::ffi::{BLOCK_END, Sequence, plain_len};
