@@ -39,8 +39,7 @@ pub struct Document {
     #[serde(default)]
     pub(super) as_tar: bool,
     /// Most jobs that the document has figures of.
-    #[serde(default = "one")]
-    pub(super) most_jobs: u32,
+    pub(super) most_jobs: Option<u32>,
     /// Variables of rows of one kind.
     #[serde(default)]
     pub(super) kinds: BTreeMap<String, Variables>,
@@ -59,10 +58,6 @@ pub struct Document {
     pub(super) tables: Vec<TableSpec>,
 }
 
-fn one() -> u32 {
-    1
-}
-
 /// A table's heading and columns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -72,7 +67,8 @@ pub(super) struct Layout {
     /// Template of the sentence below it.
     pub method: String,
     /// Set to repeat the table for each device. Tables that do so one after another form a group that is repeated.
-    pub tables_per: Option<PerDevice>,
+    #[serde(default)]
+    pub per_device: bool,
     /// What each row is repeated for.
     pub rows_per: Option<RowsPer>,
     /// The variable that rows without it are left out for.
@@ -81,13 +77,6 @@ pub(super) struct Layout {
     pub falling: Option<String>,
     /// The columns.
     pub columns: Vec<ColumnSpec>,
-}
-
-/// The only thing that tables are repeated for.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PerDevice {
-    Device,
 }
 
 /// Things that rows are repeated for.
@@ -108,15 +97,10 @@ pub(super) enum RowsPer {
 pub(super) struct ColumnSpec {
     /// Its heading.
     pub title: String,
-    /// Unit of its figures.
-    #[serde(default = "text")]
-    pub unit: Unit,
+    /// Unit of its figures; none for text.
+    pub unit: Option<Unit>,
     /// Its cells.
     pub is: Value,
-}
-
-fn text() -> Unit {
-    Unit::Text
 }
 
 /// A table: a layout, rows, and variables that all its rows have.

@@ -6,7 +6,7 @@ use super::document::{
 };
 use super::found::Found;
 use super::row::{Row, figure_cell};
-use crate::results::{Cell, Column, Recipe, Results, Table};
+use crate::results::{Cell, Column, Recipe, Results, Table, Unit};
 use crate::session::{Cell as PlannedCell, Plan, parse_recipe};
 use crate::workload::Workload;
 
@@ -41,8 +41,8 @@ impl Engine<'_> {
             specs.filter_map(|spec| Some((self.document.layouts.get(&spec.layout)?, spec))).collect();
         let mut tables = Vec::new();
         let (once, devices) = ([String::new()], self.asked.devices(&self.document.devices));
-        for group in specs.chunk_by(|a, b| a.0.tables_per.is_some() && b.0.tables_per.is_some()) {
-            let is_repeated = group.iter().any(|(layout, _)| layout.tables_per.is_some());
+        for group in specs.chunk_by(|a, b| a.0.per_device && b.0.per_device) {
+            let is_repeated = group.iter().any(|(layout, _)| layout.per_device);
             for device in if is_repeated { devices } else { &once } {
                 tables.extend(group.iter().map(|(layout, spec)| self.table(layout, spec, device)));
             }
@@ -61,7 +61,7 @@ impl Engine<'_> {
         let cells = |row: Row| layout.columns.iter().map(|column| self.cell(&column.is, &row)).collect();
         let columns = layout.columns.iter().map(|column| Column {
             title: column.title.clone(),
-            unit: column.unit,
+            unit: column.unit.unwrap_or(Unit::Text),
             quoted: self.document.is_quoted(&column.is),
         });
         Table {
@@ -130,7 +130,7 @@ impl Engine<'_> {
     }
 
     fn jobs(&self, from: u32) -> std::ops::RangeInclusive<u32> {
-        from..=self.asked.jobs.clamp(1, self.document.most_jobs)
+        from..=self.asked.jobs.clamp(1, self.document.most_jobs.unwrap_or(1))
     }
 
     fn cell(&self, value: &Value, row: &Row) -> Cell {

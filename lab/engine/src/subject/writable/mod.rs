@@ -1,10 +1,7 @@
-//! File systems that can be written, one file each, and LUKS below them.
+//! Filesystems that can be written, a row each, and LUKS below them.
 
-mod btrfs;
 mod compsize;
-mod ext4;
 mod luks;
-mod xfs;
 
 use std::ffi::CString;
 use std::path::Path;
@@ -20,30 +17,43 @@ use crate::programs::Wanted;
 use crate::results::{CodecUsage, Missing, Recipe};
 use crate::scratch::Mounted;
 
-/// Their names.
-const FORMATS: [&str; 3] = ["btrfs", "ext4", "xfs"];
+/// Every filesystem: its name, the program that makes it, and how that is called.
+const ROWS: [(&str, Wanted, Writes); 3] = [
+    (
+        "btrfs",
+        Wanted { name: "mkfs.btrfs", version_option: "--version", from: "Debian package btrfs-progs" },
+        // See btrfs(5).
+        Writes { options: &["-q", "-f"], codecs: &[("lzo", 0), ("zlib", 9), ("zstd", 15)] },
+    ),
+    (
+        "ext4",
+        Wanted { name: "mkfs.ext4", version_option: "-V", from: "Debian package e2fsprogs" },
+        // By default the kernel would write inode tables later, while something is measured.
+        Writes { options: &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"], codecs: &[] },
+    ),
+    (
+        "xfs",
+        Wanted { name: "mkfs.xfs", version_option: "-V", from: "Debian package xfsprogs" },
+        Writes { options: &["-q", "-f"], codecs: &[] },
+    ),
+];
 
-/// Whether a format is a file system that a tree is copied to, not an image that is made at once.
+/// Returns true if a format is a filesystem that a tree is copied to, not an image that is made at once.
 pub fn is_writable(format: &str) -> bool {
-    FORMATS.contains(&format)
+    ROWS.iter().any(|(name, ..)| *name == format)
 }
 
 /// A file system that a tree is copied to, by its name: as recipes name formats, and as the kernel names its driver. All
 /// needs root.
 pub type WritableFs = Found<Writes>;
 
-/// How a file system is made, and what its mount is told.
+/// Options of a filesystem's maker and of its mount.
 pub struct Writes {
-    /// What its maker is told before what the recipe says.
+    /// Arguments before those of the recipe.
     options: &'static [&'static str],
-    /// See [`WritableFs::mount_options`].
-    mount_options: fn(&Recipe) -> Result<String, Missing>,
-    /// See [`WritableFs::usage`].
-    usage: fn(&Path) -> Result<Vec<CodecUsage>>,
+    /// Codecs that its mount compresses with, and their highest levels; 0 for codecs without levels.
+    codecs: &'static [(&'static str, i32)],
 }
-
-/// Of those that have neither codecs nor blocks to choose.
-const PLAIN: Writes = Writes { options: &[], mount_options: plain_options, usage: |_| Ok(vec![]) };
 
 impl WritableFs {
     /// What to run to make an empty one on a device, or why there is none like this. LUKS is not part of it.
@@ -61,7 +71,21 @@ impl WritableFs {
 
     /// What a mount is told, `compress=zstd:1`, or why it cannot be told that.
     pub fn mount_options(&self, recipe: &Recipe) -> Result<String, Missing> {
-        (self.kind.mount_options)(recipe)
+        if recipe.codec == "none" || self.kind.codecs.is_empty() {
+            return plain_options(recipe);
+        }
+        let known = self.kind.codecs;
+        let Some((codec, highest)) = known.iter().find(|(codec, _)| *codec == recipe.codec) else {
+            let names: Vec<_> = known.iter().map(|(codec, _)| *codec).collect();
+            let (last, others) = names.split_last().unwrap_or((&"none", &[]));
+            let why = format!("{} knows {} and {last} only", self.name, others.join(", "));
+            return Err(cannot(recipe, why));
+        };
+        match recipe.level {
+            None => Ok(format!("compress={codec}")),
+            Some(level) if (1..=*highest).contains(&level) => Ok(format!("compress={codec}:{level}")),
+            Some(_) => Err(cannot(recipe, format!("{} has no such level", self.name))),
+        }
     }
 
     /// Makes an empty one on a block device, on LUKS if the recipe says so; whatever the device holds is lost.
@@ -99,7 +123,7 @@ impl WritableFs {
 
     /// How much of what is mounted at `at` each codec holds; empty where there are none.
     pub fn usage(&self, at: &Path) -> Result<Vec<CodecUsage>> {
-        (self.kind.usage)(at)
+        if self.kind.codecs.is_empty() { Ok(Vec::new()) } else { compsize::of(at) }
     }
 
     /// Bytes of its device that are taken, by data and by its own structures, once all is written.
@@ -112,7 +136,7 @@ impl WritableFs {
 
 /// All that are known, found or not.
 pub(super) fn find() -> Vec<Result<WritableFs, Missing>> {
-    vec![btrfs::find(), ext4::find(), xfs::find()]
+    ROWS.map(|(name, wanted, kind)| find_mkfs(name, &wanted, kind)).into()
 }
 
 /// What is not here of what they are measured with: LUKS below them (`luks`), the program that counts (`compsize`).
@@ -166,31 +190,54 @@ mod tests {
         parse_recipe(&format!("mkfs:{}", of.replace(' ', ":"))).unwrap()
     }
 
+    /// The filesystem of a row, on no machine.
+    fn named(of: &str) -> WritableFs {
+        let (name, wanted, kind) = ROWS.into_iter().find(|(name, ..)| *name == of).unwrap();
+        WritableFs { name, ..WritableFs::in_bin(wanted.name, kind) }
+    }
+
     #[test]
     fn refuses_another_format_and_blocks() {
-        let fs = WritableFs::in_bin("xfs", PLAIN);
+        let fs = named("xfs");
         let why = |of: &str| fs.command(&recipe(of), Path::new("/dev/loop7")).unwrap_err().why;
-        assert!(why("btrfs none").contains("makes xfs only"));
+        assert!(why("btrfs none").contains("mkfs.xfs makes xfs only"));
         assert!(why("xfs none 4096").contains("blocks of xfs"));
         assert!(fs.command(&recipe("xfs none"), Path::new("/dev/loop7")).is_ok());
     }
 
     #[test]
     fn a_format_is_written_if_there_is_a_maker_of_it() {
-        assert!(FORMATS.iter().all(|format| is_writable(format)));
+        assert!(["btrfs", "ext4", "xfs"].into_iter().all(is_writable));
         assert!(!is_writable("squashfs") && !is_writable("mkfs.xfs"));
         for fs in find().into_iter().flatten() {
             assert!(is_writable(fs.name()), "{}", fs.name());
         }
     }
 
-    /// What is typed to make one.
-    pub(super) fn made(fs: &WritableFs, of: &str) -> String {
+    /// The command that makes one, as typed.
+    fn made(fs: &WritableFs, of: &str) -> String {
         fs.command(&recipe(of), Path::new("/dev/loop7")).unwrap().spelled()
     }
 
-    /// What its mount is told.
-    pub(super) fn mounted(fs: &WritableFs, of: &str) -> Result<String, Missing> {
-        fs.mount_options(&recipe(of))
+    #[test]
+    fn ext4_and_xfs_compress_nothing() {
+        let [ext4, xfs] = ["ext4", "xfs"].map(named);
+        assert_eq!(ext4.mount_options(&recipe("ext4 none")).unwrap(), "");
+        assert!(ext4.mount_options(&recipe("ext4 zstd")).is_err());
+        assert!(made(&ext4, "ext4 none").starts_with("mkfs.ext4 -q -F "));
+        assert!(xfs.mount_options(&recipe("xfs lzo")).is_err());
+        assert_eq!(made(&xfs, "xfs none"), "mkfs.xfs -q -f /dev/loop7");
+    }
+
+    #[test]
+    fn btrfs_tells_the_mount_its_codec() {
+        let btrfs = named("btrfs");
+        let options = |of: &str| btrfs.mount_options(&recipe(of));
+        assert_eq!(options("btrfs none").unwrap(), "");
+        assert_eq!(options("btrfs lzo").unwrap(), "compress=lzo");
+        assert_eq!(options("btrfs zstd:3").unwrap(), "compress=zstd:3");
+        assert!(options("btrfs zstd:16").is_err() && options("btrfs lzo:1").is_err());
+        assert_eq!(options("btrfs lz4").unwrap_err().why, "btrfs knows lzo, zlib and zstd only");
+        assert_eq!(made(&btrfs, "btrfs none"), "mkfs.btrfs -q -f /dev/loop7");
     }
 }
