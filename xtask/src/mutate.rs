@@ -13,7 +13,7 @@ use crate::{metadata, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask mutate [KIND] [OPTIONS]
 
-  KIND                squashfs squashfs-legacy erofs cramfs iso9660 containers recovery verity [all]
+  KIND                squashfs squashfs-legacy erofs cramfs iso9660 romfs containers recovery verity [all]
   --images N          mutated images of each format [100000]
   --seed N            other images than those of seed 1
   --minutes N         stop after so long for each format; the same command goes on where it stopped
@@ -28,8 +28,17 @@ Opens, walks, lists, reads, checks and unpacks each image in a worker process an
 target/mutated.";
 
 /// What mutated inputs are made of: images, and what vouches for images.
-const KINDS: [&str; 8] =
-    ["squashfs", "squashfs-legacy", "erofs", "cramfs", "iso9660", "containers", "recovery", "verity"];
+const KINDS: [&str; 9] = [
+    "squashfs",
+    "squashfs-legacy",
+    "erofs",
+    "cramfs",
+    "iso9660",
+    "romfs",
+    "containers",
+    "recovery",
+    "verity",
+];
 
 pub fn run(mut args: args::Args) -> Result<()> {
     let formats: Vec<&str> = match KINDS.into_iter().find(|name| args.first_word(name)) {

@@ -11,13 +11,14 @@ use packfs_format_cramfs::Cramfs;
 use packfs_format_erofs::Erofs;
 use packfs_format_iso9660::Iso9660;
 use packfs_format_partitions::Partitions;
+use packfs_format_romfs::Romfs;
 use packfs_format_squashfs::Squashfs;
 use packfs_format_squashfs_legacy::SquashfsLegacy;
 
 /// In the order in which images are probed. Partition tables come last: a file system or a CD that can be booted from begins with
 /// one, too.
-static FORMATS: [&dyn Format; 7] =
-    [&Squashfs, &Erofs, &SquashfsLegacy, &Cramfs, &Iso9660, &Cloop, &Partitions];
+static FORMATS: [&dyn Format; 8] =
+    [&Squashfs, &Erofs, &SquashfsLegacy, &Cramfs, &Iso9660, &Romfs, &Cloop, &Partitions];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

@@ -23,6 +23,7 @@ pub(crate) fn reseal(image: &mut [u8]) {
     }
     repair_erofs(image);
     repair_cramfs(image);
+    crate::fields::romfs::repair(image);
     repair_boot_catalog(image);
 }
 

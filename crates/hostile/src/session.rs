@@ -8,8 +8,21 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// What cases are made of: images of a format, images within containers, or what vouches for images.
-pub const KINDS: [&str; 8] =
-    ["squashfs", "squashfs-legacy", "erofs", "cramfs", "iso9660", "containers", "recovery", "verity"];
+pub const KINDS: [&str; 9] = [
+    "squashfs",
+    "squashfs-legacy",
+    "erofs",
+    "cramfs",
+    "iso9660",
+    "romfs",
+    "containers",
+    "recovery",
+    "verity",
+];
+
+/// Those of them that are images.
+pub(crate) const IMAGE_KINDS: [&str; 7] =
+    [KINDS[0], KINDS[1], KINDS[2], KINDS[3], KINDS[4], KINDS[5], KINDS[6]];
 
 /// What becomes of an input that is no image.
 type Tried = fn(&[u8]) -> Result<Outcome, Breach>;
@@ -122,7 +135,7 @@ mod tests {
 
     #[test]
     fn mutated_images_keep_every_promise() {
-        for format in ["squashfs", "squashfs-legacy", "erofs", "cramfs", "iso9660", "containers"] {
+        for format in IMAGE_KINDS {
             let session = Session::new(format, 1).unwrap();
             let pit = Sandpit::new().unwrap();
             let mut told = 0;
@@ -171,6 +184,7 @@ mod tests {
                 &["superblock", "inode", "index", "chunk index", "directory entry", "xattr", "xattr prefix"],
             ),
             ("cramfs", &["superblock", "inode", "name", "block pointer", "block length"]),
+            ("romfs", &["superblock", "header", "name"]),
             (
                 "iso9660",
                 &[

@@ -164,7 +164,6 @@ const ROWS: &[Row] = &[
     row("a Minix filesystem", 1024 + 16, b"\x68\x24", Advice::Mount),
     row("a Minix filesystem", 1024 + 16, b"\x78\x24", Advice::Mount),
     row("a Minix filesystem", 1024 + 24, b"\x5a\x4d", Advice::Mount),
-    row("a romfs filesystem", 0, b"-rom1fs-", Advice::Mount),
     row("a UBIFS filesystem", 0, b"\x31\x18\x10\x06", Advice::Scan),
     row("a UBI image", 0, b"UBI#", Advice::Scan),
     row("a JFFS2 filesystem", 0, b"\x85\x19\x03\x20", Advice::Scan),

@@ -125,6 +125,12 @@ const CRAMFS_READ: [Found; 4] = [
     ("OpenRG", include_bytes!("../../../../testdata/legacy/cramfs-v2-le-openrg-lzma-b64k.cramfs")),
 ];
 
+/// With data behind its headers, and at multiples of 4 KiB.
+const ROMFS_READ: [Found; 2] = [
+    ("plain", include_bytes!("../../../../testdata/legacy/romfs.romfs")),
+    ("aligned", include_bytes!("../../../../testdata/legacy/romfs-aligned.romfs")),
+];
+
 /// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there are few.
 const ISO9660: [Row; 3] = [
     ("gzip", 32 << 10, &[("zisofs", "1")]),
@@ -132,7 +138,7 @@ const ISO9660: [Row; 3] = [
     ("gzip", 32 << 10, &[("joliet", "long"), ("boot", "noise"), ("efi-boot", "shifted")]),
 ];
 
-/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs` or `iso9660`, or the [`containers()`], packed in `folder`.
+/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660` or `romfs`, or the [`containers()`], packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
@@ -142,15 +148,15 @@ pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
         "squashfs-legacy" => (&SQUASHFS_LEGACY, &SQUASHFS_LEGACY_READ),
         "cramfs" => (&CRAMFS, &CRAMFS_READ),
         "iso9660" => (&ISO9660, &[]),
+        "romfs" => (&[], &ROMFS_READ),
         "containers" => return containers(folder),
         _ => (&SQUASHFS, &[]),
     };
     let mixed = mixed_tree()?;
     let many = many_tree()?;
-    let last = rows.len() - 1;
     let mut bases = Vec::new();
     for (index, row) in rows.iter().enumerate() {
-        let is_many = format != "iso9660" && (index == last || index == 1);
+        let is_many = format != "iso9660" && (index + 1 == rows.len() || index == 1);
         let (tree, contents) = if is_many { &many } else { &mixed };
         bases.push(Base { name: name(row), bytes: packed(format, row, tree, contents, folder)? });
     }
@@ -307,7 +313,7 @@ mod tests {
     #[test]
     fn every_base_is_clean_and_the_same_in_every_run() {
         let folder = tempfile::tempdir().unwrap();
-        for format in ["squashfs", "squashfs-legacy", "erofs", "cramfs", "iso9660", "containers"] {
+        for format in crate::IMAGE_KINDS {
             let made = || images(format, folder.path()).unwrap();
             let (first, second) = (made(), made());
             for (base, again) in first.iter().zip(&second) {

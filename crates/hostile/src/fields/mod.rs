@@ -7,6 +7,7 @@ pub(crate) mod cramfs;
 mod erofs;
 pub(crate) mod iso9660;
 pub(crate) mod recovery;
+pub(crate) mod romfs;
 mod squashfs;
 pub(crate) mod squashfs_legacy;
 mod verity;
@@ -54,6 +55,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         erofs::fields(image, nodes)
     } else if cramfs::is_one(image) {
         cramfs::fields(image)
+    } else if romfs::is_one(image) {
+        romfs::fields(image)
     } else if iso9660::is_one(image) {
         iso9660::fields(image)
     } else if image.starts_with(b"#!/bin/sh\n#V") {

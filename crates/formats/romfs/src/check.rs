@@ -1,0 +1,111 @@
+//! Check of every structure: checksums, listings, links and places of data.
+//!
+//! Invariant: ends for every image, as each header is visited once.
+
+use crate::corruption::Corruption;
+use crate::disk::{Header, Kind};
+use crate::volume::RomfsVolume;
+use packfs_core::{FileType, Name, Result};
+use packfs_format::check::{DataPlaces, Hierarchy, Report};
+use packfs_format::{Finding, InodeId, Volume};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+struct Walk<'a, 'r> {
+    volume: &'a RomfsVolume,
+    report: &'a mut Report<'r>,
+    hierarchy: Hierarchy<InodeId, InodeId>,
+    /// Headers of all listings, each once.
+    seen: HashSet<u64>,
+    data: DataPlaces,
+}
+
+impl RomfsVolume {
+    /// Implements [`Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new(crate::INFO.name, found);
+        if self.sum != 0 {
+            report.error("image", Corruption::Sum { found: self.sum });
+        }
+        let (hierarchy, seen) = (Hierarchy::default(), HashSet::new());
+        let mut walk =
+            Walk { volume: self, report: &mut report, hierarchy, seen, data: DataPlaces::default() };
+        walk.hierarchy.meet_root(self.root(), 1, self.root());
+        let mut index = 0;
+        while let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+            walk.directory(index, dir)?;
+            index += 1;
+        }
+        walk.data.note_overlaps(&mut report);
+        Ok(())
+    }
+}
+
+impl Walk<'_, '_> {
+    fn directory(&mut self, index: usize, dir: InodeId) -> Result<()> {
+        let volume = self.volume;
+        let mut names: HashSet<Vec<u8>> = HashSet::new();
+        let listing = volume.dir(dir).and_then(|header| {
+            volume.each_header(header.target(), &mut |header| {
+                if !self.seen.insert(header.at) && header.at != volume.super_block.root_at {
+                    self.report.error(self.hierarchy.path(index), "the listing leads into another");
+                    return Ok(ControlFlow::Break(()));
+                }
+                if !names.insert(header.name.clone()) {
+                    self.hierarchy.order_fault(index, &header.name, &header.name, self.report);
+                }
+                self.entry(index, dir, &header)?;
+                Ok(match self.report.is_full() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            })
+        });
+        self.report.refused(self.hierarchy.path(index), listing)?;
+        Ok(())
+    }
+
+    /// Checks an entry, and the inode behind it if it is new.
+    fn entry(&mut self, index: usize, dir: InodeId, header: &Header) -> Result<()> {
+        let path = self.hierarchy.entry_path(index, &header.name);
+        let sum = header.sum(&*self.volume.image)?;
+        if sum != 0 {
+            self.report.error(&path, Corruption::HeaderSum { at: header.at, found: sum });
+        }
+        let Some((id, file_type)) = self.report.refused(&path, self.volume.resolve(header))? else {
+            return Ok(());
+        };
+        let wanted = match &header.name[..] {
+            b"." => Some(dir),
+            b".." => self.hierarchy.parent(index),
+            _ => None,
+        };
+        if let Some(wanted) = wanted {
+            if id != wanted {
+                let fault = format_args!("leads to {:#x}, {:#x} wanted", id.0, wanted.0);
+                self.report.warn(&path, fault);
+            }
+            return Ok(());
+        }
+        if let Err(fault) = Name::new(&header.name) {
+            self.report.error(&path, Corruption::Name { at: header.at, fault });
+        }
+        if self.hierarchy.meet_again(id, index, &header.name, self.report).is_some() {
+            return Ok(());
+        }
+        // Links are not counted: Linux says 1 of each file.
+        let (links, is_dir) = (2, file_type == FileType::Directory);
+        self.hierarchy.meet(id, links, is_dir.then_some(id), index, &header.name);
+        let path = self.hierarchy.entry_path(index, &header.name);
+        if file_type == FileType::Symlink {
+            self.report.refused(&path, self.volume.read_link(id))?;
+        }
+        if let Some(own) = self.report.refused(&path, self.volume.header(id.0))?
+            && own.kind == Kind::Other(FileType::File)
+            && own.len > 0
+        {
+            self.data.add(own.data_at..own.data_at + own.len);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! Directories: chains of file headers, each of which names the next.
+//!
+//! Invariant: a chain only goes on to later places, so every listing ends.
+
+use crate::corruption::Corruption;
+use crate::disk::{Header, Kind};
+use crate::volume::RomfsVolume;
+use packfs_core::{FileType, Name, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId};
+use std::ops::ControlFlow;
+
+/// Cursor at the end of a listing: no header starts there, and FUSE takes it for an offset.
+const END: u64 = 1;
+
+/// Hard links in a row that are followed; genromfs writes at most two.
+const LINKS_MAX: u32 = 8;
+
+impl RomfsVolume {
+    /// Returns the header of a directory.
+    pub(crate) fn dir(&self, id: InodeId) -> Result<Header> {
+        let header = self.header(id.0)?;
+        match header.kind {
+            Kind::Other(FileType::Directory) => Ok(header),
+            _ => Err(Corruption::Kind { at: id.0, wanted: "directory" }.into()),
+        }
+    }
+
+    /// Calls `visit` for each header of the listing that starts at `at`, `.` and `..` among them.
+    pub(crate) fn each_header(
+        &self,
+        mut at: u64,
+        visit: &mut dyn FnMut(Header) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        while at != 0 {
+            let header = self.header(at)?;
+            let next = header.next;
+            if next != 0 && next <= at {
+                return Err(Corruption::Next { at, found: next }.into());
+            }
+            if visit(header)?.is_break() {
+                break;
+            }
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Follows hard links from a header to the file or directory that they name.
+    pub(crate) fn resolve(&self, entry: &Header) -> Result<(InodeId, FileType)> {
+        let (mut at, mut kind, mut target) = (entry.at, entry.kind, entry.target());
+        for _ in 0..LINKS_MAX {
+            match kind {
+                Kind::Other(file_type) => return Ok((InodeId(at), file_type)),
+                Kind::HardLink => {
+                    let header = self.header(target)?;
+                    (at, kind, target) = (header.at, header.kind, header.target());
+                }
+            }
+        }
+        Err(Corruption::LinkTarget { at: entry.at, target: entry.target() }.into())
+    }
+
+    /// Implements [`packfs_format::Volume::read_dir`]. A cursor is the offset of the next header.
+    pub(crate) fn each_entry(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let start = match from.0 {
+            0 => self.dir(dir)?.target(),
+            END => return Ok(()),
+            at => at,
+        };
+        self.each_header(start, &mut |header| {
+            if matches!(&header.name[..], b"." | b"..") {
+                return Ok(ControlFlow::Continue(()));
+            }
+            Name::new(&header.name).map_err(|fault| Corruption::Name { at: header.at, fault })?;
+            let (id, file_type) = self.resolve(&header)?;
+            let next = DirCursor(if header.next == 0 { END } else { header.next });
+            Ok(visit(DirEntry { name: header.name, id, file_type }, next))
+        })
+    }
+
+    /// Implements [`packfs_format::Volume::lookup`].
+    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let mut found = None;
+        self.each_entry(dir, DirCursor(0), &mut |entry, _| {
+            if entry.name != name {
+                return ControlFlow::Continue(());
+            }
+            found = Some(entry.id);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+}

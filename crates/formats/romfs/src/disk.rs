@@ -1,0 +1,155 @@
+//! Raw structures, big-endian, as `include/uapi/linux/romfs_fs.h` has them.
+
+use crate::corruption::Corruption;
+use packfs_core::{DeviceNumber, FileType, Image, Result};
+
+/// First bytes of an image.
+pub(crate) const MAGIC: [u8; 8] = *b"-rom1fs-";
+/// Bytes of a superblock, and of a file header, in front of its name.
+pub(crate) const HEADER_LEN: u64 = 16;
+/// Longest name that Linux reads (`ROMFS_MAXFN`), in bytes.
+pub(crate) const NAME_LEN_MAX: usize = 128;
+/// Bytes at the start of an image whose sum is 0, or all of a shorter image.
+const SUM_LEN: u64 = 512;
+/// Bit of a header's first word: executable. The bits below it are the type.
+const EXECUTABLE: u32 = 8;
+
+/// Superblock.
+#[derive(Clone, Debug)]
+pub(crate) struct SuperBlock {
+    /// Bytes of the image, without padding at its end.
+    pub(crate) len: u64,
+    pub(crate) checksum: u32,
+    pub(crate) name: Vec<u8>,
+    /// Offset of the header of the root directory.
+    pub(crate) root_at: u64,
+}
+
+impl SuperBlock {
+    /// Reads and checks it: magic bytes, and a length that the image has.
+    pub(crate) fn read(image: &dyn Image) -> Result<SuperBlock> {
+        let mut raw = [0; HEADER_LEN as usize];
+        if image.read_at(0, &mut raw)? < raw.len() {
+            return Err(Corruption::Short { len: image.len() }.into());
+        }
+        let [m0, m1, len, checksum] = words(&raw);
+        if [m0.to_be_bytes(), m1.to_be_bytes()].concat() != MAGIC {
+            return Err(Corruption::Magic.into());
+        }
+        let len = u64::from(len);
+        if !(HEADER_LEN * 2..=image.len()).contains(&len) {
+            return Err(Corruption::Length { found: len, max: image.len() }.into());
+        }
+        let (name, root_at) = read_name(image, 0, len)?;
+        Ok(SuperBlock { len, checksum, name, root_at })
+    }
+
+    /// Returns the sum of the words that have to add up to 0.
+    pub(crate) fn sum(&self, image: &dyn Image) -> Result<u32> {
+        let mut bytes = vec![0; self.len.min(SUM_LEN) as usize & !3];
+        image.read_exact_at(0, &mut bytes)?;
+        Ok(sum(&bytes))
+    }
+}
+
+/// Type of a file, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    HardLink,
+    Other(FileType),
+}
+
+/// File header with its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// Offset of the header, which tells inodes apart.
+    pub(crate) at: u64,
+    /// Offset of the next header of the directory; 0 for the last.
+    pub(crate) next: u64,
+    pub(crate) kind: Kind,
+    pub(crate) is_executable: bool,
+    /// Offset of the first header of a directory, or of the target of a hard link; the number of a device.
+    pub(crate) spec: u32,
+    /// Bytes of data.
+    pub(crate) len: u64,
+    pub(crate) name: Vec<u8>,
+    /// Offset of the data.
+    pub(crate) data_at: u64,
+}
+
+impl Header {
+    /// Reads the header at `at` of an image of `image_len` bytes.
+    pub(crate) fn read(image: &dyn Image, image_len: u64, at: u64) -> Result<Header> {
+        if at % HEADER_LEN != 0 || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
+            return Err(Corruption::HeaderPlace { at, end: image_len }.into());
+        }
+        let mut raw = [0; HEADER_LEN as usize];
+        image.read_exact_at(at, &mut raw)?;
+        let [next, spec, len, _] = words(&raw);
+        let kind = match next & 7 {
+            0 => Kind::HardLink,
+            1 => Kind::Other(FileType::Directory),
+            2 => Kind::Other(FileType::File),
+            3 => Kind::Other(FileType::Symlink),
+            4 => Kind::Other(FileType::BlockDevice),
+            5 => Kind::Other(FileType::CharDevice),
+            6 => Kind::Other(FileType::Socket),
+            _ => Kind::Other(FileType::Fifo),
+        };
+        let (name, data_at) = read_name(image, at, image_len)?;
+        let header = Header {
+            at,
+            next: u64::from(next) & !(HEADER_LEN - 1),
+            kind,
+            is_executable: next & EXECUTABLE != 0,
+            spec,
+            len: len.into(),
+            name,
+            data_at,
+        };
+        let has_data = matches!(kind, Kind::Other(FileType::File | FileType::Symlink));
+        if has_data && data_at.saturating_add(header.len) > image_len {
+            return Err(Corruption::DataRange { at, start: data_at, len: header.len, end: image_len }.into());
+        }
+        Ok(header)
+    }
+
+    /// Returns the offset that `spec` is of a directory or a hard link.
+    pub(crate) fn target(&self) -> u64 {
+        u64::from(self.spec) & !(HEADER_LEN - 1)
+    }
+
+    /// Returns the number of a device.
+    pub(crate) fn device(&self) -> DeviceNumber {
+        DeviceNumber { major: self.spec >> 16, minor: self.spec & 0xffff }
+    }
+
+    /// Returns the sum of the words of header and name, which has to be 0.
+    pub(crate) fn sum(&self, image: &dyn Image) -> Result<u32> {
+        let mut bytes = vec![0; self.data_at.saturating_sub(self.at) as usize];
+        image.read_exact_at(self.at, &mut bytes)?;
+        Ok(sum(&bytes))
+    }
+}
+
+/// Reads the name behind the header at `at`, which ends with a NUL byte; returns it, and the offset behind its padding.
+fn read_name(image: &dyn Image, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
+    let start = at + HEADER_LEN;
+    let mut name = vec![0; (image_len.saturating_sub(start) as usize).min(NAME_LEN_MAX + 1)];
+    image.read_exact_at(start, &mut name)?;
+    let Some(len) = name.iter().position(|&byte| byte == 0) else {
+        return Err(Corruption::NameEnd { at }.into());
+    };
+    name.truncate(len);
+    Ok((name, (start + len as u64 + 1).next_multiple_of(HEADER_LEN)))
+}
+
+fn words(raw: &[u8; HEADER_LEN as usize]) -> [u32; 4] {
+    let (words, _) = raw.as_chunks();
+    [0, 1, 2, 3].map(|index| words.get(index).copied().map_or(0, u32::from_be_bytes))
+}
+
+fn sum(bytes: &[u8]) -> u32 {
+    let (words, _) = bytes.as_chunks();
+    words.iter().copied().map(u32::from_be_bytes).fold(0, u32::wrapping_add)
+}

@@ -1,0 +1,49 @@
+//! romfs, the read-only file system of small kernels and boot disks: opened, walked and checked.
+//!
+//! An image is a superblock and file headers of 16 bytes and a name, each in front of its data. Nothing is compressed, and
+//! nothing has an owner or a time. Source: `Documentation/filesystems/romfs.rst` and `fs/romfs/` of Linux.
+#![forbid(unsafe_code)]
+
+mod check;
+mod corruption;
+mod dir;
+mod disk;
+mod volume;
+
+use packfs_core::{Error, Image, Result};
+use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, PackFormat, PackSettings, Volume};
+use std::sync::Arc;
+
+/// The romfs format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Romfs;
+
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "romfs",
+    extensions: &["romfs"],
+    magics: &[Magic { bytes: &disk::MAGIC, at: 0 }],
+    driver: Some(LinuxDriver { name: "romfs", mounts_files: false }),
+    ..FormatInfo::EMPTY
+};
+
+impl Format for Romfs {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut magic = [0; disk::MAGIC.len()];
+        Ok(image.read_at(0, &mut magic)? == magic.len() && magic == disk::MAGIC)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::RomfsVolume::open(image).map_err(|error| error.at(name))?))
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        Err(Error::unsupported("format", "romfs is read, not made")
+            .hint("squashfs, erofs and cramfs hold the same trees compressed; genromfs makes romfs"))
+    }
+}
