@@ -80,7 +80,7 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the header at `at` of an image of `image_len` bytes.
     pub(crate) fn read(image: &dyn Image, image_len: u64, at: u64) -> Result<Header> {
-        if at % HEADER_LEN != 0 || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
+        if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
             return Err(Corruption::HeaderPlace { at, end: image_len }.into());
         }
         let mut raw = [0; HEADER_LEN as usize];
