@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{args, check_layers, licences, metadata, shell, workspace};
+use crate::{args, licences, metadata, shell, tidy, workspace};
 
 pub const HELP: &str = "\
 Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
@@ -82,7 +82,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let mut steps = vec![];
     if !tests_only {
         step(&mut steps, "format", || tool("fmt", "rustfmt", &["--all", "--check"], peers))?;
-        step(&mut steps, "layers", || check_layers::run(no_args()).map(|()| Outcome::Done))?;
+        step(&mut steps, "tidy", || tidy::run(no_args()).map(|()| Outcome::Done))?;
         step(&mut steps, "licences", || licences::run(no_args()).map(|()| Outcome::Done))?;
         step(&mut steps, "cargo-deny", deny)?;
         let lints = ["--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];

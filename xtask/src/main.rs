@@ -6,7 +6,6 @@
 
 mod args;
 mod bench;
-mod check_layers;
 mod ci;
 mod corpus;
 mod coverage;
@@ -26,6 +25,7 @@ mod rivals;
 mod shell;
 mod stress;
 mod table;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -43,10 +43,10 @@ struct Verb {
 const VERBS: [Verb; 14] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
-        name: "check-layers",
-        about: "imports, unsafe code, document paths and file sizes",
-        help: check_layers::HELP,
-        run: check_layers::run,
+        name: "tidy",
+        about: "imports, circles, unsafe code, names of formats, lengths, paths in documents",
+        help: tidy::HELP,
+        run: tidy::run,
     },
     Verb {
         name: "check-licences",

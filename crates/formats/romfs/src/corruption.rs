@@ -1,19 +1,18 @@
 //! Faults of an image in words: place, found, allowed.
 
-use crate::disk::{HEADER_LEN, NAME_LEN_MAX};
 use packfs_core::Error;
 use std::fmt;
 
 /// A fault. `at` is the offset of the header concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Corruption {
-    Short { len: u64 },
+    Short { len: u64, min: u64 },
     Magic,
-    Length { found: u64, max: u64 },
+    Length { found: u64, min: u64, max: u64 },
     Sum { found: u32 },
     HeaderPlace { at: u64, end: u64 },
     HeaderSum { at: u64, found: u32 },
-    NameEnd { at: u64 },
+    NameEnd { at: u64, max: usize },
     Name { at: u64, fault: &'static str },
     Next { at: u64, found: u64 },
     DataRange { at: u64, start: u64, len: u64, end: u64 },
@@ -27,21 +26,20 @@ impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use Corruption as C;
         match *self {
-            C::Short { len } => write!(f, "{len} bytes, at least {} needed", 2 * HEADER_LEN),
+            C::Short { len, min } => write!(f, "{len} bytes, at least {min} needed"),
             C::Magic => f.write_str("superblock: begins with other bytes than -rom1fs-"),
-            C::Length { found, max } => {
-                write!(f, "superblock: image of {found} bytes, {} to {max} allowed", 2 * HEADER_LEN)
+            C::Length { found, min, max } => {
+                write!(f, "superblock: image of {found} bytes, {min} to {max} allowed")
             }
             C::Sum { found } => write!(f, "superblock: checksum: words add up to {found:#x}, 0 allowed"),
-            C::HeaderPlace { at, end } => write!(
-                f,
-                "file header at {at:#x}: multiples of {HEADER_LEN} from {HEADER_LEN:#x} up to {end:#x} allowed"
-            ),
+            C::HeaderPlace { at, end } => {
+                write!(f, "file header at {at:#x}: multiples of 16 from 0x10 up to {end:#x} allowed")
+            }
             C::HeaderSum { at, found } => {
                 write!(f, "file header at {at:#x}: checksum: words add up to {found:#x}, 0 allowed")
             }
-            C::NameEnd { at } => {
-                write!(f, "header at {at:#x}: name without an end within {NAME_LEN_MAX} bytes")
+            C::NameEnd { at, max } => {
+                write!(f, "header at {at:#x}: name without an end within {max} bytes")
             }
             C::Name { at, fault } => write!(f, "file header at {at:#x}: name: {fault}"),
             C::Next { at, found } => {

@@ -7,8 +7,10 @@ use packfs_core::{DeviceNumber, FileType, Image, Result};
 pub(crate) const MAGIC: [u8; 8] = *b"-rom1fs-";
 /// Bytes of a superblock, and of a file header, in front of its name.
 pub(crate) const HEADER_LEN: u64 = 16;
+/// Bytes of the shortest image: a superblock and the header of the root.
+const IMAGE_LEN_MIN: u64 = 2 * HEADER_LEN;
 /// Longest name that Linux reads (`ROMFS_MAXFN`), in bytes.
-pub(crate) const NAME_LEN_MAX: usize = 128;
+const NAME_LEN_MAX: usize = 128;
 /// Bytes at the start of an image whose sum is 0, or all of a shorter image.
 const SUM_LEN: u64 = 512;
 /// Bit of a header's first word: executable. The bits below it are the type.
@@ -30,15 +32,15 @@ impl SuperBlock {
     pub(crate) fn read(image: &dyn Image) -> Result<SuperBlock> {
         let mut raw = [0; HEADER_LEN as usize];
         if image.read_at(0, &mut raw)? < raw.len() {
-            return Err(Corruption::Short { len: image.len() }.into());
+            return Err(Corruption::Short { len: image.len(), min: IMAGE_LEN_MIN }.into());
         }
         let [m0, m1, len, checksum] = words(&raw);
         if [m0.to_be_bytes(), m1.to_be_bytes()].concat() != MAGIC {
             return Err(Corruption::Magic.into());
         }
         let len = u64::from(len);
-        if !(HEADER_LEN * 2..=image.len()).contains(&len) {
-            return Err(Corruption::Length { found: len, max: image.len() }.into());
+        if !(IMAGE_LEN_MIN..=image.len()).contains(&len) {
+            return Err(Corruption::Length { found: len, min: IMAGE_LEN_MIN, max: image.len() }.into());
         }
         let (name, root_at) = read_name(image, 0, len)?;
         Ok(SuperBlock { len, checksum, name, root_at })
@@ -138,7 +140,7 @@ fn read_name(image: &dyn Image, at: u64, image_len: u64) -> Result<(Vec<u8>, u64
     let mut name = vec![0; (image_len.saturating_sub(start) as usize).min(NAME_LEN_MAX + 1)];
     image.read_exact_at(start, &mut name)?;
     let Some(len) = name.iter().position(|&byte| byte == 0) else {
-        return Err(Corruption::NameEnd { at }.into());
+        return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
     };
     name.truncate(len);
     Ok((name, (start + len as u64 + 1).next_multiple_of(HEADER_LEN)))

@@ -1,4 +1,4 @@
-//! Each source file by itself: how long it is, whether its crate forbids unsafe code, and whether SECURITY.md lists it if not.
+//! Source files of the checkout: their lengths, and their unsafe code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,42 @@ const LINES_MAX: usize = 800;
 /// Longer files that hold one idea all the same: path from the top, and the reason.
 const LONGER: [(&str, &str); 0] = [];
 
-pub fn check(workspace: &Workspace, root: &Path) -> Result<Vec<String>> {
+/// A source file of the checkout.
+#[derive(Debug)]
+pub struct File {
+    /// Path from the root of the checkout.
+    pub path: String,
+    pub text: String,
+}
+
+impl File {
+    pub fn new(path: &str, text: &str) -> Self {
+        File { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    /// Returns true for files that hold nothing but tests.
+    pub fn is_test(&self) -> bool {
+        self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
+    }
+
+    /// Lines in front of the tests.
+    pub fn code(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().take_while(|line| line.trim() != "#[cfg(test)]" || !self.ends_with_tests())
+    }
+
+    /// Returns true if the last module of the file holds its tests.
+    fn ends_with_tests(&self) -> bool {
+        self.text.contains("#[cfg(test)]\nmod tests {")
+    }
+}
+
+/// Reads every source file of the checkout.
+pub fn read_all(root: &Path) -> Result<Vec<File>> {
+    let paths = ["crates", "lab", "xtask", "fuzz"].iter().flat_map(|dir| rust_files(&root.join(dir)));
+    paths.map(|path| Ok(File::new(&shown(&path, root), &read(&path)?))).collect()
+}
+
+pub fn forbid(workspace: &Workspace, root: &Path) -> Result<Vec<String>> {
     let mut faults = vec![];
     for package in workspace.members().filter(|package| !MAY_BE_UNSAFE.contains(&package.name.as_str())) {
         for source in &package.sources {
@@ -27,22 +62,18 @@ pub fn check(workspace: &Workspace, root: &Path) -> Result<Vec<String>> {
             }
         }
     }
-    for file in ["crates", "lab", "xtask", "fuzz"].iter().flat_map(|dir| rust_files(&root.join(dir))) {
-        let (name, count) = (shown(&file, root), read(&file)?.lines().count());
-        faults.extend(too_long(&name, count, &LONGER));
-    }
-    faults.extend(unsafe_files(root)?);
     Ok(faults)
 }
 
+/// Files with more lines than one idea takes.
+pub fn too_long(files: &[File]) -> Vec<String> {
+    files.iter().filter_map(|file| longer(&file.path, file.text.lines().count(), &LONGER)).collect()
+}
+
 /// Differences between the files with unsafe code and those that the table of SECURITY.md lists.
-fn unsafe_files(root: &Path) -> Result<Vec<String>> {
-    let mut found = BTreeSet::new();
-    for file in ["crates", "lab", "xtask", "fuzz"].iter().flat_map(|dir| rust_files(&root.join(dir))) {
-        if holds_unsafe(&read(&file)?) {
-            found.insert(shown(&file, root));
-        }
-    }
+pub fn unsafe_files(root: &Path, files: &[File]) -> Result<Vec<String>> {
+    let found: BTreeSet<String> =
+        files.iter().filter(|file| holds_unsafe(&file.text)).map(|file| file.path.clone()).collect();
     let listed = listed(&read(&root.join("SECURITY.md"))?);
     let missing = found
         .difference(&listed)
@@ -72,7 +103,7 @@ fn holds_unsafe(source: &str) -> bool {
     })
 }
 
-fn too_long(name: &str, count: usize, longer: &[(&str, &str)]) -> Option<String> {
+fn longer(name: &str, count: usize, longer: &[(&str, &str)]) -> Option<String> {
     let excused = longer.iter().any(|(path, _)| *path == name);
     (count > LINES_MAX && !excused).then(|| format!("{name} has {count} lines, at most {LINES_MAX} allowed"))
 }
@@ -128,8 +159,8 @@ mod tests {
 
     #[test]
     fn refuses_a_file_of_more_than_800_lines_unless_it_is_excused() {
-        assert_eq!(too_long("a.rs", 800, &[]), None);
-        assert_eq!(too_long("a.rs", 801, &[]).as_deref(), Some("a.rs has 801 lines, at most 800 allowed"));
-        assert_eq!(too_long("a.rs", 801, &[("a.rs", "one table")]), None);
+        assert_eq!(longer("a.rs", 800, &[]), None);
+        assert_eq!(longer("a.rs", 801, &[]).as_deref(), Some("a.rs has 801 lines, at most 800 allowed"));
+        assert_eq!(longer("a.rs", 801, &[("a.rs", "one table")]), None);
     }
 }

@@ -1,0 +1,116 @@
+//! Rules with faults that are left: each has a most number, which has to be lowered when there are fewer.
+
+use super::sources::File;
+
+/// Lines that a function may have.
+const FUNCTION_LINES_MAX: usize = 70;
+/// Columns that a line of comment may have.
+const COMMENT_COLUMNS_MAX: usize = 100;
+/// Words that no doc comment begins with: a reader scans for nouns and verbs.
+const FIRST_WORDS: [&str; 9] = ["What", "Who", "Whoever", "How", "Where", "Whether", "Which", "As", "Of"];
+
+struct Count {
+    of: &'static str,
+    in_file: fn(&File) -> usize,
+    most: usize,
+}
+
+const COUNTS: [Count; 3] = [
+    Count { of: "functions of more than 70 lines", in_file: long_functions, most: 13 },
+    Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 2398 },
+    Count { of: "doc comments that begin with a relative pronoun", in_file: odd_openings, most: 2444 },
+];
+
+pub fn check(files: &[File]) -> Vec<String> {
+    COUNTS.iter().filter_map(|count| count.fault(files)).collect()
+}
+
+impl Count {
+    fn fault(&self, files: &[File]) -> Option<String> {
+        let found: usize = files.iter().map(self.in_file).sum();
+        let (of, most) = (self.of, self.most);
+        let worst = files.iter().max_by_key(|file| (self.in_file)(file)).map_or("", |file| &file.path);
+        match found {
+            _ if found > most => {
+                Some(format!("{found} {of}, at most {most} allowed; most of them in {worst}"))
+            }
+            _ if found < most => {
+                Some(format!("{found} {of}: fewer than the {most} of xtask/src/tidy/counts.rs; lower it"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Counts functions from the line of `fn` to the brace in the same column.
+fn long_functions(file: &File) -> usize {
+    let lines: Vec<&str> = file.text.lines().collect();
+    let starts = lines.iter().enumerate().filter(|(_, line)| is_function(line));
+    let is_long = |(start, line): (usize, &&str)| {
+        let column = line.len() - line.trim_start().len();
+        let end = format!("{}}}", &line[..column]);
+        let len = lines[start..].iter().position(|line| *line == end).map_or(0, |len| len + 1);
+        len > FUNCTION_LINES_MAX
+    };
+    starts.filter(|start| is_long(*start)).count()
+}
+
+fn is_function(line: &str) -> bool {
+    let mut words = line.trim_start().split(' ').skip_while(|word| {
+        word.starts_with("pub") || matches!(*word, "const" | "unsafe" | "extern" | "\"C\"")
+    });
+    words.next() == Some("fn") && !line.ends_with(';') && !line.ends_with('}')
+}
+
+fn comment(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!']).trim_start())
+}
+
+fn wide_comments(file: &File) -> usize {
+    let is_wide = |line: &&str| line.chars().count() > COMMENT_COLUMNS_MAX && comment(line).is_some();
+    file.text.lines().filter(is_wide).count()
+}
+
+fn odd_openings(file: &File) -> usize {
+    let mut before = "";
+    let mut count = 0;
+    for line in file.text.lines().map(str::trim_start) {
+        let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
+        let opens = is_doc(line) && !is_doc(before);
+        let first = comment(line).and_then(|text| text.split([' ', ',']).next());
+        count += usize::from(opens && first.is_some_and(|word| FIRST_WORDS.contains(&word)));
+        before = line;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_functions_wide_comments_and_odd_openings_are_counted() {
+        let long = |lines: usize| {
+            format!("impl X {{\n    pub fn f() {{\n{}    }}\n}}\n", "        g();\n".repeat(lines))
+        };
+        assert_eq!(long_functions(&File::new("a.rs", &long(68))), 0);
+        assert_eq!(long_functions(&File::new("a.rs", &long(69))), 1);
+        assert_eq!(wide_comments(&File::new("a.rs", &format!("// {}\n", "x".repeat(97)))), 0);
+        assert_eq!(
+            wide_comments(&File::new("a.rs", &format!("// {}\nlet {}", "x".repeat(98), "x".repeat(99)))),
+            1
+        );
+        let text =
+            "/// What it is.\n/// How it is.\nfn f() {}\n\n/// Returns it.\n/// What else?\nfn g() {}\n";
+        assert_eq!(odd_openings(&File::new("a.rs", text)), 1);
+    }
+
+    #[test]
+    fn a_count_may_only_become_lower() {
+        let count = |most| Count { of: "x", in_file: |file| file.text.len(), most };
+        let files = [File::new("a.rs", "ab"), File::new("b.rs", "abc")];
+        assert!(count(4).fault(&files).unwrap().contains("at most 4 allowed; most of them in b.rs"));
+        assert!(count(6).fault(&files).unwrap().contains("lower it"));
+        assert_eq!(count(5).fault(&files), None);
+    }
+}
