@@ -3,6 +3,7 @@
 //! All are real data: a Debian root and pieces of its files. What is drawn is drawn from a fixed seed, so the same
 //! Debian root gives the same trees. A note beside each tree, written last, says that it is complete.
 
+mod changed;
 mod debian;
 mod desktop;
 mod linux;
@@ -17,15 +18,14 @@ use crate::failure::{Failure, Result};
 use crate::table::Table;
 use crate::{args, workspace};
 
-pub use pieces::LARGE_NAME;
-pub use random::Random;
-pub use stamp::Counts;
+use stamp::Counts;
 
 pub const HELP: &str = "\
 Usage: cargo xtask corpus [--refresh] [NAME...]
 
   debian      a debootstrapped Debian 12 root; needs root and debootstrap
   debian.tar  the same as GNU tar packs it, with extended attributes
+  debian-changed  the same with a change in one file of a hundred; needs root
   small100k   100,000 files of 100 bytes to 16 KiB in 1,000 folders, pieces of the Debian root's files
   releases    the Debian roots of bullseye, bookworm and trixie in three folders of one tree
   million     1,000,000 such files in 10,000 folders; 4 GB of disk
@@ -43,6 +43,7 @@ Without names all are made. --refresh makes them anew.";
 pub enum Corpus {
     Debian,
     DebianTar,
+    DebianChanged,
     Small100k,
     Million,
     Same60k,
@@ -56,9 +57,10 @@ pub enum Corpus {
 
 impl Corpus {
     /// In an order in which each can be made from those before it.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Debian,
         Self::DebianTar,
+        Self::DebianChanged,
         Self::Small100k,
         Self::Million,
         Self::Same60k,
@@ -74,6 +76,7 @@ impl Corpus {
         match self {
             Self::Debian => "debian",
             Self::DebianTar => "debian.tar",
+            Self::DebianChanged => "debian-changed",
             Self::Small100k => "small100k",
             Self::Million => "million",
             Self::Same60k => "same60k",
@@ -98,11 +101,6 @@ impl Corpus {
         workspace::corpora().join(self.name())
     }
 
-    /// The note that says it is complete, written when it was made.
-    pub fn stamp_path(self) -> PathBuf {
-        stamp::path(self)
-    }
-
     /// What it holds, making it first if it is not there.
     pub fn ensure(self) -> Result<Counts> {
         match stamp::read(self) {
@@ -124,6 +122,7 @@ impl Corpus {
             Self::Debian => debian::make_tree(&self.path())?,
             Self::Releases => debian::make_releases(&self.path())?,
             Self::DebianTar => debian::make_tar(&Self::Debian.path(), &self.path())?,
+            Self::DebianChanged => changed::make(&Self::Debian.path(), &self.path())?,
             Self::Small100k => pieces::make_small(&Self::Debian.path(), 100_000, &self.path())?,
             Self::Million => pieces::make_small(&Self::Debian.path(), 1_000_000, &self.path())?,
             Self::Same60k => pieces::make_same(&Self::Debian.path(), &self.path())?,

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod bench;
 mod ci;
 mod corpus;
 mod coverage;
@@ -15,15 +14,11 @@ mod fidelity;
 mod fuzz;
 mod kernels;
 mod licences;
-mod load;
 mod matrix;
 mod metadata;
-mod mounts;
 mod mutate;
 mod peers;
-mod rivals;
 mod shell;
-mod stress;
 mod table;
 mod tidy;
 mod workspace;
@@ -40,7 +35,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 14] = [
+const VERBS: [Verb; 11] = [
     Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "tidy",
@@ -73,12 +68,6 @@ const VERBS: [Verb; 14] = [
         run: corpus::run,
     },
     Verb {
-        name: "bench",
-        about: "run rivals and packfs in turn and compare them",
-        help: bench::HELP,
-        run: bench::run,
-    },
-    Verb {
         name: "matrix",
         about: "which reader of EROFS agrees with which writer, as a table",
         help: matrix::HELP,
@@ -89,12 +78,6 @@ const VERBS: [Verb; 14] = [
         about: "what survives in which format on which way, written as docs/fidelity.md",
         help: fidelity::HELP,
         run: fidelity::run,
-    },
-    Verb {
-        name: "stress-mount",
-        about: "compare mounts with their source from many processes for minutes, then kill the program",
-        help: stress::HELP,
-        run: stress::run,
     },
     Verb {
         name: "mutate",
@@ -113,12 +96,6 @@ const VERBS: [Verb; 14] = [
         about: "which lines of the readers the tests reach",
         help: coverage::HELP,
         run: coverage::run,
-    },
-    Verb {
-        name: "load",
-        about: "read a tree in one of the ways that are measured",
-        help: load::HELP,
-        run: load::run,
     },
 ];
 
@@ -145,17 +122,7 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
     if args.switch("--help") || args.switch("-h") {
-        let suites = [
-            ("read", bench::read::HELP),
-            ("kernel", bench::kernel::HELP),
-            ("goals", bench::goals::HELP),
-            ("legacy", bench::legacy::HELP),
-            ("scale", bench::scale::HELP),
-            ("sizes", bench::sizes::HELP),
-            ("base", bench::base::HELP),
-        ];
-        let suite = suites.into_iter().find(|(name, _)| verb.name == "bench" && args.first_word(name));
-        println!("{}\n\n{}", verb.about, suite.map_or(verb.help, |(_, help)| help));
+        println!("{}\n\n{}", verb.about, verb.help);
         return Ok(());
     }
     (verb.run)(args)

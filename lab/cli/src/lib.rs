@@ -11,6 +11,7 @@ mod advise;
 mod common;
 mod devices;
 mod list;
+mod plan;
 mod pread;
 mod report;
 mod run;
@@ -39,6 +40,7 @@ Examples:
   packfs lab run /srv/tree --quick
   packfs lab run /srv/tree --subject packfs:erofs:zstd:3:64K --subject mksquashfs:squashfs:xz --device sd
   packfs lab seed erofs-perf --quick --output results
+  packfs lab plan run pack
   packfs lab report results/results.json --format markdown
   packfs lab devices --check --quick
   packfs lab list";
@@ -48,6 +50,7 @@ Examples:
 enum Verb {
     Run(run::Opts),
     Seed(seed::Opts),
+    Plan(plan::Opts),
     Tree(tree::Opts),
     Report(report::Opts),
     List(list::Opts),
@@ -77,6 +80,7 @@ fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Run(opts) => opts.run(),
         Verb::Seed(opts) => opts.run(),
+        Verb::Plan(opts) => opts.run(),
         Verb::Tree(opts) => opts.run(),
         Verb::Report(opts) => opts.run(),
         Verb::List(opts) => opts.run(),

@@ -10,6 +10,7 @@
 
 pub mod advise;
 pub mod machine;
+pub mod plans;
 pub mod process;
 pub mod programs;
 pub mod report;

@@ -74,8 +74,8 @@ impl Offers {
 /// A program of this name: of a checkout, on `PATH`, or in a folder of system programs.
 pub fn locate(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let checkouts = if wants_system_only() { vec![] } else { checkouts() };
-    let folders = checkouts.into_iter().map(|root| root.join(PEERS));
+    let peers = if wants_system_only() { vec![] } else { in_checkouts(PEERS) };
+    let folders = peers.into_iter();
     let folders = folders.chain(std::env::split_paths(&path)).chain(SYSTEM.map(PathBuf::from));
     folders.map(|folder| folder.join(name)).find(|path| is_runnable(path))
 }
@@ -85,11 +85,16 @@ fn wants_system_only() -> bool {
     std::env::var_os("PACKFS_PEERS").is_some_and(|value| value == "system")
 }
 
-/// Folders above this one and above this program that hold programs of peers.
-fn checkouts() -> Vec<PathBuf> {
+/// What this path names in the checkout that this process runs in or from; none if that has no such thing.
+pub(crate) fn in_checkout(path: &str) -> Option<PathBuf> {
+    in_checkouts(path).into_iter().next()
+}
+
+/// The same of all folders above this one and above this program.
+fn in_checkouts(path: &str) -> Vec<PathBuf> {
     let starts = [std::env::current_dir().ok(), std::env::current_exe().ok()];
     let above = starts.iter().flatten().flat_map(|start| start.ancestors());
-    above.filter(|dir| dir.join(PEERS).is_dir()).map(Path::to_owned).collect()
+    above.map(|dir| dir.join(path)).filter(|found| found.exists()).collect()
 }
 
 fn is_runnable(path: &Path) -> bool {

@@ -44,7 +44,7 @@ pub fn make_same(tree: &Path, path: &Path) -> Result<()> {
 }
 
 /// What the corpus of one file calls it.
-pub const LARGE_NAME: &str = "large.bin";
+const LARGE_NAME: &str = "large.bin";
 const LARGE_LEN: u64 = 500 << 20;
 
 /// One file, much larger than any cache of decoded blocks should be.

@@ -25,13 +25,6 @@ impl Random {
         (wide >> 64) as u64
     }
 
-    /// Puts items in an order that depends on nothing but the seed: Fisher and Yates.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for end in (2..=items.len()).rev() {
-            items.swap(end - 1, self.below(end as u64) as usize);
-        }
-    }
-
     /// A length spread as those of real files are: most near `middle`, few far above, all in `least..=most`.
     ///
     /// Log-normal, with the sum of twelve even draws in place of a normal one, so that no rounding differs anywhere.
@@ -57,15 +50,6 @@ mod tests {
         let mut random = Random::new(1_234_567);
         let drawn = [random.next(), random.next(), random.next()];
         assert_eq!(drawn, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
-    }
-
-    #[test]
-    fn shuffles_without_losing_an_item() {
-        let mut items: Vec<u32> = (0..1000).collect();
-        Random::new(7).shuffle(&mut items);
-        assert!(!items.is_sorted());
-        items.sort_unstable();
-        assert_eq!(items, (0..1000).collect::<Vec<_>>());
     }
 
     #[test]

@@ -17,9 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use wait4::Wait4;
 
 use crate::failure::{Failure, Result};
-use crate::rivals::{Packfs, Rival, Task};
 use crate::table::Table;
-use crate::{peers, shell, workspace};
+use crate::{metadata, peers, shell, workspace};
 
 /// As of packfs's own run: seconds of processor time, bytes resident, address space.
 const SECONDS_MAX: u64 = 10;
@@ -59,8 +58,8 @@ enum Ending {
 
 /// Tries the first so many cases of a seed.
 pub fn run(formats: &[&str], images: usize, seed: usize, packfs: Option<&str>) -> Result<()> {
-    let packfs = || packfs.map_or_else(Packfs::build, |path| Packfs::at(path.into()));
-    let programs = |format: &str| Ok::<_, Failure>(others(format)?.into_iter().chain([ours(packfs()?)]));
+    let packfs = packfs.map_or_else(built, |path| Ok(path.into()))?;
+    let programs = |format: &str| Ok::<_, Failure>(others(format)?.into_iter().chain([ours(&packfs)?]));
     for format in formats {
         let programs: Vec<Tried> = programs(format)?.collect();
         let pit = Pit::make()?;
@@ -131,12 +130,23 @@ fn signal_name(number: i32) -> String {
     found.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }
 
-fn ours(packfs: Packfs) -> Tried {
-    let version = packfs.version().to_owned();
+/// packfs, built as it is released.
+fn built() -> Result<PathBuf> {
+    let mut cargo = metadata::cargo();
+    cargo.args(["build", "--release", "--quiet", "--package", "packfs-cli", "--bin", "packfs"]);
+    shell::run(cargo.current_dir(workspace::root()))?;
+    Ok(metadata::Workspace::read()?.target_directory.join("release/packfs"))
+}
+
+fn ours(packfs: &Path) -> Result<Tried> {
+    let said = shell::capture(Command::new(packfs).arg("--version"))?;
+    let version = said.split_whitespace().nth(1).unwrap_or("unknown").to_owned();
+    let packfs = packfs.to_owned();
     let words = move |image: &Path, dir: &Path| {
-        packfs.command(&Task::Unpack { image: image.into(), dir: dir.into(), jobs: 1 }).unwrap_or_default()
+        let start: [OsString; 4] = [packfs.clone().into(), "unpack".into(), image.into(), dir.into()];
+        start.into_iter().chain(["--jobs", "1", "--quiet"].map(OsString::from)).collect()
     };
-    Tried { name: "packfs".into(), version, words: Box::new(words) }
+    Ok(Tried { name: "packfs".into(), version, words: Box::new(words) })
 }
 
 fn others(format: &str) -> Result<Vec<Tried>> {

@@ -16,6 +16,8 @@ mod lab;
 #[cfg(feature = "lab")]
 mod lab_limits;
 #[cfg(feature = "lab")]
+mod lab_plans;
+#[cfg(feature = "lab")]
 mod lab_subjects;
 mod limits;
 mod mapping;

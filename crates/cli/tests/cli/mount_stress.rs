@@ -1,12 +1,14 @@
 //! Many readers at once, and images that are damaged: a mount gives the right bytes or an error, and goes on.
 //!
-//! `PACKFS_STRESS_SECONDS=300` makes the readers work that long on each format instead of for a moment.
+//! `PACKFS_STRESS_SECONDS=300` makes the readers work that long on each format instead of for a moment, and
+//! `PACKFS_STRESS_TREE=target/corpora/debian` has them read a tree of that, which takes root, instead of one that is made up.
 
 use crate::fixture::{Fixture, words};
 use crate::mounting::{Place, can_mount};
 use packfs_testkit::Random;
 use rustix::io::Errno;
-use std::fs::{self, File};
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,11 +55,15 @@ fn many_processes_see_what_was_packed() {
     }
     let seconds = std::env::var("PACKFS_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let fixture = Fixture::new();
-    let source = tree(&fixture);
+    let source = match std::env::var_os("PACKFS_STRESS_TREE") {
+        // Tests run in the folder of their package.
+        Some(given) => Path::new("../..").join(given).canonicalize().unwrap(),
+        None => tree(&fixture),
+    };
     for (image, codec) in
         [("a.sqfs", "zstd:3"), ("a.erofs", "lz4hc"), ("b.sqfs", "gzip:1"), ("b.erofs", "zstd:3")]
     {
-        fixture.run(["pack", "tree", image, "-q", "--codec", codec]).done();
+        fixture.run(["pack", source.to_str().unwrap(), image, "-q", "--codec", codec]).done();
         let place = Place::new(&fixture, "at");
         // So little memory that blocks are dropped and decoded again all the time.
         fixture.run(["mount", "--fuse", "--cache-size", "1M", image, "at"]).done();
@@ -83,20 +89,22 @@ fn read_at_random(work: &str) {
     let paths = all_paths(source);
     let mut random = Random::new(seed + 1);
     let end = Instant::now() + Duration::from_secs(seconds);
-    let mut rounds = 0;
+    let (mut rounds, mut inodes) = (0, HashMap::new());
     while Instant::now() < end || rounds < 200 {
         rounds += 1;
         let path = &paths[random.below(paths.len() as u64) as usize];
         let (ours, theirs) = (mounted.join(path), source.join(path));
         let (found, expected) =
             (fs::symlink_metadata(&ours).unwrap(), fs::symlink_metadata(&theirs).unwrap());
-        assert_eq!((found.mode(), found.mtime()), (expected.mode(), expected.mtime()), "{path:?}");
+        assert_eq!(kept(&found), kept(&expected), "{path:?}");
+        assert_eq!(xattrs(&ours), xattrs(&theirs), "{path:?}");
+        let first = *inodes.entry(path).or_insert(found.ino());
+        assert_eq!(found.ino(), first, "{path:?}");
         if expected.is_symlink() {
             assert_eq!(fs::read_link(&ours).unwrap(), fs::read_link(&theirs).unwrap());
         } else if expected.is_dir() {
             assert_eq!(names(&ours), names(&theirs), "{path:?}");
         } else {
-            assert_eq!(found.len(), expected.len(), "{path:?}");
             same_bytes(&ours, &theirs, &mut random);
         }
         if rounds % 50 == 0 {
@@ -105,6 +113,28 @@ fn read_at_random(work: &str) {
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
+}
+
+/// What an image keeps of an inode: the length and links of a folder are the file system's own.
+fn kept(found: &Metadata) -> ([u32; 3], i64, Option<[u64; 3]>) {
+    let rest = (!found.is_dir()).then(|| [found.len(), found.nlink(), found.rdev()]);
+    ([found.mode(), found.uid(), found.gid()], found.mtime(), rest)
+}
+
+/// Names and values of extended attributes, in the order of names.
+fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut names = Vec::with_capacity(64 << 10);
+    rustix::fs::llistxattr(path, rustix::buffer::spare_capacity(&mut names)).unwrap();
+    let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let mut all: Vec<_> = names
+        .map(|name| {
+            let mut value = Vec::with_capacity(64 << 10);
+            rustix::fs::lgetxattr(path, name, rustix::buffer::spare_capacity(&mut value)).unwrap();
+            (name.to_owned(), value)
+        })
+        .collect();
+    all.sort();
+    all
 }
 
 fn same_bytes(ours: &Path, theirs: &Path, random: &mut Random) {

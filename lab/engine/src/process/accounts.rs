@@ -74,7 +74,12 @@ fn seconds(ticks: u64) -> f64 {
 
 /// Most memory this process has had resident, in bytes: a child begins with it.
 pub(super) fn own_memory_peak() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    memory_peak_of(std::process::id())
+}
+
+/// Most memory a process that runs has had resident, in bytes.
+pub(super) fn memory_peak_of(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -35,7 +35,8 @@ const SAID_MAX: u64 = 4096;
 /// `servers` are processes that work for it (FUSE servers): what processor time they use meanwhile counts as the run's.
 /// Work that the kernel does in threads of its own (loop devices, decompression of EROFS) counts for nobody and appears
 /// as others' in [`crate::results::Noise`]. `bytes` and `device_bytes` are for the caller to fill in. The peak of memory is
-/// left out where it is not above this process's own, which every child begins with.
+/// that of the server, if there is one, since it began; else the program's, left out where it is not above this process's own, which
+/// every child begins with.
 ///
 /// Errors: the program cannot be started or fails, with the line that tells why.
 pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
@@ -59,6 +60,7 @@ pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<
         .zip(servers_before)
         .map(|(&id, before)| CpuTime::of(id).map_or_else(CpuTime::default, |after| after.since(before)));
     let served = served.fold(CpuTime::default(), CpuTime::plus);
+    let memory_of_servers = servers.iter().filter_map(|&id| accounts::memory_peak_of(id)).max();
     let is_alone = second.is_none() && servers.is_empty();
     // The reader's end may be the cause of the writer's.
     let second = second.map(|second| second.finish(&spelled)).transpose()?;
@@ -69,7 +71,8 @@ pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<
         wall,
         user: cpu.user,
         system: cpu.system,
-        memory_peak: Some(first.memory_peak).filter(|&peak| is_alone && peak > floor),
+        memory_peak: memory_of_servers
+            .or_else(|| Some(first.memory_peak).filter(|&peak| is_alone && peak > floor)),
         bytes: None,
         device_bytes: None,
         noise: Processors::now().noise_since(processors_before, cpu.total()),

@@ -32,7 +32,7 @@ pub struct Run {
     pub user: f64,
     /// The same in the kernel.
     pub system: f64,
-    /// Most memory the program had resident, in bytes; none where several programs took part.
+    /// Most memory the program had resident, or the one that served a mount, in bytes; none where several programs took part.
     pub memory_peak: Option<u64>,
     /// Bytes that the workload read or wrote as its user sees them; none where that says nothing.
     pub bytes: Option<u64>,

@@ -22,7 +22,7 @@ pub use bench::{Lab, LabOptions, check_device, device_names};
 pub use journal::NAME as JOURNAL;
 pub use own::{Depth, Wishes, own_plan};
 pub use plan::{Cell, Plan, PlannedTree, SubjectKey, recipe_label, subject_id};
-pub use spec::parse_recipe;
+pub use spec::{earlier_tree, parse_recipe};
 pub use watch::Watch;
 
 use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Subject};

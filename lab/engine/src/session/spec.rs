@@ -45,6 +45,12 @@ pub fn parse_recipe(text: &str) -> Result<Recipe> {
     Ok(recipe)
 }
 
+/// The tree of a word such as `IMAGE(debian)` among options, which stands for the image of that tree by the same recipe without
+/// this word and the option before it; none of any other word.
+pub fn earlier_tree(word: &str) -> Option<&str> {
+    word.strip_prefix("IMAGE(")?.strip_suffix(')')
+}
+
 /// `128K`, `1M`, or bytes from 512 on.
 fn block_len(word: &str) -> Option<u32> {
     let (digits, shift) = match word.char_indices().next_back() {

@@ -34,7 +34,10 @@ impl<K> Found<K> {
     }
 }
 
-/// Returns true if a program of this format, or one of all formats of packfs, reads a format.
+/// Returns true if a program of these formats, with blanks between them, or one of all formats of packfs, reads a format.
 pub(super) fn is_read(own: Option<&str>, format: &str) -> bool {
-    own.map_or_else(|| packfs::formats::by_name(format).is_some(), |own| own == format)
+    own.map_or_else(
+        || packfs::formats::by_name(format).is_some(),
+        |own| own.split(' ').any(|own| own == format),
+    )
 }

@@ -15,8 +15,12 @@ const PACKFS: Unpacks = Unpacks {
     needs_dir: false,
 };
 
+/// packfs, which writes the disk inside a container, as the programs of containers do.
+const PACKFS_OUTER: Unpacks =
+    Unpacks { tar: None, dir: Some("unpack --outer {image} {dir} --jobs {jobs} --quiet"), ..PACKFS };
+
 /// Rivals. sqfs2tar and fsck.erofs work in one thread.
-const RIVALS: [(Wanted, Unpacks); 4] = [
+const RIVALS: [(Wanted, Unpacks); 7] = [
     (
         Wanted {
             name: "unsquashfs",
@@ -24,7 +28,7 @@ const RIVALS: [(Wanted, Unpacks); 4] = [
             from: "Debian package squashfs-tools, or `cargo xtask peers`",
         },
         Unpacks {
-            format: Some("squashfs"),
+            format: Some("squashfs squashfs-legacy"),
             tar: None,
             dir: Some("-d {dir} -processors {jobs} -no-progress -quiet {image}"),
             needs_dir: false,
@@ -64,17 +68,39 @@ const RIVALS: [(Wanted, Unpacks); 4] = [
             needs_dir: true,
         },
     ),
+    (
+        Wanted { name: "xorriso", version_option: "-version", from: "Debian package xorriso" },
+        Unpacks {
+            format: Some("iso9660"),
+            tar: None,
+            dir: Some("-report_about FATAL -osirrox on -indev stdio:{image} -extract / {dir}"),
+            needs_dir: false,
+        },
+    ),
+    (
+        Wanted { name: "fsck.cramfs", version_option: "--version", from: "Debian package util-linux-extra" },
+        Unpacks { format: Some("cramfs"), tar: None, dir: Some("--extract={dir} {image}"), needs_dir: false },
+    ),
+    (
+        Wanted {
+            name: "extract_compressed_fs",
+            version_option: "--version",
+            from: "Debian package cloop-utils",
+        },
+        Unpacks { format: Some("cloop"), tar: None, dir: Some("{image} {dir}"), needs_dir: false },
+    ),
 ];
 
 /// Returns all that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Unpacker, Missing>> {
-    let own = packfs_program(packfs).map(|program| Unpacker { name: "packfs", program, kind: PACKFS });
-    std::iter::once(own).chain(RIVALS.map(|(wanted, kind)| Unpacker::find(wanted, kind))).collect()
+    let own = [("packfs", PACKFS), ("packfs-outer", PACKFS_OUTER)]
+        .map(|(name, kind)| packfs_program(packfs).map(|program| Unpacker { name, program, kind }));
+    own.into_iter().chain(RIVALS.map(|(wanted, kind)| Unpacker::find(wanted, kind))).collect()
 }
 
 /// Returns true if there is an unpacker of this name, here or elsewhere.
 pub fn is_unpacker(name: &str) -> bool {
-    name == "packfs" || RIVALS.iter().any(|(wanted, _)| wanted.name == name)
+    matches!(name, "packfs" | "packfs-outer") || RIVALS.iter().any(|(wanted, _)| wanted.name == name)
 }
 
 #[cfg(test)]
@@ -102,11 +128,14 @@ mod tests {
         let [tar, dir] = spelled("packfs", PACKFS);
         assert_eq!(tar.unwrap(), "packfs tar i --jobs 4");
         assert_eq!(dir.unwrap(), "packfs unpack i d --jobs 4 --quiet");
-        let [unsquashfs, sqfs2tar, fsck, dwarfs] = RIVALS.map(|(wanted, kind)| spelled(wanted.name, kind));
+        let [unsquashfs, sqfs2tar, fsck, dwarfs, xorriso, ..] =
+            RIVALS.map(|(wanted, kind)| spelled(wanted.name, kind));
         let line = "unsquashfs -d d -processors 4 -no-progress -quiet i";
         assert_eq!(unsquashfs, [None, Some(line.into())]);
         assert_eq!(sqfs2tar, [Some("sqfs2tar i".into()), None]);
         assert_eq!(fsck, [None, Some("fsck.erofs --extract=d --xattrs -d0 i".into())]);
+        let line = "xorriso -report_about FATAL -osirrox on -indev stdio:i -extract / d";
+        assert_eq!(xorriso, [None, Some(line.into())]);
         let [tar, dir] = dwarfs;
         assert_eq!(tar.unwrap(), "dwarfsextract -i i -f gnutar -n 4 --log-level=error");
         assert_eq!(

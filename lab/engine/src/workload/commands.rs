@@ -48,6 +48,11 @@ pub fn reading(workload: Workload, places: &Places<'_>) -> Option<Reading> {
             (Invocation::new("tar").args(["cf", "/dev/null", "."]), Output::Null, &["tar"])
         }
         Workload::List => (Invocation::new("ls").args(["-lR", "--color=always", "."]), cat(), &["ls", "cat"]),
+        Workload::Find => (Invocation::new("find").args([".", "-ls"]), Output::Null, &["find"]),
+        Workload::ParallelRandomData => {
+            let four = Invocation::new("xargs").args(["-0", "-P", "4", "-n", "64", "cat"]);
+            (four.stdin(places.list), Output::Null, &["xargs", "cat"])
+        }
         Workload::SmallRandomData | Workload::FullRandomData => {
             (xargs("cat"), Output::Null, &["xargs", "cat"])
         }
@@ -68,6 +73,7 @@ pub fn reading(workload: Workload, places: &Places<'_>) -> Option<Reading> {
         Workload::ImageSize
         | Workload::Build
         | Workload::Decode
+        | Workload::Unpack
         | Workload::LargeSequential
         | Workload::LargeRandom
         | Workload::LargeSmallRandom

@@ -74,7 +74,7 @@ impl Lists {
                 files.truncate(SMALL);
                 Some(files)
             }
-            Workload::FullRandomData | Workload::FullRandomMetadata => {
+            Workload::FullRandomData | Workload::ParallelRandomData | Workload::FullRandomMetadata => {
                 Some(shuffled(self.files()?.to_vec(), self.seed))
             }
             Workload::SizeOrder => {

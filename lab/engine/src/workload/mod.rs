@@ -26,18 +26,24 @@ pub enum Workload {
     Build,
     /// Decodes everything without a mount.
     Decode,
+    /// Unpacks everything into a folder in memory.
+    Unpack,
     /// Reads everything, directory by directory.
     SequentialData,
     /// Looks at every inode.
     SequentialMetadata,
     /// Lists everything with its facts.
     List,
+    /// Lists everything as `find` does.
+    Find,
     /// Reads 500 files, drawn by lot.
     SmallRandomData,
     /// Looks at 500 inodes, drawn by lot.
     SmallRandomMetadata,
     /// Reads all files in an order drawn by lot.
     FullRandomData,
+    /// Reads all files in an order drawn by lot, four at a time.
+    ParallelRandomData,
     /// Looks at all inodes of files in an order drawn by lot.
     FullRandomMetadata,
     /// Reads all files, the smallest first.
@@ -106,7 +112,7 @@ const fn row(
 }
 
 /// All workloads, in the order in which a session runs them.
-pub const WORKLOADS: [Row; 19] = [
+pub const WORKLOADS: [Row; 22] = [
     row(
         Workload::ImageSize,
         "image-size",
@@ -124,6 +130,7 @@ pub const WORKLOADS: [Row; 19] = [
         Need::Unpacker,
         &["tools-ng"],
     ),
+    row(Workload::Unpack, "unpack", "Unpacking", "time UNPACKER IMAGE DIR", Need::Unpacker, &[]),
     row(
         Workload::SequentialData,
         "sequential-data",
@@ -148,6 +155,7 @@ pub const WORKLOADS: [Row; 19] = [
         Need::Mount,
         &["squashfs21"],
     ),
+    row(Workload::Find, "find", "find . -ls", "find . -ls > /dev/null", Need::Mount, &[]),
     row(
         Workload::SmallRandomData,
         "small-random-data",
@@ -171,6 +179,14 @@ pub const WORKLOADS: [Row; 19] = [
         "cat list | xargs -0 cat > /dev/null",
         Need::Mount,
         &["erofs-perf"],
+    ),
+    row(
+        Workload::ParallelRandomData,
+        "parallel-random-data",
+        "Full random data access by four readers",
+        "cat list | xargs -0 -P 4 -n 64 cat > /dev/null",
+        Need::Mount,
+        &[],
     ),
     row(
         Workload::FullRandomMetadata,

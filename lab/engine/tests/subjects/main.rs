@@ -116,7 +116,9 @@ fn every_reader_shows_what_every_maker_packed() {
             let servers: Vec<u32> = mounted.server().into_iter().collect();
             let all = Invocation::new("tar").args(["cf", "-", "."]).dir(mounted.at());
             let taken = run(&all, &Output::Through(Invocation::new("cat")), &servers).unwrap();
-            assert!(taken.wall > 0.0 && taken.memory_peak.is_none());
+            assert!(taken.wall > 0.0);
+            // Of several programs, none of which serves, it would be nobody's.
+            assert_eq!(taken.memory_peak.is_some(), mounted.server().is_some());
             mounted.unmount().unwrap();
             assert_eq!(
                 std::fs::read_dir(&at).unwrap().count(),
@@ -274,7 +276,9 @@ fn what_is_missing_is_told_by_name() {
         assert!(subjects.writable("mkfs.ext4").err().unwrap().why.contains("root"));
     }
     for program in subjects.programs().iter().filter(|program| program.path.is_some()) {
-        assert_ne!(program.version, "unknown", "{program:?}");
+        // It tells nobody.
+        let is_silent = program.name == "extract_compressed_fs";
+        assert!(is_silent || program.version != "unknown", "{program:?}");
         assert!(PathBuf::from(program.path.as_ref().unwrap()).is_file());
     }
 }

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use packfs::{Error, Result};
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
+use super::super::spec::earlier_tree;
 use super::super::{Ran, Trouble};
 use super::place::Place;
 use super::simulated::{Attached, probed};
 use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::Output;
-use crate::results::{Missing, Run, Subject};
+use crate::results::{Missing, Recipe, Run, Subject};
 use crate::scratch::Scratch;
 use crate::subject::Unpack;
+use crate::workload::Workload;
 
 /// An image that is there.
 #[derive(Clone, Debug)]
@@ -60,6 +62,20 @@ impl Lab {
         self.make_image(subject, None, jobs).map(|(made, _)| made)
     }
 
+    /// A recipe with the paths of earlier images in the place of the words that name them ([`earlier_tree`]).
+    fn with_earlier_images(&mut self, recipe: &Recipe) -> Result<Recipe, Trouble> {
+        let mut filled = recipe.clone();
+        let Some(at) = recipe.options.iter().position(|word| earlier_tree(word).is_some()) else {
+            return Ok(filled);
+        };
+        let mut plain = recipe.clone();
+        plain.options.drain(at.saturating_sub(1)..=at);
+        let tree = earlier_tree(&recipe.options[at]).unwrap_or_default().to_owned();
+        let image = self.image_of(&SubjectKey { tree, recipe: plain })?;
+        filled.options[at] = image.path.to_string_lossy().into_owned();
+        Ok(filled)
+    }
+
     /// Makes an image where a device is, or in the scratch, and keeps it in the scratch.
     fn make_image(
         &mut self,
@@ -71,6 +87,7 @@ impl Lab {
         let maker = self.subjects.maker(&subject.recipe.maker)?;
         let (program, needs_tar) = (maker.program().clone(), maker.needs_tar());
         self.note(&program);
+        let recipe = self.with_earlier_images(&subject.recipe)?;
         // One that is there is replaced: nobody plans with room for two.
         self.images.remove(subject);
         self.check_room(subject, &id, needs_tar)?;
@@ -84,7 +101,7 @@ impl Lab {
             _ => path.clone(),
         };
         let maker = self.subjects.maker(&subject.recipe.maker)?;
-        let command = maker.command(&subject.recipe, &input, &written, jobs).map_err(|missing| Missing {
+        let command = maker.command(&recipe, &input, &written, jobs).map_err(|missing| Missing {
             what: id.clone(),
             why: format!("{}: {}", missing.what, missing.why),
         })?;
@@ -192,7 +209,11 @@ impl Lab {
             return Err(missing(format!("{name} reads no {}", cell.recipe.format)).into());
         }
         let jobs = cell.jobs.unwrap_or(self.jobs);
-        let as_tar = unpacker.command(&Unpack::Tar, &source, jobs);
+        let as_tar = match cell.workload {
+            Workload::Unpack => None,
+            _ => unpacker.command(&Unpack::Tar, &source, jobs),
+        };
+        let output = if as_tar.is_some() { " > /dev/null" } else { "" };
         let dir = if as_tar.is_some() { None } else { Some(self.place_to_unpack(cell)?.path("unpacked")) };
         let command = as_tar
             .or_else(|| unpacker.command(&Unpack::Dir(dir.clone()?), &source, jobs))
@@ -201,12 +222,13 @@ impl Lab {
         let ran = probed(probe, || self.run_limited(&command, &Output::Null, &[]));
         let ran = ran.map_err(|error| self.trouble(&what, &error));
         if let Some(dir) = dir {
-            let _ = std::fs::remove_dir_all(dir);
+            // Of some formats it is a file: the disk that was in the image.
+            let _ = std::fs::remove_dir_all(&dir).or_else(|_| std::fs::remove_file(dir));
         }
         let mut run = ran?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         let spelled = self.tidy(&command.spelled(), &source);
-        Ok(Ran { command: format!("{spelled} > /dev/null"), run: Some(run), subject: Some(facts) })
+        Ok(Ran { command: format!("{spelled}{output}"), run: Some(run), subject: Some(facts) })
     }
 
     /// Where a whole tree is unpacked: in memory, or, where it does not fit, in the scratch.

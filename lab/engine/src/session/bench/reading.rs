@@ -174,7 +174,10 @@ impl Lab {
                 Some(self.sources.bytes(&cell.tree))
             }
             Workload::TarPrograms => Some(self.sources.bytes_below(&cell.tree, "usr/bin")?),
-            Workload::SmallRandomData | Workload::FullRandomData | Workload::SizeOrder => {
+            Workload::SmallRandomData
+            | Workload::FullRandomData
+            | Workload::ParallelRandomData
+            | Workload::SizeOrder => {
                 let files = self.sources.listed(&cell.tree, cell.workload)?.unwrap_or_default();
                 Some(files.iter().map(|file| file.len).sum())
             }

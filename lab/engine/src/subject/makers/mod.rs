@@ -15,13 +15,14 @@ pub(super) use packfs::program as packfs_program;
 
 /// All that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
-    let [mksquashfs, tar2sqfs, mkdwarfs] = &rows::ROWS;
+    let [mksquashfs, tar2sqfs, mkdwarfs, mkfs_cramfs] = &rows::ROWS;
     vec![
         packfs::find(packfs),
         mksquashfs.find(),
         tar2sqfs.find(),
         tar::find(),
         mkfs_erofs::find(),
+        mkfs_cramfs.find(),
         mkdwarfs.find(),
     ]
 }

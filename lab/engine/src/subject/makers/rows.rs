@@ -119,8 +119,22 @@ const MKDWARFS: Row = Row {
     ],
 };
 
+/// It knows one codec, and has no name for it.
+const MKFS_CRAMFS: Row = Row {
+    wanted: Wanted {
+        name: "mkfs.cramfs",
+        version_option: "--version",
+        from: "Debian package util-linux-extra",
+    },
+    format: "cramfs",
+    dir: Some("{block} {options} {input} {image}"),
+    tar: None,
+    block: Block::Bytes("-b"),
+    codecs: &[("gzip", No, "")],
+};
+
 /// All of them.
-pub(super) static ROWS: [Row; 3] = [MKSQUASHFS, TAR2SQFS, MKDWARFS];
+pub(super) static ROWS: [Row; 4] = [MKSQUASHFS, TAR2SQFS, MKDWARFS, MKFS_CRAMFS];
 
 impl Row {
     pub(super) fn find(&'static self) -> Result<Maker, Missing> {
@@ -235,6 +249,13 @@ mod tests {
         assert!(of_dir(&maker, "squashfs gzip").unwrap_err().why.contains("tars only"));
         assert!(of_tar(&maker, "squashfs none").is_err() && of_tar(&maker, "erofs lz4").is_err());
         assert!(of_tar(&maker, "squashfs zstd:23").unwrap_err().why.contains("1 to 22"));
+    }
+
+    #[test]
+    fn mkfs_cramfs_spells_recipes() {
+        let maker = maker("mkfs.cramfs");
+        assert_eq!(of_dir(&maker, "cramfs gzip").unwrap(), "mkfs.cramfs d i");
+        assert!(of_dir(&maker, "cramfs none").is_err() && of_tar(&maker, "cramfs gzip").is_err());
     }
 
     #[test]

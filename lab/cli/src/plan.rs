@@ -1,0 +1,143 @@
+//! `packfs lab plan`: what packfs has to reach beside its rivals, measured and judged.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use packfs::{Error, Result};
+use packfs_lab::plans::{self, Asked, Case, PlanFile, Verdicts, judge, session_plan};
+use packfs_lab::results::Settings;
+use packfs_lab::subject::Subjects;
+use packfs_terminal::Outcome;
+use packfs_terminal::report::Out;
+
+use crate::common::{Common, command_line, packfs_program, with_hints};
+use crate::watch::Watcher;
+
+/// Measure plans with targets, and judge whether packfs meets them
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(subcommand)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs lab plan list                             the plans there are
+  packfs lab plan list pack                        the cases of one
+  sudo packfs lab plan run pack gzip               its cases in whose names this word is
+  sudo packfs lab plan run mine.toml --tree debian=/srv/debian --runs 3";
+
+#[derive(clap::Subcommand)]
+enum Work {
+    /// List plans, or the cases and targets of one
+    List {
+        /// Name of a plan, or a file (.toml)
+        #[arg(value_name = "PLAN", value_parser = plan)]
+        plan: Option<PlanFile>,
+    },
+    Run(Box<RunOpts>),
+}
+
+/// Measure a plan; exit code 1 if a target is missed
+///
+/// Trees lie in target/corpora of a checkout, where `cargo xtask corpus` makes them. Cases whose tree, program or right is missing are
+/// skipped by name.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+struct RunOpts {
+    /// Name of a plan, or a file (.toml)
+    #[arg(value_name = "PLAN", value_parser = plan)]
+    plan: PlanFile,
+
+    /// Only cases in whose names all of these are
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+
+    /// Where a tree lies that is not in target/corpora; again for more
+    #[arg(long, value_name = "NAME=DIR", value_parser = tree)]
+    tree: Vec<(String, PathBuf)>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+fn plan(name: &str) -> Result<PlanFile, String> {
+    with_hints(plans::find(name))
+}
+
+fn tree(typed: &str) -> Result<(String, PathBuf), String> {
+    let (name, dir) = typed.split_once('=').ok_or("write NAME=DIR")?;
+    Ok((name.to_owned(), dir.into()))
+}
+
+impl Opts {
+    /// Lists or measures.
+    pub fn run(self) -> Outcome {
+        match self.work {
+            Work::List { plan } => list(plan),
+            Work::Run(opts) => opts.run(),
+        }
+    }
+}
+
+fn list(plan: Option<PlanFile>) -> Outcome {
+    let mut out = Out::stdout();
+    match plan {
+        None => {
+            for plan in plans::built_in()? {
+                out.line(format_args!("{:10} {} ({} cases)", plan.name, plan.title, plan.cases.len()))?;
+            }
+        }
+        Some(plan) => {
+            for case in &plan.cases {
+                out.line(packfs::printable(&format!("{}: {}", case.label(), case.target)))?;
+            }
+        }
+    }
+    out.finish()?;
+    Watcher::done()
+}
+
+impl RunOpts {
+    fn run(self) -> Outcome {
+        self.common.check()?;
+        let is_wanted = |case: &&Case| self.words.iter().all(|word| case.label().contains(word));
+        let cases: Vec<Case> = self.plan.cases.iter().filter(is_wanted).cloned().collect();
+        if cases.is_empty() {
+            return Err(Error::usage("no case of the plan is all of that"));
+        }
+        let watcher = self.common.watcher();
+        let limit = self.common.limit()?;
+        let settings = Settings {
+            command: command_line(),
+            runs: self.common.runs.unwrap_or(0),
+            seed: self.common.seed,
+            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
+            jobs: Some(self.common.jobs()),
+            ..Settings::default()
+        };
+        let asked = Asked { trees: self.tree, settings, devices: self.common.device.clone() };
+        let plan = session_plan(&self.plan, &cases, &asked);
+        let mut verdicts = Verdicts::default();
+        let subjects = Subjects::find(&packfs_program());
+        let outcome = self.common.carry_out(&plan, subjects, limit, &watcher, |results| {
+            verdicts = judge(&cases, results);
+            results.tables = vec![verdicts.table(&self.plan.title)];
+        });
+        outcome
+            .map(|code| if verdicts.missed.is_empty() { code } else { ExitCode::FAILURE })
+            .inspect(|_| tell(&verdicts))
+    }
+}
+
+/// Prints what became of the targets, on standard error as all that stands beside the report.
+fn tell(verdicts: &Verdicts) {
+    let named = [("missed", &verdicts.missed), ("skipped", &verdicts.skipped)];
+    for (word, line) in named.into_iter().flat_map(|(word, lines)| lines.iter().map(move |line| (word, line)))
+    {
+        anstream::eprintln!("{word}: {}", packfs::printable(line));
+    }
+    let (met, missed, skipped) = (verdicts.met, verdicts.missed.len(), verdicts.skipped.len());
+    anstream::eprintln!("targets: {met} met, {missed} missed; {skipped} cases skipped");
+}
