@@ -57,8 +57,14 @@ pub fn judge(cases: &[Case], found: &Results) -> Verdicts {
             match ours.and_then(|ours| Ok((ours, theirs?))) {
                 Ok((ours, theirs)) => {
                     let entries = entries(&case.packfs.tree, found);
-                    verdicts.add(case, &judged(&case.target, &ours, theirs.as_ref(), entries));
+                    for outcome in judged(&case.target, &ours, theirs.as_ref(), entries) {
+                        match outcome {
+                            Ok(judged) => verdicts.add(case, &judged),
+                            Err(what) => verdicts.skip(case, format!("{what}: no figure was measured")),
+                        }
+                    }
                 }
+                Err(reason) if has_failed(case, found) => verdicts.fail(case, reason),
                 Err(reason) => verdicts.skip(case, reason),
             }
         }
@@ -94,7 +100,17 @@ fn entries(tree: &str, found: &Results) -> u64 {
     facts.map_or(0, |tree| tree.files + tree.dirs + tree.others)
 }
 
-/// Why a side of a case was not measured.
+/// Returns true if packfs did not make the image of a case: its tree was there, and packfs is.
+fn has_failed(case: &Case, found: &Results) -> bool {
+    let id = subject_id(&case.packfs.tree, &case.packfs.recipe);
+    // A cell's label goes on with its device.
+    let build = format!("{}, {id}", case.workload.name());
+    let builds = case.packfs.reader.is_none();
+    let is_of_packfs = |what: &str| what == id || builds && what.starts_with(&build);
+    found.missing.iter().any(|missing| is_of_packfs(&missing.what))
+}
+
+/// Returns the reason why a side of a case was not measured.
 fn reason(side: &Side, cell: &Cell, found: &Results) -> String {
     let id = subject_id(&cell.tree, &cell.recipe);
     let names = [&cell.label(), &id, &side.tree, &side.recipe.maker];
@@ -103,54 +119,82 @@ fn reason(side: &Side, cell: &Cell, found: &Results) -> String {
     format!("{}: {why}", side.label())
 }
 
-fn judged(target: &Target, ours: &Figures, theirs: Option<&Figures>, entries: u64) -> Vec<Judged> {
+/// Judges each target of a case; the name of one without figures is an error.
+fn judged(
+    target: &Target,
+    ours: &Figures,
+    theirs: Option<&Figures>,
+    entries: u64,
+) -> Vec<Result<Judged, &'static str>> {
     let beside = |what, unit, most: Option<f64>, of: fn(&Figures) -> Option<f64>| {
-        compared(what, unit, of(ours)?, of(theirs?)?, most?)
+        most.map(|most| compared(what, unit, of(ours), theirs.and_then(of), most))
     };
-    let memory = target.memory_mib.map(|mib| as_figure((mib << 20) + target.memory_per_entry * entries));
+    let limit = |what, most: Option<u64>, ours| {
+        most.map(|most| compared(what, Unit::Bytes, ours, Some(as_figure(most)), 1.0))
+    };
+    let memory = target.memory_mib.map(|mib| (mib << 20) + target.memory_per_entry * entries);
     [
         beside("time", Unit::Seconds, target.wall, |it| it.wall),
         beside("processor time", Unit::Seconds, target.cpu, |it| it.processor),
         beside("size", Unit::Bytes, target.size, |it| it.stored),
-        target.bytes.and_then(|most| compared("size", Unit::Bytes, ours.stored?, as_figure(most), 1.0)),
-        memory.and_then(|most| compared("memory", Unit::Bytes, ours.memory_peak?, most, 1.0)),
+        limit("size", target.bytes, ours.stored),
+        limit("memory", memory, ours.memory_peak),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn compared(what: &'static str, unit: Unit, ours: f64, against: f64, most: f64) -> Option<Judged> {
+fn compared(
+    what: &'static str,
+    unit: Unit,
+    ours: Option<f64>,
+    against: Option<f64>,
+    most: f64,
+) -> Result<Judged, &'static str> {
+    let (ours, against) = ours.zip(against).ok_or(what)?;
     let ratio = ours / against;
     let judged = Judged { what, against: figure(against, unit), ours: figure(ours, unit), ratio, most };
-    ratio.is_finite().then_some(judged)
+    if ratio.is_finite() { Ok(judged) } else { Err(what) }
 }
 
 impl Verdicts {
-    fn add(&mut self, case: &Case, judged: &[Judged]) {
-        for it in judged {
-            let is_met = it.ratio <= it.most;
-            if is_met {
-                self.met += 1;
-            } else {
-                let Judged { what, ratio, most, .. } = it;
-                self.missed.push(format!("{}: {what} {ratio:.3}, at most {most:.3}", case.label()));
-            }
-            let text = |text: &str| results::Cell::Text(text.into());
-            self.rows.push(vec![
-                text(&case.label()),
-                text(it.what),
-                text(&it.against),
-                text(&it.ours),
-                results::Cell::Figure(Spread::exact(it.ratio)),
-                results::Cell::Figure(Spread::exact(it.most)),
-                text(if is_met { "met" } else { "missed" }),
-            ]);
+    /// Returns true if every target that was judged was met, and one was.
+    pub fn are_met(&self) -> bool {
+        self.met > 0 && self.missed.is_empty()
+    }
+
+    fn add(&mut self, case: &Case, it: &Judged) {
+        let is_met = it.ratio <= it.most;
+        if is_met {
+            self.met += 1;
+        } else {
+            let Judged { what, ratio, most, .. } = it;
+            self.missed.push(format!("{}: {what} {ratio:.3}, at most {most:.3}", case.label()));
         }
+        let text = |text: &str| results::Cell::Text(text.into());
+        self.rows.push(vec![
+            text(&case.label()),
+            text(it.what),
+            text(&it.against),
+            text(&it.ours),
+            results::Cell::Figure(Spread::exact(it.ratio)),
+            results::Cell::Figure(Spread::exact(it.most)),
+            text(if is_met { "met" } else { "missed" }),
+        ]);
+    }
+
+    fn fail(&mut self, case: &Case, reason: String) {
+        self.missed.push(format!("{}: {reason}", case.label()));
+        self.add_empty_row(case, reason);
     }
 
     fn skip(&mut self, case: &Case, reason: String) {
         self.skipped.push(format!("{}: {reason}", case.label()));
+        self.add_empty_row(case, reason);
+    }
+
+    fn add_empty_row(&mut self, case: &Case, reason: String) {
         let mut row = vec![results::Cell::Text(case.label())];
         row.resize(6, results::Cell::Empty);
         row.push(results::Cell::Missing(reason));
@@ -241,5 +285,23 @@ mod tests {
         let verdicts = judged(&found);
         assert_eq!((verdicts.met, verdicts.missed.len()), (0, 0));
         assert!(verdicts.skipped[0].ends_with("mkfs.erofs erofs none: it is neither here nor there"));
+        assert!(!verdicts.are_met(), "nothing was judged");
+    }
+
+    #[test]
+    fn a_target_without_its_figure_is_skipped_and_not_met() {
+        let verdicts = judged(&results(Run { wall: 1.0, ..Run::default() }, [1, 1]));
+        assert_eq!((verdicts.met, verdicts.missed.len()), (2, 0));
+        assert!(verdicts.skipped[0].ends_with("memory: no figure was measured"), "{:?}", verdicts.skipped);
+    }
+
+    #[test]
+    fn an_image_that_packfs_does_not_make_is_a_missed_target() {
+        let mut found = results(Run { wall: 1.0, ..Run::default() }, [1, 1]);
+        found.measurements.remove(0);
+        found.missing.push(Missing { what: "packfs erofs none of t".into(), why: "it ended with 1".into() });
+        let verdicts = judged(&found);
+        assert_eq!((verdicts.met, verdicts.skipped.len()), (0, 0));
+        assert!(verdicts.missed[0].ends_with(": it ended with 1"), "{:?}", verdicts.missed);
     }
 }
