@@ -190,7 +190,8 @@ impl Injection<'_> {
     }
 }
 
-fn strace() -> Option<PathBuf> {
+/// The program that makes calls fail or take long, if it may.
+pub fn strace() -> Option<PathBuf> {
     let found = std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|dir| dir.join("strace"))
         .find(|at| at.exists());
@@ -199,7 +200,7 @@ fn strace() -> Option<PathBuf> {
         traced.is_ok_and(|status| status.success())
     });
     if works.is_none() {
-        skip("calls are made to fail by strace, which is not here or may not trace");
+        skip("calls are changed by strace, which is not here or may not trace");
     }
     works
 }

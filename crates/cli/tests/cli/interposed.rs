@@ -118,6 +118,28 @@ fn an_interposer_hears_of_all_that_is_unpacked() {
     }
 }
 
+/// fakeroot forgets the inode number of a removed file late: by then a new file may have it.
+#[test]
+fn an_interposer_does_not_forget_what_is_made_while_files_are_replaced() {
+    let Some(strace) = crate::faults::strace() else { return };
+    for interposer in INTERPOSERS {
+        let fixture = Fixture::new();
+        let script = format!(
+            "mkdir t found
+            for i in $(seq 5); do echo $i > t/$i; echo $i > found/$i; done
+            for i in $(seq 150); do mknod t/$i.dev c 1 3; done
+            \"$packfs\" pack -q t t.sqfs
+            {strace:?} -qq -f -o trace -e trace=unlinkat -e inject=unlinkat:delay_exit=10000 \
+                \"$packfs\" unpack -q --jobs 2 --existing replace t.sqfs found
+            grep -c DELAYED trace
+            stat --format %t,%T found/*.dev | grep -c '^1,3$'"
+        );
+        let Some(run) = run(&fixture, interposer, &script) else { return };
+        done(&run);
+        assert_eq!(run.text(), "5\n150\n", "{interposer:?}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn an_interposer_that_is_not_loaded_is_warned_of() {
     let fixture = Fixture::with_tree();

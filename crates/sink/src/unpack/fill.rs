@@ -11,7 +11,7 @@ use super::restore::Made;
 use crate::select::Met;
 use packfs_core::{Error, NodeKind, Progress, Result};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -235,7 +235,8 @@ impl<'a> Filling<'a> {
 
     fn remove(&self, dirs: &mut Dirs<'_>, file: usize) -> Result<()> {
         let Some(met) = self.files.get(file) else { return Ok(()) };
-        rustix::fs::unlinkat(dirs.get(met.dir)?, met.name, AtFlags::empty())
+        self.maker
+            .remove(dirs.get(met.dir)?, met.name)
             .map_err(|errno| self.maker.cannot("remove incomplete", met, errno))
     }
 

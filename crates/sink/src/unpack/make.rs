@@ -13,6 +13,7 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
+use std::sync::{PoisonError, RwLock};
 
 /// How files are made: new ones only, and never through a link.
 const MAKE_FILE: OFlags =
@@ -25,6 +26,31 @@ pub(super) struct Maker<'a> {
     pub losses: &'a Losses,
     pub existing: Existing,
     pub devices: bool,
+    pub turns: Turns,
+}
+
+/// Keeps names from being made while one is removed, where an interposer is loaded.
+///
+/// fakeroot forgets a removed inode only after the system call that removed it. A file that another
+/// thread makes in between may have got the same inode number, and then fakeroot forgets the owner
+/// or device of that file.
+pub(super) struct Turns(Option<RwLock<()>>);
+
+impl Turns {
+    /// Turns that are kept if any library was loaded in front of the C library.
+    pub(super) fn new() -> Turns {
+        Turns(std::env::var_os("LD_PRELOAD").map(|_| RwLock::default()))
+    }
+
+    fn make<T>(&self, make: impl FnOnce() -> T) -> T {
+        let _turn = self.0.as_ref().map(|lock| lock.read().unwrap_or_else(PoisonError::into_inner));
+        make()
+    }
+
+    fn remove<T>(&self, remove: impl FnOnce() -> T) -> T {
+        let _turn = self.0.as_ref().map(|lock| lock.write().unwrap_or_else(PoisonError::into_inner));
+        remove()
+    }
 }
 
 impl Maker<'_> {
@@ -54,13 +80,18 @@ impl Maker<'_> {
         name: &[u8],
         make: impl Fn() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        match make() {
+        match self.turns.make(&make) {
             Err(Errno::EXIST) if matches!(self.existing, Existing::Replace | Existing::KeepNewer) => {
-                rustix::fs::unlinkat(dir, name, AtFlags::empty())?;
-                make()
+                self.remove(dir, name)?;
+                self.turns.make(&make)
             }
             outcome => outcome,
         }
+    }
+
+    /// Removes a name that is no directory's.
+    pub(super) fn remove(&self, dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+        self.turns.remove(|| rustix::fs::unlinkat(dir, name, AtFlags::empty()))
     }
 
     /// Makes a directory that was not there.

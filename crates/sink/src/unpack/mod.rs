@@ -30,7 +30,7 @@ use dirs::Dirs;
 use fill::Filling;
 use layout::Layout;
 use losses::{Failures, Losses};
-use make::Maker;
+use make::{Maker, Turns};
 use packfs_core::{Error, NodeId, NodeKind, Progress, Result, Stage, Tree};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
 use restore::{Made, Restore};
@@ -65,6 +65,7 @@ pub fn unpack(
         losses: &losses,
         existing: options.existing,
         devices: options.devices,
+        turns: Turns::new(),
     };
     let unpacking = Unpacking {
         engine,
