@@ -10,14 +10,6 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Results that may wait, for each worker.
 const WAITING_A_WORKER: usize = 8;
 
-/// How many threads `jobs` means; 0: one for each processor.
-pub(crate) fn worker_count(jobs: usize) -> usize {
-    match jobs {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        jobs => jobs.min(1024),
-    }
-}
-
 /// Calls `work` for each item on so many threads, each with a scratch of its own, and `take` with what came of each, in the
 /// order of items, on the calling thread.
 ///
@@ -30,7 +22,7 @@ pub(crate) fn in_order<I: Send, S, R: Send>(
     work: impl Fn(&mut S, &I) -> Result<R> + Sync,
     take: &mut dyn FnMut(I, R) -> Result<()>,
 ) -> Result<()> {
-    let workers = worker_count(jobs);
+    let workers = packfs_core::thread_count(jobs);
     if workers == 1 {
         let mut scratch = scratch();
         for item in items {

@@ -118,15 +118,6 @@ impl Default for PackOptions {
     }
 }
 
-impl PackOptions {
-    fn worker_count(&self) -> usize {
-        match self.jobs {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            jobs => jobs.min(1024),
-        }
-    }
-}
-
 /// Packs a tree into an image file.
 ///
 /// The image is written beside `output` and renamed when it is complete, so a failure leaves what was there before.

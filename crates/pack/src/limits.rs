@@ -47,7 +47,7 @@ impl Limits {
         wanted_len: impl Fn(usize) -> u64,
     ) -> Result<Self> {
         let allowed = allowed(options);
-        let jobs = options.worker_count();
+        let jobs = packfs_core::thread_count(options.jobs);
         let Some(allowed) = allowed else {
             return Ok(Limits { worker_count: jobs, window_len: wanted_len(jobs) });
         };
@@ -100,7 +100,7 @@ const VERIFY_THREAD_LEN: u64 = 5 * MIB;
 
 /// Number of threads that may read an image back, by the memory left.
 pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
-    let jobs = options.worker_count();
+    let jobs = packfs_core::thread_count(options.jobs);
     let Some(allowed) = allowed(options) else { return jobs };
     let room = allowed.saturating_sub(resident() + VERIFY_LEN) / VERIFY_THREAD_LEN;
     usize::try_from(room).map_or(jobs, |room| jobs.min(room + 1))

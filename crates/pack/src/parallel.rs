@@ -28,7 +28,7 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
         done
     };
     let mut done = std::thread::scope(|scope| {
-        let count = options.worker_count().min(items.len());
+        let count = packfs_core::thread_count(options.jobs).min(items.len());
         // Where threads or their memory are short, fewer do the same.
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
         let others: Vec<_> = (1..count).map_while(start).collect();

@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use crate::counters::{CountedImage, Counters};
 use crate::neighbours::Neighbours;
 use crate::prefetch::Prefetch;
-use packfs_core::{Image, Limits};
+use packfs_core::{Image, Limits, thread_count};
 use packfs_format::Volume;
 use std::sync::Arc;
 
@@ -74,12 +74,12 @@ impl ReadEngine {
     ) -> ReadEngine {
         let image = volume.data_image().unwrap_or(image);
         let blocks = Arc::new(Blocks::new(image, options.cache_bytes));
-        let thread_count = match jobs(&options) {
+        let workers = match thread_count(options.jobs) {
             _ if options.readahead_bytes == 0 => 0,
             1 => 0,
             jobs => jobs,
         };
-        let prefetch = Prefetch::new(Arc::clone(&blocks), thread_count);
+        let prefetch = Prefetch::new(Arc::clone(&blocks), workers);
         ReadEngine { volume, options, blocks, prefetch, neighbours: Arc::default(), counted }
     }
 
@@ -95,7 +95,7 @@ impl ReadEngine {
 
     /// How many worker threads are used.
     pub fn jobs(&self) -> usize {
-        jobs(&self.options)
+        thread_count(self.options.jobs)
     }
 
     /// What was done so far.
@@ -114,12 +114,5 @@ impl ReadEngine {
             return 0;
         }
         self.options.readahead_bytes.min(self.blocks.cache.len_max() / 4)
-    }
-}
-
-fn jobs(options: &ReadOptions) -> usize {
-    match options.jobs {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        jobs => jobs.min(1024),
     }
 }

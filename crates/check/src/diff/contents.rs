@@ -62,10 +62,7 @@ pub(super) struct Pending<'a> {
 
 impl<'a> Pending<'a> {
     pub(super) fn new(sides: [&'a dyn Contents; 2], jobs: usize, progress: &'a dyn Progress) -> Self {
-        let worker_count = match jobs {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            jobs => jobs.min(1024),
-        };
+        let worker_count = packfs_core::thread_count(jobs);
         Pending {
             sides,
             worker_count,

@@ -25,7 +25,7 @@ pub(super) fn columns(
     jobs: usize,
 ) -> impl Iterator<Item = Result<Range<u32>>> + Send {
     let fits = WORK_LEN / block_count.max(1) / UNIT_LEN * UNIT_LEN;
-    let shared = (block_len as usize / ordered::worker_count(jobs)).next_multiple_of(UNIT_LEN);
+    let shared = (block_len as usize / packfs_core::thread_count(jobs)).next_multiple_of(UNIT_LEN);
     let width = fits.min(shared).max(UNIT_LEN).min(block_len as usize) as u32;
     (0..block_len.div_ceil(width)).map(move |index| Ok(index * width..(index * width + width).min(block_len)))
 }

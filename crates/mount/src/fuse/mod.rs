@@ -109,7 +109,7 @@ impl FuseOptions {
     fn thread_count(&self) -> usize {
         match self.threads {
             // Some wait for blocks that others decode, so there are more than processors.
-            0 => (2 * std::thread::available_parallelism().map_or(1, usize::from)).clamp(4, 64),
+            0 => (2 * packfs_core::processor_count()).clamp(4, 64),
             threads => threads.min(THREADS_MAX),
         }
     }
