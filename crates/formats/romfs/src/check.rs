@@ -3,6 +3,7 @@
 //! Invariant: ends for every image, as each header is visited once.
 
 use crate::corruption::Corruption;
+use crate::dir::is_dot;
 use crate::disk::{Header, Kind};
 use crate::volume::RomfsVolume;
 use packfs_core::{FileType, Name, Result};
@@ -75,15 +76,12 @@ impl Walk<'_, '_> {
         let Some((id, file_type)) = self.report.refused(&path, self.volume.resolve(header))? else {
             return Ok(());
         };
-        let wanted = match &header.name[..] {
-            b"." => Some(dir),
-            b".." => self.hierarchy.parent(index),
-            _ => None,
-        };
-        if let Some(wanted) = wanted {
-            if id != wanted {
-                let fault = format_args!("leads to {:#x}, {:#x} wanted", id.0, wanted.0);
-                self.report.warn(&path, fault);
+        if is_dot(&header.name) {
+            let is_right = self.report.refused(&path, self.volume.dot(dir, header, id, file_type))?.is_some();
+            let parent = self.hierarchy.parent(index).unwrap_or(dir);
+            if is_right && header.name == b".." && id != parent {
+                let fault = format_args!("leads to {:#x}, {:#x} wanted", id.0, parent.0);
+                self.report.error(&path, fault);
             }
             return Ok(());
         }

@@ -14,6 +14,8 @@ pub(crate) enum Corruption {
     HeaderSum { at: u64, found: u32 },
     NameEnd { at: u64, max: usize },
     Name { at: u64, fault: &'static str },
+    Dot { at: u64 },
+    DotDot { at: u64 },
     Next { at: u64, found: u64 },
     DataRange { at: u64, start: u64, len: u64, end: u64 },
     LinkTarget { at: u64, target: u64 },
@@ -30,6 +32,12 @@ impl fmt::Display for Corruption {
             C::Magic => f.write_str("superblock: begins with other bytes than -rom1fs-"),
             C::Length { found, min, max } => {
                 write!(f, "superblock: image of {found} bytes, {min} to {max} allowed")
+            }
+            C::Dot { at } => {
+                write!(f, "file header at {at:#x}: named \".\", but leads elsewhere than to its directory")
+            }
+            C::DotDot { at } => {
+                write!(f, "file header at {at:#x}: named \"..\", but is no hard link to a directory")
             }
             C::Sum { found } => write!(f, "superblock: checksum: words add up to {found:#x}, 0 allowed"),
             C::HeaderPlace { at, end } => {

@@ -73,14 +73,27 @@ impl RomfsVolume {
             at => at,
         };
         self.each_header(start, &mut |header| {
-            if matches!(&header.name[..], b"." | b"..") {
+            let (id, file_type) = self.resolve(&header)?;
+            if is_dot(&header.name) {
+                self.dot(dir, &header, id, file_type)?;
                 return Ok(ControlFlow::Continue(()));
             }
             Name::new(&header.name).map_err(|fault| Corruption::Name { at: header.at, fault })?;
-            let (id, file_type) = self.resolve(&header)?;
             let next = DirCursor(if header.next == 0 { END } else { header.next });
             Ok(visit(DirEntry { name: header.name, id, file_type }, next))
         })
+    }
+
+    /// Checks a `.` or `..` of `dir`, which leads to `id`: a damaged name may hide a file.
+    pub(crate) fn dot(&self, dir: InodeId, header: &Header, id: InodeId, file_type: FileType) -> Result<()> {
+        let at = header.at;
+        if header.name == b"." {
+            return if id == dir { Ok(()) } else { Err(Corruption::Dot { at }.into()) };
+        }
+        match (header.kind, file_type) {
+            (Kind::HardLink, FileType::Directory) => Ok(()),
+            _ => Err(Corruption::DotDot { at }.into()),
+        }
     }
 
     /// Implements [`packfs_format::Volume::lookup`].
@@ -94,5 +107,68 @@ impl RomfsVolume {
             ControlFlow::Break(())
         })?;
         Ok(found)
+    }
+}
+
+/// Returns true for the names that are no entries.
+pub(crate) fn is_dot(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::MemoryImage;
+    use packfs_format::Volume;
+    use std::sync::Arc;
+
+    const IMAGE: &[u8] = include_bytes!("../../../../testdata/legacy/romfs.romfs");
+
+    fn volume(bytes: Vec<u8>) -> RomfsVolume {
+        RomfsVolume::open(Arc::new(MemoryImage::new("romfs", bytes))).unwrap()
+    }
+
+    fn headers(volume: &RomfsVolume) -> Vec<Header> {
+        let (mut found, first) = (Vec::new(), volume.dir(volume.root()).unwrap().target());
+        volume
+            .each_header(first, &mut |header| {
+                found.push(header);
+                Ok(ControlFlow::Continue(()))
+            })
+            .unwrap();
+        found
+    }
+
+    fn list(volume: &RomfsVolume) -> Result<usize> {
+        let mut count = 0;
+        volume.each_entry(volume.root(), DirCursor(0), &mut |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+
+    #[test]
+    fn an_entry_whose_name_became_that_of_a_directory_itself_is_refused() {
+        let whole = volume(IMAGE.to_vec());
+        let entries: Vec<Header> =
+            headers(&whole).into_iter().filter(|header| !is_dot(&header.name)).collect();
+        assert!(entries.len() > 3);
+        assert_eq!(list(&whole).unwrap(), entries.len());
+        for header in entries {
+            for name in [&b".\0"[..], b"..\0"] {
+                let (mut damaged, at) = (IMAGE.to_vec(), header.at as usize + 16);
+                damaged[at..at + name.len()].copy_from_slice(name);
+                let damaged = volume(damaged);
+                let error = list(&damaged).unwrap_err().to_string();
+                assert!(error.contains(&format!("{:#x}", header.at)), "{error}");
+                let mut errors = Vec::new();
+                damaged.check(&mut |finding| errors.push(format!("{finding:?}"))).unwrap();
+                assert!(
+                    errors.iter().any(|error| error.contains("named ") && error.contains("Error")),
+                    "{errors:?}"
+                );
+            }
+        }
     }
 }

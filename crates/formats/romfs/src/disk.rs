@@ -30,11 +30,10 @@ pub(crate) struct SuperBlock {
 impl SuperBlock {
     /// Reads and checks it: magic bytes, and a length that the image has.
     pub(crate) fn read(image: &dyn Image) -> Result<SuperBlock> {
-        let mut raw = [0; HEADER_LEN as usize];
-        if image.read_at(0, &mut raw)? < raw.len() {
+        if image.len() < IMAGE_LEN_MIN {
             return Err(Corruption::Short { len: image.len(), min: IMAGE_LEN_MIN }.into());
         }
-        let [m0, m1, len, checksum] = words(&raw);
+        let ([m0, m1, len, checksum], text) = read_words_and_text(image, 0, image.len())?;
         if [m0.to_be_bytes(), m1.to_be_bytes()].concat() != MAGIC {
             return Err(Corruption::Magic.into());
         }
@@ -42,7 +41,7 @@ impl SuperBlock {
         if !(IMAGE_LEN_MIN..=image.len()).contains(&len) {
             return Err(Corruption::Length { found: len, min: IMAGE_LEN_MIN, max: image.len() }.into());
         }
-        let (name, root_at) = read_name(image, 0, len)?;
+        let (name, root_at) = name_in(text, 0, len)?;
         Ok(SuperBlock { len, checksum, name, root_at })
     }
 
@@ -85,9 +84,7 @@ impl Header {
         if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
             return Err(Corruption::HeaderPlace { at, end: image_len }.into());
         }
-        let mut raw = [0; HEADER_LEN as usize];
-        image.read_exact_at(at, &mut raw)?;
-        let [next, spec, len, _] = words(&raw);
+        let ([next, spec, len, _], text) = read_words_and_text(image, at, image_len)?;
         let kind = match next & 7 {
             0 => Kind::HardLink,
             1 => Kind::Other(FileType::Directory),
@@ -98,7 +95,7 @@ impl Header {
             6 => Kind::Other(FileType::Socket),
             _ => Kind::Other(FileType::Fifo),
         };
-        let (name, data_at) = read_name(image, at, image_len)?;
+        let (name, data_at) = name_in(text, at, image_len)?;
         let header = Header {
             at,
             next: u64::from(next) & !(HEADER_LEN - 1),
@@ -134,21 +131,25 @@ impl Header {
     }
 }
 
-/// Reads the name behind the header at `at`, which ends with a NUL byte; returns it, and the offset behind its padding.
-fn read_name(image: &dyn Image, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
-    let start = at + HEADER_LEN;
-    let mut name = vec![0; (image_len.saturating_sub(start) as usize).min(NAME_LEN_MAX + 1)];
-    image.read_exact_at(start, &mut name)?;
-    let Some(len) = name.iter().position(|&byte| byte == 0) else {
-        return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
-    };
-    name.truncate(len);
-    Ok((name, (start + len as u64 + 1).next_multiple_of(HEADER_LEN)))
+/// Reads the words of the header at `at` and, at once, the bytes that may be its name, up to `end`.
+fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4], Vec<u8>)> {
+    let len = end.saturating_sub(at).min(HEADER_LEN + NAME_LEN_MAX as u64 + 1);
+    let mut bytes = vec![0; len as usize];
+    image.read_exact_at(at, &mut bytes)?;
+    let text = bytes.split_off(bytes.len().min(HEADER_LEN as usize));
+    let (words, _) = bytes.as_chunks();
+    Ok(([0, 1, 2, 3].map(|index| words.get(index).copied().map_or(0, u32::from_be_bytes)), text))
 }
 
-fn words(raw: &[u8; HEADER_LEN as usize]) -> [u32; 4] {
-    let (words, _) = raw.as_chunks();
-    [0, 1, 2, 3].map(|index| words.get(index).copied().map_or(0, u32::from_be_bytes))
+/// Returns the name at the start of `text`, up to a NUL byte, and the offset behind its padding.
+fn name_in(mut text: Vec<u8>, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
+    let start = at + HEADER_LEN;
+    text.truncate(image_len.saturating_sub(start) as usize);
+    let Some(len) = text.iter().position(|&byte| byte == 0) else {
+        return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
+    };
+    text.truncate(len);
+    Ok((text, (start + len as u64 + 1).next_multiple_of(HEADER_LEN)))
 }
 
 fn sum(bytes: &[u8]) -> u32 {

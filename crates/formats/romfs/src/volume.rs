@@ -162,9 +162,9 @@ impl Volume for RomfsVolume {
         Some(self.super_block.len.next_multiple_of(PADDING_UNIT).min(self.image.len()))
     }
 
-    /// Two headers at least of 32 bytes with their names make an entry.
+    /// A header and its name take at least 32 bytes.
     fn inode_count_hint(&self) -> u64 {
-        self.super_block.len / (4 * HEADER_LEN)
+        self.super_block.len / (2 * HEADER_LEN)
     }
 
     fn made_at(&self) -> Option<i64> {
