@@ -1,4 +1,5 @@
-//! Whether all contents of an image can be decoded, whether a new one holds what it was made of, and how two trees differ.
+//! Checks of contents: decoding all of an image, verifying a new one against its source, comparing
+//! two trees.
 //!
 //! What the structures of an image are worth is the format's to say ([`packfs_format::Volume::check`]); here is what no
 //! format needs to know: reading everything, and comparing.

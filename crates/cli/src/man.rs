@@ -3,6 +3,7 @@
 use crate::{Outcome, lab};
 use packfs::Error;
 use packfs_terminal::man;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -25,6 +26,9 @@ impl Opts {
         match Command::new(lab::program()).arg("man").arg(&self.dir).status() {
             Ok(status) if !status.success() => Err(Error::failed("packfs-lab cannot write its manual pages")),
             // Without it, its pages are none that anybody needs.
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::io("cannot start packfs-lab", error))
+            }
             _ => Ok(ExitCode::SUCCESS),
         }
     }

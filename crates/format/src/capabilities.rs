@@ -24,6 +24,12 @@ pub enum Times {
     Nanoseconds,
 }
 
+impl Times {
+    /// Seconds since 1970 in 32 bits without a sign.
+    pub const UNSIGNED_32: Times =
+        Times::Seconds { min: 0, max: u32::MAX as i64, first_year: "1970", last_day: "2106-02-07" };
+}
+
 /// Several names of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {

@@ -14,5 +14,5 @@ pub mod work;
 
 use std::process::ExitCode;
 
-/// What a verb ends with when nothing went wrong on the way.
+/// Exit code, or the error, that a verb ends with.
 pub type Outcome = packfs::Result<ExitCode>;

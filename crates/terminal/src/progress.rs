@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(120);
 /// How long work that may be waiting for its input gets to notice a signal.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is undone before a signal ends the program at once.
+/// Actions that undo what was done, run before a signal ends the program at once.
 static UNDO: OnceLock<fn() -> Vec<Error>> = OnceLock::new();
 
 /// Has `undo` called before a signal ends the program at once; it returns what could not be undone. The first call counts.

@@ -1,4 +1,4 @@
-//! What all sessions share: their options, how they are carried out, and what they leave.
+//! Options that all sessions share, how they are carried out, and the reports that they leave.
 
 use std::path::{Path, PathBuf};
 

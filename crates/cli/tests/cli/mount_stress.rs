@@ -115,7 +115,7 @@ fn read_at_random(work: &str) {
     }
 }
 
-/// What an image keeps of an inode: the length and links of a folder are the file system's own.
+/// Metadata that an image keeps of an inode: length and links of a folder are the filesystem's own.
 fn kept(found: &Metadata) -> ([u32; 3], i64, Option<[u64; 3]>) {
     let rest = (!found.is_dir()).then(|| [found.len(), found.nlink(), found.rdev()]);
     ([found.mode(), found.uid(), found.gid()], found.mtime(), rest)

@@ -1,4 +1,4 @@
-//! What cramfs cannot hold of a tree, named before anything is written.
+//! Losses: metadata of a tree that cramfs cannot hold, named before anything is written.
 
 use super::dirs::listing_len;
 use crate::disk::{NAME_LEN_MAX, SIZE_END};

@@ -1,4 +1,4 @@
-//! What EROFS cannot hold of a tree, named before anything is written.
+//! Losses: metadata of a tree that EROFS cannot hold, named before anything is written.
 
 use super::xattrs::split_name;
 use packfs_core::{Loss, Losses, Tree};

@@ -1,4 +1,5 @@
-//! What ISO 9660 with Rock Ridge and AAIP cannot hold of a tree, named before anything is written.
+//! Losses: metadata of a tree that ISO 9660 with Rock Ridge and AAIP cannot hold, named before
+//! anything is written.
 
 use super::{FILE_LEN_MAX, components, file_len};
 use crate::options::Options;

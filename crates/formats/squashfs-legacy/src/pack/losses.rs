@@ -1,4 +1,5 @@
-//! What old Squashfs images cannot hold of a tree, named before anything is written.
+//! Losses: metadata of a tree that old Squashfs images cannot hold, named before
+//! anything is written.
 
 use crate::disk::Version;
 use packfs_core::{DeviceNumber, FileType, Loss, Losses, NodeKind, Timestamp, Tree};
@@ -17,7 +18,7 @@ const TIMELESS: &[FileType] =
 pub(super) fn capabilities(version: Version) -> Capabilities {
     let has_numbers = version.has_numbers();
     Capabilities {
-        times: Times::Seconds { min: 0, max: u32::MAX.into(), first_year: "1970", last_day: "2106-02-07" },
+        times: Times::UNSIGNED_32,
         timeless: if has_numbers { &[] } else { TIMELESS },
         device_bits: (8, 8),
         links: if has_numbers { Links::Held } else { Links::SplitIfAccepted },

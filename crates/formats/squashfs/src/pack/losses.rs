@@ -1,4 +1,4 @@
-//! What SquashFS cannot hold of a tree, named before anything is written.
+//! Losses: metadata of a tree that SquashFS cannot hold, named before anything is written.
 
 use packfs_core::{Loss, Losses, NodeKind, Timestamp, Tree};
 use packfs_format::{Capabilities, Times, XattrLoss};
@@ -22,7 +22,7 @@ pub(super) fn stored_time(time: Timestamp) -> u32 {
 
 /// Metadata that images hold.
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
-    times: Times::Seconds { min: 0, max: u32::MAX as i64, first_year: "1970", last_day: "2106-02-07" },
+    times: Times::UNSIGNED_32,
     xattr_losses: &[XattrLoss {
         what: "extended attributes other than user, trusted and security (such as ACLs) are left out",
         concerns: |name, _| split_xattr_name(name).is_none(),
