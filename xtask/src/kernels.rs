@@ -19,7 +19,7 @@ Usage: cargo xtask kernels [--refresh]
   --refresh   fetch again what Debian has today
 
 Makes target/kernels/{5.10,6.1}/{vmlinuz,initramfs} from Debian's bullseye and bookworm, for qemu-system-x86_64, and builds
-for 6.1 the module cramfs, which Debian leaves out.
+for 6.1 the modules cramfs and romfs, which Debian leaves out.
 Needs debootstrap, make, gcc and xz, and installs them by apt-get if they are missing and this runs as root.";
 
 /// A kernel of Debian.
@@ -34,7 +34,7 @@ struct Kernel {
 
 const KERNELS: [Kernel; 2] = [
     Kernel { version: "5.10", suite: "bullseye", extra: &[] },
-    Kernel { version: "6.1", suite: "bookworm", extra: &[extra::CRAMFS] },
+    Kernel { version: "6.1", suite: "bookworm", extra: &[extra::CRAMFS, extra::ROMFS] },
 ];
 
 /// The note beside a kernel of what its initramfs was made by.

@@ -28,6 +28,14 @@ pub const CRAMFS: Module = Module {
     flags: "-DCONFIG_CRAMFS_BLOCKDEV=1",
 };
 
+/// romfs, for block devices.
+pub const ROMFS: Module = Module {
+    name: "romfs",
+    folder: "fs/romfs",
+    files: &["super.c", "storage.c", "internal.h"],
+    flags: "-DCONFIG_ROMFS_ON_BLOCK=1",
+};
+
 /// The headers of the smallest kernel for virtual machines.
 pub const HEADERS: &str = "linux-headers-cloud-amd64";
 
