@@ -1,0 +1,19 @@
+//! Converts an image into another format, and compares their files.
+//!
+//! `cargo run --example convert -- root.sqfs root.erofs`
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [source, target] = &words[..] else { return Err("usage: convert IMAGE IMAGE".into()) };
+    // The extension says which format is wanted; `Pack::format` would, too.
+    let report = packfs::pack(source, target).run()?;
+    let (before, after) = (packfs::open(source)?, packfs::open(target)?);
+    println!("{} to {}: {} bytes", before.format().name(), after.format().name(), report.image_len);
+    for entry in before.walk() {
+        let entry = entry?;
+        if matches!(entry.inode.kind, packfs::InodeKind::File { .. }) {
+            assert!(before.read(&entry.path)? == after.read(&entry.path)?, "{}", entry.path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Packs a directory, a tar archive, another image or a manifest into an image.
+//!
+//! `cargo run --example pack -- rootfs root.sqfs zstd:19`
+
+use packfs::{Progress, Stage};
+
+/// Prints warnings and the stages of the work, one a line.
+struct Lines;
+
+impl Progress for Lines {
+    fn begin(&self, stage: Stage, files_total: u64, _bytes_total: u64) {
+        eprintln!("{stage:?}: {files_total} files");
+    }
+
+    fn warn(&self, message: &str) {
+        eprintln!("warning: {message}");
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut words = std::env::args().skip(1);
+    let (Some(source), Some(image)) = (words.next(), words.next()) else {
+        return Err("usage: pack SOURCE IMAGE [CODEC]".into());
+    };
+    let mut pack = packfs::pack(source, &image).progress(Lines);
+    if let Some(codec) = words.next() {
+        pack = pack.codec(codec);
+    }
+    let report = pack.run()?;
+    println!("{image}: {} bytes became {}", report.bytes_in, report.image_len);
+    Ok(())
+}
