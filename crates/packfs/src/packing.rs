@@ -681,8 +681,10 @@ fn warn_of_silence(notes: &Notes, progress: &dyn Progress) {
     }
     if notes.kept_marks > 0 {
         let count = notes.kept_marks;
+        let names_are =
+            if count == 1 { "name begins with .wh. and is" } else { "names begin with .wh. and are" };
         progress.warn(&format!(
-            "{count} names begin with .wh., as marks of container layers do, and are kept as files: \
+            "{count} {names_are} kept as files, though marks of container layers begin so: \
              --whiteouts overlayfs makes them what they mean, --whiteouts keep says that they are files"
         ));
     }

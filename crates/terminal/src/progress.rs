@@ -77,6 +77,8 @@ impl Bars {
             started: Instant::now(),
             tells_parts: wanted && !shown,
         };
+        // A warning before the first stage draws the bar again as well.
+        bars.bar.set_style(style(Stage::Scan, bars.started, &bars.counters));
         bars.listen();
         bars
     }

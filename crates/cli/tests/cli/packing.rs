@@ -541,6 +541,8 @@ fn marks_of_layers_that_nobody_spoke_of_are_told_once() {
         run.said().starts_with("warning: 2 names begin with .wh.")
             && run.said().contains("--whiteouts overlayfs")
     );
+    std::fs::remove_file(fixture.path("layer/.wh.gone")).unwrap();
+    assert!(pack(&[]).said().starts_with("warning: 1 name begins with .wh. and is kept"));
     for spelling in ["keep", "overlayfs", "aufs"] {
         pack(&["--whiteouts", spelling]).done();
     }

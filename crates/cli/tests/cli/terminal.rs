@@ -241,3 +241,20 @@ fn bytes_of(row: &Value, key: &str) -> Vec<u8> {
         None => row[key].as_str().unwrap().as_bytes().to_vec(),
     }
 }
+
+#[test]
+fn a_warning_before_the_work_begins_brings_no_bar() {
+    let fixture = Fixture::new();
+    std::fs::write(fixture.path("README"), "text").unwrap();
+    let Some(script) = packfs_testkit::peer("script") else { return };
+    let program = env!("CARGO_BIN_EXE_packfs");
+    let command = format!("'{program}' pack README single.sqfs");
+    let mut terminal = script.command(&[]);
+    terminal.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+    terminal.current_dir(fixture.path("")).stdin(std::process::Stdio::null());
+    let run = Run::of(terminal.output().unwrap());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let shown = String::from_utf8_lossy(&run.stdout);
+    assert!(shown.contains("\"README\" is no directory"), "{shown}");
+    assert!(!shown.contains("0/0") && !shown.contains('\u{2591}'), "{shown}");
+}
