@@ -1,4 +1,4 @@
-//! `cargo xtask fidelity`: writes docs/fidelity.md.
+//! `cargo xtask fidelity`: writes docs/guide/fidelity.md.
 
 use crate::args::Args;
 use crate::failure::Result;
@@ -8,7 +8,7 @@ pub const HELP: &str = "\
 Usage: sudo cargo xtask fidelity
 
 Takes a tree of everything that Linux can hold into images and out of them again in every way, and writes what survives as
-docs/fidelity.md. The same test fails where that file is not what it finds. Needs root, /dev/fuse and a minute.";
+docs/guide/fidelity.md. The same test fails where that file is not what it finds. Needs root, /dev/fuse and a minute.";
 
 /// Runs the test that finds out, and lets it write.
 pub fn run(args: Args) -> Result<()> {

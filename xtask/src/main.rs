@@ -75,7 +75,7 @@ const VERBS: [Verb; 11] = [
     },
     Verb {
         name: "fidelity",
-        about: "what survives in which format on which way, written as docs/fidelity.md",
+        about: "what survives in which format on which way, written as docs/guide/fidelity.md",
         help: fidelity::HELP,
         run: fidelity::run,
     },

@@ -13,7 +13,7 @@ Usage: cargo xtask matrix [OPTIONS]
 
   --tree WHICH      only this one: debian, a Debian root, or odd, a tree of odd things
   --rows 'A;B'      only these rows, by the names in the table
-  --markdown FILE   where the page is written [docs/interop-erofs.md]
+  --markdown FILE   where the page is written [docs/formats/interop-erofs.md]
 
 Needs root, `cargo xtask peers` and the Debian root of `cargo xtask corpus`.";
 
@@ -51,7 +51,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if !TREES.iter().any(|(name, _)| is_asked(name)) {
         return Err(Failure::usage("--tree: debian or odd is allowed"));
     }
-    let page = page.unwrap_or_else(|| workspace::root().join("docs/interop-erofs.md"));
+    let page = page.unwrap_or_else(|| workspace::root().join("docs/formats/interop-erofs.md"));
 
     let mut text = format!("{INTRODUCTION}\n{}\n", readers()?);
     for (name, heading) in TREES.into_iter().filter(|(name, _)| is_asked(name)) {

@@ -76,7 +76,7 @@ Examples:
   packfs digest rootfs > rootfs.digest && packfs digest --check-list rootfs.digest
   packfs digest --check packfs-tree-1:sha256:8b1a... root.sqfs
 
-Exit code 1 if a digest is not the one that was given. docs/digest.md says what is hashed.";
+Exit code 1 if a digest is not the one that was given. docs/formats/digest.md says what is hashed.";
 
 /// Reads what stands behind `--facts`.
 fn parse_facts(typed: &str) -> std::result::Result<DigestFacts, String> {

@@ -225,7 +225,7 @@ impl Pack {
     }
 
     /// Lays an entry over the source, as a line of a manifest or in short: `c /dev/console 0600 0 0 5 1`. See
-    /// [`packfs_source::Additions`]; docs/manifest.md has the language.
+    /// [`packfs_source::Additions`]; docs/guide/manifest.md has the language.
     ///
     /// ```
     /// # fn main() -> packfs::Result<()> {

@@ -1,4 +1,5 @@
-//! JSON documents: one schema a verb, described in `docs/cli.md`. Names are kept without loss.
+//! JSON documents: one schema a verb, described in `docs/guide/cli.md`.
+//! Names are kept without loss.
 //!
 //! A name that is UTF-8 is a string. One that is not gets, besides a readable string with escapes, its bytes in
 //! hexadecimal under the same key with `_bytes` at its end. What acts on a terminal is written as `\u` and four digits.

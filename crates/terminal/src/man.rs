@@ -5,7 +5,7 @@ use packfs::{Result, ResultExt};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Exit codes and what each says, as docs/cli.md has them.
+/// Exit codes and what each says, as docs/guide/cli.md has them.
 const EXIT_STATUS: [(&str, &str); 7] = [
     ("0", "Done: all that was asked for."),
     (

@@ -144,7 +144,7 @@ impl DeviceSpec {
             let line =
                 error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
             Error::usage(format!("device {place}: line {line}: {}", error.message().trim()))
-                .hint("docs/lab-devices.md describes the format")
+                .hint("docs/guide/lab-devices.md describes the format")
         })?;
         Checked(place).spec(file)
     }

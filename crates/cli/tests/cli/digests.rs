@@ -58,7 +58,7 @@ fn a_directory_a_tar_and_images_of_one_tree_agree() {
 fn the_second_implementation_of_the_document_agrees() {
     let Some(python) = peer("python3") else { return };
     let fixture = with_odd_tree();
-    let document = std::fs::read_to_string("../../docs/digest.md").unwrap();
+    let document = std::fs::read_to_string("../../docs/formats/digest.md").unwrap();
     let (_, program) = document.split_once("```python\n").unwrap();
     let program = program.split_once("```").unwrap().0;
     std::fs::write(fixture.path("digest.py"), program).unwrap();

@@ -1,5 +1,5 @@
 //! Structures that no honest builder writes, in images of both formats: what every verb does with them. The table of
-//! docs/reliability.md, "Hostile structures", is this file's in words.
+//! docs/design/reliability.md, "Hostile structures", is this file's in words.
 
 use crate::fixture::{Fixture, Run};
 

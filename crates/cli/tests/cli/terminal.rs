@@ -229,7 +229,7 @@ fn scripts_get_every_byte() {
     }
 }
 
-/// A name as docs/cli.md has it: its bytes in hexadecimal where it is no UTF-8.
+/// A name as docs/guide/cli.md has it: its bytes in hexadecimal where it is no UTF-8.
 fn bytes_of(row: &Value, key: &str) -> Vec<u8> {
     match row.get(format!("{key}_bytes")) {
         Some(hex) => {

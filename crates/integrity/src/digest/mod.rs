@@ -1,6 +1,6 @@
 //! The digest of a tree: the same for a directory, a tar and an image of any format that hold the same.
 //!
-//! docs/digest.md says what is hashed, byte for byte. A directory within a tree has the digest that it would have as a
+//! docs/formats/digest.md says what is hashed, byte for byte. A directory within a tree has the digest that it would have as a
 //! tree of its own, so that two trees can be compared from afar, directory by directory.
 
 mod content;

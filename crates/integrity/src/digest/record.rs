@@ -1,4 +1,4 @@
-//! The bytes that stand for a node in a digest, as docs/digest.md has them: no alignment, no separators, every number 64 bits
+//! The bytes that stand for a node in a digest, as docs/formats/digest.md has them: no alignment, no separators, every number 64 bits
 //! little-endian, every string behind its length.
 
 use super::content::{Hash, sha256};

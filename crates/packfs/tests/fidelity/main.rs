@@ -1,5 +1,5 @@
 //! What survives on which way: a tree of everything goes from a directory into an image and out of it again, by the kernel's mount,
-//! through FUSE, unpacked, and as a tar. docs/fidelity.md is what comes of it.
+//! through FUSE, unpacked, and as a tar. docs/guide/fidelity.md is what comes of it.
 //!
 //! `cargo xtask fidelity` writes that file; here it must be what the test finds. Whatever does not survive was told before anything
 //! was written, and refused without `--lossy`.
@@ -19,7 +19,7 @@ const ROOM: u64 = 4 << 30;
 /// What comes out of an image, which may use a folder.
 type Route = fn(&Path, &Path, &str) -> Snapshot;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fidelity.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/fidelity.md");
 
 #[test]
 fn what_survives_is_what_the_document_says() {
@@ -66,7 +66,7 @@ fn what_survives_is_what_the_document_says() {
         std::fs::write(DOCUMENT, &text).unwrap();
     }
     let document = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
-    assert!(document == text, "docs/fidelity.md is stale; `cargo xtask fidelity` writes:\n{text}");
+    assert!(document == text, "docs/guide/fidelity.md is stale; `cargo xtask fidelity` writes:\n{text}");
 }
 
 /// The host itself must hold everything, or nothing can be learned from it.

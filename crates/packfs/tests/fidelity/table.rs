@@ -142,7 +142,7 @@ impl Table {
              `packfs mount --fuse`, by `packfs unpack`, and by `packfs tar`. Every name is compared in every fact with the directory it came\n\
              from. `cargo xtask fidelity` makes this table, and the tests fail where it is not what they find; where something is lost, how many\n\
              names of how many. SquashFS with zstd, EROFS with LZ4. Compressed files of EROFS have clusters of zeros for holes, which a tar\n\
-             holds as zeros, unless nearly all of them is hole ([packing.md](packing.md#holes)).\n\n| |",
+             holds as zeros, unless nearly all of them is hole ([packing.md](../design/packing.md#holes)).\n\n| |",
         );
         for found in &self.found {
             // Writing to a string cannot fail.

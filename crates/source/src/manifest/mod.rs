@@ -1,4 +1,4 @@
-//! The manifest source: a text with one line an entry. docs/manifest.md describes it.
+//! The manifest source: a text with one line an entry. docs/guide/manifest.md describes it.
 //!
 //! A line means the same wherever it stands, but for `default` lines above it; what it says is taken as it is or
 //! refused, naming the line. Contents are read when they are packed.
