@@ -7,12 +7,13 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::mbr;
 use crate::open::{Kind, Partition, Table, TableKind};
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, usize_of};
 use std::mem::{offset_of, size_of};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 const HEADER_LEN: usize = size_of::<GptHeader>();
-const ENTRY_LEN: u32 = size_of::<GptEntry>() as u32;
+const ENTRY_LEN: u32 = 128;
+const _: () = assert!(size_of::<GptEntry>() as u64 == ENTRY_LEN as u64);
 const ENTRY_LEN_MAX: u32 = 4096;
 /// Thirty times what tools make.
 const ENTRIES_MAX: u32 = 4096;
@@ -118,7 +119,9 @@ pub(crate) fn copy(image: &dyn Image, lba: u64, sector_len: u64) -> Result<Resul
     if image.read_at(at, &mut raw)? != raw.len() {
         return Ok(Err(Corruption::GptSignature { at }));
     }
-    raw[HEADER_CRC_AT..HEADER_CRC_AT + 4].fill(0);
+    if let Some(crc) = raw.get_mut(HEADER_CRC_AT..HEADER_CRC_AT + 4) {
+        crc.fill(0);
+    }
     let (found, computed) = (header.header_crc.get(), crc32fast::hash(&raw));
     if found != computed {
         return Ok(Err(Corruption::HeaderChecksum { at, found, computed }));
@@ -150,7 +153,7 @@ fn entries(
     let Some(start) = start else {
         return Ok(Err(Corruption::EntriesPlace { at, found, len, limit: image.len() }));
     };
-    let mut raw = vec![0; len as usize];
+    let mut raw = vec![0; usize_of(len)];
     image.read_exact_at(start, &mut raw)?;
     let (found, computed) = (header.entries_crc.get(), crc32fast::hash(&raw));
     if found != computed {

@@ -124,12 +124,12 @@ fn chain(
         let Some(record) = record(image, at)? else { return Ok(Err(Corruption::LinkSignature { at })) };
         table.structures.push((at..at + RECORD_LEN, "extended boot record"));
         // Two rows are used; some tools had partitions in the others, but those cannot be told from rubbish.
-        let rows = &record.entries[..2];
-        for entry in rows.iter().filter(|entry| is_used(entry) && !is_extended(entry)) {
-            let logical = table.partitions.iter().filter(|it| it.number > 4).count() as u32;
-            table.partitions.push(partition(5 + logical, link, entry));
+        let rows = || record.entries.iter().take(2);
+        for entry in rows().filter(|entry| is_used(entry) && !is_extended(entry)) {
+            let last = table.partitions.iter().map(|it| it.number).max().unwrap_or(0);
+            table.partitions.push(partition(last.max(4) + 1, link, entry));
         }
-        match rows.iter().find(|entry| is_used(entry) && is_extended(entry)) {
+        match rows().find(|entry| is_used(entry) && is_extended(entry)) {
             Some(next) => link = base + u64::from(next.first.get()),
             None => return Ok(Ok(())),
         }

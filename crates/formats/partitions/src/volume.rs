@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::open::Table;
-use packfs_core::{Image, Result};
+use packfs_core::{Error, Image, Result};
 use packfs_format::{ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, SpaceOwner};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -41,7 +41,8 @@ impl Container for PartitionsVolume {
         Range { start, end }: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let partition = &self.table.partitions[index];
+        let partition = self.table.partitions.get(index);
+        let partition = partition.ok_or_else(|| Error::failed(format!("no partition {index}")))?;
         let limit = self.image.len();
         if partition.start.saturating_add(end) > limit {
             let number = partition.number;

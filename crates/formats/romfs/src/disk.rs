@@ -1,7 +1,7 @@
 //! Raw structures, big-endian, as `include/uapi/linux/romfs_fs.h` has them.
 
 use crate::corruption::Corruption;
-use packfs_core::{DeviceNumber, FileType, Image, Result};
+use packfs_core::{DeviceNumber, FileType, Image, Result, usize_of};
 
 /// First bytes of an image.
 pub(crate) const MAGIC: [u8; 8] = *b"-rom1fs-";
@@ -47,7 +47,7 @@ impl SuperBlock {
 
     /// Returns the sum of the words that have to add up to 0.
     pub(crate) fn sum(&self, image: &dyn Image) -> Result<u32> {
-        let mut bytes = vec![0; self.len.min(SUM_LEN) as usize & !3];
+        let mut bytes = vec![0; usize_of(self.len.min(SUM_LEN)) & !3];
         image.read_exact_at(0, &mut bytes)?;
         Ok(sum(&bytes))
     }
@@ -125,7 +125,7 @@ impl Header {
 
     /// Returns the sum of the words of header and name, which has to be 0.
     pub(crate) fn sum(&self, image: &dyn Image) -> Result<u32> {
-        let mut bytes = vec![0; self.data_at.saturating_sub(self.at) as usize];
+        let mut bytes = vec![0; usize_of(self.data_at.saturating_sub(self.at))];
         image.read_exact_at(self.at, &mut bytes)?;
         Ok(sum(&bytes))
     }
@@ -134,9 +134,9 @@ impl Header {
 /// Reads the words of the header at `at` and, at once, the bytes that may be its name, up to `end`.
 fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4], Vec<u8>)> {
     let len = end.saturating_sub(at).min(HEADER_LEN + NAME_LEN_MAX as u64 + 1);
-    let mut bytes = vec![0; len as usize];
+    let mut bytes = vec![0; usize_of(len)];
     image.read_exact_at(at, &mut bytes)?;
-    let text = bytes.split_off(bytes.len().min(HEADER_LEN as usize));
+    let text = bytes.split_off(bytes.len().min(usize_of(HEADER_LEN)));
     let (words, _) = bytes.as_chunks();
     Ok(([0, 1, 2, 3].map(|index| words.get(index).copied().map_or(0, u32::from_be_bytes)), text))
 }
@@ -144,7 +144,7 @@ fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4]
 /// Returns the name at the start of `text`, up to a NUL byte, and the offset behind its padding.
 fn name_in(mut text: Vec<u8>, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
     let start = at + HEADER_LEN;
-    text.truncate(image_len.saturating_sub(start) as usize);
+    text.truncate(usize_of(image_len.saturating_sub(start)));
     let Some(len) = text.iter().position(|&byte| byte == 0) else {
         return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
     };

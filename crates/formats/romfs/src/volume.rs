@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::{HEADER_LEN, Header, Kind, SuperBlock};
-use packfs_core::{Error, FileType, Image, Meta, Result, Xattrs, escaped};
+use packfs_core::{Error, FileType, Image, Meta, Result, Xattrs, escaped, usize_of};
 use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, FactValue, Facts, Finding, FormatInfo, Inode, InodeId,
     InodeKind, SpaceOwner, Volume, space_owners,
@@ -131,7 +131,7 @@ impl Volume for RomfsVolume {
         if !(1..=TARGET_LEN_MAX).contains(&header.len) {
             return Err(Corruption::SymlinkLength { at, found: header.len, max: TARGET_LEN_MAX }.into());
         }
-        let mut target = vec![0; header.len as usize];
+        let mut target = vec![0; usize_of(header.len)];
         self.image.read_exact_at(header.data_at, &mut target)?;
         if target.contains(&0) { Err(Corruption::SymlinkNul { at }.into()) } else { Ok(target) }
     }

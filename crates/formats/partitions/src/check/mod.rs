@@ -49,10 +49,10 @@ impl PartitionsVolume {
             tell(report, &partition.file_name(), Corruption::Beyond { number, end: partition.end(), limit });
         }
         partitions.sort_by_key(|it| (it.start, it.number));
-        for pair in partitions.windows(2) {
-            if pair[0].end() > pair[1].start {
-                let fault = Corruption::Overlap { number: pair[1].number, other: pair[0].number };
-                tell(report, &pair[1].file_name(), fault);
+        for (first, second) in partitions.iter().zip(partitions.iter().skip(1)) {
+            if first.end() > second.start {
+                let fault = Corruption::Overlap { number: second.number, other: first.number };
+                tell(report, &second.file_name(), fault);
             }
         }
     }
