@@ -2,7 +2,7 @@
 
 use packfs::mount::MountFlags;
 use packfs::mount::kernel::KernelMount;
-use packfs::{Error, ImagePath, LinuxDriver, Progress, Result, ResultExt};
+use packfs::{Error, ImagePath, Progress, Result, ResultExt};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -30,8 +30,10 @@ impl Mounted {
             }
             _ => {}
         }
+        let driver = packfs::formats::by_name(format).and_then(|format| format.info().driver);
+        let driver = driver.ok_or_else(|| Error::failed(format!("Linux has no driver for {format}")))?;
         let mount = KernelMount {
-            driver: LinuxDriver { name: format, mounts_files: true },
+            driver,
             image: image.into(),
             offset: 0,
             devices: Vec::new(),
