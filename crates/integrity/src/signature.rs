@@ -4,6 +4,7 @@
 //! memory. Signatures of minisign's old kind, over the whole file instead of its hash, are refused.
 
 use crate::reader::ImageReader;
+use ct_codecs::{Base64, Decoder};
 use minisign::{KeyPair, PError, PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 use packfs_core::{Error, Image, Progress, Result, Stage, escaped};
 use std::fs::File;
@@ -12,6 +13,11 @@ use std::fs::File;
 const SIGNATURE_DIGITS: [usize; 2] = [100, 88];
 /// Those of a secret key.
 const SECRET_KEY_DIGITS: usize = 212;
+/// The first digits of a secret key without a password: its algorithms.
+const NO_PASSWORD: &str = "RWQAAEIy";
+
+/// Bytes of the checksum at the end of a secret key.
+const CHECKSUM_LEN: usize = 32;
 
 /// A new pair of keys, each as the text of its file.
 pub struct NewKeys {
@@ -19,6 +25,14 @@ pub struct NewKeys {
     pub secret: String,
     /// For everybody.
     pub public: String,
+}
+
+/// Reads a key without a password whose checksum is zeros, as `minisign -G -W` makes it.
+fn unchecked(digits: &str) -> std::result::Result<SecretKey, PError> {
+    let corrupted = || PError::new(minisign::ErrorKind::Verify, "corrupted key");
+    let bytes = Base64::decode_to_vec(digits, None).map_err(|_| corrupted())?;
+    let is_bare = bytes.last_chunk::<CHECKSUM_LEN>().is_some_and(|sum| *sum == [0; CHECKSUM_LEN]);
+    if is_bare { SecretKey::from_bytes(&bytes) } else { Err(corrupted()) }
 }
 
 /// Makes a pair of keys; the secret one is encrypted if there is a password.
@@ -50,8 +64,12 @@ impl SigningKey {
         }
         let cannot = |error: PError| Error::failed(format!("the secret key cannot be used: {error}"));
         // Text that is no key needs no password to be refused.
-        if text.lines().nth(1).is_none_or(|line| line.trim().len() != SECRET_KEY_DIGITS) {
+        let digits = text.lines().nth(1).map(str::trim).filter(|line| line.len() == SECRET_KEY_DIGITS);
+        let Some(digits) = digits else {
             return Err(Error::failed("the secret key cannot be used: it is no key of minisign"));
+        };
+        if digits.starts_with(NO_PASSWORD) {
+            return unchecked(digits).map(SigningKey).map_err(cannot);
         }
         let key = boxed().map_err(cannot)?.into_secret_key(Some(password()?)).map_err(cannot)?;
         Ok(SigningKey(key))

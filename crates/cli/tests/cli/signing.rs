@@ -110,3 +110,26 @@ fn keys_with_passwords_need_them() {
     fixture.run(["sign", "root.sqfs", "-s", "key", "--password-file", "password", "-q"]).done();
     fixture.run(["verify", "root.sqfs", "-p", "key.pub", "-q"]).done();
 }
+
+#[test]
+fn a_key_that_minisign_made_without_a_password_signs() {
+    let Some(minisign) = peer("minisign") else { return };
+    let fixture = Fixture::with_tree();
+    let made = run(&minisign, &fixture, &["-G", "-W", "-p", "their.pub", "-s", "their.key"]);
+    assert!(made.0, "{}", made.1);
+    fixture.run(["pack", "-q", "rootfs", "signed.sqfs"]).done();
+    fixture.run(["sign", "-q", "signed.sqfs", "-s", "their.key"]).done();
+    fixture.run(["verify", "-q", "signed.sqfs", "-p", "their.pub"]).done();
+    let verified = run(&minisign, &fixture, &["-V", "-q", "-m", "signed.sqfs", "-p", "their.pub"]);
+    assert!(verified.0, "{}", verified.1);
+
+    // A digit of the checksum, which is all zeros in such a key.
+    let text = std::fs::read_to_string(fixture.path("their.key")).unwrap();
+    let at = text.lines().take(1).map(|line| line.len() + 1).sum::<usize>() + 200;
+    let mut damaged = text.into_bytes();
+    damaged[at] = if damaged[at] == b'B' { b'C' } else { b'B' };
+    std::fs::write(fixture.path("damaged.key"), damaged).unwrap();
+    let refused = fixture.run(["sign", "signed.sqfs", "-s", "damaged.key"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("cannot be used"), "{}", refused.stderr);
+}
