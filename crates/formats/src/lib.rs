@@ -12,8 +12,7 @@ use packfs_format_erofs::Erofs;
 use packfs_format_iso9660::Iso9660;
 use packfs_format_partitions::Partitions;
 use packfs_format_romfs::Romfs;
-use packfs_format_squashfs::Squashfs;
-use packfs_format_squashfs_legacy::SquashfsLegacy;
+use packfs_format_squashfs::{Squashfs, SquashfsLegacy};
 
 /// In the order in which images are probed. Partition tables come last: a file system or a CD that can be booted from begins with
 /// one, too.

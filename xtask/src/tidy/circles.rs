@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources::File;
 
 /// Crates with circles, and how many modules are in them. Goal: none.
-const LEFT: [(&str, usize); 14] = [
+const LEFT: [(&str, usize); 13] = [
     ("crates/cli", 2),
     ("crates/formats/cramfs", 2),
     ("crates/formats/erofs", 10),
     ("crates/formats/iso9660", 7),
     ("crates/formats/partitions", 3),
-    ("crates/formats/squashfs", 2),
-    ("crates/formats/squashfs-metadata", 4),
+    ("crates/formats/squashfs", 4),
     ("crates/hostile", 3),
     ("crates/pack", 11),
     ("crates/read", 2),

@@ -1,181 +1,160 @@
-//! Inodes: the fourteen on-disk types of 4.0, and their unification into one [`RawInode`].
+//! Inodes of all generations, unified: found by reference, checked, told.
+//!
+//! An inode's identity is its position in the inode table: before 3.0 it carries no number at all, and hostile images repeat
+//! numbers.
 
-use crate::corruption::{Corruption, LINK_LEN_MAX};
-use crate::disk::*;
-use crate::volume::SquashfsVolume;
-use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
-use packfs_format::Inode;
-use packfs_squashfs_metadata::{
-    Cursor, MetadataFault, Place, Position, RawDir, RawFile, RawInode, RawKind, number_doubt, type_of_number,
-};
+use crate::cursor::{Cursor, Position};
+use crate::fault::MetadataFault;
+use crate::place::{InodeRef, Place};
+use crate::records::{Records, SQUASHFS_INVALID_FRAG};
+use crate::stored::Region;
+use packfs_core::{DeviceNumber, Error, FileType, Result};
+use packfs_format::{InodeId, InodeKind};
 
-impl SquashfsVolume {
-    /// See [`packfs_squashfs_metadata::Records::parse_inode`]. The cursor then stands behind the inode's fixed part (for extended
-    /// links: behind its target and attribute index).
-    pub(crate) fn inode_at(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
-        let place = cursor.place();
-        let base: InodeBase = cursor.read()?;
-        if base.inode_number.get() == 0 {
-            return Err(MetadataFault::InodeNumberZero { place }.into());
+/// A directory's own figures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawDir {
+    /// Metadata block of its listing, relative to the directory table.
+    pub(crate) start_block: u32,
+    /// Start of the listing within that block, decoded.
+    pub(crate) offset: u16,
+    /// As stored: [`crate::Shape::dir_size_extra`] and the length of its listing.
+    pub(crate) file_size: u32,
+    /// Inode number of its parent, from 3.0 on.
+    pub(crate) parent_inode: u32,
+    /// Entries of its index, which follow the inode.
+    pub(crate) i_count: u16,
+}
+
+/// A file's own figures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawFile {
+    /// Where its first block starts.
+    pub(crate) start_block: u64,
+    /// Length in bytes.
+    pub(crate) file_size: u64,
+    /// Bytes in holes, as 4.0 says it; 0 elsewhere.
+    pub(crate) sparse: u64,
+    /// The fragment that its tail is in, or [`SQUASHFS_INVALID_FRAG`].
+    pub(crate) fragment: u32,
+    /// Start of its tail within the fragment.
+    pub(crate) offset: u32,
+}
+
+/// What types have of their own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RawKind {
+    /// A directory.
+    Dir(RawDir),
+    /// A regular file.
+    File(RawFile),
+    /// A symbolic link: length of the target, which follows the inode.
+    Symlink(u32),
+    /// A device of either type.
+    Device(DeviceNumber),
+    /// A fifo or a socket.
+    Ipc,
+}
+
+/// An inode of any type and generation, as stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawInode {
+    /// Permissions, and in some images type bits.
+    pub(crate) mode: u16,
+    /// Index of its user.
+    pub(crate) uid: u16,
+    /// Index of its group.
+    pub(crate) gid: u16,
+    /// Before 3.0 only of files and directories.
+    pub(crate) mtime: Option<u32>,
+    /// From 3.0 on; 0 elsewhere.
+    pub(crate) number: u32,
+    /// From 3.0 on; 1 elsewhere.
+    pub(crate) nlink: u32,
+    /// Index into the table of attribute sets, or `u32::MAX`; always that before 4.0.
+    pub(crate) xattr: u32,
+    /// Its type.
+    pub(crate) file_type: FileType,
+    /// What its type has of its own.
+    pub(crate) kind: RawKind,
+    /// Where it is, for messages.
+    pub(crate) place: Place,
+    /// What follows its fixed part: size words, index, target.
+    pub(crate) tail: Position,
+}
+
+impl RawInode {
+    /// Its type and what goes with it, as the rest of packfs says it.
+    pub(crate) fn inode_kind(&self) -> InodeKind {
+        match (self.kind, self.file_type) {
+            (RawKind::Dir(_), _) => InodeKind::Directory,
+            (RawKind::File(file), _) => InodeKind::File { len: file.file_size },
+            (RawKind::Symlink(_), _) => InodeKind::Symlink,
+            (RawKind::Device(number), FileType::BlockDevice) => InodeKind::BlockDevice(number),
+            (RawKind::Device(number), _) => InodeKind::CharDevice(number),
+            (RawKind::Ipc, FileType::Socket) => InodeKind::Socket,
+            (RawKind::Ipc, _) => InodeKind::Fifo,
         }
-        let inode_type = base.inode_type.get();
-        let extended = inode_type > EXTENDED_TYPES;
-        let basic = if extended { inode_type - EXTENDED_TYPES } else { inode_type };
-        let Some(file_type) = type_of_number(basic) else {
-            return Err(Corruption::InodeType { place, found: inode_type }.into());
-        };
-        let body = Body::read(cursor, file_type, extended, place)?;
-        Ok(RawInode {
-            mode: base.mode.get(),
-            uid: base.uid.get(),
-            gid: base.guid.get(),
-            mtime: Some(base.mtime.get()),
-            number: base.inode_number.get(),
-            nlink: body.nlink,
-            xattr: body.xattr,
-            file_type,
-            kind: body.kind,
-            place,
-            tail: body.tail.unwrap_or_else(|| cursor.position()),
-        })
     }
 
-    /// An owner from the id table.
-    fn owner(&self, index: u16, place: Place) -> Result<u32> {
-        let missing = || Corruption::IdIndex { place, found: index, count: self.ids.len() as u32 };
-        Ok(*self.ids.get(usize::from(index)).ok_or_else(missing)?)
-    }
-
-    /// What the rest of packfs is told of an inode.
-    pub(crate) fn told(&self, raw: &RawInode) -> Result<Inode> {
-        let owner = Owner { uid: self.owner(raw.uid, raw.place)?, gid: self.owner(raw.gid, raw.place)? };
-        let mtime = Timestamp::from_seconds(raw.mtime.unwrap_or_default().into());
-        // As Linux has it (`squashfs_read_inode`): what is told to be holes does not count, and how well the rest is compressed is
-        // left out of it.
-        let sectors = match raw.kind {
-            RawKind::File(file) => file.file_size.saturating_sub(file.sparse).div_ceil(512),
-            _ => 0,
-        };
-        Ok(Inode {
-            kind: raw.inode_kind(),
-            meta: Meta { mode: raw.mode & 0o7777, owner, mtime },
-            links: raw.nlink,
-            number: u64::from(raw.number),
-            doubt: number_doubt(self, raw),
-            has_xattrs: raw.xattr != SQUASHFS_INVALID_XATTR && self.geometry.xattrs.is_some(),
-            sectors,
-        })
+    /// A request that does not fit its type.
+    pub(crate) fn not_a(&self, wanted: &str) -> Error {
+        let word = self.file_type.word();
+        match self.number {
+            0 => Error::failed(format!("the {} is a {word}, not a {wanted}", self.place)),
+            number => Error::failed(format!("inode {number} is a {word}, not a {wanted}")),
+        }
     }
 }
 
-/// What follows an inode's base.
-struct Body {
-    kind: RawKind,
-    nlink: u32,
-    xattr: u32,
-    /// Where what follows starts, if the cursor has gone on from there.
-    tail: Option<Position>,
+/// Reads an inode.
+pub(crate) fn raw_inode<R: Records>(records: &R, id: InodeId) -> Result<RawInode> {
+    let InodeRef { block, offset } = InodeRef::from_raw(id.0);
+    let layout = records.layout();
+    let mut cursor = records.metadata().cursor(layout.inodes, "inode", block, u32::from(offset))?;
+    let inode = records.parse_inode(&mut cursor)?;
+    if let RawKind::File(file) = &inode.kind {
+        check_file(records, &inode, file)?;
+    }
+    Ok(inode)
 }
 
-impl Body {
-    fn read(cursor: &mut Cursor<'_>, file_type: FileType, extended: bool, place: Place) -> Result<Body> {
-        match file_type {
-            FileType::Directory => Body::dir(cursor, extended),
-            FileType::File => Body::file(cursor, extended),
-            FileType::Symlink => Body::symlink(cursor, extended, place),
-            FileType::BlockDevice | FileType::CharDevice => Body::device(cursor, extended),
-            FileType::Fifo | FileType::Socket => Body::ipc(cursor, extended),
-        }
+fn check_file<R: Records>(records: &R, inode: &RawInode, file: &RawFile) -> Result<()> {
+    let place = inode.place;
+    if i64::try_from(file.file_size).is_err() {
+        return Err(MetadataFault::FileLength { place, found: file.file_size }.into());
     }
+    let words = word_count(records, file);
+    let left = Region { start: inode.tail.at, ..records.layout().inodes };
+    let max = left.decoded_len_max() / records.shape().size_word_len;
+    if words > max {
+        return Err(MetadataFault::FileWords { place, words, max }.into());
+    }
+    let count = records.layout().fragment_count();
+    if file.fragment != SQUASHFS_INVALID_FRAG && file.fragment >= count {
+        return Err(MetadataFault::FragmentIndex { place, found: file.fragment, count }.into());
+    }
+    Ok(())
+}
 
-    fn new(kind: RawKind, nlink: u32, xattr: u32) -> Result<Body> {
-        Ok(Body { kind, nlink, xattr, tail: None })
+/// How many size words a file has: its whole blocks, and a short last one unless that is in a fragment.
+pub(crate) fn word_count<R: Records>(records: &R, file: &RawFile) -> u64 {
+    let block_len = u64::from(records.layout().block_len);
+    if file.fragment == SQUASHFS_INVALID_FRAG {
+        file.file_size.div_ceil(block_len)
+    } else {
+        file.file_size / block_len
     }
+}
 
-    fn dir(cursor: &mut Cursor<'_>, extended: bool) -> Result<Body> {
-        if extended {
-            let raw: LDirInode = cursor.read()?;
-            let dir = RawDir {
-                start_block: raw.start_block.get(),
-                offset: raw.offset.get(),
-                file_size: raw.file_size.get(),
-                parent_inode: raw.parent_inode.get(),
-                i_count: raw.i_count.get(),
-            };
-            return Body::new(RawKind::Dir(dir), raw.nlink.get(), raw.xattr.get());
-        }
-        let raw: DirInode = cursor.read()?;
-        let dir = RawDir {
-            start_block: raw.start_block.get(),
-            offset: raw.offset.get(),
-            file_size: u32::from(raw.file_size.get()),
-            parent_inode: raw.parent_inode.get(),
-            i_count: 0,
-        };
-        Body::new(RawKind::Dir(dir), raw.nlink.get(), SQUASHFS_INVALID_XATTR)
+/// The target of a link; see [`packfs_format::Volume::read_link`].
+pub(crate) fn link_target<R: Records>(records: &R, id: InodeId) -> Result<Vec<u8>> {
+    let raw = raw_inode(records, id)?;
+    let RawKind::Symlink(len) = raw.kind else { return Err(raw.not_a("symbolic link")) };
+    let target = Cursor::resume(records.metadata(), records.layout().inodes, "link target", raw.tail)?
+        .read_vec(len)?;
+    if target.contains(&0) {
+        return Err(MetadataFault::LinkNul { place: raw.place }.into());
     }
-
-    fn file(cursor: &mut Cursor<'_>, extended: bool) -> Result<Body> {
-        if extended {
-            let raw: LRegInode = cursor.read()?;
-            let file = RawFile {
-                start_block: raw.start_block.get(),
-                file_size: raw.file_size.get(),
-                sparse: raw.sparse.get(),
-                fragment: raw.fragment.get(),
-                offset: raw.offset.get(),
-            };
-            return Body::new(RawKind::File(file), raw.nlink.get(), raw.xattr.get());
-        }
-        let raw: RegInode = cursor.read()?;
-        let file = RawFile {
-            start_block: u64::from(raw.start_block.get()),
-            file_size: u64::from(raw.file_size.get()),
-            sparse: 0,
-            fragment: raw.fragment.get(),
-            offset: raw.offset.get(),
-        };
-        Body::new(RawKind::File(file), 1, SQUASHFS_INVALID_XATTR)
-    }
-
-    fn symlink(cursor: &mut Cursor<'_>, extended: bool, place: Place) -> Result<Body> {
-        let raw: SymlinkInode = cursor.read()?;
-        let len = raw.symlink_size.get();
-        if len == 0 || len > LINK_LEN_MAX {
-            return Err(Corruption::LinkLength { place, found: len }.into());
-        }
-        let tail = Some(cursor.position());
-        let mut xattr = SQUASHFS_INVALID_XATTR;
-        if extended {
-            cursor.skip(u64::from(len))?;
-            xattr = cursor.read::<zerocopy::little_endian::U32>()?.get();
-        }
-        Ok(Body { kind: RawKind::Symlink(len), nlink: raw.nlink.get(), xattr, tail })
-    }
-
-    fn device(cursor: &mut Cursor<'_>, extended: bool) -> Result<Body> {
-        if extended {
-            let raw: LDevInode = cursor.read()?;
-            return Body::new(
-                RawKind::Device(DeviceNumber::decode(raw.rdev.get())),
-                raw.nlink.get(),
-                raw.xattr.get(),
-            );
-        }
-        let raw: DevInode = cursor.read()?;
-        Body::new(
-            RawKind::Device(DeviceNumber::decode(raw.rdev.get())),
-            raw.nlink.get(),
-            SQUASHFS_INVALID_XATTR,
-        )
-    }
-
-    fn ipc(cursor: &mut Cursor<'_>, extended: bool) -> Result<Body> {
-        if extended {
-            let raw: LIpcInode = cursor.read()?;
-            return Body::new(RawKind::Ipc, raw.nlink.get(), raw.xattr.get());
-        }
-        let raw: IpcInode = cursor.read()?;
-        Body::new(RawKind::Ipc, raw.nlink.get(), SQUASHFS_INVALID_XATTR)
-    }
+    Ok(target)
 }

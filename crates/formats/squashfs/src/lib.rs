@@ -1,83 +1,56 @@
-//! SquashFS 4.0: raw structures of the disk on one side, packfs's plain facts on the other.
+//! Squashfs of all generations: raw structures of the disk on one side, packfs's plain facts on the other.
 //!
-//! Owns everything that knows how a SquashFS image is built. The read side opens an image, walks and checks it; the pack
-//! side plans an image and lays out what surrounds the data. Decodes and encodes metadata, never file data; starts no
-//! thread and touches no directory of the host.
+//! Owns everything that knows how a Squashfs image is built. [`v4`] is SquashFS 4.0, [`legacy`] is 1.0 to 3.1: each opens,
+//! checks and lays out images of its generation. Beside them stands what generations have in common: metadata blocks and what
+//! reads across them, lookup tables, inodes, listings, size words, the walks over all of them, and what is checked on the way.
+//! A generation brings along [`Records`], which takes its records apart, and traits that put them together. Decodes and encodes
+//! metadata, never file data; starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 
+mod block_index;
+mod blocks;
 mod check;
-mod codec_words;
-mod coding;
-mod corruption;
-mod disk;
-mod facts;
+mod cursor;
+mod data;
+mod dir;
+mod doubts;
+mod endian;
+mod fault;
 mod inode;
-mod open;
-mod options;
+mod layout;
+mod legacy;
 mod pack;
+mod place;
 mod records;
 mod space;
-#[cfg(test)]
-mod tests;
-mod vendor;
-mod volume;
-mod xattr;
+mod stored;
+mod table;
+mod types;
+mod v4;
+mod walk;
 
-use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
-use std::sync::Arc;
+pub use legacy::SquashfsLegacy;
+pub use v4::Squashfs;
 
-static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
-
-/// From quick to small. Linux reads zstd from 4.14 on, xz from 2.6.38 on.
-const LADDER: [Rung; 5] = [
-    Rung { codec: "gzip", block_len: 1 << 20, goal: None },
-    Rung { codec: "zstd:19", block_len: 512 << 10, goal: None },
-    Rung { codec: "zstd:22", block_len: 1 << 20, goal: None },
-    Rung { codec: "xz", block_len: 1 << 20, goal: None },
-    Rung { codec: "xz", block_len: 1 << 20, goal: Some(Goal::Size) },
-];
-
-/// The SquashFS 4.0 format.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Squashfs;
-
-/// Identity of the format.
-static INFO: FormatInfo = FormatInfo {
-    name: "squashfs",
-    extensions: &["squashfs", "sqfs", "sqsh", "squash", "sfs", "snap", "xzm", "sb", "tcz"],
-    magics: &MAGICS,
-    driver: Some(LinuxDriver { name: "squashfs", mounts_files: false }),
-    makes: Makes::Tree,
-    options: options::ROWS,
-    ladder: &LADDER,
+pub(crate) use block_index::BlockIndex;
+pub(crate) use blocks::Metadata;
+pub(crate) use cursor::{Cursor, Position};
+pub(crate) use doubts::{number_doubt, tables_fault};
+pub(crate) use endian::Endian;
+pub(crate) use fault::MetadataFault;
+pub(crate) use inode::{RawDir, RawFile, RawInode, RawKind};
+pub(crate) use layout::{PADDING_UNIT, inodes_and_directories, padded_len};
+pub(crate) use place::{InodeRef, Place};
+pub(crate) use records::{
+    EntryHead, FragmentRow, IndexHead, Layout, Records, RunHeader, SQUASHFS_COMPRESSED_BIT_BLOCK,
+    SQUASHFS_INVALID_FRAG, Shape, StoredData, size_word,
 };
-
-impl Format for Squashfs {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let (mut magic, mut major) = ([0; 4], [0; 2]);
-        if image.read_at(0, &mut magic)? < magic.len() {
-            return Ok(false);
-        }
-        let magic = u32::from_le_bytes(magic);
-        let major = match image.read_at(disk::MAJOR_AT, &mut major)? {
-            2 if magic == disk::SQUASHFS_MAGIC_SWAP => u16::from_be_bytes(major),
-            2 => u16::from_le_bytes(major),
-            _ => disk::SQUASHFS_MAJOR,
-        };
-        Ok(disk::MAGICS.contains(&magic) && !disk::OLD_MAJORS.contains(&major))
-    }
-
-    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
-        let name = image.name();
-        Ok(Box::new(volume::SquashfsVolume::open(image).map_err(|error| error.at(name))?))
-    }
-
-    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-        pack::packer(settings)
-    }
-}
+pub(crate) use space::SpaceClaims;
+pub(crate) use stored::{
+    HeaderForm, Region, SQUASHFS_COMPRESSED_BIT, SQUASHFS_METADATA_SIZE, first_compressed,
+};
+pub(crate) use table::{Table, TableKind};
+pub(crate) use types::{
+    SQUASHFS_BLKDEV_TYPE, SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_FIFO_TYPE, SQUASHFS_REG_TYPE,
+    SQUASHFS_SOCKET_TYPE, SQUASHFS_SYMLINK_TYPE, number_of_type, type_of_number,
+};

@@ -1,106 +1,208 @@
-//! How the records of 4.0 are taken apart: what it brings along to what all generations share.
+//! What each generation of Squashfs brings along: its records, and how they are taken apart.
+//!
+//! All generations have the same structures: inodes in one table, listings of runs of entries in another, size words behind the
+//! inodes of files, fragments in a lookup table. How many bits each figure of them takes differs. [`Records`] is that
+//! difference; whatever reads an image is written once, upon it.
 
-use crate::corruption::Corruption;
-use crate::disk::*;
-use crate::volume::SquashfsVolume;
+use crate::block_index::BlockIndex;
+use crate::blocks::Metadata;
+use crate::cursor::Cursor;
+use crate::inode::RawInode;
+use crate::place::Place;
+use crate::stored::Region;
+use crate::table::Table;
+use packfs_codec::Algorithm;
 use packfs_core::Result;
 use packfs_format::{Inode, InodeId};
-use packfs_squashfs_metadata::{
-    BlockIndex, Cursor, EntryHead, FragmentRow, IndexHead, Layout, Metadata, Place, RawInode, Records,
-    RunHeader, Shape, StoredData,
-};
-use std::mem::size_of;
-use zerocopy::little_endian::U32;
+use std::ops::Range;
 
-const SHAPE: Shape = Shape {
-    // A base and a link count.
-    inode_len_min: (size_of::<InodeBase>() + size_of::<IpcInode>()) as u64,
-    size_word_len: size_of::<U32>() as u64,
-    run_header_len: size_of::<DirHeader>() as u32,
-    entry_len: size_of::<DirEntry>() as u32,
-    index_entry_len: size_of::<DirIndex>() as u32,
-    dir_size_extra: DIR_SIZE_EXTRA,
-    has_numbers: true,
-    is_sorted: true,
-    has_holes: true,
-};
+/// Longest name, in bytes, that the format can hold; Linux takes 255.
+pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
+/// Most entries below one directory header.
+pub(crate) const SQUASHFS_DIR_COUNT: u32 = 256;
+/// A file whose tail is in no fragment.
+pub(crate) const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
+/// Bit of the size word of a data block or fragment: stored as it is. The 24 bits below are its stored length.
+pub(crate) const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
 
-impl Records for SquashfsVolume {
-    fn layout(&self) -> &Layout {
-        &self.geometry.layout
-    }
+/// Where what every image has is; every figure is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// What metadata and data are compressed with.
+    pub(crate) algorithm: Algorithm,
+    /// A power of two, 512 bytes to 1 MiB.
+    pub(crate) block_len: u32,
+    /// Where blocks of files and fragments may lie.
+    pub(crate) data: Range<u64>,
+    /// The inode table.
+    pub(crate) inodes: Region,
+    /// The directory table.
+    pub(crate) directories: Region,
+    /// The fragment table, if there are fragments.
+    pub(crate) fragments: Option<Table>,
+    /// The table of inodes by number, for NFS.
+    pub(crate) export: Option<Table>,
+    /// The root directory.
+    pub(crate) root: InodeId,
+    /// How many inodes the superblock counts.
+    pub(crate) inode_count: u32,
+}
 
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn block_index(&self) -> &BlockIndex {
-        &self.block_index
-    }
-
-    fn shape(&self) -> Shape {
-        SHAPE
-    }
-
-    fn parse_inode(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
-        self.inode_at(cursor)
-    }
-
-    fn plain_inode(&self, _id: InodeId, raw: &RawInode) -> Result<Inode> {
-        self.told(raw)
-    }
-
-    fn run_header(&self, cursor: &mut Cursor<'_>) -> Result<RunHeader> {
-        let raw: DirHeader = cursor.read()?;
-        Ok(RunHeader {
-            count: raw.count.get().saturating_add(1),
-            start_block: raw.start_block.get(),
-            inode_number: raw.inode_number.get(),
-        })
-    }
-
-    fn entry_head(&self, cursor: &mut Cursor<'_>) -> Result<EntryHead> {
-        let raw: DirEntry = cursor.read()?;
-        Ok(EntryHead {
-            offset: raw.offset.get(),
-            inode_number: raw.inode_number.get(),
-            inode_type: raw.r#type.get(),
-            name_len: u32::from(raw.size.get()) + 1,
-        })
-    }
-
-    fn index_head(&self, cursor: &mut Cursor<'_>) -> Result<IndexHead> {
-        let raw: DirIndex = cursor.read()?;
-        Ok(IndexHead {
-            index: raw.index.get(),
-            start_block: raw.start_block.get(),
-            name_len: raw.size.get().saturating_add(1),
-        })
-    }
-
-    fn size_word(&self, cursor: &mut Cursor<'_>) -> Result<u32> {
-        Ok(cursor.read::<U32>()?.get())
-    }
-
-    fn stored_data(&self, word: u32, place: Place) -> Result<StoredData> {
-        let (stored, max) = (StoredData::of_word(word), self.geometry.layout.block_len);
-        if stored.len > max {
-            return Err(Corruption::SizeWord { place, found: word, max }.into());
-        }
-        Ok(stored)
-    }
-
-    fn fragment_row(&self, index: u32) -> Result<Option<FragmentRow>> {
-        let Some(table) = &self.geometry.layout.fragments else { return Ok(None) };
-        Ok(table.row(&self.metadata, index)?.map(fragment_row))
-    }
-
-    fn each_fragment_row(&self, mut visit: impl FnMut(u32, FragmentRow) -> Result<()>) -> Result<()> {
-        let Some(table) = &self.geometry.layout.fragments else { return Ok(()) };
-        table.each_row(&self.metadata, |index, row| visit(index, fragment_row(row)))
+impl Layout {
+    /// How many fragments there are.
+    pub(crate) fn fragment_count(&self) -> u32 {
+        self.fragments.as_ref().map_or(0, |table| table.count)
     }
 }
 
-fn fragment_row(raw: FragmentEntry) -> FragmentRow {
-    FragmentRow { start_block: raw.start_block.get(), size: raw.size.get() }
+/// How long a generation's records are, and which rules hold for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Fewest bytes that an inode takes.
+    pub(crate) inode_len_min: u64,
+    /// Bytes of a size word.
+    pub(crate) size_word_len: u64,
+    /// Bytes of the header of a run of directory entries.
+    pub(crate) run_header_len: u32,
+    /// Bytes of a directory entry without its name.
+    pub(crate) entry_len: u32,
+    /// Bytes of an entry of a directory's index without its name.
+    pub(crate) index_entry_len: u32,
+    /// A directory's size is its listing's length plus this, standing in for `.` and `..`.
+    pub(crate) dir_size_extra: u32,
+    /// Whether inodes have numbers and link counts of their own, whatever their type.
+    pub(crate) has_numbers: bool,
+    /// Whether listings are in byte order of their names.
+    pub(crate) is_sorted: bool,
+    /// Whether a size word of 0 is a hole.
+    pub(crate) has_holes: bool,
+}
+
+/// The header of a run of directory entries whose inodes lie in one metadata block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunHeader {
+    /// Entries of the run.
+    pub(crate) count: u32,
+    /// Metadata block of their inodes, relative to the inode table.
+    pub(crate) start_block: u32,
+    /// What the entries' numbers are relative to.
+    pub(crate) inode_number: u32,
+}
+
+/// A directory entry without its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryHead {
+    /// Offset of the inode within the header's block, decoded.
+    pub(crate) offset: u16,
+    /// Inode number, less the header's.
+    pub(crate) inode_number: i16,
+    /// One of the seven basic types.
+    pub(crate) inode_type: u16,
+    /// Bytes of the name.
+    pub(crate) name_len: u32,
+}
+
+/// An entry of a directory's index without its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexHead {
+    /// Offset of a header in the listing.
+    pub(crate) index: u32,
+    /// Metadata block that holds the header, relative to the directory table.
+    pub(crate) start_block: u32,
+    /// Bytes of the name.
+    pub(crate) name_len: u32,
+}
+
+/// A row of the fragment table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FragmentRow {
+    /// Where the fragment starts in the image.
+    pub(crate) start_block: u64,
+    /// Its size word.
+    pub(crate) size: u32,
+}
+
+/// A size word taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredData {
+    /// Stored length in bytes.
+    pub(crate) len: u32,
+    /// Whether it is compressed.
+    pub(crate) compressed: bool,
+}
+
+impl StoredData {
+    /// What a size word says.
+    pub(crate) fn of_word(word: u32) -> Self {
+        let compressed = word & SQUASHFS_COMPRESSED_BIT_BLOCK == 0;
+        StoredData { len: word & !SQUASHFS_COMPRESSED_BIT_BLOCK, compressed }
+    }
+}
+
+/// The size word of a data block or fragment; a hole is 0.
+pub(crate) fn size_word(stored_len: u32, compressed: bool) -> u32 {
+    if stored_len == 0 || compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT_BLOCK }
+}
+
+/// An opened image whose records can be taken apart.
+///
+/// Errors of all methods: `Corrupt` where a record breaks the rules of its generation, `Io` where it cannot be read.
+pub(crate) trait Records {
+    /// Where everything is.
+    fn layout(&self) -> &Layout;
+
+    /// What decodes metadata.
+    fn metadata(&self) -> &Metadata;
+
+    /// Where size words of large files are.
+    fn block_index(&self) -> &BlockIndex;
+
+    /// How long records are.
+    fn shape(&self) -> Shape;
+
+    /// Takes the inode at the cursor apart; what it refers to is checked by the caller.
+    fn parse_inode(&self, cursor: &mut Cursor<'_>) -> Result<RawInode>;
+
+    /// What the rest of packfs is told of an inode.
+    fn plain_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode>;
+
+    /// The header of a run at the cursor.
+    fn run_header(&self, cursor: &mut Cursor<'_>) -> Result<RunHeader>;
+
+    /// The directory entry at the cursor, which then stands at its name.
+    fn entry_head(&self, cursor: &mut Cursor<'_>) -> Result<EntryHead>;
+
+    /// The index entry at the cursor, which then stands at its name.
+    fn index_head(&self, cursor: &mut Cursor<'_>) -> Result<IndexHead>;
+
+    /// The size word at the cursor, as versions from 2.0 on would say it.
+    fn size_word(&self, cursor: &mut Cursor<'_>) -> Result<u32>;
+
+    /// Checks the size word, at `place`, of what is no hole.
+    fn stored_data(&self, word: u32, place: Place) -> Result<StoredData>;
+
+    /// A row of the fragment table; `None` if it has fewer.
+    fn fragment_row(&self, index: u32) -> Result<Option<FragmentRow>>;
+
+    /// Every row of the fragment table, in order.
+    fn each_fragment_row(&self, visit: impl FnMut(u32, FragmentRow) -> Result<()>) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_the_word_zero_even_though_nothing_is_compressed() {
+        assert_eq!(size_word(0, false), 0);
+        assert_eq!(size_word(5, false), 0x100_0005);
+        assert_eq!(size_word(5, true), 5);
+    }
+
+    #[test]
+    fn size_words_say_what_was_put_into_them() {
+        for (len, compressed) in [(1, true), (1, false), (1 << 20, false), (0xff_ffff, true)] {
+            assert_eq!(StoredData::of_word(size_word(len, compressed)), StoredData { len, compressed });
+        }
+    }
 }

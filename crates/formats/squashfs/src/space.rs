@@ -1,34 +1,45 @@
-//! Who owns each byte of an image.
-//!
-//! Owns the map from structures to ranges, for every image that can be walked.
+//! Who owns each byte of an image: what all generations have, beside what one of them adds.
 
-use crate::disk::*;
-use crate::volume::SquashfsVolume;
+use crate::records::Records;
+use crate::table::Table;
+use crate::walk;
 use packfs_core::Result;
-use packfs_format::SpaceOwner;
-use packfs_squashfs_metadata::SpaceClaims;
-use std::mem::size_of;
+use packfs_format::{SpaceOwner, space_owners};
+use std::ops::Range;
 
-impl SquashfsVolume {
-    /// See [`packfs_format::Volume::space`].
-    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
-        let geometry = &self.geometry;
-        let super_block_len = size_of::<SuperBlock>() as u64;
-        let mut claims = SpaceClaims::default();
-        claims.add(0..super_block_len, "superblock");
-        let at = geometry.super_block_at;
-        claims.add(at..at + super_block_len, "superblock");
-        if let Some(options) = geometry.options {
-            claims.add(super_block_len..options.end(), "codec options");
+/// Claims on an image; of those that start at one byte the first wins.
+#[derive(Default)]
+pub(crate) struct SpaceClaims {
+    rows: Vec<(Range<u64>, &'static str)>,
+}
+
+impl SpaceClaims {
+    /// Adds what is called `owner` in a map of the space.
+    pub(crate) fn add(&mut self, range: Range<u64>, owner: &'static str) {
+        if !range.is_empty() {
+            self.rows.push((range, owner));
         }
-        claims.add_table(&geometry.ids, "id table");
-        if let Some(xattrs) = &geometry.xattrs {
-            // The head lies between the blocks of the sets and their list.
-            claims.add(xattrs.pairs.start..xattrs.sets.list_end(), "xattr table");
+    }
+
+    /// Adds the blocks of a lookup table, and the list that follows them.
+    pub(crate) fn add_table(&mut self, table: &Table, owner: &'static str) {
+        self.add(table.start()..table.list_end(), owner);
+    }
+
+    /// Adds what every image has, and gives each byte of `image_len` to one owner.
+    ///
+    /// Errors: the first structure that cannot be read.
+    pub(crate) fn owners<R: Records>(mut self, records: &R, image_len: u64) -> Result<Vec<SpaceOwner>> {
+        let layout = records.layout();
+        self.add(layout.inodes.start..layout.inodes.end, "inode table");
+        self.add(layout.directories.start..layout.directories.end, "directory table");
+        for (table, owner) in [(&layout.fragments, "fragment table"), (&layout.export, "export table")] {
+            if let Some(table) = table {
+                self.add_table(table, owner);
+            }
         }
-        // The superblock of a streamed image stands behind the padding.
-        let padding_end = if at < geometry.bytes_used { geometry.image_len } else { at };
-        claims.add(geometry.bytes_used..padding_end, "padding");
-        claims.owners(self, geometry.image_len)
+        self.rows.extend(walk::data_claims(records)?);
+        self.rows.sort_by_key(|(range, _)| range.start);
+        Ok(space_owners(self.rows, image_len))
     }
 }

@@ -1,36 +1,15 @@
-//! Checks every structure of an image and names all faults it can reach, not only the first.
+//! What is checked of every image alike: the tree of directories and inodes, the tables that these use, the space behind all.
 //!
-//! Owns the order of the checks. File data is not decoded here. Invariant: ends for every
-//! image, in time and memory bounded by what the image really holds.
+//! Owns the walk and the findings that do not depend on a generation; what only one of them has, it adds by [`TreeRules`].
+//! File data is not decoded. Invariant: ends for every image, in time and memory bounded by what the image really holds.
 
-mod layout;
+mod order;
+mod rules;
+mod space;
+mod tables;
 mod tree;
-mod xattrs;
 
-use crate::disk::{SQUASHFS_NOD, SQUASHFS_NOF};
-use crate::volume::SquashfsVolume;
-use packfs_core::Result;
-use packfs_format::Finding;
-use packfs_format::check::Report;
-use packfs_squashfs_metadata::check::{check_ids, check_tables, check_tree};
-use tree::Rules;
-
-impl SquashfsVolume {
-    /// See [`packfs_format::Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        let mut report = Report::new("squashfs", found);
-        self.check_layout(&mut report)?;
-        self.check_codec(&mut report)?;
-        let mut rules = Rules::new(self);
-        let mut seen = check_tree(self, &mut rules, &mut report)?;
-        check_tables(self, &mut seen, self.geometry.flag(SQUASHFS_NOF), &mut report)?;
-        let is_used = |index| seen.uids.contains(&index) || seen.gids.contains(&index);
-        check_ids("id table", &self.ids, &seen, is_used, &mut report);
-        self.check_xattrs(&rules.xattrs, seen.whole, &mut report)?;
-        if self.geometry.flag(SQUASHFS_NOD) && seen.compressed_data {
-            report.note("superblock", "flag uncompressed-data on an image with compressed data");
-        }
-        self.check_space(&mut report)?;
-        self.check_padding(&mut report)
-    }
-}
+pub(crate) use rules::TreeRules;
+pub(crate) use space::{check_behind, check_unused};
+pub(crate) use tables::{check_ids, check_tables};
+pub(crate) use tree::check_tree;

@@ -1,89 +1,352 @@
-//! What is checked of directories and inodes of 4.0 beyond what all generations have in common.
+//! What is checked of directories and inodes: walks all of them, each inode once.
 
-use crate::disk::SQUASHFS_INVALID_XATTR;
-use crate::volume::SquashfsVolume;
-use packfs_format::check::{EntryPath, Report, Tally};
-use packfs_squashfs_metadata::RawInode;
-use packfs_squashfs_metadata::check::TreeRules;
-use std::collections::HashSet;
+use super::order::Order;
+use super::rules::TreeRules;
+use crate::data::{each_stored_block, tail_extent};
+use crate::dir::{self, Listing, RawEntry};
+use crate::inode::{RawDir, RawFile, RawInode, RawKind, link_target, raw_inode, word_count};
+use crate::place::Place;
+use crate::records::{Records, SQUASHFS_INVALID_FRAG, SQUASHFS_NAME_LEN, Shape};
+use crate::walk::{Budget, inode_count_max};
+use packfs_core::{FileType, Result, escaped};
+use packfs_format::InodeId;
+use packfs_format::check::{DataPlaces, EntryPath, Hierarchy, Report};
+use std::collections::{HashMap, HashSet};
 
-/// What is counted while the tree is walked.
-pub(super) struct Rules<'a> {
-    volume: &'a SquashfsVolume,
-    /// Sets of attributes that inodes use.
-    pub(super) xattrs: HashSet<u32>,
-    /// Directories that count every entry as a link to them.
-    counts_entries: Tally,
-    type_bits: Tally,
-    whole_tails: Tally,
+/// What the walk learnt, for the checks of tables.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Inode by number, from 3.0 on.
+    pub(super) numbers: HashMap<u32, InodeId>,
+    /// Indexes of users and groups that inodes name.
+    pub(crate) uids: HashSet<u16>,
+    /// See [`Seen::uids`].
+    pub(crate) gids: HashSet<u16>,
+    pub(super) fragments: HashSet<u32>,
+    /// Where each of files' own blocks lies.
+    pub(super) data: DataPlaces,
+    /// Whether any block of a file is compressed.
+    pub(crate) compressed_data: bool,
+    /// Whether everything could be walked, so that what was not seen is not there.
+    pub(crate) whole: bool,
 }
 
-impl<'a> Rules<'a> {
-    pub(super) fn new(volume: &'a SquashfsVolume) -> Self {
-        Rules {
-            volume,
-            xattrs: HashSet::new(),
-            counts_entries: Tally::default(),
-            type_bits: Tally::default(),
-            whole_tails: Tally::default(),
+struct Walk<'a, 'r, R, T> {
+    records: &'a R,
+    shape: Shape,
+    rules: &'a mut T,
+    report: &'a mut Report<'r>,
+    hierarchy: Hierarchy<InodeId, (RawInode, RawDir)>,
+    seen: Seen,
+    /// What may still be read of listings, and of what follows inodes.
+    listings: Budget,
+    tails: Budget,
+}
+
+/// Walks everything.
+///
+/// Errors: `Io`; all else goes to the report.
+pub(crate) fn check_tree<R: Records>(
+    records: &R,
+    rules: &mut impl TreeRules,
+    report: &mut Report<'_>,
+) -> Result<Seen> {
+    let mut walk = Walk {
+        records,
+        shape: records.shape(),
+        rules,
+        report,
+        hierarchy: Hierarchy::default(),
+        seen: Seen { whole: true, ..Seen::default() },
+        listings: Budget::of(&records.layout().directories),
+        tails: Budget::of(&records.layout().inodes),
+    };
+    walk.root()?;
+    let mut index = 0;
+    while let Some((raw, dir)) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+        walk.directory(index, raw, dir)?;
+        index += 1;
+    }
+    walk.finish();
+    Ok(walk.seen)
+}
+
+impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
+    fn root(&mut self) -> Result<()> {
+        let id = self.records.layout().root;
+        let read = raw_inode(self.records, id);
+        let Some(raw) = self.refused("/", read)? else { return Ok(()) };
+        let RawKind::Dir(dir) = raw.kind else {
+            self.seen.whole = false;
+            self.report.error("/", format_args!("the root is a {}", raw.file_type.word()));
+            return Ok(());
+        };
+        self.inode(&self.hierarchy.path(0), id, &raw)?;
+        self.hierarchy.meet_root(id, raw.nlink, (raw, dir));
+        Ok(())
+    }
+
+    /// Tells what was refused, and remembers that not all could be walked.
+    fn refused<V>(&mut self, place: impl std::fmt::Display, result: Result<V>) -> Result<Option<V>> {
+        let value = self.report.refused(place, result)?;
+        self.seen.whole &= value.is_some();
+        Ok(value)
+    }
+
+    fn directory(&mut self, index: usize, raw: RawInode, dir: RawDir) -> Result<()> {
+        let records = self.records;
+        if dir.file_size < self.shape.dir_size_extra {
+            let path = self.hierarchy.path(index);
+            let least = self.shape.dir_size_extra;
+            self.report
+                .warn(path, format_args!("directory size {}, at least {least} allowed", dir.file_size));
+        }
+        let index_entry_len_max = u64::from(self.shape.index_entry_len) + SQUASHFS_NAME_LEN as u64;
+        let room = self.listings.spend(raw.place, u64::from(dir::listing_len(records, &dir)));
+        let room =
+            room.and_then(|()| self.tails.spend(raw.place, u64::from(dir.i_count) * index_entry_len_max));
+        if self.listing_refused(index, room)?.is_none() {
+            return Ok(());
+        }
+        let listing = dir::listing(records, &dir);
+        let Some(mut listing) = self.listing_refused(index, listing)? else { return Ok(()) };
+        let mut runs = Runs::default();
+        let mut order = Order::new(self.shape.is_sorted);
+        let (mut entries, mut subdirs) = (0u32, 0u32);
+        loop {
+            let next = listing.next();
+            let Some(Some(entry)) = self.listing_refused(index, next)? else { break };
+            entries = entries.saturating_add(1);
+            if dir.i_count > 0 {
+                runs.keep(&listing);
+            }
+            if let Some(before) = order.fault(&listing.name) {
+                self.hierarchy.order_fault(index, &before, &listing.name, self.report);
+            }
+            if self.entry(index, &entry, &listing.name)? {
+                subdirs = subdirs.saturating_add(1);
+            }
+            if self.report.is_full() {
+                return Ok(());
+            }
+        }
+        self.dir_links(index, raw.nlink, entries, subdirs);
+        let checked = self.index(&raw, &dir, &runs);
+        self.listing_refused(index, checked)?;
+        Ok(())
+    }
+
+    fn listing_refused<V>(&mut self, index: usize, result: Result<V>) -> Result<Option<V>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => {
+                let path = self.hierarchy.path(index);
+                self.refused(path, Err(error))
+            }
         }
     }
 
-    fn mode(&mut self, path: &EntryPath<'_>, raw: &RawInode, report: &mut Report<'_>) {
-        let type_bits = u32::from(raw.mode & !0o7777);
-        if type_bits & !raw.file_type.mode_bits() != 0 {
-            let (mode, word) = (raw.mode, raw.file_type.word());
-            report.error(path, format_args!("mode {mode:#o} would make kernels take the {word} for another"));
-        } else if type_bits != 0 {
-            self.type_bits.add(|| format!("\"{path}\""));
+    /// Checks one entry and, when it is new, its inode. Says whether it is a directory.
+    fn entry(&mut self, dir: usize, entry: &RawEntry, name: &[u8]) -> Result<bool> {
+        let is_dir = entry.file_type == FileType::Directory;
+        if let Some(is_dir) = self.hierarchy.meet_again(entry.id, dir, name, self.report) {
+            if let Ok(raw) = raw_inode(self.records, entry.id) {
+                self.claims(&self.hierarchy.entry_path(dir, name), entry, &raw);
+            }
+            return Ok(is_dir);
+        }
+        let max = inode_count_max(self.records);
+        if self.hierarchy.inode_count() >= max {
+            if self.hierarchy.inode_count() == max && self.seen.whole {
+                let count = self.records.layout().inode_count;
+                self.report.error("superblock", format_args!("counts {count} inodes, but more are named"));
+            }
+            self.seen.whole = false;
+            return Ok(is_dir);
+        }
+        let raw = match raw_inode(self.records, entry.id) {
+            Ok(raw) => raw,
+            Err(error) => {
+                let path = self.hierarchy.entry_path(dir, name);
+                self.refused(path, Err::<(), _>(error))?;
+                return Ok(is_dir);
+            }
+        };
+        let path = self.hierarchy.entry_path(dir, name);
+        self.claims(&path, entry, &raw);
+        self.inode(&path, entry.id, &raw)?;
+        let own = if let RawKind::Dir(own) = raw.kind { Some(own) } else { None };
+        let parent = self.hierarchy.dir(dir).map(|(parent, _)| parent.number);
+        if let (Some(own), Some(parent)) = (own, parent)
+            && self.shape.has_numbers
+            && own.parent_inode != parent
+        {
+            let found = own.parent_inode;
+            self.report.warn(&path, format_args!("parent inode {found}, but it lies in inode {parent}"));
+        }
+        self.hierarchy.meet(entry.id, raw.nlink, own.map(|own| (raw, own)), dir, name);
+        Ok(own.is_some())
+    }
+
+    /// Compares what an entry claims with what its inode says.
+    fn claims(&mut self, path: &EntryPath<'_>, entry: &RawEntry, raw: &RawInode) {
+        if entry.file_type != raw.file_type {
+            let (claim, truth) = (entry.file_type.word(), raw.file_type.word());
+            self.report.error(path, format_args!("its entry says {claim}, its inode {truth}"));
+        }
+        let number = raw.number;
+        if self.shape.has_numbers && entry.number != i64::from(number) {
+            let claim = entry.number;
+            self.report.error(path, format_args!("its entry says inode {claim}, its inode {number}"));
         }
     }
 
-    fn xattr_index(&mut self, path: &EntryPath<'_>, index: u32, report: &mut Report<'_>) {
-        if index == SQUASHFS_INVALID_XATTR {
+    /// Checks an inode that is met for the first time.
+    fn inode(&mut self, path: &EntryPath<'_>, id: InodeId, raw: &RawInode) -> Result<()> {
+        if self.shape.has_numbers {
+            self.number(path, id, raw.number);
+        }
+        self.rules.inode(path, raw, self.report);
+        let plain = self.records.plain_inode(id, raw);
+        if self.refused(path, plain)?.is_some() {
+            self.seen.uids.insert(raw.uid);
+            self.seen.gids.insert(raw.gid);
+        }
+        match raw.kind {
+            RawKind::File(file) => self.file(path, raw, &file),
+            RawKind::Symlink(len) => self.symlink(path, id, raw, len),
+            _ => Ok(()),
+        }
+    }
+
+    fn number(&mut self, path: &EntryPath<'_>, id: InodeId, number: u32) {
+        if self.seen.numbers.insert(number, id).is_some_and(|other| other != id) {
+            // Kernels tell inodes apart by their numbers: one file would show up in place of the other.
+            self.report.error(path, format_args!("inode number {number} is another inode's, too"));
+        }
+        let count = self.records.layout().inode_count;
+        if number == 0 || number > count {
+            self.report.error(path, format_args!("inode number {number}, the image counts {count} inodes"));
+        }
+    }
+
+    fn file(&mut self, path: &EntryPath<'_>, raw: &RawInode, file: &RawFile) -> Result<()> {
+        let words = word_count(self.records, file);
+        let room = self.tails.spend(raw.place, words * self.shape.size_word_len);
+        if self.refused(path, room)?.is_none() {
+            return Ok(());
+        }
+        let mut end = file.start_block;
+        let (mut compressed, mut stored_blocks) = (false, 0);
+        let blocks = &mut self.seen.data;
+        let walked = each_stored_block(self.records, raw, file, |stored| {
+            let start = end;
+            end += u64::from(stored.len);
+            blocks.add(start..end);
+            compressed |= stored.compressed;
+            stored_blocks += 1;
+        });
+        let is_walked = self.refused(path, walked)?.is_some();
+        self.seen.compressed_data |= compressed;
+        if is_walked && stored_blocks < words {
+            self.rules.holes(path, words - stored_blocks);
+        }
+        if file.sparse > file.file_size {
+            let (sparse, len) = (file.sparse, file.file_size);
+            self.report.warn(path, format_args!("{sparse} bytes of holes in a file of {len} bytes"));
+        }
+        if file.fragment == SQUASHFS_INVALID_FRAG {
+            return Ok(());
+        }
+        self.seen.fragments.insert(file.fragment);
+        let is_whole = file.file_size.is_multiple_of(u64::from(self.records.layout().block_len));
+        if is_whole && self.rules.whole_tail(path) {
+            return Ok(());
+        }
+        let tail = tail_extent(self.records, raw, file);
+        self.refused(path, tail)?;
+        Ok(())
+    }
+
+    fn symlink(&mut self, path: &EntryPath<'_>, id: InodeId, raw: &RawInode, len: u32) -> Result<()> {
+        let room = self.tails.spend(raw.place, u64::from(len));
+        let target = room.and_then(|()| link_target(self.records, id));
+        self.refused(path, target)?;
+        if len > 4096 {
+            self.report.warn(path, format_args!("link target of {len} bytes, kernels read 4096 at most"));
+        }
+        Ok(())
+    }
+
+    fn dir_links(&mut self, index: usize, nlink: u32, entries: u32, subdirs: u32) {
+        if !self.shape.has_numbers || nlink == subdirs.saturating_add(2) {
             return;
         }
-        match self.volume.geometry.xattrs.as_ref().map(|tables| tables.sets.count) {
-            None => report.note(path, format_args!("xattr set {index}, but the image has no sets")),
-            Some(count) if index >= count => {
-                report.error(path, format_args!("xattr set {index}, but the image has {count} sets"));
+        let path = self.hierarchy.path(index);
+        if nlink == 0 || nlink > entries.saturating_add(2) {
+            let fault = format_args!("link count {nlink}, but it has {entries} entries");
+            self.report.error(path, fault);
+            return;
+        }
+        if !self.rules.dir_links(&path, nlink, entries) {
+            self.report.warn(path, format_args!("link count {nlink}, but it has {subdirs} subdirectories"));
+        }
+    }
+
+    /// Compares a directory's index with its runs.
+    fn index(&mut self, raw: &RawInode, dir: &RawDir, runs: &Runs) -> Result<()> {
+        let mut before = None;
+        let start = self.records.layout().directories.start;
+        let report = &mut *self.report;
+        dir::each_index_entry(self.records, raw, dir, |entry| {
+            if let Some(before) = before.filter(|before| entry.index <= *before) {
+                report.warn(entry.place, format_args!("offset {}, more than {before} allowed", entry.index));
             }
-            Some(_) => {
-                self.xattrs.insert(index);
+            before = Some(entry.index);
+            match runs.0.get(&entry.index) {
+                None => report.error(entry.place, format_args!("no directory header at {}", entry.index)),
+                Some((at, _)) if *at != start.saturating_add(u64::from(entry.start_block)) => {
+                    let found = entry.start_block;
+                    let wanted = at.saturating_sub(start);
+                    report
+                        .error(entry.place, format_args!("block {found:#x}, the header lies in {wanted:#x}"));
+                }
+                Some((_, name)) if **name != *entry.name => {
+                    let (found, wanted) = (escaped(&entry.name), escaped(name));
+                    report.error(
+                        entry.place,
+                        format_args!("name \"{found}\", the first entry is \"{wanted}\""),
+                    );
+                }
+                Some(_) => {}
             }
+            Ok(!report.is_full())
+        })
+    }
+
+    fn finish(&mut self) {
+        self.seen.whole &= !self.report.is_full();
+        if self.seen.whole {
+            self.hierarchy.check_links(self.report);
+        }
+        self.rules.finish(self.report);
+        let (count, met) = (self.records.layout().inode_count, self.hierarchy.inode_count());
+        if self.seen.whole && u64::from(count) != met {
+            // What nobody names is lost.
+            self.report.error("superblock", format_args!("counts {count} inodes, but {met} are named"));
         }
     }
 }
 
-impl TreeRules for Rules<'_> {
-    fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode, report: &mut Report<'_>) {
-        self.mode(path, raw, report);
-        self.xattr_index(path, raw.xattr, report);
-    }
+/// The runs of a listing by offset: the metadata block of the header, and the first name.
+#[derive(Default)]
+struct Runs(HashMap<u32, (u64, Box<[u8]>)>);
 
-    fn whole_tail(&mut self, path: &EntryPath<'_>) -> bool {
-        self.whole_tails.add(|| format!("\"{path}\""));
-        true
-    }
-
-    fn dir_links(&mut self, path: &EntryPath<'_>, nlink: u32, entries: u32) -> bool {
-        let counts_entries = nlink == entries.saturating_add(2);
-        if counts_entries {
-            self.counts_entries.add(|| format!("\"{path}\""));
-        }
-        counts_entries
-    }
-
-    fn finish(&mut self, report: &mut Report<'_>) {
-        if let Some(text) = self.counts_entries.told("directories count every entry as a link") {
-            report.note("link counts", text);
-        }
-        if let Some(text) = self.type_bits.told("inodes have type bits in their mode") {
-            report.note("modes", text);
-        }
-        let what = "files of whole blocks name a fragment, and newer kernels refuse to read those";
-        if let Some(text) = self.whole_tails.told(what) {
-            report.warn("fragments", text);
+impl Runs {
+    fn keep<R>(&mut self, listing: &Listing<'_, R>) {
+        if listing.run.done == 1 {
+            let Place { at, .. } = listing.run.place;
+            self.0.insert(listing.run.at, (at, listing.name.as_slice().into()));
         }
     }
 }

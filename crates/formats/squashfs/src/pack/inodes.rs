@@ -1,181 +1,208 @@
-//! Turns one node into its inode: the basic form where that can hold it, else the extended one.
+//! Writes the inode table and the directory table, which refer to each other and so are written side by side.
 
-use super::dirs::DirRecords;
-use super::ids::Ids;
-use super::losses::stored_time;
-use super::xattrs::XattrTables;
-use crate::disk;
-use packfs_core::{DeviceNumber, Error, Node, Result};
-use packfs_format::{FilePlace, Placed, StoredBlock, TailPlace};
-use packfs_squashfs_metadata::pack::{InodeBody, InodeRecords, Listing, ListingRecords};
-use packfs_squashfs_metadata::{InodeRef, SQUASHFS_INVALID_FRAG, number_of_type};
-use zerocopy::IntoBytes;
+use super::listing::{Child, Listing, ListingRecords, write_listing};
+use super::numbering::Numbering;
+use super::writer::{MetadataCodec, MetadataWriter};
+use crate::place::InodeRef;
+use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
+use packfs_format::{FilePlace, Placed};
 
-/// The inodes of 4.0.
-pub(super) struct Inodes<'a> {
-    pub ids: &'a Ids,
-    pub xattrs: &'a XattrTables,
+/// What an inode tells besides what all have.
+pub(crate) enum InodeBody<'a> {
+    /// A directory.
+    Dir {
+        /// Where its listing is.
+        listing: &'a Listing,
+        /// The inode number of its parent.
+        parent: u32,
+    },
+    /// A regular file.
+    File {
+        /// In bytes.
+        len: u64,
+        /// Where its data lie.
+        place: &'a FilePlace,
+        /// What its place refers to.
+        placed: &'a Placed,
+    },
+    /// A symbolic link, with its target.
+    Symlink(&'a [u8]),
+    /// A device.
+    Device(DeviceNumber),
+    /// A fifo or socket.
+    Ipc,
 }
 
-impl InodeRecords for Inodes<'_> {
-    fn listing_records(&self) -> &impl ListingRecords {
-        &DirRecords
-    }
+/// How a generation puts its inodes together.
+pub(crate) trait InodeRecords {
+    /// How it puts listings together.
+    fn listing_records(&self) -> &impl ListingRecords;
 
-    fn has_links(&self) -> bool {
-        true
-    }
+    /// Whether the names of a file share one inode; without that each has its own.
+    fn has_links(&self) -> bool;
 
-    fn check_place(&self, place: InodeRef) -> Result<()> {
-        let told = u32::try_from(place.block);
-        told.map(drop).map_err(|_| Error::failed("the inodes of this tree are more than squashfs can hold"))
-    }
+    /// Refuses a place that no reference to an inode can tell.
+    ///
+    /// Errors: `Failed` if it lies too far into the table.
+    fn check_place(&self, place: InodeRef) -> Result<()>;
 
-    fn put_inode(&self, out: &mut Vec<u8>, node: &Node, number: u32, body: &InodeBody<'_>) -> Result<()> {
-        let common = Common { node, ids: self.ids, number, xattr: self.xattrs.index(node.xattrs) };
-        match *body {
-            InodeBody::Dir { listing, parent } => dir(out, &common, listing, parent)?,
-            InodeBody::File { len, place, placed } => file(out, &common, len, place, placed),
-            InodeBody::Symlink(target) => symlink(out, &common, target),
-            InodeBody::Device(number) => device(out, &common, number),
-            InodeBody::Ipc => ipc(out, &common),
+    /// Adds the inode of a node, with its inode number.
+    ///
+    /// Errors: `Failed` if something of it is more than an inode can tell.
+    fn put_inode(&self, out: &mut Vec<u8>, node: &Node, number: u32, body: &InodeBody<'_>) -> Result<()>;
+}
+
+/// The two tables, and where all is in them.
+pub(crate) struct InodeTables {
+    /// The inode table.
+    pub(crate) inodes: Vec<u8>,
+    /// The directory table.
+    pub(crate) listings: Vec<u8>,
+    /// Reference of each inode by its number: the rows of the export table.
+    pub(crate) references: Vec<u8>,
+    /// Where the inode of the root is.
+    pub(crate) root: InodeRef,
+    /// How many inodes there are.
+    pub(crate) count: u32,
+}
+
+impl InodeTables {
+    /// Writes the inodes of a tree and the listings of its directories, `first_used` in front. Both tables are compressed or
+    /// neither is.
+    ///
+    /// Errors: `Failed` for more than the generation can hold.
+    pub(crate) fn new(
+        records: &impl InodeRecords,
+        codec: &mut MetadataCodec,
+        compressed: bool,
+        tree: &Tree,
+        placed: &Placed,
+        first_used: &[NodeId],
+    ) -> Result<Self> {
+        let writer = Writer {
+            records,
+            codec,
+            tree,
+            placed,
+            numbering: Numbering::new(tree),
+            inodes: MetadataWriter::new(compressed),
+            listings: MetadataWriter::new(compressed),
+            listing_of: tree.nodes().map(|_| None).collect(),
+            places: vec![None; tree.node_count() as usize],
+            count: 0,
+            record: Vec::new(),
+        };
+        writer.write(first_used)
+    }
+}
+
+struct Writer<'a, R> {
+    records: &'a R,
+    codec: &'a mut MetadataCodec,
+    tree: &'a Tree,
+    placed: &'a Placed,
+    numbering: Numbering,
+    inodes: MetadataWriter,
+    listings: MetadataWriter,
+    /// The listing of each directory whose inode is yet to be written.
+    listing_of: Vec<Option<Box<Listing>>>,
+    /// Where each inode was written.
+    places: Vec<Option<InodeRef>>,
+    /// How many were written.
+    count: u32,
+    record: Vec<u8>,
+}
+
+impl<R: InodeRecords> Writer<'_, R> {
+    fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
+        // Directories wait for the inodes of all that is in them; without links each name has an inode of its own.
+        for &id in first_used {
+            let node = self.tree.node(id);
+            if !node.is_dir() && self.has_one_inode(node) {
+                self.write_inode(id)?;
+            }
         }
-        Ok(())
+        for dir in std::mem::take(&mut self.numbering.dirs) {
+            let entries = self.tree.entries(dir);
+            let mut children = Vec::with_capacity(entries.len());
+            for entry in entries {
+                children.push(Child {
+                    entry,
+                    file_type: self.tree.node(entry.node).kind.file_type(),
+                    inode: self.write_inode(entry.node)?,
+                    number: self.numbering.number(entry.node),
+                });
+            }
+            let records = self.records.listing_records();
+            let listing = write_listing(records, &mut self.listings, self.codec, &children)?;
+            self.listing_of[dir.index()] = Some(Box::new(listing));
+        }
+        let root = self.write_inode(NodeId::ROOT)?;
+        Ok(InodeTables {
+            references: self.references(),
+            root,
+            count: self.count,
+            inodes: self.inodes.finish(self.codec)?,
+            listings: self.listings.finish(self.codec)?,
+        })
     }
-}
 
-/// What every inode needs besides its node.
-struct Common<'a> {
-    node: &'a Node,
-    ids: &'a Ids,
-    number: u32,
-    /// Row of its set of extended attributes.
-    xattr: u32,
-}
-
-impl Common<'_> {
-    fn has_xattrs(&self) -> bool {
-        self.xattr != disk::SQUASHFS_INVALID_XATTR
+    /// Writes an inode, unless it was written with an earlier name that this one can share it with; returns where it is.
+    fn write_inode(&mut self, id: NodeId) -> Result<InodeRef> {
+        let node = self.tree.node(id);
+        // A node with one name may have been written early.
+        let is_shared = node.is_dir() || self.has_one_inode(node);
+        if let Some(place) = self.places[id.index()].filter(|_| is_shared) {
+            return Ok(place);
+        }
+        let place = self.inodes.position();
+        self.records.check_place(place)?;
+        let listing = self.listing_of[id.index()].take();
+        let body = match &node.kind {
+            NodeKind::Directory => {
+                let listing = listing
+                    .as_deref()
+                    .ok_or_else(|| Error::failed("internal: a directory before its listing"))?;
+                InodeBody::Dir { listing, parent: self.parent_number(id) }
+            }
+            NodeKind::File { len, .. } => {
+                let failed = self.placed.failed.binary_search(&id).is_ok();
+                let len = if failed { 0 } else { *len };
+                InodeBody::File { len, place: &self.placed.files[id.index()], placed: self.placed }
+            }
+            NodeKind::Symlink(target) => InodeBody::Symlink(target),
+            NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => InodeBody::Device(*number),
+            NodeKind::Fifo | NodeKind::Socket => InodeBody::Ipc,
+        };
+        self.record.clear();
+        self.records.put_inode(&mut self.record, node, self.numbering.number(id), &body)?;
+        self.inodes.append(self.codec, &self.record)?;
+        self.places[id.index()] = Some(place);
+        self.count += 1;
+        Ok(place)
     }
 
-    fn base(&self, extended: bool) -> disk::InodeBase {
-        let meta = &self.node.meta;
-        let inode_type =
-            number_of_type(self.node.kind.file_type()) + if extended { disk::EXTENDED_TYPES } else { 0 };
-        disk::InodeBase {
-            inode_type: inode_type.into(),
-            mode: (meta.mode & 0o7777).into(),
-            uid: self.ids.index(meta.owner.uid).into(),
-            guid: self.ids.index(meta.owner.gid).into(),
-            mtime: stored_time(meta.mtime).into(),
-            inode_number: self.number.into(),
+    /// Whether all names of a file lead to one inode.
+    fn has_one_inode(&self, node: &Node) -> bool {
+        self.records.has_links() || node.links == 1
+    }
+
+    fn parent_number(&self, dir: NodeId) -> u32 {
+        match dir {
+            // The root's parent is a number that no inode has.
+            NodeId::ROOT => self.tree.node_count() + 1,
+            _ => self.numbering.number(self.tree.node(dir).parent()),
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>, extended: bool, body: &(impl IntoBytes + zerocopy::Immutable)) {
-        out.extend_from_slice(self.base(extended).as_bytes());
-        out.extend_from_slice(body.as_bytes());
-    }
-}
-
-/// A directory, given its listing and the inode number of its parent.
-///
-/// Errors: `Failed` if its listing is too long or lies too far into the table for the format.
-fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
-    let too_long = |_| Error::failed("the directories of this tree are more than squashfs can hold");
-    let start_block = u32::try_from(listing.start.block).map_err(too_long)?;
-    let size = u32::try_from(listing.len + u64::from(disk::DIR_SIZE_EXTRA)).map_err(too_long)?;
-    let (nlink, offset) = (common.node.links.into(), listing.start.offset.into());
-    match u16::try_from(size) {
-        Ok(size) if !common.has_xattrs() && listing.index_count == 0 => {
-            let body = disk::DirInode {
-                start_block: start_block.into(),
-                nlink,
-                file_size: size.into(),
-                offset,
-                parent_inode: parent.into(),
-            };
-            common.write(out, false, &body);
+    fn references(&self) -> Vec<u8> {
+        let endian = self.codec.endian();
+        let mut references = vec![0; self.places.len() * 8];
+        for (place, &number) in self.places.iter().zip(&self.numbering.numbers) {
+            let at = (number as usize).saturating_sub(1) * 8;
+            let raw = endian.bytes_of_u64(place.unwrap_or_default().to_raw());
+            references[at..at + 8].copy_from_slice(&raw);
         }
-        _ => {
-            let body = disk::LDirInode {
-                nlink,
-                file_size: size.into(),
-                start_block: start_block.into(),
-                parent_inode: parent.into(),
-                i_count: listing.index_count.into(),
-                offset,
-                xattr: common.xattr.into(),
-            };
-            common.write(out, true, &body);
-            out.extend_from_slice(&listing.index);
-        }
-    }
-    Ok(())
-}
-
-/// A regular file, given where its data lies.
-fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
-    let (fragment, offset) = match place.tail {
-        Some(TailPlace::Shared { index, offset }) => (index, offset),
-        _ => (SQUASHFS_INVALID_FRAG, 0),
-    };
-    let basic = (u32::try_from(place.start), u32::try_from(len));
-    match basic {
-        (Ok(start), Ok(len)) if common.node.links == 1 && place.hole_len == 0 && !common.has_xattrs() => {
-            let body = disk::RegInode {
-                start_block: start.into(),
-                fragment: fragment.into(),
-                offset: offset.into(),
-                file_size: len.into(),
-            };
-            common.write(out, false, &body);
-        }
-        _ => {
-            let body = disk::LRegInode {
-                start_block: place.start.into(),
-                file_size: len.into(),
-                sparse: place.hole_len.into(),
-                nlink: common.node.links.into(),
-                fragment: fragment.into(),
-                offset: offset.into(),
-                xattr: common.xattr.into(),
-            };
-            common.write(out, true, &body);
-        }
-    }
-    for &StoredBlock { stored_len, compressed } in placed.blocks_of(place) {
-        out.extend_from_slice(disk::block_word(stored_len, compressed).as_bytes());
-    }
-}
-
-/// A symbolic link.
-fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
-    let body =
-        disk::SymlinkInode { nlink: common.node.links.into(), symlink_size: (target.len() as u32).into() };
-    common.write(out, common.has_xattrs(), &body);
-    out.extend_from_slice(target);
-    if common.has_xattrs() {
-        out.extend_from_slice(&common.xattr.to_le_bytes());
-    }
-}
-
-/// A device.
-fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
-    let (nlink, rdev) = (common.node.links.into(), number.encode().into());
-    if common.has_xattrs() {
-        common.write(out, true, &disk::LDevInode { nlink, rdev, xattr: common.xattr.into() });
-    } else {
-        common.write(out, false, &disk::DevInode { nlink, rdev });
-    }
-}
-
-/// A fifo or socket.
-fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
-    let nlink = common.node.links.into();
-    if common.has_xattrs() {
-        common.write(out, true, &disk::LIpcInode { nlink, xattr: common.xattr.into() });
-    } else {
-        common.write(out, false, &disk::IpcInode { nlink });
+        references
     }
 }

@@ -1,0 +1,116 @@
+//! Where the size words of large files are: lets random access start near its goal instead of at a file's first word.
+//!
+//! Owns a bounded cache of checkpoints, filled by whoever walks a file's words. Holds nothing that the walk has not
+//! checked, and may forget anything at any time.
+
+use crate::cursor::Position;
+use packfs_format::InodeId;
+use std::sync::{Mutex, PoisonError};
+
+/// Words between the first checkpoints of a file; one metadata block holds as many.
+pub(crate) const STRIDE: u64 = 2048;
+const POINTS_MAX: usize = 4096;
+const FILES_MAX: usize = 8;
+
+/// A word, and where its block's data starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    /// Index of the word.
+    pub(crate) index: u64,
+    /// Where it stands.
+    pub(crate) position: Position,
+    /// Where the data of its block starts in the image.
+    pub(crate) data_at: u64,
+}
+
+struct FileIndex {
+    id: InodeId,
+    /// Words between checkpoints; doubles whenever there are too many.
+    stride: u64,
+    /// `points[i]` is word `(i + 1) * stride`.
+    points: Vec<Checkpoint>,
+}
+
+/// Checkpoints of the files read last.
+#[derive(Default)]
+pub(crate) struct BlockIndex(Mutex<Vec<FileIndex>>);
+
+impl BlockIndex {
+    /// The last checkpoint of a file at or before word `index`.
+    pub(crate) fn before(&self, id: InodeId, index: u64) -> Option<Checkpoint> {
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = files.iter().find(|file| file.id == id)?;
+        let point = (index / file.stride).min(file.points.len() as u64).checked_sub(1)?;
+        file.points.get(point as usize).copied()
+    }
+
+    /// Keeps a checkpoint of a file if it is the next one wanted.
+    pub(crate) fn keep(&self, id: InodeId, point: Checkpoint) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = files.iter().position(|file| file.id == id).unwrap_or_else(|| {
+            if files.len() == FILES_MAX {
+                files.remove(0);
+            }
+            files.push(FileIndex { id, stride: STRIDE, points: Vec::new() });
+            files.len() - 1
+        });
+        let Some(file) = files.get_mut(at) else { return };
+        if point.index != (file.points.len() as u64 + 1) * file.stride {
+            return;
+        }
+        file.points.push(point);
+        if file.points.len() == POINTS_MAX {
+            let mut nth = 0;
+            file.points.retain(|_| {
+                nth += 1;
+                nth % 2 == 0
+            });
+            file.stride *= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(index: u64) -> Checkpoint {
+        Checkpoint { index, position: Position { at: index, offset: 0 }, data_at: index }
+    }
+
+    #[test]
+    fn finds_the_last_checkpoint_before_a_word() {
+        let cache = BlockIndex::default();
+        let id = InodeId(7);
+        for nth in 1..=10 {
+            cache.keep(id, point(nth * STRIDE));
+        }
+        assert_eq!(cache.before(id, STRIDE - 1), None);
+        assert_eq!(cache.before(id, STRIDE), Some(point(STRIDE)));
+        assert_eq!(cache.before(id, 5 * STRIDE + 3), Some(point(5 * STRIDE)));
+        assert_eq!(cache.before(id, 500 * STRIDE), Some(point(10 * STRIDE)));
+        assert_eq!(cache.before(InodeId(8), 500 * STRIDE), None);
+    }
+
+    #[test]
+    fn halves_its_checkpoints_instead_of_growing() {
+        let cache = BlockIndex::default();
+        let id = InodeId(7);
+        for nth in 1..=3 * POINTS_MAX as u64 {
+            cache.keep(id, point(nth * STRIDE));
+        }
+        let last = cache.before(id, u64::MAX).unwrap();
+        assert!(last.index > 2 * POINTS_MAX as u64 * STRIDE, "{last:?}");
+        assert_eq!(cache.before(id, 4 * STRIDE), Some(point(4 * STRIDE)));
+    }
+
+    #[test]
+    fn forgets_the_files_read_first() {
+        let cache = BlockIndex::default();
+        for file in 0..=FILES_MAX as u64 {
+            cache.keep(InodeId(file), point(STRIDE));
+        }
+        assert_eq!(cache.before(InodeId(0), STRIDE), None);
+        assert_eq!(cache.before(InodeId(FILES_MAX as u64), STRIDE), Some(point(STRIDE)));
+    }
+}

@@ -1,0 +1,156 @@
+//! Metadata blocks: found, decoded once, and kept for a while.
+//!
+//! Owns the only place where bytes of metadata are decoded. Invariant: a block lies wholly inside the table it is read for, and
+//! decodes to 1 to 8,192 bytes.
+
+use crate::cursor::{Cursor, Position};
+use crate::endian::Endian;
+use crate::fault::MetadataFault;
+use crate::place::Place;
+use crate::stored::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, STORED_LEN_MAX, StoredBlock};
+use packfs_codec::Algorithm;
+use packfs_codec::Decoders;
+use packfs_core::{Image, Result};
+use packfs_format::SortedDirs;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A decoded block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// 1 to 8,192 bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// Where the next block starts in the image.
+    pub(crate) next: u64,
+}
+
+const SHARDS: usize = 16;
+/// 16 shards of 32 blocks of 8 KiB make 4 MiB.
+const SHARD_BLOCKS: usize = 32;
+
+#[derive(Default)]
+struct Shard {
+    clock: u64,
+    /// Offset in the image, when last used, the block.
+    blocks: Vec<(u64, u64, Arc<Block>)>,
+}
+
+impl Shard {
+    fn get(&mut self, at: u64) -> Option<Arc<Block>> {
+        self.clock += 1;
+        let clock = self.clock;
+        let row = self.blocks.iter_mut().find(|row| row.0 == at)?;
+        row.1 = clock;
+        Some(Arc::clone(&row.2))
+    }
+
+    fn put(&mut self, at: u64, block: &Arc<Block>) {
+        let row = (at, self.clock, Arc::clone(block));
+        if self.blocks.len() < SHARD_BLOCKS {
+            self.blocks.push(row);
+        } else if let Some(oldest) = self.blocks.iter_mut().min_by_key(|row| row.1) {
+            *oldest = row;
+        }
+    }
+}
+
+/// Reads the metadata blocks of one image, from any thread.
+pub(crate) struct Metadata {
+    image: Arc<dyn Image>,
+    form: HeaderForm,
+    algorithm: Algorithm,
+    decoders: Mutex<Vec<Decoders>>,
+    shards: [Mutex<Shard>; SHARDS],
+    sorted_dirs: SortedDirs,
+}
+
+impl Metadata {
+    /// Reads from `image` blocks with headers of `form`, which `algorithm` decodes.
+    pub(crate) fn new(image: Arc<dyn Image>, form: HeaderForm, algorithm: Algorithm) -> Self {
+        Metadata {
+            image,
+            form,
+            algorithm,
+            decoders: Mutex::default(),
+            shards: Default::default(),
+            sorted_dirs: SortedDirs::default(),
+        }
+    }
+
+    /// The directories whose listings were seen to be in order.
+    pub(crate) fn sorted_dirs(&self) -> &SortedDirs {
+        &self.sorted_dirs
+    }
+
+    /// The image beneath.
+    pub(crate) fn image(&self) -> &dyn Image {
+        &*self.image
+    }
+
+    /// The byte order of the image.
+    #[inline]
+    pub(crate) fn endian(&self) -> Endian {
+        self.form.endian
+    }
+
+    /// The block of `region` that starts at `at`.
+    pub(crate) fn block(&self, region: &Region, at: u64) -> Result<Arc<Block>> {
+        // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all shards.
+        let shard = &self.shards[((at ^ (at >> 6) ^ (at >> 12)) % SHARDS as u64) as usize];
+        if let Some(block) = lock(shard).get(at) {
+            // The block may have been read for another table, whose end is not this one's.
+            return if at < region.start || block.next > region.end {
+                Err(region.outside(at))
+            } else {
+                Ok(block)
+            };
+        }
+        let block = Arc::new(self.decode(region, at)?);
+        lock(shard).put(at, &block);
+        Ok(block)
+    }
+
+    fn decode(&self, region: &Region, at: u64) -> Result<Block> {
+        let mut room = [0; STORED_LEN_MAX];
+        let stored = StoredBlock::read(&*self.image, self.form, region, at, &mut room)?;
+        let bytes = match stored.compressed {
+            true => self.decompress(Place::at(region.block_name, at), stored.bytes)?,
+            false => stored.bytes.to_vec(),
+        };
+        Ok(Block { bytes, next: stored.next })
+    }
+
+    fn decompress(&self, place: Place, stored: &[u8]) -> Result<Vec<u8>> {
+        let mut decoders = lock(&self.decoders).pop().unwrap_or_default();
+        let mut bytes = vec![0; SQUASHFS_METADATA_SIZE];
+        let decoded = decoders.decompress(self.algorithm, stored, &mut bytes);
+        lock(&self.decoders).push(decoders);
+        let len = decoded.map_err(|reason| MetadataFault::MetadataDecode {
+            place,
+            algorithm: self.algorithm,
+            reason,
+        })?;
+        if len == 0 {
+            return Err(MetadataFault::MetadataEmpty { place }.into());
+        }
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+
+    /// A cursor at `offset` of the block that starts `block` bytes behind the start of `region`; `what` is what it is
+    /// going to read, for messages.
+    pub(crate) fn cursor(
+        &self,
+        region: Region,
+        what: &'static str,
+        block: u64,
+        offset: u32,
+    ) -> Result<Cursor<'_>> {
+        let at = region.start.saturating_add(block);
+        Cursor::new(self, region, what, Position { at, offset })
+    }
+}
+
+/// A lock that a panic elsewhere does not take away: what it guards is only a cache.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

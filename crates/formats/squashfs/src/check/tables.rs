@@ -1,0 +1,95 @@
+//! What is checked of the lookup tables, once it is known what inodes use of them.
+
+use super::tree::Seen;
+use crate::data::check_fragment;
+use crate::place::Place;
+use crate::records::Records;
+use packfs_core::Result;
+use packfs_format::InodeId;
+use packfs_format::check::{Report, Tally};
+
+/// Checks the tables of fragments and of inodes by number, and that data do not lie half over each other. `raw_fragments` is
+/// what the superblock says: no fragment is compressed.
+pub(crate) fn check_tables<R: Records>(
+    records: &R,
+    seen: &mut Seen,
+    raw_fragments: bool,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    check_fragments(records, seen, raw_fragments, report)?;
+    // Tails may lie in others' blocks.
+    std::mem::take(&mut seen.data).note_overlaps(report);
+    check_export(records, seen, report)
+}
+
+/// Tells which of a table's ids no inode uses; `is_used` answers for an index.
+pub(crate) fn check_ids(
+    table: &str,
+    ids: &[u32],
+    seen: &Seen,
+    is_used: impl Fn(u16) -> bool,
+    report: &mut Report<'_>,
+) {
+    let mut unused = Tally::default();
+    for (index, id) in ids.iter().enumerate() {
+        if u16::try_from(index).is_ok_and(|index| !is_used(index)) {
+            unused.add(|| id.to_string());
+        }
+    }
+    if let Some(text) = unused.told("ids that no inode uses").filter(|_| seen.whole) {
+        report.note(table, text);
+    }
+}
+
+fn check_fragments<R: Records>(
+    records: &R,
+    seen: &mut Seen,
+    raw_fragments: bool,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let mut unused = Tally::default();
+    let mut compressed = false;
+    let walked = records.each_fragment_row(|index, row| {
+        let checked = check_fragment(records, row, Place::at("fragment", row.start_block));
+        if let Some((start, stored)) = report.refused(format_args!("fragment {index}"), checked)? {
+            seen.data.add(start..start + u64::from(stored.len));
+            compressed |= stored.compressed;
+        }
+        if !seen.fragments.contains(&index) {
+            unused.add(|| index.to_string());
+        }
+        Ok(())
+    });
+    report.refused("fragment table", walked)?;
+    if let Some(text) = unused.told("fragments that no file uses").filter(|_| seen.whole) {
+        report.note("fragment table", text);
+    }
+    if compressed && raw_fragments {
+        report.note("superblock", "flag uncompressed-fragments on an image with compressed fragments");
+    }
+    Ok(())
+}
+
+fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -> Result<()> {
+    let Some(table) = &records.layout().export else { return Ok(()) };
+    let (mut wrong, mut missing) = (Tally::default(), Tally::default());
+    let walked = table.each_row(records.metadata(), |index, row: [u8; 8]| {
+        let (number, found) = (index.saturating_add(1), records.metadata().endian().u64(row));
+        match seen.numbers.get(&number) {
+            Some(&id) if id != InodeId(found) => {
+                wrong.add(|| format!("inode {number}, at {found:#x} instead of {:#x}", id.0));
+            }
+            Some(_) => {}
+            None => missing.add(|| format!("inode {number}")),
+        }
+        Ok(())
+    });
+    report.refused("export table", walked)?;
+    if let Some(text) = wrong.told("rows that lead to another inode") {
+        report.error("export table", text);
+    }
+    if let Some(text) = missing.told("rows of inodes that no directory names").filter(|_| seen.whole) {
+        report.note("export table", text);
+    }
+    Ok(())
+}

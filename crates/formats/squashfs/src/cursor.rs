@@ -1,0 +1,176 @@
+//! Records read one behind the other, over the ends of metadata blocks.
+//!
+//! Invariant: a cursor moves forwards only, and never behind the end of its table. Knows no record.
+
+use crate::blocks::{Block, Metadata};
+use crate::endian::Endian;
+use crate::fault::MetadataFault;
+use crate::place::Place;
+use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
+use packfs_core::{Error, Result};
+use std::mem::size_of;
+use std::sync::Arc;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// A place in metadata: a block's offset in the image, and an offset within the decoded block, at most its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Position {
+    /// Where the block starts in the image.
+    pub(crate) at: u64,
+    /// Offset within the decoded block.
+    pub(crate) offset: u32,
+}
+
+/// Reads records one behind the other, over the ends of blocks.
+pub(crate) struct Cursor<'a> {
+    metadata: &'a Metadata,
+    region: Region,
+    what: &'static str,
+    at: u64,
+    offset: usize,
+    block: Arc<Block>,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at `position`, which an image named: it has to lie inside a block.
+    pub(crate) fn new(
+        metadata: &'a Metadata,
+        region: Region,
+        what: &'static str,
+        position: Position,
+    ) -> Result<Self> {
+        let cursor = Cursor::resume(metadata, region, what, position)?;
+        if cursor.rest().is_empty() {
+            return Err(cursor.beyond(position.offset));
+        }
+        Ok(cursor)
+    }
+
+    /// A cursor where another one was: at the end of a block at most.
+    pub(crate) fn resume(
+        metadata: &'a Metadata,
+        region: Region,
+        what: &'static str,
+        position: Position,
+    ) -> Result<Self> {
+        let block = metadata.block(&region, position.at)?;
+        let (len, offset) = (block.bytes.len(), position.offset as usize);
+        let cursor = Cursor { metadata, region, what, at: position.at, offset: offset.min(len), block };
+        if offset > len { Err(cursor.beyond(position.offset)) } else { Ok(cursor) }
+    }
+
+    fn beyond(&self, found: u32) -> Error {
+        let place = Place::at(self.region.block_name, self.at);
+        MetadataFault::MetadataOffset { place, found, len: self.block.bytes.len() as u32 }.into()
+    }
+
+    /// The byte order of the image.
+    #[inline]
+    pub(crate) fn endian(&self) -> Endian {
+        self.metadata.endian()
+    }
+
+    /// Says what is read from here on, for messages.
+    #[inline]
+    pub(crate) fn reading(&mut self, what: &'static str) {
+        self.what = what;
+    }
+
+    /// Where the cursor is, for messages.
+    #[inline]
+    pub(crate) fn place(&self) -> Place {
+        Place { what: self.what, at: self.at, within: Some(self.offset as u32) }
+    }
+
+    /// Where the cursor is: inside a block or at its end.
+    #[inline]
+    pub(crate) fn position(&self) -> Position {
+        Position { at: self.at, offset: self.offset as u32 }
+    }
+
+    /// Goes on to the next block if this one is at its end, so that the position is that of the next byte.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        if self.rest().is_empty() && self.block.next < self.region.end { self.step() } else { Ok(()) }
+    }
+
+    /// What is left of the current block.
+    #[inline]
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.block.bytes[self.offset..]
+    }
+
+    /// Goes on to the next block.
+    fn step(&mut self) -> Result<()> {
+        self.at = self.block.next;
+        self.block = self.metadata.block(&self.region, self.at)?;
+        self.offset = 0;
+        Ok(())
+    }
+
+    /// Reads one record.
+    #[inline]
+    pub(crate) fn read<T: FromBytes + IntoBytes>(&mut self) -> Result<T> {
+        if let Ok((record, _)) = T::read_from_prefix(self.rest()) {
+            self.offset += size_of::<T>();
+            return Ok(record);
+        }
+        let mut record = T::new_zeroed();
+        self.read_bytes(record.as_mut_bytes())?;
+        Ok(record)
+    }
+
+    /// Fills `buf`.
+    #[inline]
+    pub(crate) fn read_bytes(&mut self, buf: &mut [u8]) -> Result<()> {
+        let mut filled = 0;
+        while filled < buf.len() {
+            self.fill_rest((buf.len() - filled) as u64)?;
+            let rest = self.rest();
+            let len = rest.len().min(buf.len() - filled);
+            buf[filled..filled + len].copy_from_slice(&rest[..len]);
+            filled += len;
+            self.offset += len;
+        }
+        Ok(())
+    }
+
+    /// Reads `len` bytes; memory grows only as the image really yields them.
+    pub(crate) fn read_vec(&mut self, len: u32) -> Result<Vec<u8>> {
+        let len = len as usize;
+        let mut bytes = Vec::with_capacity(len.min(SQUASHFS_METADATA_SIZE));
+        while bytes.len() < len {
+            self.fill_rest((len - bytes.len()) as u64)?;
+            let rest = self.rest();
+            let part = rest.len().min(len - bytes.len());
+            bytes.extend_from_slice(&rest[..part]);
+            self.offset += part;
+        }
+        Ok(bytes)
+    }
+
+    /// Moves on by `len` bytes.
+    pub(crate) fn skip(&mut self, mut len: u64) -> Result<()> {
+        while len > 0 {
+            self.fill_rest(len)?;
+            let part = (self.rest().len() as u64).min(len);
+            self.offset += part as usize;
+            len -= part;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the current block has a byte left; `wanted` bytes are still to come, for the message.
+    #[inline]
+    fn fill_rest(&mut self, wanted: u64) -> Result<()> {
+        if self.offset < self.block.bytes.len() {
+            return Ok(());
+        }
+        if self.block.next >= self.region.end {
+            return Err(
+                MetadataFault::RecordEnd { place: self.place(), wanted, limit: self.region.end }.into()
+            );
+        }
+        self.step()
+    }
+}

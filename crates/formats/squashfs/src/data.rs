@@ -1,0 +1,198 @@
+//! Contents of files: size words and fragments turned into extents.
+//!
+//! Owns what size words lead to. Invariant: every range handed out lies in the image's data area and every slice of a
+//! block within what the block may decode to. Never reads data itself, and never holds more words than one.
+
+use crate::block_index::{Checkpoint, STRIDE};
+use crate::cursor::Cursor;
+use crate::fault::MetadataFault;
+use crate::inode::{RawFile, RawInode, RawKind, raw_inode, word_count};
+use crate::place::Place;
+use crate::records::{FragmentRow, Layout, Records, StoredData};
+use packfs_codec::{BlockRef, DecodedLen};
+use packfs_core::Result;
+use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
+use std::ops::{ControlFlow, Range};
+
+/// The extents of a file that cover `range`; see [`packfs_format::Volume::extents`].
+pub(crate) fn file_extents<R: Records>(
+    records: &R,
+    id: InodeId,
+    range: Range<u64>,
+    visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+) -> Result<()> {
+    let raw = raw_inode(records, id)?;
+    let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };
+    let range = range.start..range.end.min(file.file_size);
+    if range.is_empty() {
+        return Ok(());
+    }
+    let blocks_len = word_count(records, &file).saturating_mul(u64::from(records.layout().block_len));
+    let mut extents = Extents::new(range.clone(), visit);
+    if range.start < blocks_len && block_extents(records, id, &raw, &file, &mut extents)?.is_break() {
+        return Ok(());
+    }
+    if range.end > blocks_len && extents.push(tail_extent(records, &raw, &file)?).is_break() {
+        return Ok(());
+    }
+    extents.finish();
+    Ok(())
+}
+
+/// The extents of a file's own blocks.
+fn block_extents<R: Records>(
+    records: &R,
+    id: InodeId,
+    raw: &RawInode,
+    file: &RawFile,
+    extents: &mut Extents<'_>,
+) -> Result<ControlFlow<()>> {
+    let block_len = u64::from(records.layout().block_len);
+    let words = word_count(records, file);
+    let range = extents.range();
+    let first = range.start / block_len;
+    let from = if first >= STRIDE { records.block_index().before(id, first) } else { None };
+    let from = from.unwrap_or(Checkpoint { index: 0, position: raw.tail, data_at: file.start_block });
+    let mut cursor =
+        Cursor::resume(records.metadata(), records.layout().inodes, "block size", from.position)?;
+    let mut data_at = from.data_at;
+    for index in from.index..words {
+        let offset = index * block_len;
+        if offset >= range.end {
+            break;
+        }
+        if index % STRIDE == 0 && index > 0 {
+            records.block_index().keep(id, Checkpoint { index, position: cursor.position(), data_at });
+        }
+        let place = cursor.place();
+        let word = records.size_word(&mut cursor)?;
+        let len = block_len.min(file.file_size - offset);
+        let (source, stored_len) = block_source(records, word, len as u32, data_at, place)?;
+        data_at += stored_len;
+        if index >= first && extents.push(Extent { offset, len, from: source }).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Where the `len` bytes of a block come from, and how many bytes it takes in the image.
+fn block_source<R: Records>(
+    records: &R,
+    word: u32,
+    len: u32,
+    at: u64,
+    place: Place,
+) -> Result<(ExtentFrom, u64)> {
+    if word == 0 && records.shape().has_holes {
+        return Ok((ExtentFrom::Hole, 0));
+    }
+    let stored = records.stored_data(word, place)?;
+    let layout = records.layout();
+    check_data(layout, at, stored.len, place)?;
+    let from = if stored.compressed {
+        let block = BlockRef {
+            offset: at,
+            stored_len: stored.len,
+            decoded_len: len,
+            decodes_to: DecodedLen::Exactly,
+            zero_padded: false,
+            algorithm: Some(layout.algorithm),
+        };
+        ExtentFrom::Block { block, start: 0 }
+    } else if stored.len == len {
+        ExtentFrom::Stored(at)
+    } else {
+        return Err(MetadataFault::StoredLength { place, found: stored.len, wanted: len }.into());
+    };
+    Ok((from, u64::from(stored.len)))
+}
+
+/// Calls `visit` for each of a file's blocks that are no holes, in file order.
+pub(crate) fn each_stored_block<R: Records>(
+    records: &R,
+    raw: &RawInode,
+    file: &RawFile,
+    mut visit: impl FnMut(StoredData),
+) -> Result<()> {
+    let words = word_count(records, file);
+    if words == 0 {
+        return Ok(());
+    }
+    let layout = records.layout();
+    let block_len = u64::from(layout.block_len);
+    let mut cursor = Cursor::resume(records.metadata(), layout.inodes, "block size", raw.tail)?;
+    let mut data_at = file.start_block;
+    for index in 0..words {
+        let place = cursor.place();
+        let word = records.size_word(&mut cursor)?;
+        let len = block_len.min(file.file_size - index * block_len);
+        let (from, stored_len) = block_source(records, word, len as u32, data_at, place)?;
+        if stored_len > 0 {
+            let compressed = matches!(from, ExtentFrom::Block { .. });
+            visit(StoredData { len: stored_len as u32, compressed });
+        }
+        data_at += stored_len;
+    }
+    Ok(())
+}
+
+/// Checks that data lies where data may lie.
+fn check_data(layout: &Layout, start: u64, len: u32, place: Place) -> Result<()> {
+    let Range { start: min, end } = layout.data;
+    let len = u64::from(len);
+    if start < min || start.checked_add(len).is_none_or(|data_end| data_end > end) {
+        return Err(MetadataFault::DataRange { place, start, len, min, end }.into());
+    }
+    Ok(())
+}
+
+/// Reads and checks a row of the fragment table.
+fn fragment<R: Records>(records: &R, index: u32, place: Place) -> Result<(u64, StoredData)> {
+    let count = records.layout().fragment_count();
+    let row = records.fragment_row(index)?;
+    let row = row.ok_or(MetadataFault::FragmentIndex { place, found: index, count })?;
+    check_fragment(records, row, place)
+}
+
+/// Checks a row of the fragment table.
+pub(crate) fn check_fragment<R: Records>(
+    records: &R,
+    row: FragmentRow,
+    place: Place,
+) -> Result<(u64, StoredData)> {
+    let place = Place { what: "fragment", ..place };
+    let stored = records.stored_data(row.size, place)?;
+    if stored.len == 0 {
+        return Err(MetadataFault::EmptyFragment { place }.into());
+    }
+    check_data(records.layout(), row.start_block, stored.len, place)?;
+    Ok((row.start_block, stored))
+}
+
+/// The extent of a file's tail in its fragment.
+pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFile) -> Result<Extent> {
+    let Layout { block_len, algorithm, .. } = *records.layout();
+    let offset = file.file_size / u64::from(block_len) * u64::from(block_len);
+    let (at, stored) = fragment(records, file.fragment, raw.place)?;
+    let len = (file.file_size - offset) as u32;
+    let start = file.offset;
+    let max = if stored.compressed { block_len } else { stored.len };
+    if start.checked_add(len).is_none_or(|end| end > max) {
+        return Err(MetadataFault::Tail { place: raw.place, start, len, max }.into());
+    }
+    let from = if stored.compressed {
+        let block = BlockRef {
+            offset: at,
+            stored_len: stored.len,
+            decoded_len: block_len,
+            decodes_to: DecodedLen::AtMost,
+            zero_padded: false,
+            algorithm: Some(algorithm),
+        };
+        ExtentFrom::Block { block, start }
+    } else {
+        ExtentFrom::Stored(at + u64::from(start))
+    };
+    Ok(Extent { offset, len: u64::from(len), from })
+}

@@ -1,0 +1,338 @@
+//! Directories: listings read entry by entry, and their indexes.
+//!
+//! Owns runs, entries and index entries. Invariant: a listing never yields more than its size allows, every name has
+//! passed [`Name::new`], and every step makes progress. Says nothing about order or duplicates: that is for the check
+//! and for whoever builds a tree.
+
+use crate::cursor::Cursor;
+use crate::fault::MetadataFault;
+use crate::inode::{RawDir, RawInode, RawKind, raw_inode};
+use crate::place::{InodeRef, Place};
+use crate::records::{EntryHead, IndexHead, Records, RunHeader, SQUASHFS_DIR_COUNT, SQUASHFS_NAME_LEN};
+use crate::stored::SQUASHFS_METADATA_SIZE;
+use crate::types::type_of_number;
+use packfs_core::{Error, FileType, Name, Result};
+use packfs_format::{DirCursor, InodeId};
+use std::ops::ControlFlow;
+
+/// An entry; its name is in [`Listing::name`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawEntry {
+    pub(crate) id: InodeId,
+    pub(crate) file_type: FileType,
+    /// Inode number that the entry claims, from 3.0 on.
+    pub(crate) number: i64,
+}
+
+/// A run of entries behind one header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Offset of the header in the listing.
+    pub(crate) at: u32,
+    pub(crate) count: u32,
+    /// Entries read.
+    pub(crate) done: u32,
+    /// Metadata block of the inodes, relative to the inode table.
+    pub(crate) start_block: u32,
+    inode_number: u32,
+    /// Where the header lies.
+    pub(crate) place: Place,
+}
+
+impl Run {
+    /// What stands before the first header.
+    const NONE: Run = Run {
+        at: 0,
+        count: 0,
+        done: 0,
+        start_block: 0,
+        inode_number: 0,
+        place: Place { what: "directory header", at: 0, within: None },
+    };
+}
+
+/// A listing being read.
+pub(crate) struct Listing<'a, R> {
+    records: &'a R,
+    cursor: Option<Cursor<'a>>,
+    /// Length in bytes.
+    pub(crate) len: u32,
+    /// Bytes read.
+    pub(crate) at: u32,
+    /// The run of the entry read last.
+    pub(crate) run: Run,
+    /// Name of the entry read last.
+    pub(crate) name: Vec<u8>,
+    /// The first name that no entry may have.
+    misnamed: Option<Error>,
+}
+
+impl<R: Records> Listing<'_, R> {
+    /// Where to go on after the entry read last.
+    fn cursor_after(&self) -> DirCursor {
+        if self.run.done == self.run.count {
+            return DirCursor(u64::from(self.at) << 32);
+        }
+        let delta = u64::from(self.at - self.run.at);
+        DirCursor(u64::from(self.run.at) << 32 | u64::from(self.run.done) << 20 | delta)
+    }
+
+    /// Reads the next entry, and the header before it if a run ends.
+    ///
+    /// Entries whose names are damaged are left out; the first of them is the error at the end of the listing, so that
+    /// it costs nobody the other entries.
+    pub(crate) fn next(&mut self) -> Result<Option<RawEntry>> {
+        loop {
+            if self.run.done == self.run.count {
+                if self.at >= self.len {
+                    return self.misnamed.take().map_or(Ok(None), Err);
+                }
+                self.read_header()?;
+                continue;
+            }
+            if let Some(entry) = self.read_entry()? {
+                return Ok(Some(entry));
+            }
+        }
+    }
+
+    /// Takes `wanted` bytes of what is left of the listing.
+    fn take(cursor: &Cursor<'_>, at: &mut u32, len: u32, wanted: u32) -> Result<()> {
+        let left = len - *at;
+        if wanted > left {
+            return Err(MetadataFault::RunEnd { place: cursor.place(), left, wanted }.into());
+        }
+        *at += wanted;
+        Ok(())
+    }
+
+    fn read_header(&mut self) -> Result<()> {
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
+        cursor.reading("directory header");
+        cursor.settle()?;
+        let place = cursor.place();
+        let at = self.at;
+        Self::take(cursor, &mut self.at, self.len, self.records.shape().run_header_len)?;
+        let RunHeader { count, start_block, inode_number } = self.records.run_header(cursor)?;
+        if count > SQUASHFS_DIR_COUNT {
+            return Err(MetadataFault::RunCount { place, found: count }.into());
+        }
+        self.run = Run { at, count, done: 0, start_block, inode_number, place };
+        Ok(())
+    }
+
+    fn read_entry(&mut self) -> Result<Option<RawEntry>> {
+        // A listing without a cursor is empty, and its run is done.
+        let Some(cursor) = &mut self.cursor else { return Err(Error::failed("empty directory listing")) };
+        cursor.reading("directory entry");
+        let place = cursor.place();
+        Self::take(cursor, &mut self.at, self.len, self.records.shape().entry_len)?;
+        let EntryHead { offset, inode_number, inode_type: found, name_len } =
+            self.records.entry_head(cursor)?;
+        if name_len > Name::LEN_MAX as u32 {
+            return Err(MetadataFault::EntryName { place, fault: "name longer than 255 bytes" }.into());
+        }
+        Self::take(cursor, &mut self.at, self.len, name_len)?;
+        self.name.resize(name_len as usize, 0);
+        cursor.read_bytes(&mut self.name)?;
+        self.run.done += 1;
+        if let Err(fault) = Name::new(&self.name) {
+            self.misnamed.get_or_insert_with(|| MetadataFault::EntryName { place, fault }.into());
+            return Ok(None);
+        }
+        let file_type = type_of_number(found).ok_or(MetadataFault::EntryType { place, found })?;
+        let inode = InodeRef { block: u64::from(self.run.start_block), offset };
+        let number = i64::from(self.run.inode_number) + i64::from(inode_number);
+        Ok(Some(RawEntry { id: InodeId(inode.to_raw()), file_type, number }))
+    }
+
+    /// Goes on where a [`DirCursor`] says, the cursor standing at the header of its run.
+    fn resume(&mut self, from: DirCursor) -> Result<()> {
+        let (done, delta) = ((from.0 >> 20) as u32 & 0xfff, from.0 as u32 & 0xf_ffff);
+        if delta == 0 || self.at >= self.len {
+            return Ok(());
+        }
+        self.read_header()?;
+        let entries_len = delta.saturating_sub(self.records.shape().run_header_len);
+        if let Some(cursor) = &mut self.cursor {
+            Self::take(cursor, &mut self.at, self.len, entries_len)?;
+            cursor.skip(u64::from(entries_len))?;
+        }
+        self.run.done = done.min(self.run.count);
+        Ok(())
+    }
+}
+
+/// An entry of a directory's index.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexEntry {
+    pub(crate) place: Place,
+    /// Offset of a header in the listing.
+    pub(crate) index: u32,
+    /// Metadata block that holds the header, relative to the directory table.
+    pub(crate) start_block: u32,
+    /// First name behind the header.
+    pub(crate) name: Vec<u8>,
+}
+
+/// A directory inode.
+fn raw_dir<R: Records>(records: &R, id: InodeId) -> Result<(RawInode, RawDir)> {
+    let raw = raw_inode(records, id)?;
+    match raw.kind {
+        RawKind::Dir(dir) => Ok((raw, dir)),
+        _ => Err(raw.not_a("directory")),
+    }
+}
+
+/// Length of a directory's listing, in bytes.
+pub(crate) fn listing_len<R: Records>(records: &R, dir: &RawDir) -> u32 {
+    dir.file_size.saturating_sub(records.shape().dir_size_extra)
+}
+
+/// A directory's listing, from its start.
+pub(crate) fn listing<'a, R: Records>(records: &'a R, dir: &RawDir) -> Result<Listing<'a, R>> {
+    let len = listing_len(records, dir);
+    let cursor = match len {
+        0 => None,
+        _ => Some(header_cursor(records, dir.start_block, u32::from(dir.offset))?),
+    };
+    Ok(Listing { records, cursor, len, at: 0, run: Run::NONE, name: Vec::new(), misnamed: None })
+}
+
+/// A cursor at the header that lies in this block of the directory table.
+fn header_cursor<R: Records>(records: &R, start_block: u32, offset: u32) -> Result<Cursor<'_>> {
+    let table = records.layout().directories;
+    records.metadata().cursor(table, "directory header", u64::from(start_block), offset)
+}
+
+/// A listing from the header at `target` bytes on, `near` being an index entry at or before it.
+fn listing_at<'a, R: Records>(
+    records: &'a R,
+    dir: &RawDir,
+    near: Option<&IndexEntry>,
+    target: u32,
+) -> Result<Listing<'a, R>> {
+    let mut listing = listing(records, dir)?;
+    if listing.cursor.is_none() || target >= listing.len {
+        listing.at = listing.len;
+        return Ok(listing);
+    }
+    if let Some(near) = near {
+        let offset = (u64::from(dir.offset) + u64::from(near.index)) % SQUASHFS_METADATA_SIZE as u64;
+        listing.cursor = Some(header_cursor(records, near.start_block, offset as u32)?);
+        listing.at = near.index;
+    }
+    if let Some(cursor) = &mut listing.cursor {
+        cursor.skip(u64::from(target - listing.at))?;
+    }
+    listing.at = target;
+    Ok(listing)
+}
+
+/// Calls `visit` for each entry of a directory's index, until it says stop.
+pub(crate) fn each_index_entry<R: Records>(
+    records: &R,
+    raw: &RawInode,
+    dir: &RawDir,
+    mut visit: impl FnMut(IndexEntry) -> Result<bool>,
+) -> Result<()> {
+    if dir.i_count == 0 {
+        return Ok(());
+    }
+    let len = listing_len(records, dir);
+    let table = records.layout().inodes;
+    let mut cursor = Cursor::resume(records.metadata(), table, "directory index entry", raw.tail)?;
+    for _ in 0..dir.i_count {
+        let place = cursor.place();
+        let IndexHead { index, start_block, name_len } = records.index_head(&mut cursor)?;
+        if index >= len {
+            return Err(MetadataFault::IndexOffset { place, found: index, len }.into());
+        }
+        if name_len > SQUASHFS_NAME_LEN as u32 {
+            return Err(MetadataFault::IndexName { place, found: name_len }.into());
+        }
+        let name = cursor.read_vec(name_len)?;
+        if !visit(IndexEntry { place, index, start_block, name })? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The last index entry that `before` holds for; it has to hold for the first ones and not for the others.
+fn index_entry<R: Records>(
+    records: &R,
+    raw: &RawInode,
+    dir: &RawDir,
+    before: impl Fn(&IndexEntry) -> bool,
+) -> Result<Option<IndexEntry>> {
+    let mut last = None;
+    each_index_entry(records, raw, dir, |entry| {
+        let wanted = before(&entry);
+        if wanted {
+            last = Some(entry);
+        }
+        Ok(wanted)
+    })?;
+    Ok(last)
+}
+
+/// See [`packfs_format::Volume::read_dir`].
+pub(crate) fn each_entry<R: Records>(
+    records: &R,
+    id: InodeId,
+    from: DirCursor,
+    visit: &mut dyn FnMut(packfs_format::DirEntry, DirCursor) -> ControlFlow<()>,
+) -> Result<()> {
+    let (raw, dir) = raw_dir(records, id)?;
+    let mut listing = if from.0 == 0 {
+        listing(records, &dir)?
+    } else {
+        let target = (from.0 >> 32) as u32;
+        let near = index_entry(records, &raw, &dir, |entry| entry.index <= target)?;
+        let mut listing = listing_at(records, &dir, near.as_ref(), target)?;
+        listing.resume(from)?;
+        listing
+    };
+    while let Some(RawEntry { id, file_type, .. }) = listing.next()? {
+        let entry = packfs_format::DirEntry { name: listing.name.clone(), id, file_type };
+        if visit(entry, listing.cursor_after()).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// See [`packfs_format::Volume::lookup`]. What the index of a directory does not lead to is looked for among all entries, unless they
+/// are known to be in order.
+pub(crate) fn find_entry<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+    let (raw, dir) = raw_dir(records, id)?;
+    let sorted_dirs = records.metadata().sorted_dirs();
+    if dir.i_count > 0 {
+        let found = find_by_index(records, &raw, &dir, name);
+        match found {
+            Ok(None) if !sorted_dirs.contains(id) => {}
+            found => return found,
+        }
+    }
+    sorted_dirs.find_among_all(id, name, |visit| each_entry(records, id, DirCursor(0), visit))
+}
+
+fn find_by_index<R: Records>(
+    records: &R,
+    raw: &RawInode,
+    dir: &RawDir,
+    name: &[u8],
+) -> Result<Option<InodeId>> {
+    let near = index_entry(records, raw, dir, |entry| entry.name.as_slice() <= name)?;
+    let target = near.as_ref().map_or(0, |near| near.index);
+    let mut listing = listing_at(records, dir, near.as_ref(), target)?;
+    while let Some(entry) = listing.next()? {
+        match listing.name.as_slice().cmp(name) {
+            std::cmp::Ordering::Equal => return Ok(Some(entry.id)),
+            std::cmp::Ordering::Greater => return Ok(None),
+            std::cmp::Ordering::Less => {}
+        }
+    }
+    Ok(None)
+}

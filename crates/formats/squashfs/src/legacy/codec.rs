@@ -1,0 +1,95 @@
+//! Which codec an image is compressed with. Before 4.0 no superblock says so: zlib was the only one, until makers of devices put LZMA in
+//! its place, each with a framing of its own.
+//!
+//! Owns the decision, made once for an image, on its first compressed block of metadata. Blocks are never guessed one by one: that would
+//! make wrong data of damage.
+
+use crate::legacy::disk::Writer;
+use crate::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, first_compressed};
+use packfs_codec::Algorithm;
+use packfs_codec::Decoders;
+use packfs_core::{Error, Image, Result};
+
+/// What may be behind a magic, the likely ones first.
+fn candidates(writer: Writer) -> [Algorithm; 6] {
+    use Algorithm::{LzmaBare, LzmaLenProps, LzmaPbLcLp, LzmaProps, Sqlzma, Zlib};
+    match writer {
+        Writer::Plain => [Zlib, LzmaProps, LzmaLenProps, LzmaBare, LzmaPbLcLp, Sqlzma],
+        // A first block of zlib says nothing of those that follow.
+        Writer::Sqlzma => [Sqlzma, LzmaProps, LzmaPbLcLp, LzmaBare, LzmaLenProps, Zlib],
+        Writer::DdWrt => [LzmaPbLcLp, LzmaProps, LzmaBare, LzmaLenProps, Sqlzma, Zlib],
+    }
+}
+
+/// The codec of an image, by the tables of inodes and directories.
+///
+/// Errors: `Unsupported` if the first compressed block is none that is known, `Io`.
+pub(crate) fn recognise(
+    image: &dyn Image,
+    form: HeaderForm,
+    writer: Writer,
+    tables: [Region; 2],
+) -> Result<Algorithm> {
+    let candidates = candidates(writer);
+    for table in tables {
+        let Some(block) = first_compressed(image, form, &table)? else { continue };
+        let mut decoders = Decoders::new();
+        let mut room = vec![0; SQUASHFS_METADATA_SIZE];
+        let mut decodes =
+            |algorithm: Algorithm| decoders.decompress(algorithm, &block, &mut room).is_ok_and(|len| len > 0);
+        if let Some(found) = candidates.into_iter().find(|&algorithm| decodes(algorithm)) {
+            return Ok(found);
+        }
+        // The block may be one of these and damaged: then it, and what else is, are told where they are read.
+        let looks_like = |algorithm: &Algorithm| begins_like(*algorithm, &block);
+        return candidates.into_iter().find(looks_like).ok_or_else(|| {
+            Error::unsupported(
+                "squashfs image",
+                "its first block is neither zlib nor LZMA in a known framing",
+            )
+        });
+    }
+    Ok(candidates[0])
+}
+
+/// Whether a block that does not decode begins like one that would.
+fn begins_like(algorithm: Algorithm, block: &[u8]) -> bool {
+    let Some(&[a, b, c, d]) = block.first_chunk() else { return false };
+    let is_zlib = a & 0xf == 8 && (u16::from(a) << 8 | u16::from(b)).is_multiple_of(31);
+    match algorithm {
+        Algorithm::Zlib => is_zlib,
+        Algorithm::Sqlzma => is_zlib || a == 0x5d && block.get(13) == Some(&0),
+        Algorithm::LzmaPbLcLp => d == 0xff && a <= 4 && b <= 8 && c <= 4,
+        Algorithm::LzmaProps => a == 0x5d && block.get(5) == Some(&0),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_likely_behind_a_magic_is_tried_first() {
+        for (writer, first) in [
+            (Writer::Plain, Algorithm::Zlib),
+            (Writer::Sqlzma, Algorithm::Sqlzma),
+            (Writer::DdWrt, Algorithm::LzmaPbLcLp),
+        ] {
+            let all = candidates(writer);
+            assert_eq!(all[0], first);
+            assert!(all.iter().all(|one| all.iter().filter(|other| *other == one).count() == 1));
+        }
+    }
+
+    #[test]
+    fn damaged_blocks_are_taken_for_what_they_begin_like() {
+        assert!(begins_like(Algorithm::Zlib, &[0x78, 0xda, 9, 9]));
+        assert!(!begins_like(Algorithm::Zlib, &[0x78, 0xdb, 9, 9]));
+        assert!(begins_like(Algorithm::LzmaProps, &[0x5d, 0, 0, 1, 0, 0, 1]));
+        assert!(begins_like(Algorithm::LzmaPbLcLp, &[2, 0, 0, 0xff]));
+        assert!(!begins_like(Algorithm::LzmaPbLcLp, &[2, 9, 0, 0xff]));
+        assert!(!begins_like(Algorithm::LzmaBare, &[0, 1, 2, 3]));
+        assert!(!begins_like(Algorithm::Zlib, &[0x78]));
+    }
+}

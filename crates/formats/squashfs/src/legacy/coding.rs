@@ -1,0 +1,32 @@
+//! How the blocks of an image are encoded, so that they can be copied into another image.
+//!
+//! No superblock before 4.0 records a level, so any two images of zlib blocks agree, whatever their versions and byte orders.
+
+use crate::legacy::disk::SQUASHFS_NOD;
+use crate::legacy::options::Options;
+use crate::legacy::volume::LegacyVolume;
+use packfs_codec::Algorithm;
+use packfs_format::Coding;
+
+impl LegacyVolume {
+    /// See [`packfs_format::Volume::coding`]. Nothing encodes to a maker's LZMA.
+    pub(crate) fn image_coding(&self) -> Option<Coding> {
+        let block_len = self.geometry.layout.block_len;
+        match self.geometry.layout.algorithm {
+            // What was not tried says nothing of what can be compressed.
+            _ if self.geometry.flag(SQUASHFS_NOD) => Some(coding(block_len, "none".into(), &[])),
+            Algorithm::Zlib => Some(coding(block_len, "gzip".into(), &[Algorithm::Zlib])),
+            _ => None,
+        }
+    }
+}
+
+/// How images with these options are encoded.
+pub(crate) fn of_options(options: &Options) -> Coding {
+    coding(options.block_len, options.codec_name.clone(), &[Algorithm::Zlib])
+}
+
+fn coding(block_len: u32, spec: String, algorithms: &[Algorithm]) -> Coding {
+    let codecs = algorithms.iter().map(|&algorithm| (algorithm, Vec::new())).collect();
+    Coding { format: "squashfs-legacy", block_len, codecs, spec, typed_len: Some(block_len) }
+}

@@ -1,0 +1,58 @@
+//! Losses: metadata of a tree that old Squashfs images cannot hold, named before
+//! anything is written.
+
+use crate::legacy::disk::Version;
+use packfs_core::{DeviceNumber, FileType, Loss, Losses, NodeKind, Timestamp, Tree};
+use packfs_format::{Capabilities, Links, NO_XATTRS, Times};
+
+/// The nearest time the format can hold: whole seconds from 1970 to 2106.
+pub(super) fn stored_time(time: Timestamp) -> u32 {
+    u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
+}
+
+/// Types that have no time in images whose inodes have no numbers.
+const TIMELESS: &[FileType] =
+    &[FileType::Symlink, FileType::BlockDevice, FileType::CharDevice, FileType::Fifo, FileType::Socket];
+
+/// Returns the metadata that images of a version hold.
+pub(super) fn capabilities(version: Version) -> Capabilities {
+    let has_numbers = version.has_numbers();
+    Capabilities {
+        times: Times::UNSIGNED_32,
+        timeless: if has_numbers { &[] } else { TIMELESS },
+        device_bits: (8, 8),
+        links: if has_numbers { Links::Held } else { Links::SplitIfAccepted },
+        xattr_losses: NO_XATTRS,
+        ..Capabilities::ALL
+    }
+}
+
+/// The number of a device in 16 bits, cut if it is longer.
+pub(super) fn stored_device(number: DeviceNumber) -> u16 {
+    ((number.major & 0xff) << 8 | number.minor & 0xff) as u16
+}
+
+/// Most blocks of one file: each takes a word in its inode even where it is a hole.
+pub(super) const BLOCKS_MAX: u64 = 1 << 25;
+/// Longest file of version 2; kernels refuse longer ones.
+const SHORT_FILE_LEN_MAX: u64 = (1 << 31) - 1;
+/// Longest target of a symbolic link: its length has 16 bits.
+const TARGET_LEN_MAX: usize = u16::MAX as usize;
+
+/// Every kind of loss, with how many nodes it concerns.
+pub(super) fn find(tree: &Tree, version: Version, block_len: u32) -> Vec<Loss> {
+    let mut losses = Losses::new(tree);
+    let blocks_len = BLOCKS_MAX * u64::from(block_len);
+    let most = if version < Version::V3_0 { blocks_len.min(SHORT_FILE_LEN_MAX) } else { blocks_len };
+    // Sparse files in hostile archives claim any length.
+    let what = format!(
+        "files of more than the {most} bytes that version {version} allows with blocks of {block_len}"
+    );
+    losses.fatal(&what, |id| matches!(tree.node(id).kind, NodeKind::File { len, .. } if len > most));
+    losses.fatal(
+        &format!("link targets of more than {TARGET_LEN_MAX} bytes"),
+        |id| matches!(&tree.node(id).kind, NodeKind::Symlink(target) if target.len() > TARGET_LEN_MAX),
+    );
+    capabilities(version).find_losses(tree, &mut losses);
+    losses.finish()
+}

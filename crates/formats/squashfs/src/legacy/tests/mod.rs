@@ -1,0 +1,322 @@
+//! A small image made by hand in every version and byte order, and what the reader says of it and of its damaged copies.
+//!
+//! The image is made field by field as the C structs of each version have them, so that reader and writer cannot share a
+//! misunderstanding here. Its metadata are stored as they are; images of the tools of the time are read elsewhere.
+
+mod notices;
+mod reads;
+mod refuses;
+
+use crate::Endian;
+use crate::legacy::bits::Record;
+use crate::legacy::disk::*;
+use crate::legacy::volume::LegacyVolume;
+use packfs_core::Result;
+use packfs_format::{DirCursor, Finding, InodeId, InodeKind, Volume};
+use packfs_testkit::{BytesImage, read_all};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// An image under construction; remembers where each labelled structure starts.
+#[derive(Clone, Default)]
+struct Made {
+    bytes: Vec<u8>,
+    labels: HashMap<&'static str, usize>,
+}
+
+impl Made {
+    fn at(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn put(&mut self, label: &'static str, bytes: &[u8]) -> u64 {
+        let at = self.at();
+        self.labels.insert(label, at as usize);
+        self.bytes.extend_from_slice(bytes);
+        at
+    }
+
+    /// Adds a metadata block; its header gets the label, what is in it keeps its own.
+    fn block(&mut self, label: &'static str, form: Form, metadata: Metadata) -> u64 {
+        let mut header = Vec::new();
+        Record::new(&mut header, form.endian).put(16, metadata.bytes.len() as u64 | 0x8000);
+        if form.marked {
+            header.push(0xff);
+        }
+        let at = self.put(label, &header);
+        for (label, within) in metadata.labels {
+            self.labels.insert(label, at as usize + header.len() + within);
+        }
+        self.bytes.extend_from_slice(&metadata.bytes);
+        at
+    }
+
+    /// Adds a table of one block and its list; returns where the list is.
+    fn table(&mut self, labels: [&'static str; 2], form: Form, rows: Metadata) -> u64 {
+        let at = self.block(labels[0], form, rows);
+        let mut list = Vec::new();
+        Record::new(&mut list, form.endian).put(form.version.position_len() as u32 * 8, at);
+        self.put(labels[1], &list)
+    }
+
+    /// Overwrites bytes `within` bytes behind a label.
+    fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
+        let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self
+    }
+
+    fn open(&self) -> Result<LegacyVolume> {
+        LegacyVolume::open(Arc::new(BytesImage(self.bytes.clone())))
+    }
+
+    /// Opens and reads everything but file data.
+    fn read_all(&self) -> Result<()> {
+        read_all(&self.open()?, 100)
+    }
+
+    /// What the check finds.
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
+        findings
+    }
+}
+
+/// How an image is stored.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    version: Version,
+    endian: Endian,
+    /// With the flag `check`.
+    marked: bool,
+}
+
+const LITTLE_3_1: Form = Form { version: Version::V3_1, endian: Endian::Little, marked: false };
+const LITTLE_1_0: Form = Form { version: Version::V1_0, endian: Endian::Little, marked: false };
+const LITTLE_2_1: Form = Form { version: Version::V2_1, endian: Endian::Little, marked: false };
+
+fn forms() -> impl Iterator<Item = Form> {
+    Version::ALL.into_iter().flat_map(|version| {
+        [Endian::Little, Endian::Big]
+            .into_iter()
+            .flat_map(move |endian| [false, true].map(|marked| Form { version, endian, marked }))
+    })
+}
+
+/// Metadata under construction: one stored block.
+struct Metadata {
+    endian: Endian,
+    bytes: Vec<u8>,
+    labels: Vec<(&'static str, usize)>,
+}
+
+impl Metadata {
+    fn new(form: Form) -> Metadata {
+        Metadata { endian: form.endian, bytes: Vec::new(), labels: Vec::new() }
+    }
+
+    /// Adds a structure of fields of so many bits and returns its offset in the block.
+    fn put(&mut self, label: &'static str, fields: &[(u32, u64)]) -> u64 {
+        let at = self.bytes.len();
+        self.labels.push((label, at));
+        let mut record = Record::new(&mut self.bytes, self.endian);
+        for &(width, value) in fields {
+            record.put(width, value);
+        }
+        at as u64
+    }
+
+    /// Adds bytes.
+    fn text(&mut self, label: &'static str, bytes: &[u8]) {
+        self.labels.push((label, self.bytes.len()));
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+const BLOCK_LEN: u64 = 4096;
+const MTIME: u64 = 1_600_000_000;
+const MADE_AT: u64 = 1_700_000_000;
+const USER: u64 = 1;
+const NONE: u64 = 0xffff_ffff;
+
+/// The first fields of an inode of user 1,000 and group 100.
+fn base(form: Form, inode_type: u64, number: u64) -> Vec<(u32, u64)> {
+    let mode = 0o644;
+    match form.version.major() {
+        1 => vec![(4, inode_type), (12, mode), (4, USER), (4, 0)],
+        2 => vec![(4, inode_type), (12, mode), (8, USER), (8, 0)],
+        _ => vec![(4, inode_type), (12, mode), (8, USER), (8, 0), (32, MTIME), (32, number)],
+    }
+}
+
+/// The true image:
+///
+/// ```text
+/// /      inode 7, two runs of entries; extended where the version has that, with an index entry for each run
+/// /a     inode 1, 5,000 bytes: a stored block, and a tail in fragment 0 (1.0: a short block)
+/// /b     inode 2, 8,292 bytes: a block (3.1: a hole), a stored block, a short stored block; 3.x: extended
+/// /c     inode 3, a character device
+/// /l     inode 4, a symlink to "a"
+/// /p     inode 5, a fifo
+/// /sub   inode 6, empty
+/// ```
+fn made(form: Form) -> Made {
+    let Form { version, endian, marked } = form;
+    let major = version.major();
+    let mut made = Made::default();
+    made.put("super", &vec![0; version.super_block_len()]);
+    let data_a = made.put("data", &[b'd'; 4096]);
+    if major == 1 {
+        made.put("tail", &[b't'; 904]);
+    }
+    let data_b = made.put("data b", &vec![b'e'; if version == Version::V3_1 { 4196 } else { 8292 }]);
+    let tails = if major == 1 { 0 } else { made.put("tails", &[b't'; 2000]) };
+
+    let mut inodes = Metadata::new(form);
+    let raw = |len: u64| if major == 1 { (16, len | 0x8000) } else { (32, len | 0x100_0000) };
+    let mut offsets = Vec::new();
+    let mut add =
+        |labels: [&'static str; 2], base: Vec<(u32, u64)>, body: &[(u32, u64)], inodes: &mut Metadata| {
+            offsets.push(inodes.put(labels[0], &base));
+            inodes.put(labels[1], body);
+        };
+
+    let a: &[(u32, u64)] = match major {
+        1 => &[(32, MTIME), (32, data_a), (32, 5000)],
+        2 => &[(32, MTIME), (32, data_a), (32, 0), (32, 10), (32, 5000)],
+        _ => &[(64, data_a), (32, 0), (32, 10), (32, 5000)],
+    };
+    add(["a", "a body"], base(form, 2, 1), a, &mut inodes);
+    inodes.put("a words", &if major == 1 { vec![raw(4096), raw(904)] } else { vec![raw(4096)] });
+    let b: &[(u32, u64)] = match major {
+        1 => &[(32, MTIME), (32, data_b), (32, 8292)],
+        2 => &[(32, MTIME), (32, data_b), (32, NONE), (32, 0), (32, 8292)],
+        _ => &[(32, 1), (64, data_b), (32, NONE), (32, 0), (64, 8292)],
+    };
+    add(["b", "b body"], base(form, if major == 3 { 9 } else { 2 }, 2), b, &mut inodes);
+    let first = if version == Version::V3_1 { (32, 0) } else { raw(4096) };
+    inodes.put("b words", &[first, raw(4096), raw(100)]);
+    let links = |count: u64| if major == 3 { vec![(32, count)] } else { vec![] };
+    add(["c", "c body"], base(form, 5, 3), &[links(1), vec![(16, 0x103)]].concat(), &mut inodes);
+    add(["l", "l body"], base(form, 3, 4), &[links(1), vec![(16, 1)]].concat(), &mut inodes);
+    inodes.text("l target", b"a");
+    if major == 1 {
+        add(["p", "p body"], base(form, 0, 5), &[(4, 6), (4, 0)], &mut inodes);
+    } else {
+        add(["p", "p body"], base(form, 6, 5), &links(1), &mut inodes);
+    }
+    let sub: &[(u32, u64)] = match major {
+        1 | 2 => &[(19, 0), (13, 0), (32, MTIME), (24, 0)],
+        _ => &[(32, 2), (19, 3), (13, 0), (32, 0), (32, 7)],
+    };
+    // The one inode of user 0.
+    let mut sub_base = base(form, 1, 6);
+    sub_base[2].1 = 0;
+    add(["sub", "sub body"], sub_base, sub, &mut inodes);
+
+    let mut listing = Metadata::new(form);
+    let mut run = |labels: [&'static str; 2], entries: &[(&'static str, u64, usize)]| {
+        let count = entries.len() as u64 - 1;
+        let header = match major {
+            3 => vec![(8, count), (32, 0), (32, 1)],
+            _ => vec![(8, count), (24, 0)],
+        };
+        let at = listing.put(labels[0], &header);
+        for &(name, entry_type, number) in entries {
+            let mut entry = vec![(13, offsets[number - 1]), (3, entry_type), (8, name.len() as u64 - 1)];
+            if major == 3 {
+                entry.push((16, number as u64 - 1));
+            }
+            listing.put(if name == "a" { labels[1] } else { "other entry" }, &entry);
+            listing.text(if name == "a" { "a name" } else { "other name" }, name.as_bytes());
+        }
+        at
+    };
+    run(["run", "entry"], &[("a", 2, 1), ("b", 2, 2)]);
+    let second = run(["second run", ""], &[("c", 5, 3), ("l", 3, 4), ("p", 6, 5), ("sub", 1, 6)]);
+    let len = listing.bytes.len() as u64;
+
+    let root = match version {
+        Version::V1_0 | Version::V2_0 => {
+            let at = inodes.put("root", &base(form, 1, 7));
+            inodes.put("root body", &[(19, len), (13, 0), (32, MTIME), (24, 0)]);
+            at
+        }
+        Version::V2_1 => {
+            let at = inodes.put("root", &base(form, 8, 7));
+            inodes.put("root body", &[(27, len), (13, 0), (32, MTIME), (24, 0), (16, 2)]);
+            at
+        }
+        Version::V3_0 | Version::V3_1 => {
+            let at = inodes.put("root", &base(form, 8, 7));
+            inodes.put("root body", &[(32, 3), (27, len + 3), (13, 0), (32, 0), (16, 2), (32, 8)]);
+            at
+        }
+    };
+    if version.is_sorted() {
+        let widths = if major == 3 { [32, 32] } else { [27, 29] };
+        // The first run needs no index entry, but some tools write one.
+        for (labels, at, name) in
+            [(["first index", "first index name"], 0, b"a"), (["index", "index name"], second, b"c")]
+        {
+            inodes.put(labels[0], &[(widths[0], at), (widths[1], 0), (8, 0)]);
+            inodes.text(labels[1], name);
+        }
+    }
+
+    let inode_table = made.block("inode table", form, inodes);
+    let directory_table = made.block("directory table", form, listing);
+    let mut fragment_table = 0;
+    if major > 1 {
+        let mut rows = Metadata::new(form);
+        let word = (32, 2000 | 0x100_0000);
+        rows.put(
+            "fragment",
+            &if major == 3 { vec![(64, tails), word, (32, 0)] } else { vec![(32, tails), word] },
+        );
+        fragment_table = made.table(["fragment block", "fragment list"], form, rows);
+    }
+    let mut lookup_table = u64::MAX;
+    if major == 3 {
+        let mut rows = Metadata::new(form);
+        rows.put("export rows", &offsets.iter().chain([&root]).map(|&at| (64, at)).collect::<Vec<_>>());
+        lookup_table = made.table(["export block", "export list"], form, rows);
+    }
+    let ids = |ids: &[u32]| {
+        let mut bytes = Vec::new();
+        for &id in ids {
+            Record::new(&mut bytes, endian).put(32, id);
+        }
+        bytes
+    };
+    let uids = made.put("uids", &ids(&[0, 1000]));
+    let gids = made.put("gids", &ids(&[100]));
+    let used = made.at();
+
+    let flags = u64::from(marked) << 2 | u64::from(major == 3) << 7;
+    let magic = endian.u32(if endian == Endian::Little { *b"hsqs" } else { *b"sqsh" });
+    let short = |value: u64| (32, if major == 3 { 0 } else { value });
+    let mut fields = vec![(32, u64::from(magic)), (32, 7), short(used), short(uids), short(gids)];
+    fields.extend([short(inode_table), short(directory_table)]);
+    fields.extend([(16, u64::from(major)), (16, u64::from(version.minor())), (16, BLOCK_LEN), (16, 12)]);
+    fields.extend([(8, flags), (8, 2), (8, 1), (32, MADE_AT), (64, root)]);
+    if major > 1 {
+        fields.extend([(32, BLOCK_LEN), (32, 1), short(fragment_table)]);
+    }
+    if major == 3 {
+        let starts = [used, uids, gids, inode_table, directory_table, fragment_table, lookup_table];
+        fields.extend(starts.map(|start| (64, start)));
+    }
+    let mut super_block = Metadata::new(form);
+    super_block.put("", &fields);
+    let padding = vec![0; made.bytes.len().next_multiple_of(4096) - made.bytes.len()];
+    made.put("padding", &padding);
+    made.patch("super", 0, &super_block.bytes)
+}
+
+/// The inode of a name in the root directory.
+fn find(volume: &LegacyVolume, name: &str) -> InodeId {
+    volume.lookup(volume.root(), name.as_bytes()).unwrap().unwrap()
+}

@@ -1,0 +1,170 @@
+//! Metadata blocks as they are stored: a word that tells length and form, a marker in some images of old, the bytes.
+
+use crate::endian::Endian;
+use crate::fault::MetadataFault;
+use crate::place::Place;
+use packfs_core::{Error, ErrorKind, Image, Result};
+
+/// Most bytes that one metadata block decodes to; all but the last block of a table decode to exactly this.
+pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
+/// Bit of a metadata block's header: stored as it is. The other 15 bits are its stored length.
+pub(crate) const SQUASHFS_COMPRESSED_BIT: u16 = 1 << 15;
+/// Behind the word in front of each metadata block of an image with the flag `check`.
+const SQUASHFS_MARKER_BYTE: u8 = 0xff;
+/// Length of the longer header.
+const HEADER_LEN_MAX: usize = 3;
+/// Longest metadata block with its header.
+pub(crate) const STORED_LEN_MAX: usize = HEADER_LEN_MAX + SQUASHFS_METADATA_SIZE;
+/// Blocks that are looked at for a compressed one; in images with raw inodes there is none.
+const BLOCKS_LOOKED_AT_MAX: u32 = 32;
+
+/// A range of the image that holds the metadata blocks of one table, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// What a block of it is called in messages.
+    pub(crate) block_name: &'static str,
+    /// Offset of its first block in the image.
+    pub(crate) start: u64,
+    /// Where it ends.
+    pub(crate) end: u64,
+}
+
+impl Region {
+    /// Most bytes that all its blocks can decode to, given that a block takes at least 3 bytes of the image.
+    pub(crate) fn decoded_len_max(&self) -> u64 {
+        ((self.end - self.start) / 3 + 1).saturating_mul(SQUASHFS_METADATA_SIZE as u64)
+    }
+
+    /// The fault that no block can start at `at`.
+    pub(crate) fn outside(&self, at: u64) -> Error {
+        let place = Place::at(self.block_name, at);
+        MetadataFault::MetadataPosition { place, start: self.start, end: self.end }.into()
+    }
+}
+
+/// How the header of each metadata block looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderForm {
+    /// The byte order of the image.
+    pub(crate) endian: Endian,
+    /// Whether a marker follows the word, as images with the flag `check` have it before 4.0.
+    pub(crate) marked: bool,
+}
+
+impl HeaderForm {
+    /// How many bytes it takes.
+    pub(crate) const fn header_len(self) -> usize {
+        if self.marked { HEADER_LEN_MAX } else { HEADER_LEN_MAX - 1 }
+    }
+
+    /// The word in front of a block.
+    pub(crate) fn word(self, stored_len: u16, compressed: bool) -> [u8; 2] {
+        let mut bytes = [0; 2];
+        let word = if compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT };
+        self.endian.put(&mut bytes, 0, 16, word.into());
+        bytes
+    }
+
+    /// Takes the word in front of a block apart: stored length, and whether it is compressed.
+    pub(crate) fn word_parts(self, bytes: [u8; 2]) -> (u16, bool) {
+        let word = self.endian.u16(bytes);
+        (word & !SQUASHFS_COMPRESSED_BIT, word & SQUASHFS_COMPRESSED_BIT == 0)
+    }
+}
+
+/// A metadata block as it is stored.
+pub(crate) struct StoredBlock<'a> {
+    /// Its bytes without the header.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) compressed: bool,
+    /// Where the next block starts in the image.
+    pub(crate) next: u64,
+}
+
+impl<'a> StoredBlock<'a> {
+    /// Reads the block of `region` that starts at `at` into `room`.
+    pub(crate) fn read(
+        image: &dyn Image,
+        form: HeaderForm,
+        region: &Region,
+        at: u64,
+        room: &'a mut [u8; STORED_LEN_MAX],
+    ) -> Result<Self> {
+        let place = Place::at(region.block_name, at);
+        let header_len = form.header_len();
+        if at < region.start || at >= region.end || region.end - at < header_len as u64 {
+            return Err(region.outside(at));
+        }
+        let readable = (region.end - at).min((header_len + SQUASHFS_METADATA_SIZE) as u64) as usize;
+        image.read_exact_at(at, &mut room[..readable])?;
+        let (stored_len, compressed) = form.word_parts([room[0], room[1]]);
+        // Zero stands for 32,768, which no block of metadata has.
+        if stored_len == 0 || usize::from(stored_len) > SQUASHFS_METADATA_SIZE {
+            return Err(MetadataFault::MetadataLength { place, found: stored_len }.into());
+        }
+        if form.marked && room[2] != SQUASHFS_MARKER_BYTE {
+            return Err(MetadataFault::Marker { place, found: room[2] }.into());
+        }
+        let end = header_len + usize::from(stored_len);
+        let next = at + end as u64;
+        if end > readable {
+            return Err(MetadataFault::MetadataOverrun { place, end: next, limit: region.end }.into());
+        }
+        Ok(StoredBlock { bytes: &room[header_len..end], compressed, next })
+    }
+}
+
+/// The stored bytes of the first compressed block of a table, if it has one and that can be reached: by it an image's codec is
+/// told where the superblock does not say it.
+///
+/// Errors: `Io`.
+pub(crate) fn first_compressed(
+    image: &dyn Image,
+    form: HeaderForm,
+    table: &Region,
+) -> Result<Option<Vec<u8>>> {
+    let mut room = [0; STORED_LEN_MAX];
+    let mut at = table.start;
+    for _ in 0..BLOCKS_LOOKED_AT_MAX {
+        match StoredBlock::read(image, form, table, at, &mut room) {
+            Ok(block) if block.compressed => return Ok(Some(block.bytes.to_vec())),
+            Ok(block) => at = block.next,
+            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_testkit::BytesImage;
+
+    const LITTLE: HeaderForm = HeaderForm { endian: Endian::Little, marked: false };
+    const MARKED: HeaderForm = HeaderForm { endian: Endian::Big, marked: true };
+
+    #[test]
+    fn the_stored_bit_of_metadata_is_set_for_uncompressed_blocks() {
+        assert_eq!(LITTLE.word(8192, false), [0x00, 0xa0]);
+        assert_eq!(LITTLE.word(100, true), [100, 0]);
+        assert_eq!(MARKED.word(8192, false), [0xa0, 0x00]);
+        for form in [LITTLE, MARKED] {
+            assert_eq!(form.word_parts(form.word(8192, false)), (8192, false));
+            assert_eq!(form.word_parts(form.word(100, true)), (100, true));
+        }
+    }
+
+    #[test]
+    fn the_first_compressed_block_is_found_behind_stored_ones() {
+        let bytes = [0x80, 2, 0xff, 7, 7, 0x80, 1, 0xff, 8, 0, 3, 0xff, 1, 2, 3, 0];
+        let table = Region { block_name: "inode table block", start: 0, end: 15 };
+        let found = first_compressed(&BytesImage(bytes.to_vec()), MARKED, &table).unwrap();
+        assert_eq!(found, Some(vec![1, 2, 3]));
+        let shorter = Region { end: 9, ..table };
+        assert_eq!(first_compressed(&BytesImage(bytes.to_vec()), MARKED, &shorter).unwrap(), None);
+        let mut unmarked = bytes.to_vec();
+        unmarked[7] = 0;
+        assert_eq!(first_compressed(&BytesImage(unmarked), MARKED, &table).unwrap(), None);
+    }
+}

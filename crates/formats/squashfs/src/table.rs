@@ -1,0 +1,206 @@
+//! Lookup tables (fragments, inodes by number, ids, sets of attributes): rows of one length in metadata blocks, with a list of the
+//! blocks' positions.
+//!
+//! Owns finding and reading rows. Invariant: the list was read whole and its positions rise inside the image; rows are
+//! decoded only when asked for, so a count from the superblock never makes memory. Knows no row.
+
+use crate::blocks::Metadata;
+use crate::cursor::{Cursor, Position};
+use crate::endian::Endian;
+use crate::fault::MetadataFault;
+use crate::place::Place;
+use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
+use packfs_core::{Error, Image, Result};
+use std::mem::size_of;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// A lookup table.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// Where each metadata block starts in the image.
+    pub(crate) positions: Vec<u64>,
+    /// The blocks, from the first up to the list.
+    pub(crate) region: Region,
+    /// Where the list of positions starts.
+    pub(crate) list_start: u64,
+    /// Rows it has.
+    pub(crate) count: u32,
+    /// What table it is.
+    pub(crate) kind: TableKind,
+}
+
+/// How a table is called, and how it is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableKind {
+    /// What it is called in messages.
+    pub(crate) name: &'static str,
+    /// What a block of it is called in messages.
+    pub(crate) block_name: &'static str,
+    /// Bytes a row.
+    pub(crate) row_len: usize,
+    /// Bytes a position.
+    pub(crate) position_len: usize,
+    /// The byte order of positions.
+    pub(crate) endian: Endian,
+}
+
+impl TableKind {
+    /// Length of the list of positions of a table with `count` rows, in bytes.
+    pub(crate) fn list_len(self, count: u32) -> u64 {
+        let rows_len = u64::from(count) * self.row_len as u64;
+        rows_len.div_ceil(SQUASHFS_METADATA_SIZE as u64) * self.position_len as u64
+    }
+
+    fn position(self, bytes: &[u8]) -> u64 {
+        match bytes {
+            &[a, b, c, d] => u64::from(self.endian.u32([a, b, c, d])),
+            _ => bytes.first_chunk().map_or(0, |bytes| self.endian.u64(*bytes)),
+        }
+    }
+
+    fn rows_a_block(self) -> u32 {
+        (SQUASHFS_METADATA_SIZE / self.row_len) as u32
+    }
+}
+
+impl Table {
+    /// Reads the list of positions at `list_start`, which has to end by `limit`; no block may start before `min`. `count` is at
+    /// least 1.
+    pub(crate) fn open(
+        image: &dyn Image,
+        kind: TableKind,
+        count: u32,
+        list_start: u64,
+        mut min: u64,
+        limit: u64,
+    ) -> Result<Table> {
+        let list_len = kind.list_len(count);
+        // What the image really holds bounds the list before memory is taken for it.
+        if list_start.checked_add(list_len).is_none_or(|end| end > limit) {
+            return Err(
+                MetadataFault::TableEnd { table: kind.name, start: list_start, list_len, limit }.into()
+            );
+        }
+        let mut list = vec![0; list_len as usize];
+        image.read_exact_at(list_start, &mut list)?;
+        let positions: Vec<u64> =
+            list.chunks_exact(kind.position_len).map(|word| kind.position(word)).collect();
+        for (index, &found) in positions.iter().enumerate() {
+            if found < min || found >= list_start {
+                let fault =
+                    MetadataFault::TablePosition { table: kind.name, index, found, min, end: list_start };
+                return Err(fault.into());
+            }
+            min = found + 1;
+        }
+        let start = positions.first().copied().unwrap_or(list_start);
+        let region = Region { block_name: kind.block_name, start, end: list_start };
+        Ok(Table { positions, region, list_start, count, kind })
+    }
+
+    /// Where its blocks start.
+    pub(crate) fn start(&self) -> u64 {
+        self.region.start
+    }
+
+    /// Where its list of positions ends.
+    pub(crate) fn list_end(&self) -> u64 {
+        self.list_start + (self.positions.len() * self.kind.position_len) as u64
+    }
+
+    /// Row `index`, or what of its start makes a `T`; `None` if the table has fewer rows.
+    pub(crate) fn row<T: FromBytes + IntoBytes>(&self, metadata: &Metadata, index: u32) -> Result<Option<T>> {
+        debug_assert!(size_of::<T>() <= self.kind.row_len);
+        if index >= self.count {
+            return Ok(None);
+        }
+        let rows_a_block = self.kind.rows_a_block();
+        let Some(&at) = self.positions.get((index / rows_a_block) as usize) else { return Ok(None) };
+        let block = metadata.block(&self.region, at)?;
+        let start = (index % rows_a_block) as usize * self.kind.row_len;
+        let row = block.bytes.get(start..start + self.kind.row_len).map(T::read_from_prefix);
+        match row {
+            Some(Ok((row, _))) => Ok(Some(row)),
+            _ => Err(self.row_fault(at, index)),
+        }
+    }
+
+    /// Every row, in order, each block decoded once.
+    pub(crate) fn each_row<T: FromBytes + IntoBytes>(
+        &self,
+        metadata: &Metadata,
+        mut visit: impl FnMut(u32, T) -> Result<()>,
+    ) -> Result<()> {
+        debug_assert!(size_of::<T>() <= self.kind.row_len);
+        let mut index = 0;
+        for &at in &self.positions {
+            let mut cursor =
+                Cursor::new(metadata, self.region, self.region.block_name, Position { at, offset: 0 })?;
+            for _ in 0..self.kind.rows_a_block().min(self.count - index) {
+                if cursor.rest().len() < self.kind.row_len {
+                    return Err(self.row_fault(at, index));
+                }
+                let row = cursor.read()?;
+                cursor.skip((self.kind.row_len - size_of::<T>()) as u64)?;
+                visit(index, row)?;
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn row_fault(&self, at: u64, index: u32) -> Error {
+        let place = Place::at(self.region.block_name, at);
+        MetadataFault::TableRow { place, index: u64::from(index) }.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_testkit::BytesImage;
+
+    /// A table of 2,049 rows of 4 bytes at offset 200, of which no block may start before 96.
+    fn opened(endian: Endian, position_len: usize, positions: [u64; 2]) -> Result<Table> {
+        let kind =
+            TableKind { name: "id table", block_name: "id table block", row_len: 4, position_len, endian };
+        let mut bytes = vec![0; 200];
+        for position in positions {
+            let at = bytes.len();
+            bytes.resize(at + position_len, 0);
+            endian.put(&mut bytes[at..], 0, position_len as u32 * 8, position);
+        }
+        let limit = bytes.len() as u64;
+        Table::open(&BytesImage(bytes), kind, 2049, 200, 96, limit)
+    }
+
+    #[test]
+    fn positions_rise_between_the_superblock_and_their_list() {
+        for endian in [Endian::Little, Endian::Big] {
+            for position_len in [4, 8] {
+                for (positions, bad) in [([96, 96], 1), ([150, 97], 1), ([200, 96], 0), ([95, 96], 0)] {
+                    let error = opened(endian, position_len, positions).unwrap_err().to_string();
+                    assert!(error.contains(&format!("id table: position {bad} is")), "{error}");
+                }
+                let table = opened(endian, position_len, [96, 199]).unwrap();
+                assert_eq!(table.positions, [96, 199]);
+                assert_eq!((table.start(), table.list_end()), (96, 200 + 2 * position_len as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_goes_no_further_than_it_may() {
+        let kind = TableKind {
+            name: "id table",
+            block_name: "id table block",
+            row_len: 4,
+            position_len: 8,
+            endian: Endian::Little,
+        };
+        for (count, list_start, limit) in [(2049, 200, 215), (1, u64::MAX, u64::MAX), (u32::MAX, 200, 216)] {
+            let error = Table::open(&BytesImage(vec![0; 300]), kind, count, list_start, 96, limit);
+            assert!(error.unwrap_err().to_string().contains("has to end by"), "{count} {list_start} {limit}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! SquashFS 4.0: raw structures of the disk on one side, packfs's plain facts on the other.
+//!
+//! Owns everything that knows how a SquashFS image is built. The read side opens an image, walks and checks it; the pack
+//! side plans an image and lays out what surrounds the data. Decodes and encodes metadata, never file data; starts no
+//! thread and touches no directory of the host.
+
+mod check;
+mod codec_words;
+mod coding;
+mod corruption;
+mod disk;
+mod facts;
+mod inode;
+mod open;
+mod options;
+mod pack;
+mod records;
+mod space;
+#[cfg(test)]
+mod tests;
+mod vendor;
+mod volume;
+mod xattr;
+
+use packfs_core::{Goal, Image, Result};
+use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
+use std::sync::Arc;
+
+static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
+
+/// From quick to small. Linux reads zstd from 4.14 on, xz from 2.6.38 on.
+const LADDER: [Rung; 5] = [
+    Rung { codec: "gzip", block_len: 1 << 20, goal: None },
+    Rung { codec: "zstd:19", block_len: 512 << 10, goal: None },
+    Rung { codec: "zstd:22", block_len: 1 << 20, goal: None },
+    Rung { codec: "xz", block_len: 1 << 20, goal: None },
+    Rung { codec: "xz", block_len: 1 << 20, goal: Some(Goal::Size) },
+];
+
+/// The SquashFS 4.0 format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Squashfs;
+
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "squashfs",
+    extensions: &["squashfs", "sqfs", "sqsh", "squash", "sfs", "snap", "xzm", "sb", "tcz"],
+    magics: &MAGICS,
+    driver: Some(LinuxDriver { name: "squashfs", mounts_files: false }),
+    makes: Makes::Tree,
+    options: options::ROWS,
+    ladder: &LADDER,
+};
+
+impl Format for Squashfs {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let (mut magic, mut major) = ([0; 4], [0; 2]);
+        if image.read_at(0, &mut magic)? < magic.len() {
+            return Ok(false);
+        }
+        let magic = u32::from_le_bytes(magic);
+        let major = match image.read_at(disk::MAJOR_AT, &mut major)? {
+            2 if magic == disk::SQUASHFS_MAGIC_SWAP => u16::from_be_bytes(major),
+            2 => u16::from_le_bytes(major),
+            _ => disk::SQUASHFS_MAJOR,
+        };
+        Ok(disk::MAGICS.contains(&magic) && !disk::OLD_MAJORS.contains(&major))
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::SquashfsVolume::open(image).map_err(|error| error.at(name))?))
+    }
+
+    fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        pack::packer(settings)
+    }
+}

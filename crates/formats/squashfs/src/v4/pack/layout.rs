@@ -1,0 +1,118 @@
+//! Lays out everything around the data: superblock, inodes, listings and tables, in the order the kernel insists on.
+
+use super::codec_options;
+use super::ids::Ids;
+use super::inodes::Inodes;
+use super::xattrs::XattrTables;
+use crate::pack::{Behind, Duplicates, Fragments, InodeTables, MetadataCodec, lookup_table};
+use crate::v4::disk;
+use crate::v4::options::Options;
+use crate::{Endian, InodeRef};
+use packfs_core::{Error, Result, Tree};
+use packfs_format::{Placed, Plan, Section};
+use zerocopy::IntoBytes;
+
+/// Bytes of a position in the list of a lookup table.
+const POSITION_LEN: usize = 8;
+
+/// Makes all sections; see the module.
+pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
+    let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little)?;
+    let ids = Ids::new(tree)?;
+    let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
+    let (records, compressed) = (Inodes { ids: &ids, xattrs: &xattrs }, !options.uncompressed.inodes);
+    let inodes = InodeTables::new(&records, &mut codec, compressed, tree, placed, &plan.first_used)?;
+
+    let mut superblock = describe(options, tree, placed, &ids, &xattrs, inodes.root);
+    let mut behind = Behind::new(placed.data_end);
+    superblock.inode_table_start = behind.add("inode table", inodes.inodes).into();
+    superblock.directory_table_start = behind.add("directory table", inodes.listings).into();
+    let mut table = |owner, records: &[u8], compressed: bool, behind: &mut Behind| {
+        let table = lookup_table(&mut codec, records, compressed, behind.end, &[], POSITION_LEN)?;
+        Ok::<_, Error>(behind.add(owner, table.bytes) + table.list_start)
+    };
+    let compressed = &options.uncompressed;
+    let fragments = fragment_rows(placed);
+    superblock.fragment_table_start =
+        table("fragment table", &fragments, !compressed.fragments, &mut behind)?.into();
+    if options.exports {
+        superblock.lookup_table_start =
+            table("export table", &inodes.references, !compressed.inodes, &mut behind)?.into();
+    }
+    let ids: Vec<u8> = ids.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    superblock.id_table_start =
+        table("id table", &ids, !(compressed.ids || compressed.inodes), &mut behind)?.into();
+    if xattrs.count > 0 {
+        let values_start = behind.add("extended attributes", xattrs.values);
+        let header = disk::XattrIdTable {
+            xattr_table_start: values_start.into(),
+            xattr_ids: xattrs.count.into(),
+            unused: 0.into(),
+        };
+        let (rows, header) = (&xattrs.rows, header.as_bytes());
+        let table = lookup_table(&mut codec, rows, !compressed.xattrs, behind.end, header, POSITION_LEN)?;
+        superblock.xattr_id_table_start =
+            (behind.add("extended attributes", table.bytes) + table.list_start).into();
+    }
+    superblock.bytes_used = behind.end.into();
+
+    let mut sections = behind.sections;
+    sections.push(Section { owner: "superblock", offset: 0, bytes: superblock.as_bytes().to_vec() });
+    let options_at = size_of::<disk::SuperBlock>() as u64;
+    let codec_options = codec_options::block(options);
+    debug_assert_eq!(plan.data_start, options_at + codec_options.len() as u64);
+    sections.push(Section { owner: "codec options", offset: options_at, bytes: codec_options });
+    Ok(sections)
+}
+
+/// The superblock but for the places of tables.
+fn describe(
+    options: &Options,
+    tree: &Tree,
+    placed: &Placed,
+    ids: &Ids,
+    xattrs: &XattrTables,
+    root: InodeRef,
+) -> disk::SuperBlock {
+    let block = codec_options::block(options);
+    let stored = &options.uncompressed;
+    let flags = [
+        (disk::SQUASHFS_NOI, stored.inodes),
+        (disk::SQUASHFS_NOD, stored.data),
+        (disk::SQUASHFS_NOF, stored.fragments),
+        (disk::SQUASHFS_NO_FRAG, options.fragments == Fragments::Off),
+        (disk::SQUASHFS_ALWAYS_FRAG, options.fragments == Fragments::Always),
+        (disk::SQUASHFS_DUPLICATE, options.duplicates != Duplicates::Keep),
+        (disk::SQUASHFS_EXPORT, options.exports),
+        (disk::SQUASHFS_NOX, stored.xattrs),
+        (disk::SQUASHFS_NO_XATTR, xattrs.count == 0),
+        (disk::SQUASHFS_COMP_OPT, !block.is_empty()),
+        (disk::SQUASHFS_NOID, stored.ids || stored.inodes),
+    ];
+    disk::SuperBlock {
+        s_magic: disk::SQUASHFS_MAGIC.into(),
+        inodes: tree.node_count().into(),
+        mkfs_time: options.made_at.into(),
+        block_size: options.block_len.into(),
+        fragments: ((placed.shared.len() + placed.lent.len()) as u32).into(),
+        compression: codec_options::codec_id(options.codec.algorithm()).into(),
+        block_log: (options.block_len.trailing_zeros() as u16).into(),
+        flags: flags.iter().fold(0, |bits, &(bit, set)| bits | u16::from(set) << bit).into(),
+        no_ids: (ids.ids.len() as u16).into(),
+        s_major: disk::SQUASHFS_MAJOR.into(),
+        s_minor: disk::SQUASHFS_MINOR.into(),
+        root_inode: root.to_raw().into(),
+        lookup_table_start: disk::SQUASHFS_INVALID_BLK.into(),
+        xattr_id_table_start: disk::SQUASHFS_INVALID_BLK.into(),
+        ..disk::SuperBlock::default()
+    }
+}
+
+fn fragment_rows(placed: &Placed) -> Vec<u8> {
+    let rows = placed.shared.iter().chain(&placed.lent).map(|&(offset, block)| disk::FragmentEntry {
+        start_block: offset.into(),
+        size: disk::block_word(block.stored_len, block.compressed),
+        unused: 0.into(),
+    });
+    rows.flat_map(|row| row.as_bytes().to_vec()).collect()
+}

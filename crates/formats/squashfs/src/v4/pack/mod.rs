@@ -1,0 +1,108 @@
+//! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data ([`layout`]).
+
+pub(crate) mod codec_options;
+mod dirs;
+mod ids;
+mod inodes;
+mod layout;
+mod losses;
+mod xattrs;
+
+use crate::pack::{Duplicates, reorder_len};
+use crate::v4::disk;
+use crate::v4::options::Options;
+use packfs_codec::{Algorithm, CodecSettings};
+use packfs_core::{NodeId, Result, Tree};
+use packfs_format::Capabilities;
+use packfs_format::{
+    Coding, Cut, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
+};
+
+/// Prepares to pack SquashFS images.
+pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+    Ok(Box::new(SquashfsPacker { options: Options::new(settings)? }))
+}
+
+struct SquashfsPacker {
+    options: Options,
+}
+
+impl PackFormat for SquashfsPacker {
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::v4::INFO
+    }
+
+    fn codec_name(&self) -> String {
+        self.options.codec_name.clone()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        // Linux decodes no LZMA.
+        crate::v4::INFO.driver_name().filter(|_| self.options.codec.algorithm() != Algorithm::LzmaAlone)
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        Some(crate::v4::coding::of_options(&self.options))
+    }
+
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+        let options = &self.options;
+        let codec = |stored: bool, codec: &CodecSettings| (!stored).then(|| codec.clone());
+        Ok(Plan {
+            data_start: size_of::<disk::SuperBlock>() as u64 + codec_options::block(options).len() as u64,
+            cut: Cut::FixedInput { block_len: options.block_len },
+            block_codec: codec(options.uncompressed.data, &options.own_codec),
+            shared_codec: codec(options.uncompressed.fragments, &options.codec),
+            incompressible: Incompressible::default(),
+            file_align: 1,
+            lead: None,
+            files: options.fragments.jobs(tree, options.block_len),
+            first_used: first_used.to_vec(),
+            first_used_files: 0,
+            stretch_starts: Vec::new(),
+            reorder_len: reorder_len(options.block_len),
+            dedupe: options.duplicates != Duplicates::Keep,
+            sharing: options.duplicates.sharing(options.fragments),
+            holes: options.holes,
+            losses: losses::find(tree, options.block_len),
+        })
+    }
+
+    fn layout(
+        &self,
+        tree: &Tree,
+        plan: &Plan,
+        placed: &Placed,
+        _tails: &dyn InlineTails,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        losses::CAPABILITIES
+    }
+
+    fn padding(&self) -> u64 {
+        self.options.padding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::losses::BLOCKS_MAX;
+    use super::*;
+    use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
+
+    #[test]
+    fn refuses_files_whose_blocks_no_inode_can_list() {
+        for (len, allowed) in [(BLOCKS_MAX * 4096, true), (BLOCKS_MAX * 4096 + 1, false), (u64::MAX, false)] {
+            let mut builder = TreeBuilder::new(Meta::default());
+            let kind = NodeKind::File { len, content: ContentId(0) };
+            builder.add(&ImagePath::parse(b"big").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
+            let settings = PackSettings { block_len: Some(4096), ..PackSettings::default() };
+            let plan = packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[]).unwrap();
+            assert_eq!(!plan.losses.iter().any(|loss| loss.fatal), allowed, "{len}");
+        }
+    }
+}

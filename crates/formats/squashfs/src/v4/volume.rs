@@ -1,0 +1,130 @@
+//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+
+use crate::v4::corruption::{Corruption, NO_XATTRS, UNKNOWN_XATTRS};
+use crate::v4::disk::HEADER_FORM;
+use crate::v4::open::Geometry;
+use crate::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
+use packfs_core::{Error, Image, Result, Xattrs};
+use packfs_format::{
+    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SpaceOwner, Volume,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use zerocopy::little_endian::U32;
+
+/// An opened SquashFS image.
+pub(crate) struct SquashfsVolume {
+    pub(crate) geometry: Geometry,
+    pub(crate) metadata: Metadata,
+    pub(crate) block_index: BlockIndex,
+    /// The id table, whole: 65,535 rows at most.
+    pub(crate) ids: Vec<u32>,
+}
+
+impl SquashfsVolume {
+    /// Opens an image.
+    pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
+        let geometry = Geometry::read(&*image)?;
+        let metadata = Metadata::new(image, HEADER_FORM, geometry.layout.algorithm);
+        let mut ids = Vec::with_capacity(geometry.ids.count as usize);
+        geometry.ids.each_row(&metadata, |_, id: U32| {
+            ids.push(id.get());
+            Ok(())
+        })?;
+        Ok(SquashfsVolume { geometry, metadata, block_index: BlockIndex::default(), ids })
+    }
+}
+
+impl Volume for SquashfsVolume {
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::v4::INFO
+    }
+
+    fn root(&self) -> InodeId {
+        self.geometry.layout.root
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        self.plain_inode(id, &inode::raw_inode(self, id)?)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        dir::find_entry(self, dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        dir::each_entry(self, dir, from, visit)
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.shape().is_sorted
+    }
+
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        let others: Vec<_> = self.geometry.xattrs.iter().map(|tables| &tables.sets).collect();
+        if let Some(fault) = tables_fault(self, &others)? {
+            return Ok(Some(fault));
+        }
+        let refusal = self.refusals()?.into_iter().next();
+        Ok(refusal.map(|(name, words)| Error::corrupt("squashfs image", format!("{name}: {words}"))))
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        inode::link_target(self, id)
+    }
+
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
+        let raw = inode::raw_inode(self, id)?;
+        if raw.xattr == crate::v4::disk::SQUASHFS_INVALID_XATTR {
+            return Ok(Xattrs::new());
+        }
+        let (xattrs, figures) = self.xattr_set(raw.xattr, raw.place)?;
+        if self.geometry.xattrs.is_some() && (figures.count == 0 || figures.unknown > 0) {
+            let fault = if figures.count == 0 { NO_XATTRS } else { UNKNOWN_XATTRS };
+            return Err(Corruption::XattrSet { place: raw.place, index: raw.xattr, fault }.into());
+        }
+        Ok(xattrs)
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        data::file_extents(self, id, range, visit)
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        Some(padded_len(self.geometry.bytes_used, self.geometry.image_len))
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        self.image_coding()
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        u64::from(self.geometry.layout.inode_count)
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        Some(i64::from(self.geometry.super_block.mkfs_time.get()))
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        self.image_facts()
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.space_owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}
