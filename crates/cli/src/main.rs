@@ -1,55 +1,19 @@
-//! The `packfs` program: one file per verb, each with its `Opts` and `run`, thin over the library `packfs`.
+//! The `packfs` program: one room per verb (`verbs/`), each with its `Opts` and `run`.
 //!
 //! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one JSON document;
 //! progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed (or `diff` found differences),
 //! 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n stopped by signal n. It knows no format by name.
 #![forbid(unsafe_code)]
 
-mod cat;
-mod check;
-mod check_hints;
-mod completions;
-mod counts;
-mod diff;
-mod digest;
-mod digest_list;
-mod extents;
-mod info;
+mod args;
 mod interposer;
-mod lab;
-mod limits;
-mod ls;
-mod man;
-mod mount;
-mod mount_daemon;
-mod mount_helper;
-mod mount_options;
-mod nested;
-mod output;
-mod pack;
-mod pack_details;
-mod pack_help;
-mod pack_report;
-mod protect;
-mod repack;
-mod repair;
-mod sandbox;
-mod scan;
-mod shaping;
-mod shared;
-mod sign;
-mod stat;
-mod tar;
-mod umount;
-mod unpack;
-mod verify;
-mod verity;
-mod verity_verify;
+mod out;
+mod verbs;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-// What both programs share, as if it stood here.
-use packfs_terminal::{Outcome, exhausted, json, listed, progress, report, text};
+use out::{Outcome, exhausted, report};
 use std::process::ExitCode;
+use verbs::*;
 
 /// Compressed read-only filesystem images: pack, read, check and compare them.
 #[derive(Parser)]
@@ -63,9 +27,26 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt input,
 4 unsupported input, 129, 130 and 143 stopped. NO_COLOR=1 turns colour off.";
 
-/// The table of contents: one row a verb, one file a row.
-#[derive(Subcommand)]
-enum Verb {
+/// Makes of a row a variant of the command line and its dispatch.
+macro_rules! verbs {
+    ($($(#[$attribute:meta])* $name:ident($opts:ty) $(with $argument:expr)?,)*) => {
+        #[derive(Subcommand)]
+        enum Verb {
+            $($(#[$attribute])* $name($opts),)*
+        }
+
+        impl Verb {
+            fn run(self) -> Outcome {
+                match self {
+                    $(Verb::$name(opts) => opts.run($($argument)?),)*
+                }
+            }
+        }
+    };
+}
+
+// The table of contents: one row a verb, one room a row.
+verbs! {
     #[command(visible_aliases = ["create", "convert"])]
     Pack(Box<pack::Opts>),
     Repack(Box<repack::Opts>),
@@ -89,8 +70,8 @@ enum Verb {
     Umount(umount::Opts),
     Advise(lab::AdviseOpts),
     Lab(lab::Opts),
-    Completions(completions::Opts),
-    Man(man::Opts),
+    Completions(completions::Opts) with command(),
+    Man(man::Opts) with command(),
 }
 
 /// A program that runs out of memory fails like any other.
@@ -99,42 +80,18 @@ static ALLOCATOR: packfs::mount::ReportingAllocator = packfs::mount::ReportingAl
 
 fn main() -> ExitCode {
     exhausted::prepare();
-    let args = mount_helper::arguments(std::env::args_os().collect());
+    let args = mount::arguments(std::env::args_os().collect());
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Some(warning) = interposer::not_honoured() {
         report::warning(&warning);
     }
-    let outcome = match cli.verb {
-        Verb::Pack(opts) => opts.run(),
-        Verb::Repack(opts) => opts.run(),
-        Verb::Unpack(opts) => opts.run(),
-        Verb::Tar(opts) => opts.run(),
-        Verb::Ls(opts) => opts.run(),
-        Verb::Cat(opts) => opts.run(),
-        Verb::Stat(opts) => opts.run(),
-        Verb::Info(opts) => opts.run(),
-        Verb::Check(opts) => opts.run(),
-        Verb::Diff(opts) => opts.run(),
-        Verb::Digest(opts) => opts.run(),
-        Verb::Verity(opts) => opts.run(),
-        Verb::Sign(opts) => opts.run(),
-        Verb::Verify(opts) => opts.run(),
-        Verb::Protect(opts) => opts.run(),
-        Verb::Repair(opts) => opts.run(),
-        Verb::Mount(opts) => opts.run(),
-        Verb::Umount(opts) => opts.run(),
-        Verb::Advise(opts) => opts.run(),
-        Verb::Lab(opts) => opts.run(),
-        Verb::Completions(opts) => opts.run(),
-        Verb::Man(opts) => opts.run(),
-    };
-    outcome.unwrap_or_else(|error| report::failure(&error))
+    cli.verb.run().unwrap_or_else(|error| report::failure(&error))
 }
 
 /// The whole command line, with the parts of the help that come from the library's tables.
 fn command() -> clap::Command {
-    let pack_help = |pack: clap::Command| pack.after_long_help(pack_help::after_long_help());
+    let pack_help = |pack: clap::Command| pack.after_long_help(pack::after_long_help());
     Cli::command().mut_subcommand("pack", pack_help)
 }
 

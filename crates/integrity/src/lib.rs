@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod beside;
 mod digest;
 mod fs_verity;
 mod hash_tree;
@@ -17,10 +18,13 @@ mod signature;
 mod verity;
 
 pub use algorithm::HashAlgorithm;
+pub use beside::{public_key_path, recovery_path, signature_path};
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
-pub use recovery::{RecoveryIndex, RecoveryParams, RecoveryState, mend, protect, survey};
+pub use recovery::{
+    RecoveryIndex, RecoveryParams, RecoveryState, mend, mend_copy, protect, survey, survey_beside,
+};
 pub use replace::Replacement;
 pub use signature::{NewKeys, SigningKey, VerifyingKey, new_signing_keys};
 pub use verity::{

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources::File;
 
 /// Crates with circles, and how many modules are in them. Goal: none.
-const LEFT: [(&str, usize); 13] = [
-    ("crates/cli", 2),
+const LEFT: &[(&str, usize)] = &[
     ("crates/formats/cramfs", 2),
     ("crates/formats/erofs", 10),
     ("crates/formats/iso9660", 7),

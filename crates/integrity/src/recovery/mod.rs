@@ -5,12 +5,14 @@
 //! no proof against somebody who changes image and recovery file, which a signature is.
 
 mod code;
+mod copy;
 mod index;
 mod page;
 mod params;
 mod protect;
 mod repair;
 
+pub use copy::{mend_copy, survey_beside};
 pub use index::RecoveryIndex;
 pub use params::RecoveryParams;
 pub use protect::protect;

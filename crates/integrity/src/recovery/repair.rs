@@ -90,6 +90,20 @@ pub fn survey(
     Ok(RecoveryState { lost, good_recovery, beyond: image.len().saturating_sub(params.image_len) })
 }
 
+/// Refuses an image of which more is lost than can be mended.
+pub(super) fn ensure_mendable(image: &dyn Image, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
+    if state.can_be_mended() {
+        return Ok(());
+    }
+    let params = index.params;
+    let (lost, good) = (state.lost.len(), state.good_recovery.len());
+    let fault = format!(
+        "{lost} of {} blocks of {} bytes are lost, but only {good} can be mended",
+        params.data_count, params.block_len
+    );
+    Err(Error::corrupt(image.name(), fault).hint("check --repair-hints tells which files survive"))
+}
+
 /// Writes the lost blocks to `out`, where they belong in the image; `out` may be the image itself, since nothing that is lost is
 /// read. Every block is compared with its checksum once it is written.
 ///
@@ -104,16 +118,7 @@ pub fn mend(
     progress: &dyn Progress,
 ) -> Result<()> {
     let params = index.params;
-    if !state.can_be_mended() {
-        let (lost, good) = (state.lost.len(), state.good_recovery.len());
-        let fault = format!(
-            "{lost} of {} blocks of {} bytes are lost, but only {good} can be mended",
-            params.data_count, params.block_len
-        );
-        return Err(
-            Error::corrupt(image.name(), fault).hint("check --repair-hints tells which files survive")
-        );
-    }
+    ensure_mendable(image, index, state)?;
     if state.is_whole() {
         return Ok(());
     }

@@ -1,0 +1,111 @@
+//! Options that several verbs have, and what they mean.
+
+use crate::args::LimitArgs;
+use crate::args::NestedArgs;
+use crate::args::SandboxArg;
+use crate::out::{json, report, text};
+use packfs::sink::Pattern;
+use packfs::{OpenOptions, Opened, Result};
+use packfs_sandbox::Sandbox;
+use std::ffi::OsString;
+use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// The image that is read.
+#[derive(clap::Args)]
+pub struct ImageInput {
+    /// The image: a file or a block device
+    #[arg(value_name = "IMAGE")]
+    pub image: PathBuf,
+
+    /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    pub offset: u64,
+
+    /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
+    #[arg(long, value_name = "FILE")]
+    pub device: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub nested: NestedArgs,
+
+    /// Say at the end what reading cost: a JSON object on standard error
+    #[arg(long)]
+    pub stats: bool,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArg,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+impl ImageInput {
+    /// Opens the image, to be decoded on so many threads (0: all processors). With a sandbox, nothing else can be opened
+    /// from then on.
+    pub fn open(&self, jobs: usize) -> Result<Costed> {
+        self.open_reaching(jobs, |sandbox| sandbox)
+    }
+
+    /// The same, for a verb that reaches more than the image.
+    pub fn open_reaching(&self, jobs: usize, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<Costed> {
+        self.enter_sandbox(reach)?;
+        self.open_up_to(None, jobs)
+    }
+
+    /// Gives up all but the image and what `reach` adds, if that is asked for.
+    pub fn enter_sandbox(&self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
+        self.sandbox.enter(|sandbox| {
+            let images = [&self.image].into_iter().chain(&self.device);
+            reach(images.fold(sandbox, Sandbox::read))
+        })
+    }
+
+    /// Options to open the image.
+    pub fn options(&self, jobs: usize) -> OpenOptions {
+        let options = OpenOptions::new().offset(self.offset).jobs(jobs).limits(self.limits.limits());
+        self.device.iter().fold(self.nested.apply(options), OpenOptions::device)
+    }
+
+    /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered, if any.
+    pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<Costed> {
+        let options = self.options(jobs);
+        let options = match end {
+            Some(end) => options.len(end.saturating_sub(self.offset)),
+            None => options,
+        };
+        let opened = options.open(&self.image)?;
+        report::choice(&opened);
+        Ok(Costed { opened, is_told: self.stats })
+    }
+}
+
+/// An opened image that tells at its end what reading it has cost, if that is wanted.
+pub struct Costed {
+    opened: Opened,
+    is_told: bool,
+}
+
+impl Deref for Costed {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.opened
+    }
+}
+
+impl Drop for Costed {
+    fn drop(&mut self) {
+        if self.is_told {
+            let counters = self.opened.counters().rows().into_iter();
+            let object: json::Object = counters.map(|(name, count)| (name.into(), count.into())).collect();
+            anstream::eprintln!("{}", json::Value::Object(object));
+        }
+    }
+}
+
+/// Paths and globs as typed.
+pub fn patterns(typed: &[OsString]) -> Result<Vec<Pattern>> {
+    typed.iter().map(|text| Pattern::parse(text.as_bytes())).collect()
+}

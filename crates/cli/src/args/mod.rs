@@ -1,0 +1,13 @@
+//! Groups of options that several verbs have, and what they mean.
+
+mod image;
+mod limits;
+mod nested;
+mod sandbox;
+mod text_file;
+
+pub use image::{ImageInput, patterns};
+pub use limits::LimitArgs;
+pub use nested::{Magic, NestedArgs, parse_magic};
+pub use sandbox::{SandboxArg, reading};
+pub use text_file::read_text;

@@ -1,0 +1,6 @@
+//! Output of verbs: text, JSON, progress, errors, and files that get their name once they are whole.
+
+mod file;
+
+pub use file::Output;
+pub use packfs_terminal::{Outcome, exhausted, json, listed, progress, report, text};

@@ -1,0 +1,90 @@
+//! What `packfs check --repair-hints` adds: what survives of a damaged image, and what mends it.
+
+use crate::out::json::{Object, Value};
+use crate::out::report::Out;
+use crate::out::text;
+use owo_colors::OwoColorize;
+use packfs::check::ContentReport;
+use packfs::integrity::{self, RecoveryIndex, RecoveryState};
+use packfs::{Progress, Result, escaped};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What the recovery data beside an image say of it; `None` if there are none.
+pub struct Hints(Option<Result<(RecoveryIndex, RecoveryState)>>);
+
+impl Hints {
+    /// Looks for recovery data beside an image, and compares it with them.
+    pub fn look(image: &Path, jobs: usize, bars: &dyn Progress) -> Self {
+        Hints(integrity::survey_beside(image, jobs, bars))
+    }
+
+    /// Prints a line on what can be unpacked, if something is damaged, and one on what can be mended.
+    pub fn print(
+        &self,
+        out: &mut Out,
+        image: &Path,
+        is_sound: bool,
+        content: Option<ContentReport>,
+    ) -> Result<()> {
+        let hint = "hint:".cyan().bold().to_string();
+        let name = escaped(image.as_os_str().as_bytes()).to_string();
+        if !is_sound {
+            match content {
+                Some(report) => {
+                    let readable = text::count(report.files.saturating_sub(report.damaged));
+                    let files = text::counted(report.files, "file");
+                    out.line(format_args!(
+                        "{hint} {readable} of {files} can be read; packfs unpack {name} DIR writes them"
+                    ))?;
+                }
+                None => out.line(format_args!(
+                    "{hint} names and metadata cannot be read, so nothing can be unpacked"
+                ))?,
+            }
+        }
+        let told = match &self.0 {
+            None if is_sound => return Ok(()),
+            None => "there are no recovery data beside it; packfs protect makes them while an image is whole"
+                .to_owned(),
+            Some(Err(error)) => format!("the recovery data beside it cannot be used: {error}"),
+            Some(Ok((_, state))) if state.is_whole() && is_sound => return Ok(()),
+            Some(Ok((_, state))) if state.is_whole() => {
+                "it is what it was when its recovery data were made: they cannot mend it".to_owned()
+            }
+            Some(Ok((index, state))) => {
+                let lost = text::counted(state.lost.len() as u64, "block");
+                let all = text::count(index.params.data_count.into());
+                let good = text::count(state.good_recovery.len() as u64);
+                match state.can_be_mended() {
+                    true => format!(
+                        "packfs repair {name} mends it: {lost} of {all} are lost, up to {good} can be mended"
+                    ),
+                    false => format!(
+                        "packfs repair cannot mend it: {lost} of {all} are lost, only {good} can be mended"
+                    ),
+                }
+            }
+        };
+        out.line(format_args!("{hint} {told}"))
+    }
+
+    /// The same as an object; null if there are no recovery data.
+    pub fn value(&self) -> Value {
+        let mut object = Object::new();
+        match &self.0 {
+            None => return Value::Null,
+            Some(Err(error)) => {
+                object.insert("error".into(), error.to_string().into());
+            }
+            Some(Ok((index, state))) => {
+                object.insert("whole".into(), state.is_whole().into());
+                object.insert("can_be_mended".into(), state.can_be_mended().into());
+                object.insert("blocks".into(), index.params.data_count.into());
+                object.insert("lost_blocks".into(), state.lost.len().into());
+                object.insert("good_recovery_blocks".into(), state.good_recovery.len().into());
+            }
+        }
+        Value::Object(object)
+    }
+}

@@ -1,0 +1,239 @@
+//! `packfs check`: whether an image keeps the rules of its format, and can be decoded.
+
+mod hints;
+
+use crate::args::ImageInput;
+use crate::out::json::{self, Object, Value};
+use crate::out::report::Out;
+use crate::out::{Outcome, text};
+use hints::Hints;
+use owo_colors::OwoColorize;
+use packfs::FileImage;
+use packfs::check::{self, ContentReport};
+use packfs::integrity;
+use packfs::{
+    Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, WithoutWarnings, printable,
+};
+use packfs_terminal::work::Answering;
+use std::process::ExitCode;
+
+/// Check an image: every structure, and with --data that everything can be decoded
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(flatten)]
+    input: ImageInput,
+
+    /// Decode all file data, too
+    #[arg(long)]
+    data: bool,
+
+    /// Decode all file data, and say what survives of a damaged image and whether recovery data beside it mend it
+    #[arg(long)]
+    repair_hints: bool,
+
+    #[command(flatten)]
+    answering: Answering,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs check root.sqfs
+  packfs check --data root.sqfs && echo sound
+  packfs check --repair-hints root.sqfs             which files survive, and can it be mended?
+  packfs check --json root.sqfs | jq '.findings[] | .fault'
+
+Exit code 3 if the image breaks the rules of its format; warnings and notes alone are
+no failure.";
+
+/// As many findings are kept; an image that is damaged all over has nothing more to say.
+const FINDINGS_MAX: usize = 1000;
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    findings: Vec<Finding>,
+    /// Errors, kept or not.
+    errors: u64,
+    /// Findings that were not kept.
+    left_out: u64,
+    /// Files that cannot be decoded, as findings name them.
+    damaged: Vec<String>,
+}
+
+impl Found {
+    fn add(&mut self, finding: Finding) {
+        if finding.severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// An image so damaged that the check could not go on is a finding like others; everything else is an error.
+    fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                self.add(Finding {
+                    severity: Severity::Error,
+                    place: "image".into(),
+                    fault: error.to_string(),
+                });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Opts {
+    /// Checks.
+    pub fn run(mut self) -> Outcome {
+        // What they say is among the findings.
+        self.input.nested = self.input.nested.in_spite_of_checksums();
+        let mut found = Found::default();
+        self.input.enter_sandbox(|sandbox| match self.repair_hints {
+            true => sandbox.read(integrity::recovery_path(&self.input.image)),
+            false => sandbox,
+        })?;
+        let hash_tree = appended_tree(&self.input)?;
+        let opened =
+            self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.answering.work.jobs())?;
+        if let Some((_, finding)) = hash_tree {
+            found.add(finding);
+        }
+        self.answering.shown(|bars| {
+            let outcome = self.check(&opened, bars, &mut found);
+            let hints =
+                self.repair_hints.then(|| Hints::look(&self.input.image, self.answering.work.jobs(), bars));
+            bars.finish();
+            let content = outcome?;
+            if self.answering.json {
+                json::print(&document(&found, content, hints.as_ref()))?
+            } else {
+                self.print(&found, content, hints.as_ref())?
+            }
+            Ok(if found.errors == 0 {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(ErrorKind::Corrupt.exit_code())
+            })
+        })
+    }
+
+    fn check(
+        &self,
+        opened: &Opened,
+        bars: &dyn Progress,
+        found: &mut Found,
+    ) -> Result<Option<ContentReport>> {
+        bars.begin(Stage::Verify, 0, 0);
+        let structure = opened.volume().check(&mut |finding| found.add(finding));
+        found.or_finding(structure)?;
+        if bars.cancelled() {
+            return Err(Error::cancelled());
+        }
+        if !self.data && !self.repair_hints {
+            return Ok(None);
+        }
+        let loaded = opened.load_what_is_there(&WithoutWarnings(bars));
+        let Some(mut loaded) = found.or_finding(loaded)? else { return Ok(None) };
+        // The check of the structure has told of the same, and of where it is.
+        let faults = std::mem::take(&mut loaded.faults);
+        if found.errors == 0 {
+            found.or_finding(faults.into_result())?;
+        }
+        let content = check::content(opened.engine(), &loaded, bars, &mut |finding| {
+            found.damaged.push(finding.place.clone());
+            found.add(finding);
+        });
+        found.or_finding(content)
+    }
+
+    fn print(&self, found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Result<()> {
+        let mut out = Out::stdout();
+        for finding in &found.findings {
+            let severity = match finding.severity {
+                Severity::Error => "error".red().to_string(),
+                Severity::Warning => "warning".yellow().to_string(),
+                Severity::Note => "note".cyan().to_string(),
+            };
+            let (place, fault) = (printable(&finding.place), printable(&finding.fault));
+            out.line(format_args!("{severity}: {place}: {fault}"))?;
+        }
+        if found.left_out > 0 {
+            out.line(format_args!("and {} more", text::count(found.left_out)))?;
+        }
+        if found.errors > 0 {
+            out.line(format_args!("{}: {}", "not sound".red().bold(), text::counted(found.errors, "error")))?;
+        } else if !self.answering.work.quiet {
+            let what = match content {
+                Some(report) => {
+                    format!(
+                        "structure, and data of {} ({})",
+                        text::counted(report.files, "file"),
+                        text::size(report.bytes)
+                    )
+                }
+                None => "structure (file data was not decoded; --data does that)".into(),
+            };
+            out.line(format_args!("{}: {what}", "sound".green().bold()))?;
+            if let Some(report) = content.filter(|report| report.unvouched > 0) {
+                let share = report.unvouched as f64 * 100.0 / report.bytes.max(1) as f64;
+                let stored = text::size(report.unvouched);
+                out.line(format_args!(
+                    "nothing vouches for {stored} of the data ({share:.1} %): stored as they are, without a checksum"
+                ))?;
+            }
+        }
+        if let Some(hints) = hints {
+            hints.print(&mut out, &self.input.image, found.errors == 0, content)?;
+        }
+        out.finish()
+    }
+}
+
+/// A dm-verity hash tree at the end of the file is no part of the image: where it begins, and what is said of it.
+fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
+    let image = FileImage::open(&input.image)?;
+    let found = integrity::find_appended(&image)?.filter(|(at, _)| *at > input.offset);
+    Ok(found.map(|(at, params)| {
+        let fault = format!(
+            "a dm-verity hash tree of {} bytes, {}, which verity --verify checks",
+            params.hash_len(),
+            params.algorithm.name()
+        );
+        (at, Finding { severity: Severity::Note, place: format!("{at:#x}"), fault })
+    }))
+}
+
+fn document(found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Value {
+    let mut object = Object::new();
+    object.insert("sound".into(), (found.errors == 0).into());
+    object.insert("errors".into(), found.errors.into());
+    let findings = found.findings.iter().map(|finding| {
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        json::json!({"severity": severity, "place": finding.place, "fault": finding.fault})
+    });
+    object.insert("findings".into(), findings.collect());
+    object.insert("findings_left_out".into(), found.left_out.into());
+    if let Some(report) = content {
+        object.insert("files".into(), report.files.into());
+        object.insert("file_bytes".into(), report.bytes.into());
+        object.insert("damaged_files".into(), report.damaged.into());
+        object.insert("unvouched_bytes".into(), report.unvouched.into());
+    }
+    if let Some(hints) = hints {
+        object.insert("damaged_paths".into(), found.damaged.clone().into());
+        object.insert("recovery".into(), hints.value());
+    }
+    Value::Object(object)
+}

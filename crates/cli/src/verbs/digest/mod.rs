@@ -1,0 +1,283 @@
+//! `packfs digest`: what a tree is, in one line, wherever it lives.
+
+mod list;
+
+use crate::args::LimitArgs;
+use crate::args::NestedArgs;
+use crate::args::{SandboxArg, reading};
+use crate::out::json::{self, Object, Value};
+use crate::out::report::Out;
+use crate::out::{Outcome, text};
+use list::Listed;
+use owo_colors::OwoColorize;
+use packfs::integrity::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
+use packfs::source::Shape;
+use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
+use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Work;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Print a digest of a tree that is the same for a directory, a tar and any image of it
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// Images, directories, tars or manifests; - is a tar from standard input
+    #[arg(value_name = "SOURCE", required_unless_present = "check_list")]
+    sources: Vec<PathBuf>,
+
+    /// Fail unless every SOURCE has this digest; the facts that it names are those that count
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["facts", "depth"])]
+    check: Option<String>,
+
+    /// Check what such lines in a file say of their sources; - is standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["sources", "check", "facts", "depth"])]
+    check_list: Option<PathBuf>,
+
+    /// What counts besides names, types, contents, targets and device numbers: a list of mode, owner, mtime, nanos, xattrs,
+    /// links, root; or changes to the default, such as +nanos or -mtime,-owner; all; none
+    #[arg(long, value_name = "LIST", value_parser = parse_facts, allow_hyphen_values = true)]
+    facts: Option<DigestFacts>,
+
+    /// Print digests of directories, too, down to so many names below the root: what each would have by itself
+    #[arg(long, value_name = "N", default_value = "0")]
+    depth: u32,
+
+    /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    offset: u64,
+
+    /// A file or block device that holds further data of the image, if there is one SOURCE; once for each, in the order in
+    /// which it lists them
+    #[arg(long, value_name = "FILE")]
+    device: Vec<PathBuf>,
+
+    #[command(flatten)]
+    nested: NestedArgs,
+
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
+    work: Work,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs digest rootfs root.sqfs root.erofs root.tar      the same line four times, if they hold the same
+  packfs digest --facts +nanos rootfs root.erofs          what SquashFS cannot hold, too
+  packfs digest --depth 2 root.sqfs                       where two trees differ, with diff(1)
+  packfs digest rootfs > rootfs.digest && packfs digest --check-list rootfs.digest
+  packfs digest --check packfs-tree-1:sha256:8b1a... root.sqfs
+
+Exit code 1 if a digest is not the one that was given. docs/formats/digest.md says what is hashed.";
+
+/// Reads what stands behind `--facts`.
+fn parse_facts(typed: &str) -> std::result::Result<DigestFacts, String> {
+    match typed {
+        "all" => return Ok(DigestFacts::ALL),
+        "none" => return Ok(DigestFacts::NONE),
+        _ => {}
+    }
+    let changes = typed.starts_with(['+', '-']);
+    let mut facts = if changes { DigestFacts::default() } else { DigestFacts::NONE };
+    for word in typed.split(',') {
+        let (name, counts) = match (changes, word.strip_prefix('+'), word.strip_prefix('-')) {
+            (true, Some(name), _) => (name, true),
+            (true, None, Some(name)) => (name, false),
+            (true, None, None) => return Err(format!("{word:?} lacks a + or - before it")),
+            (false, ..) => (word, true),
+        };
+        let known = || format!("{word:?} is no fact; known are {}", DigestFacts::names().join(", "));
+        *facts.by_name(name).ok_or_else(known)? = counts;
+    }
+    Ok(facts)
+}
+
+/// A source, and the digest that it should have, if one was given.
+struct Asked {
+    path: PathBuf,
+    source: Source,
+    digest: Option<TreeDigest>,
+}
+
+impl Asked {
+    fn new(path: PathBuf, opening: &OpenOptions, digest: Option<TreeDigest>) -> Result<Self> {
+        let source = Source::detect_for(&path, opening)?;
+        Ok(Asked { path, source, digest })
+    }
+}
+
+impl Opts {
+    /// Hashes, and prints or checks.
+    pub fn run(self) -> Outcome {
+        let asked = self.asked()?;
+        self.work.shown(self.json, |bars| self.run_with(&asked, bars))
+    }
+
+    /// What is to be hashed, and what it should come to; with a sandbox, nothing else can be opened from then on.
+    fn asked(&self) -> Result<Vec<Asked>> {
+        let asked: Vec<Asked> = match (&self.check_list, &self.check) {
+            (Some(list), _) => {
+                let listed = list::read(list)?;
+                self.refuse_options_of_one(listed.len())?;
+                let opening = self.opening();
+                let asked = |Listed { digest, source }| Asked::new(source, &opening, Some(digest));
+                listed.into_iter().map(asked).collect::<Result<_>>()?
+            }
+            (None, Some(digest)) => {
+                let digest: TreeDigest = digest.parse()?;
+                self.each_source(Some(digest))?
+            }
+            (None, None) => self.each_source(None)?,
+        };
+        self.sandbox.enter(|sandbox| {
+            let sandbox = asked.iter().fold(sandbox, |sandbox, asked| reading(sandbox, &asked.source));
+            self.device.iter().fold(sandbox, Sandbox::read)
+        })?;
+        Ok(asked)
+    }
+
+    fn each_source(&self, digest: Option<TreeDigest>) -> Result<Vec<Asked>> {
+        self.refuse_options_of_one(self.sources.len())?;
+        if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
+            return Err(Error::usage("only one SOURCE can come from standard input"));
+        }
+        let opening = self.opening();
+        self.sources.iter().map(|source| Asked::new(source.clone(), &opening, digest)).collect()
+    }
+
+    /// What tells how one image is opened tells nothing about others.
+    fn refuse_options_of_one(&self, sources: usize) -> Result<(), Error> {
+        if sources < 2 || (self.offset == 0 && self.device.is_empty() && self.nested.is_default()) {
+            return Ok(());
+        }
+        let options = "--offset, --device, --part, --outer and --magic";
+        Err(Error::usage(format!("{options} are about one SOURCE, but there are {sources}")))
+    }
+
+    fn run_with(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
+        if self.check.is_some() || self.check_list.is_some() {
+            return self.check(asked, bars);
+        }
+        if self.json { self.print_json(asked, bars) } else { self.print(asked, bars) }
+    }
+
+    /// How sources are opened that are images.
+    fn opening(&self) -> OpenOptions {
+        let opening =
+            OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
+        self.device.iter().fold(self.nested.apply(opening), OpenOptions::device)
+    }
+
+    /// Calls `with` with the digests of one source.
+    fn hash<T>(
+        &self,
+        source: &Source,
+        facts: DigestFacts,
+        bars: &dyn Progress,
+        with: impl FnOnce(&TreeDigests<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let loaded = source.load_with(&self.opening(), &Shape::default(), bars)?;
+        with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)
+    }
+
+    fn print(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
+        let mut out = Out::stdout();
+        for Asked { path, source, .. } in asked {
+            let name = escaped(path.as_os_str().as_bytes()).to_string();
+            self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
+                digests.directories(self.depth, &mut |path, digest| match path.is_root() {
+                    true => out.line(format_args!("{digest}  {name}")),
+                    false => out.line(format_args!("{digest}  {name}:/{path}")),
+                })
+            })?;
+        }
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print_json(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
+        let mut documents = Vec::new();
+        for Asked { path, source, .. } in asked {
+            let mut object = Object::new();
+            json::put_bytes(&mut object, "source", path.as_os_str().as_bytes());
+            self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
+                object.insert("digest".into(), digests.root().to_string().into());
+                let mut directories = Vec::new();
+                digests.directories(self.depth, &mut |path, digest| {
+                    let mut row = Object::new();
+                    json::put_bytes(&mut row, "path", path.as_bytes());
+                    row.insert("digest".into(), digest.to_string().into());
+                    directories.push(Value::Object(row));
+                    Ok(())
+                })?;
+                if self.depth > 0 {
+                    object.insert("directories".into(), directories.into());
+                }
+                Ok(())
+            })?;
+            documents.push(Value::Object(object));
+        }
+        json::print(&Value::Array(documents))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn check(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
+        let mut rows = Vec::new();
+        for Asked { path, source, digest } in asked {
+            let Some(digest) = *digest else { continue };
+            let found = self.hash(source, digest.facts, bars, |digests| Ok(digests.root()))?;
+            rows.push((path, digest, found));
+        }
+        let same = rows.iter().all(|(_, wanted, found)| wanted == found);
+        if self.json {
+            let document = |(source, wanted, found): &(&PathBuf, TreeDigest, TreeDigest)| {
+                let mut object = Object::new();
+                json::put_bytes(&mut object, "source", source.as_os_str().as_bytes());
+                object.insert("digest".into(), found.to_string().into());
+                object.insert("expected".into(), wanted.to_string().into());
+                object.insert("same".into(), (wanted == found).into());
+                Value::Object(object)
+            };
+            json::print(&Value::Array(rows.iter().map(document).collect()))?;
+        } else {
+            let mut out = Out::stdout();
+            for (source, wanted, found) in &rows {
+                let name = escaped(source.as_os_str().as_bytes());
+                if wanted != found {
+                    out.line(format_args!("{}: {name}: {found}", "differs".red().bold()))?;
+                } else if !self.work.quiet {
+                    out.line(format_args!("{}: {name}", "same".green().bold()))?;
+                }
+            }
+            out.finish()?;
+        }
+        Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_a_list_or_changes_to_the_default() {
+        let spelled = |typed| parse_facts(typed).map(DigestFacts::spelled);
+        assert_eq!(spelled("links,mode").as_deref(), Ok("mode+links"));
+        assert_eq!(spelled("+nanos,-root").as_deref(), Ok("mode+owner+mtime+nanos+xattrs+links"));
+        assert_eq!(spelled("none").as_deref(), Ok("none"));
+        assert_eq!(spelled("all").as_deref(), Ok("mode+owner+mtime+nanos+xattrs+links+root"));
+        for bad in ["", "size", "+nanos,root", "mode,", "+"] {
+            assert!(parse_facts(bad).is_err(), "{bad}");
+        }
+    }
+}

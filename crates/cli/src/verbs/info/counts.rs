@@ -1,0 +1,123 @@
+//! Number of files of each type in an image, and their length: the first lines of `packfs info`.
+
+use crate::out::json::{Value, json};
+use crate::out::text;
+use packfs::{ErrorKind, FileType, InodeId, InodeKind, Limit, Opened, Result};
+use std::collections::HashSet;
+
+/// Memory that an inode with several names takes, in bytes, estimated.
+const LINKED_LEN: u64 = 24;
+
+/// Counts of names by their type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    files: u64,
+    directories: u64,
+    symlinks: u64,
+    devices: u64,
+    fifos: u64,
+    sockets: u64,
+    /// Further names of what is counted already.
+    hard_links: u64,
+    /// Length of all files, in bytes, each once however many names it has.
+    file_bytes: u64,
+    /// Length of the image with its devices, in bytes.
+    image_len: u64,
+}
+
+impl Counts {
+    /// Counts by a walk through the directories. `None` if they are damaged, or hold more than the limits allow.
+    ///
+    /// Errors: `Io`.
+    pub fn of(opened: &Opened, image_len: u64) -> Result<Option<Counts>> {
+        let mut counts = Counts { image_len, ..Counts::default() };
+        let mut linked: HashSet<InodeId> = HashSet::new();
+        for walked in opened.walk() {
+            let walked = match walked {
+                Ok(walked) => walked,
+                Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) => {
+                    return Err(error);
+                }
+                Err(_) => return Ok(None),
+            };
+            let inode = walked.inode;
+            let is_dir = inode.kind == InodeKind::Directory;
+            if !is_dir && inode.links > 1 && !linked.insert(walked.id) {
+                counts.hard_links += 1;
+                continue;
+            }
+            let memory = LINKED_LEN.saturating_mul(linked.len() as u64);
+            if opened.limits().check("inodes with several names", Limit::Memory, memory).is_err() {
+                return Ok(None);
+            }
+            counts.add(inode.kind);
+        }
+        Ok(Some(counts))
+    }
+
+    fn add(&mut self, kind: InodeKind) {
+        let count = match kind.file_type() {
+            FileType::File => &mut self.files,
+            FileType::Directory => &mut self.directories,
+            FileType::Symlink => &mut self.symlinks,
+            FileType::BlockDevice | FileType::CharDevice => &mut self.devices,
+            FileType::Fifo => &mut self.fifos,
+            FileType::Socket => &mut self.sockets,
+        };
+        *count += 1;
+        if let InodeKind::File { len } = kind {
+            self.file_bytes = self.file_bytes.saturating_add(len);
+        }
+    }
+
+    /// Rows for people: a label and its value.
+    pub fn rows(&self) -> [(&'static str, String); 3] {
+        let mut content = vec![text::counted(self.files, "file")];
+        content.push(match self.directories {
+            1 => "1 directory".into(),
+            count => format!("{} directories", text::count(count)),
+        });
+        for (count, noun) in [
+            (self.symlinks, "symbolic link"),
+            (self.hard_links, "hard link"),
+            (self.devices, "device"),
+            (self.fifos, "fifo"),
+            (self.sockets, "socket"),
+        ] {
+            if count > 0 {
+                content.push(text::counted(count, noun));
+            }
+        }
+        let share = text::percent(self.image_len, self.file_bytes);
+        let ratio = match self.ratio() {
+            Some(ratio) => format!("{ratio:.2} to 1 ({share} of the data)"),
+            None => "none".into(),
+        };
+        [
+            ("Content", content.join(", ")),
+            ("Uncompressed", text::long_size(self.file_bytes)),
+            ("Ratio", ratio),
+        ]
+    }
+
+    /// Bytes of files for each byte of the image; `None` without any.
+    fn ratio(&self) -> Option<f64> {
+        let has_both = self.file_bytes > 0 && self.image_len > 0;
+        has_both.then(|| self.file_bytes as f64 / self.image_len as f64)
+    }
+
+    /// For scripts.
+    pub fn json(&self) -> Value {
+        json!({
+            "files": self.files,
+            "directories": self.directories,
+            "symlinks": self.symlinks,
+            "devices": self.devices,
+            "fifos": self.fifos,
+            "sockets": self.sockets,
+            "hard_links": self.hard_links,
+            "file_bytes": self.file_bytes,
+            "ratio": self.ratio(),
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! `packfs info`: what an image is, who owns its bytes, and the manifest that would make it again.
+
+mod counts;
+mod scan;
+
+use crate::args::ImageInput;
+use crate::args::reading;
+use crate::out::Output;
+use crate::out::json::{self, Object, Value, json};
+use crate::out::report::Out;
+use crate::out::{Outcome, report, text};
+use counts::Counts;
+use owo_colors::OwoColorize;
+use packfs::FileImage;
+use packfs::source::{self, Shape};
+use packfs::{
+    Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp, Tree,
+    printable,
+};
+use std::fs::Metadata;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Show what an image is: format, codec, options, counts, features, oldest kernel
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(flatten)]
+    input: ImageInput,
+
+    /// Account for every byte of the file: who owns it
+    #[arg(long)]
+    space: bool,
+
+    /// Print a manifest, one line per entry, that pack takes as its source; IMAGE may be a directory or a tar, too
+    #[arg(long, conflicts_with_all = ["space", "json"])]
+    manifest: bool,
+
+    /// List every image in the file, wherever it begins, as in firmware: offset, size, format
+    #[arg(long, conflicts_with_all = ["space", "manifest", "part", "outer", "device", "stats"])]
+    scan: bool,
+
+    /// With --scan: also list images that lie within the bytes of others
+    #[arg(long, requires = "scan")]
+    nested: bool,
+
+    /// Write a page with a map of where the bytes go: each file and folder by what it takes of the image; - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["space", "manifest", "scan", "json"])]
+    html: Option<PathBuf>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs info root.sqfs
+  packfs info --space root.sqfs            how large the inode table is, and all else
+  packfs info --html root.html root.sqfs   a map of them, for a browser
+  packfs info --json root.sqfs | jq -r .facts.codec
+  packfs info --scan firmware.bin          every image in it, and where
+  packfs info --manifest root.sqfs > root.manifest
+  packfs info --manifest rootfs > m        a directory: edit m, then packfs pack m root.sqfs";
+
+impl Opts {
+    /// Shows.
+    pub fn run(self) -> Outcome {
+        if self.scan {
+            return scan::run(&self.input, self.nested, self.json);
+        }
+        if let Some(page) = &self.html {
+            self.write_map(page)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.manifest {
+            self.print_manifest()?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let opened = self.input.open(0)?;
+        let facts = opened.volume().facts()?;
+        let counts = Counts::of(&opened, self.stored_len(&opened))?;
+        let space = if self.space { opened.volume().space()? } else { Vec::new() };
+        if self.json {
+            json::print(&self.document(&opened, counts, &facts, &space))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut out = Out::stdout();
+        print_layers(&opened, &mut out)?;
+        print_facts(counts, &facts, &mut out)?;
+        if self.space {
+            out.line("")?;
+            print_space(&space, &mut out)?;
+        }
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints a manifest of whatever can be packed. Files of a directory are named from the root of this machine, so that the manifest can
+    /// be put anywhere; those of all else by their own paths, for a directory that it was unpacked to.
+    fn print_manifest(&self) -> Result<()> {
+        let (loaded, folder) = match Source::detect_for(&self.input.image, &self.input.options(0))? {
+            Source::Image(_) => {
+                let opened = self.input.open(0)?;
+                return write_manifest(&opened.load(&Silent)?.tree, Path::new(""));
+            }
+            Source::Manifest(path) => {
+                return Err(Error::usage(format!("{path:?} is a manifest already")));
+            }
+            source => {
+                let folder = match &source {
+                    Source::Directory(path) => {
+                        path.canonicalize().or_io(|| format!("cannot read {path:?}"))?
+                    }
+                    _ => PathBuf::new(),
+                };
+                // The manifest is not part of itself.
+                let out = std::fs::metadata("/proc/self/fd/1").ok().filter(Metadata::is_file);
+                let skip = out.iter().map(|out| (out.dev(), out.ino())).collect();
+                self.input.sandbox.enter(|sandbox| reading(sandbox, &source))?;
+                let shape = Shape { skip, ..Shape::default() };
+                (source.load_with(&self.input.options(0), &shape, &report::Told)?, folder)
+            }
+        };
+        write_manifest(&loaded.tree, &folder)
+    }
+
+    /// Writes a map of where the bytes go.
+    fn write_map(&self, page: &Path) -> Result<()> {
+        let image = &self.input.image;
+        if page.canonicalize().is_ok_and(|page| image.canonicalize().is_ok_and(|image| image == page)) {
+            return Err(Error::usage(format!("{page:?} is the image itself"))
+                .hint("--html FILE names the page that is to be written"));
+        }
+        let output = Output::open(Some(page).filter(|page| *page != Path::new("-")))?;
+        let opened = self.input.open_reaching(0, |sandbox| output.reach(sandbox))?;
+        let facts = opened.volume().facts()?;
+        let mut words = vec![("image".to_owned(), image.to_string_lossy().into_owned())];
+        words.extend(facts.0.iter().map(|fact| (fact.label.to_owned(), value_text(&fact.value))));
+        let title = image.file_name().unwrap_or(image.as_os_str()).to_string_lossy();
+        let html = packfs_page::treemap::html(&opened, &title, &words)?;
+        output.write(|out| out.write_all(html.as_bytes()).or_io(report::cannot_write))
+    }
+
+    /// Length of the image and of the devices that hold its data, in bytes.
+    fn stored_len(&self, opened: &Opened) -> u64 {
+        let own = opened.volume().image_len().unwrap_or(u64::MAX).min(opened.image().len());
+        let devices = self.input.device.iter().filter_map(|path| FileImage::open(path).ok());
+        devices.fold(own, |len, device| len.saturating_add(device.len()))
+    }
+
+    fn document(
+        &self,
+        opened: &Opened,
+        counts: Option<Counts>,
+        facts: &Facts,
+        space: &[SpaceOwner],
+    ) -> Value {
+        let mut object = Object::new();
+        object.insert("image".into(), self.input.image.to_string_lossy().into());
+        object.insert("format".into(), opened.format().name().into());
+        object.insert("size".into(), opened.image().len().into());
+        object.insert("counts".into(), counts.map_or(Value::Null, |counts| counts.json()));
+        let facts = facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value)));
+        object.insert("facts".into(), Value::Object(facts.collect()));
+        let layers = opened.layers().iter();
+        object.insert(
+            "within".into(),
+            layers.map(|it| json!({"format": it.format, "file": it.inner})).collect(),
+        );
+        if self.space {
+            let rows =
+                space.iter().map(|row| json!({"owner": row.owner, "offset": row.offset, "size": row.len}));
+            object.insert("space".into(), rows.collect());
+        }
+        Value::Object(object)
+    }
+}
+
+/// Writes to standard output.
+fn write_manifest(tree: &Tree, folder: &Path) -> Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    source::write_manifest_below(tree, folder, &mut out)?;
+    out.flush().or_io(report::cannot_write)
+}
+
+/// What the image lies in, the outermost first.
+fn print_layers(opened: &Opened, out: &mut Out) -> Result<()> {
+    for layer in opened.layers() {
+        out.line(format_args!("{} {}, {}", "within".bold(), layer.format, printable(&layer.inner)))?;
+    }
+    Ok(())
+}
+
+fn print_facts(counts: Option<Counts>, facts: &Facts, out: &mut Out) -> Result<()> {
+    let mut rows: Vec<(&str, String)> =
+        facts.0.iter().map(|fact| (fact.label, value_text(&fact.value))).collect();
+    let counted = match counts {
+        Some(counts) => counts.rows().into(),
+        None => vec![("Content", "not counted: packfs check tells why".to_owned())],
+    };
+    // The format alone says more.
+    let place = rows.len().min(1);
+    rows.splice(place..place, counted);
+    let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    for (label, value) in rows {
+        out.line(format_args!("{:width$}  {}", label.bold(), printable(&value)))?;
+    }
+    Ok(())
+}
+
+fn print_space(space: &[SpaceOwner], out: &mut Out) -> Result<()> {
+    let total: u64 = space.iter().map(|row| row.len).sum();
+    let width = space.iter().map(|row| row.owner.len()).max().unwrap_or(0).max("total".len());
+    out.line(format_args!(
+        "{:width$}  {:>12}  {:>15}   share",
+        "owner".bold(),
+        "offset".bold(),
+        "bytes".bold()
+    ))?;
+    for row in space {
+        let share = text::percent(row.len, total);
+        out.line(format_args!(
+            "{:width$}  {:>12}  {:>15}  {share:>7}",
+            row.owner,
+            format!("{:#x}", row.offset),
+            text::count(row.len),
+        ))?;
+    }
+    out.line(format_args!("{:width$}  {:>12}  {:>15}", "total", "", text::count(total)))
+}
+
+fn value_text(value: &FactValue) -> String {
+    match value {
+        FactValue::Text(words) => words.clone(),
+        FactValue::Count(number) => text::count(*number),
+        FactValue::Bytes(bytes) => text::long_size(*bytes),
+        FactValue::Time(seconds) => text::long_time(Timestamp::from_seconds(*seconds)),
+        FactValue::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
+        FactValue::List(words) if words.is_empty() => "none".into(),
+        FactValue::List(words) => words.join(", "),
+    }
+}
+
+fn value_json(value: &FactValue) -> Value {
+    match value {
+        FactValue::Text(words) => words.as_str().into(),
+        FactValue::Count(number) | FactValue::Bytes(number) => (*number).into(),
+        FactValue::Time(seconds) => (*seconds).into(),
+        FactValue::Flag(flag) => (*flag).into(),
+        FactValue::List(words) => words.clone().into(),
+    }
+}

@@ -1,0 +1,63 @@
+//! `packfs info --scan`: the images within a file.
+
+use crate::args::ImageInput;
+use crate::out::json::{self, Object, Value, json};
+use crate::out::report::Out;
+use crate::out::{Outcome, text};
+use owo_colors::OwoColorize;
+use packfs::{FileImage, SliceImage};
+use packfs::{Found, Image, Result, ScanOptions, Silent, printable};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Searches, and prints what was found. Finding nothing is no failure.
+pub fn run(input: &ImageInput, nested: bool, as_json: bool) -> Outcome {
+    input.enter_sandbox(|sandbox| sandbox)?;
+    let file: Arc<dyn Image> = Arc::new(FileImage::open(&input.image)?);
+    let len = file.len();
+    let image = match input.offset {
+        0 => file,
+        offset => Arc::new(SliceImage::new(file, offset, None)?),
+    };
+    let mut found = packfs::scan(image, ScanOptions::new().nested(nested), &Silent)?;
+    // What is printed is to be given to `--offset`.
+    found.iter_mut().for_each(|found| found.offset += input.offset);
+    if as_json {
+        let mut object = Object::new();
+        object.insert("image".into(), input.image.to_string_lossy().into());
+        object.insert("size".into(), len.into());
+        object.insert("found".into(), found.iter().map(row_json).collect());
+        json::print(&Value::Object(object))?;
+    } else {
+        print(&found)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row_json(found: &Found) -> Value {
+    json!({
+        "offset": found.offset,
+        "size": found.len,
+        "format": found.format.name(),
+        "version": found.version,
+        "magic": found.magic,
+    })
+}
+
+fn print(found: &[Found]) -> Result<()> {
+    let mut out = Out::stdout();
+    if found.is_empty() {
+        out.line("no images")?;
+        return out.finish();
+    }
+    out.line(format_args!("{:>14}  {:>15}  {}", "offset".bold(), "bytes".bold(), "format".bold()))?;
+    for found in found {
+        let size = found.len.map_or("?".into(), text::count);
+        let version = found.version.as_deref().map_or(String::new(), |version| format!(" {version}"));
+        let magic = found.magic.map_or(String::new(), |magic| format!("  (--magic {magic} reads it)"));
+        let offset = format!("{:#x}", found.offset);
+        let format = found.format.name();
+        out.line(format_args!("{offset:>14}  {size:>15}  {format}{}{magic}", printable(&version)))?;
+    }
+    out.finish()
+}

@@ -1,0 +1,36 @@
+//! `packfs man`: the manual pages.
+
+use super::lab;
+use crate::out::Outcome;
+use packfs::Error;
+use packfs_terminal::man;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// Write the manual pages into a directory
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The directory; made if it does not exist
+    dir: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs man ~/.local/share/man/man1     then: man packfs-pack";
+
+impl Opts {
+    /// Writes `packfs.1` and one page a verb, such as `packfs-pack.1`, and those of `packfs-lab` if it is installed.
+    pub fn run(self, command: clap::Command) -> Outcome {
+        man::write(command, &self.dir)?;
+        match Command::new(lab::program()).arg("man").arg(&self.dir).status() {
+            Ok(status) if !status.success() => Err(Error::failed("packfs-lab cannot write its manual pages")),
+            // Without it, its pages are none that anybody needs.
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::io("cannot start packfs-lab", error))
+            }
+            _ => Ok(ExitCode::SUCCESS),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! One room a verb: its options (`Opts`), and its run.
+
+pub mod cat;
+pub mod check;
+pub mod completions;
+pub mod diff;
+pub mod digest;
+pub mod info;
+pub mod lab;
+pub mod ls;
+pub mod man;
+pub mod mount;
+pub mod pack;
+pub mod protect;
+pub mod repack;
+pub mod repair;
+pub mod sign;
+pub mod stat;
+pub mod tar;
+pub mod umount;
+pub mod unpack;
+pub mod verify;
+pub mod verity;

@@ -1,0 +1,274 @@
+//! What a mount is asked for: options of the command line, and words behind `-o` as in `/etc/fstab`.
+
+use crate::out::text;
+use packfs::mount::{MountFlags, OwnerMap};
+use packfs::source::IdMap;
+use packfs::{Error, ImagePath, Owner, Result};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Memory for decoded blocks unless something else is asked for.
+const CACHE_LEN: u64 = 64 << 20;
+
+/// Everything that shapes a mount.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub offset: u64,
+    pub subdir: ImagePath,
+    pub devices: Vec<PathBuf>,
+    pub flags: MountFlags,
+    pub allow_other: bool,
+    pub default_permissions: bool,
+    /// FUSE, whoever mounts.
+    pub is_fuse: bool,
+    /// The kernel or nobody.
+    pub is_kernel: bool,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub owner_map: Vec<IdMap>,
+    pub idle_timeout: Option<Duration>,
+    pub cache_len: Option<u64>,
+    pub threads: Option<u16>,
+    pub record: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What holds where nothing is said. What root mounts is for all, as a mount by the kernel is; what somebody else mounts
+    /// is theirs alone, and they may read all of it.
+    pub fn new(is_root: bool) -> Self {
+        Settings {
+            offset: 0,
+            subdir: ImagePath::root(),
+            devices: Vec::new(),
+            flags: MountFlags { nosuid: !is_root, nodev: !is_root, ..MountFlags::default() },
+            allow_other: is_root,
+            default_permissions: is_root,
+            is_fuse: false,
+            is_kernel: false,
+            uid: None,
+            gid: None,
+            owner_map: Vec::new(),
+            idle_timeout: None,
+            cache_len: None,
+            threads: None,
+            record: None,
+        }
+    }
+
+    /// Takes in one word behind `-o`.
+    ///
+    /// Errors: `Usage` for a word that means nothing here.
+    pub fn absorb(&mut self, word: &OsStr) -> Result<()> {
+        let bytes = word.as_bytes();
+        let (key, value) = match bytes.iter().position(|&byte| byte == b'=') {
+            Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
+            None => (bytes, None),
+        };
+        let key = String::from_utf8_lossy(key);
+        match value {
+            None => self.absorb_word(&key),
+            Some(value) => self.absorb_value(&key, value),
+        }
+    }
+
+    fn absorb_word(&mut self, word: &str) -> Result<()> {
+        match word {
+            "nosuid" => self.flags.nosuid = true,
+            "nodev" => self.flags.nodev = true,
+            "noexec" => self.flags.noexec = true,
+            "nosymfollow" => self.flags.nosymfollow = true,
+            "suid" => self.flags.nosuid = false,
+            "dev" => self.flags.nodev = false,
+            "exec" => self.flags.noexec = false,
+            "symfollow" => self.flags.nosymfollow = false,
+            "allow_other" => (self.allow_other, self.default_permissions) = (true, true),
+            "default_permissions" => self.default_permissions = true,
+            "fuse" => self.is_fuse = true,
+            "kernel" => self.is_kernel = true,
+            _ if is_for_others(word) => {}
+            _ => return Err(unknown(word)),
+        }
+        Ok(())
+    }
+
+    fn absorb_value(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        let text = String::from_utf8_lossy(value);
+        let wrong = |fault: String| Error::usage(format!("-o {key}={text}: {fault}"));
+        let id = || text.parse::<u32>().map_err(|_| wrong("an id is a number".into()));
+        match key {
+            "offset" => self.offset = text::parse_size(&text).map_err(wrong)?,
+            "subdir" => self.subdir = ImagePath::parse(value)?,
+            "device" => self.devices.push(OsStr::from_bytes(value).into()),
+            "uid" => self.uid = Some(id()?),
+            "gid" => self.gid = Some(id()?),
+            "owner-map" => self.owner_map.push(text.parse()?),
+            "idle-timeout" => self.idle_timeout = Some(parse_duration(&text).map_err(wrong)?),
+            "cache-size" => self.cache_len = Some(text::parse_size(&text).map_err(wrong)?),
+            "threads" => {
+                let count = text.parse().ok().filter(|count| (1..=256).contains(count));
+                self.threads = Some(count.ok_or_else(|| wrong("1 to 256 are allowed".into()))?);
+            }
+            "record" => self.record = Some(OsStr::from_bytes(value).into()),
+            _ if is_for_others(key) => {}
+            _ => return Err(unknown(key)),
+        }
+        Ok(())
+    }
+
+    /// Decides for FUSE where only that can do what is asked for.
+    ///
+    /// Errors: `Usage` if the kernel was insisted on all the same.
+    pub fn decide(&mut self) -> Result<()> {
+        let for_fuse = [
+            (self.uid.is_some(), "uid"),
+            (self.gid.is_some(), "gid"),
+            (!self.owner_map.is_empty(), "owner-map"),
+            (self.idle_timeout.is_some(), "idle-timeout"),
+            (self.cache_len.is_some(), "cache-size"),
+            (self.threads.is_some(), "threads"),
+            (self.record.is_some(), "record"),
+            (self.is_fuse, "fuse"),
+        ];
+        let wanted = for_fuse.iter().find(|(wanted, _)| *wanted);
+        if let (Some((_, option)), true) = (wanted, self.is_kernel) {
+            return Err(Error::usage(format!("--{option} is not for mounts by the kernel")));
+        }
+        self.is_fuse = wanted.is_some();
+        Ok(())
+    }
+
+    /// Memory for decoded blocks, in bytes.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache_len.unwrap_or(CACHE_LEN)
+    }
+
+    /// Who owns what, if that is not what the image says.
+    pub fn owners(&self) -> Option<OwnerMap> {
+        let (uid, gid, maps) = (self.uid, self.gid, self.owner_map.clone());
+        if uid.is_none() && gid.is_none() && maps.is_empty() {
+            return None;
+        }
+        let mapped = move |id: u32| maps.iter().find_map(|map| map.apply(id)).unwrap_or(id);
+        Some(Arc::new(move |owner: Owner| Owner {
+            uid: uid.unwrap_or_else(|| mapped(owner.uid)),
+            gid: gid.unwrap_or_else(|| mapped(owner.gid)),
+        }))
+    }
+}
+
+/// Words of `/etc/fstab` that are for `mount(8)`, systemd and others, or that hold in any case.
+fn is_for_others(word: &str) -> bool {
+    const WORDS: [&str; 24] = [
+        "ro",
+        "rw",
+        "defaults",
+        "auto",
+        "noauto",
+        "nofail",
+        "user",
+        "users",
+        "nouser",
+        "owner",
+        "group",
+        "_netdev",
+        "loop",
+        "atime",
+        "noatime",
+        "relatime",
+        "norelatime",
+        "strictatime",
+        "diratime",
+        "nodiratime",
+        "sync",
+        "async",
+        "silent",
+        "comment",
+    ];
+    WORDS.contains(&word) || word.starts_with("x-") || word.starts_with("X-")
+}
+
+fn unknown(word: &str) -> Error {
+    let known = "nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
+                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=";
+    Error::usage(format!("-o {word}: no such option")).hint(format!("packfs knows {known}"))
+}
+
+/// Reads `90`, `90s`, `10m`, `2h`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let refuse = || format!("{text:?} is no time; write 90, 90s, 10m or 2h");
+    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let factor = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(refuse()),
+    };
+    let number: u32 = digits.parse().map_err(|_| refuse())?;
+    if number == 0 {
+        return Err(refuse());
+    }
+    Ok(Duration::from_secs(u64::from(number) * factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absorbed(words: &str) -> Result<Settings> {
+        let mut settings = Settings::new(false);
+        for word in words.split(',') {
+            settings.absorb(OsStr::new(word))?;
+        }
+        settings.decide()?;
+        Ok(settings)
+    }
+
+    #[test]
+    fn words_of_fstab_are_understood_or_ignored() {
+        let settings =
+            absorbed("rw,nofail,x-systemd.automount,noexec,suid,offset=4K,subdir=/usr/share,allow_other")
+                .unwrap();
+        assert!(settings.flags.noexec && !settings.flags.nosuid && settings.flags.nodev);
+        assert_eq!(settings.offset, 4096);
+        assert_eq!(settings.subdir.as_bytes(), b"usr/share");
+        assert!(settings.allow_other && settings.default_permissions && !settings.is_fuse);
+    }
+
+    #[test]
+    fn refuses_words_that_mean_nothing() {
+        for wrong in [
+            "noexce",
+            "offset=x",
+            "uid=root",
+            "threads=0",
+            "idle-timeout=0",
+            "subdir=..",
+            "kernel,uid=1",
+            "fuse,kernel",
+        ] {
+            assert!(absorbed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn owners_are_set_or_mapped() {
+        let owner = |words: &str| absorbed(words).unwrap().owners().unwrap()(Owner { uid: 5, gid: 7 });
+        assert_eq!(owner("uid=1000"), Owner { uid: 1000, gid: 7 });
+        assert_eq!(owner("owner-map=0-9:100000"), Owner { uid: 100_005, gid: 100_007 });
+        assert_eq!(owner("owner-map=5:1,gid=2"), Owner { uid: 1, gid: 2 });
+        assert!(absorbed("ro").unwrap().owners().is_none());
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2h"), Ok(Duration::from_secs(7200)));
+        assert!(
+            parse_duration("-1").is_err() && parse_duration("1d").is_err() && parse_duration("").is_err()
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! The longer half of what `packfs pack` tells at its end: what takes the space, what took the time, and what could be had.
+
+use crate::out::report::Out;
+use crate::out::text;
+use packfs::{PackReport, Result, Stage};
+use std::time::Duration;
+
+/// Classes named where there is room for one line only, and the least share of one that is named.
+const CLASSES_IN_SHORT: usize = 3;
+const SHARE_MIN: u64 = 20;
+/// Metadata shorter than this are not worth a word.
+const METADATA_MIN: u64 = 64 << 10;
+/// A pack that takes so long is worth a word about its stages.
+const LONG: Duration = Duration::from_secs(5);
+
+/// What a stage is called.
+pub fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Scan => "scan",
+        Stage::Base => "base",
+        Stage::Order => "order",
+        Stage::Dedupe => "duplicates",
+        Stage::Data => "data",
+        Stage::Metadata => "metadata",
+        Stage::Extract => "extract",
+        Stage::Verify => "verify",
+        Stage::Hash => "hash",
+    }
+}
+
+/// One line of what takes the most space, if there is something to tell apart.
+pub fn short(report: &PackReport) -> Option<String> {
+    let total: u64 = report.image_len.max(1);
+    let named = report.classes.iter().filter(|row| row.stored * SHARE_MIN >= total).take(CLASSES_IN_SHORT);
+    let parts: Vec<String> =
+        named.map(|row| format!("{} {}", text::percent(row.stored, total), row.class.name())).collect();
+    (report.classes.len() > 1 && !parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Tables, as lines.
+pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
+    out.line(format_args!("what takes the space:"))?;
+    for row in &report.classes {
+        out.line(format_args!(
+            "  {:18} {:>12} {:>12} became {:>12} ({})",
+            row.class.name(),
+            text::counted(row.files, "file"),
+            text::size(row.bytes),
+            text::size(row.stored),
+            text::percent(row.stored, row.bytes),
+        ))?;
+    }
+    out.line(format_args!("  {:18} {:>45}", "names and inodes", text::size(report.metadata_len)))?;
+    if report.shared.bytes > 0 {
+        out.line(format_args!(
+            "small files and ends of files together: {} became {} ({})",
+            text::size(report.shared.bytes),
+            text::size(report.shared.stored),
+            text::percent(report.shared.stored, report.shared.bytes),
+        ))?;
+    }
+    if report.plain_bytes > 0 {
+        out.line(format_args!(
+            "stored as it is, as it does not compress: {}",
+            text::size(report.plain_bytes)
+        ))?;
+    }
+    let stages = report.stages.iter();
+    let stages = stages.map(|(stage, took)| format!("{} {:.2} s", stage_name(*stage), took.as_secs_f64()));
+    out.line(format_args!("time: {}", stages.collect::<Vec<_>>().join(", ")))?;
+    print_suggestions(report, "", out)
+}
+
+/// Suggestions, a line each.
+pub fn print_suggestions(report: &PackReport, indent: &str, out: &mut Out) -> Result<()> {
+    for suggestion in suggestions(report) {
+        out.line(format_args!("{indent}you may want: {suggestion}"))?;
+    }
+    Ok(())
+}
+
+/// Returns the advice for an image of which uncompressed metadata takes a good part.
+pub fn metadata_advice(report: &PackReport) -> Option<&'static str> {
+    let much = report.metadata_len >= METADATA_MIN && report.metadata_len * 4 >= report.image_len;
+    report.metadata_advice.filter(|_| much)
+}
+
+/// What could be had, from what is known of this image. Nothing is said that was not measured on images like it.
+pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let bytes = report
+        .bytes_in
+        .saturating_sub(report.duplicate_bytes + report.run_bytes + report.lent_bytes + report.hole_bytes)
+        .max(1);
+    found.extend(metadata_advice(report));
+    let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);
+    if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
+        found.push("--codec lz4: hardly anything here compresses, and blocks that do are quicker to read");
+        return found;
+    }
+    if report.codec.starts_with("gzip") {
+        found.push("--codec zstd: smaller and quicker to read than gzip, from Linux 4.14 on");
+    }
+    if report.far_apart {
+        found.push(
+            "--order similarity: some percent larger, and a walk by the kernel decodes hardly more blocks than in path order",
+        );
+    }
+    if data_took.is_some_and(|took| took > LONG) {
+        found.push("--optimize build: several times sooner, some percent larger");
+    }
+    found
+}

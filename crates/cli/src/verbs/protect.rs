@@ -1,0 +1,89 @@
+//! `packfs protect`: recovery data for an image, in a file beside it.
+
+use crate::out::json::{self, Object, Value};
+use crate::out::report::Out;
+use crate::out::{Outcome, text};
+use owo_colors::OwoColorize;
+use packfs::FileImage;
+use packfs::integrity::{self, RecoveryParams, Replacement};
+use packfs::{Image, Progress, Result};
+use packfs_terminal::work::Answering;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write recovery data for an image, by which repair mends lost blocks
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The image
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// How many percent of the image's blocks can be mended if they are lost; the recovery data are as long
+    #[arg(short = 'p', long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
+    percent: u32,
+
+    /// Where the recovery data go; IMAGE.rec if not given
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    answering: Answering,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs protect root.sqfs                          root.sqfs.rec, for 5 % of lost blocks
+  packfs protect root.sqfs --percent 20 -o /backup/root.rec
+  packfs repair root.sqfs
+
+Recovery data mend accidents. Against somebody who changes files there are signatures: packfs sign.";
+
+impl Opts {
+    /// Writes recovery data.
+    pub fn run(self) -> Outcome {
+        let output = self.output.clone().unwrap_or_else(|| integrity::recovery_path(&self.image));
+        self.answering.shown(|bars| {
+            let params = self.protect(&output, bars)?;
+            bars.finish();
+            self.tell(&output, &params)?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    fn protect(&self, output: &Path, bars: &dyn Progress) -> Result<RecoveryParams> {
+        let image = FileImage::open(&self.image)?;
+        let params = RecoveryParams::new(image.len(), self.percent)?;
+        let out = Replacement::create(output)?;
+        integrity::protect(&image, params, out.file(), self.answering.work.jobs(), bars)?;
+        out.finish()?;
+        Ok(params)
+    }
+
+    fn tell(&self, output: &Path, params: &RecoveryParams) -> Result<()> {
+        if self.answering.json {
+            let mut object = Object::new();
+            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
+            json::put_bytes(&mut object, "recovery_file", output.as_os_str().as_bytes());
+            object.insert("recovery_size".into(), params.file_len().into());
+            object.insert("block_size".into(), params.block_len.into());
+            object.insert("blocks".into(), params.data_count.into());
+            object.insert("recovery_blocks".into(), params.recovery_count.into());
+            return json::print(&Value::Object(object));
+        }
+        if self.answering.work.quiet {
+            return Ok(());
+        }
+        let mut out = Out::stdout();
+        out.line(format_args!(
+            "{}: {output:?} ({}) mends up to {} of {} of {}",
+            "protected".green().bold(),
+            text::size(params.file_len()),
+            text::count(params.recovery_count.into()),
+            text::counted(params.data_count.into(), "block"),
+            text::size(params.block_len.into())
+        ))?;
+        out.finish()
+    }
+}

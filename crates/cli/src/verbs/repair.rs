@@ -1,0 +1,199 @@
+//! `packfs repair`: mends an image by its recovery data.
+
+use crate::args::SandboxArg;
+use crate::out::json::{self, Object, Value};
+use crate::out::report::{self, Out};
+use crate::out::{Outcome, text};
+use owo_colors::OwoColorize;
+use packfs::FileImage;
+use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
+use packfs::{Error, ErrorKind, Progress, Result, ResultExt};
+use packfs_terminal::work::Work;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Mend an image by its recovery data
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The image
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The recovery data; IMAGE.rec if not given
+    #[arg(short, long, value_name = "FILE")]
+    recovery: Option<PathBuf>,
+
+    /// Write the mended image to FILE, and leave IMAGE as it is; without it a mended copy takes the place of IMAGE
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "dry_run"])]
+    output: Option<PathBuf>,
+
+    /// Write lost blocks into IMAGE itself; takes no further space, and can be done again if it is interrupted
+    #[arg(long, conflicts_with = "dry_run")]
+    in_place: bool,
+
+    /// Only tell what is lost, and whether it can be mended: exit code 3 if anything is lost
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs repair root.sqfs                           root.sqfs.rec holds the recovery data
+  packfs repair --dry-run root.sqfs && echo whole
+  packfs repair /dev/sdb1 --recovery root.rec --in-place
+  packfs repair root.sqfs -o mended.sqfs
+
+Exit code 3 if more is lost than can be mended; nothing is written then.";
+
+/// Where mended blocks go. Opened before anything is looked at, since a sandbox closes the way to it; what could not be opened is told once
+/// it is needed.
+enum Target {
+    /// Nowhere: it is only looked.
+    None,
+    /// The image itself.
+    Image(Result<File>),
+    /// A copy, which gets the name of the image or of another file.
+    Copy(Result<Replacement>),
+}
+
+impl Opts {
+    /// Mends.
+    pub fn run(self) -> Outcome {
+        let target = self.target();
+        self.enter_sandbox(&target)?;
+        self.work.shown(self.json, |bars| {
+            let (index, state) = self.repair(target, bars)?;
+            bars.finish();
+            self.tell(&index, &state)?;
+            let is_damaged = self.dry_run && !state.is_whole();
+            Ok(if is_damaged { ExitCode::from(ErrorKind::Corrupt.exit_code()) } else { ExitCode::SUCCESS })
+        })
+    }
+
+    fn recovery_path(&self) -> PathBuf {
+        self.recovery.clone().unwrap_or_else(|| integrity::recovery_path(&self.image))
+    }
+
+    fn target(&self) -> Target {
+        if self.dry_run {
+            return Target::None;
+        }
+        if self.in_place {
+            let opened = File::options().read(true).write(true).open(&self.image);
+            return Target::Image(opened.or_io(|| format!("cannot write to {:?}", self.image)));
+        }
+        let target = self.output.as_deref().unwrap_or(&self.image);
+        if std::fs::metadata(target).is_ok_and(|found| found.file_type().is_block_device()) {
+            let error = Error::usage(format!("{target:?} is a block device, which no copy can replace"));
+            return Target::Copy(Err(error.hint("--in-place mends it where it is; -o writes a mended copy")));
+        }
+        Target::Copy(Replacement::create(target))
+    }
+
+    /// Gives up all but the image, its recovery data, and the target, if that is asked for.
+    fn enter_sandbox(&self, target: &Target) -> Result<()> {
+        self.sandbox.enter(|sandbox| {
+            let sandbox = sandbox.read(&self.image).read(self.recovery_path());
+            match target {
+                Target::Copy(Ok(copy)) => sandbox.name_in(copy.folder()),
+                Target::Copy(Err(_)) | Target::Image(_) | Target::None => sandbox,
+            }
+        })
+    }
+
+    fn repair(&self, target: Target, bars: &dyn Progress) -> Result<(RecoveryIndex, RecoveryState)> {
+        let image = FileImage::open(&self.image)?;
+        let file = FileImage::open(&self.recovery_path())?;
+        let index = RecoveryIndex::read(&file)?;
+        let state = integrity::survey(&image, &file, &index, self.work.jobs(), bars)?;
+        let nothing_to_do = state.is_whole() && self.output.is_none();
+        match target {
+            Target::None => {}
+            _ if nothing_to_do => {}
+            Target::Image(out) => {
+                let out = out?;
+                integrity::mend(&image, &file, &index, &state, &out, self.work.jobs(), bars)?;
+                out.sync_all().or_io(|| format!("cannot write to {:?}", self.image))?;
+            }
+            Target::Copy(copy) => {
+                let copy = copy?;
+                integrity::mend_copy(&image, &file, &index, &state, copy.file(), self.work.jobs(), bars)?;
+                self.name_copy(copy)?;
+            }
+        }
+        Ok((index, state))
+    }
+
+    /// Gives the complete copy the permissions of what it replaces, and its name.
+    fn name_copy(&self, copy: Replacement) -> Result<()> {
+        let target = self.output.as_deref().unwrap_or(&self.image);
+        if let Ok(found) = std::fs::metadata(target) {
+            let permitted = copy.file().set_permissions(found.permissions());
+            permitted.or_io(|| format!("cannot write to {target:?}"))?;
+        }
+        copy.finish()
+    }
+
+    fn tell(&self, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
+        let params = &index.params;
+        if self.json {
+            let mut object = Object::new();
+            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
+            object.insert("whole".into(), state.is_whole().into());
+            object.insert("can_be_mended".into(), state.can_be_mended().into());
+            object.insert("mended".into(), (!self.dry_run && !state.is_whole()).into());
+            object.insert("block_size".into(), params.block_len.into());
+            object.insert("blocks".into(), params.data_count.into());
+            object.insert("lost_blocks".into(), state.lost.clone().into());
+            object.insert("recovery_blocks".into(), params.recovery_count.into());
+            object.insert("good_recovery_blocks".into(), state.good_recovery.len().into());
+            object.insert("bytes_beyond".into(), state.beyond.into());
+            return json::print(&Value::Object(object));
+        }
+        let mut out = Out::stdout();
+        let lost = text::counted(state.lost.len() as u64, "block");
+        let of = format!(
+            "of {} of {}",
+            text::count(params.data_count.into()),
+            text::size(params.block_len.into())
+        );
+        let good = text::count(state.good_recovery.len() as u64);
+        match (state.is_whole(), self.dry_run, state.can_be_mended()) {
+            (true, ..) if self.work.quiet => {}
+            (true, ..) => out.line(format_args!("{}: nothing is lost", "whole".green().bold()))?,
+            (false, true, true) => {
+                out.line(format_args!("{}: {lost} {of}; up to {good} can be mended", "lost".red().bold()))?;
+            }
+            (false, true, false) => {
+                out.line(format_args!("{}: {lost} {of}; only {good} can be mended", "lost".red().bold()))?;
+            }
+            (false, false, _) if self.work.quiet => {}
+            (false, false, _) => out.line(format_args!("{}: {lost} {of}", "mended".green().bold()))?,
+        }
+        let lost_recovery = params.recovery_count as usize - state.good_recovery.len();
+        if lost_recovery > 0 || index.damaged_pages.0 > 0 {
+            report::warning(
+                "the recovery data are damaged, too; packfs protect makes new ones of the mended image",
+            );
+        }
+        if state.beyond > 0 && !self.work.quiet {
+            let beyond = text::size(state.beyond);
+            out.line(format_args!("{beyond} behind what is protected are as they were"))?;
+        }
+        out.finish()
+    }
+}

@@ -1,0 +1,70 @@
+//! `packfs tar`: an image as a tar archive.
+
+use crate::args::{ImageInput, patterns};
+use crate::out::Output;
+use crate::out::report;
+use crate::out::{Outcome, text};
+use packfs::Error;
+use packfs::sink::{TarOptions, TarReport};
+use packfs_terminal::work::Work;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write an image as a tar archive, to standard output or a file
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(flatten)]
+    input: ImageInput,
+
+    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number of directories
+    #[arg(value_name = "PATHS")]
+    paths: Vec<OsString>,
+
+    /// Write to this file, which gets its name once it is complete; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Leave out the entry of the root directory itself (./)
+    #[arg(long)]
+    no_root: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs tar root.sqfs | docker import - root
+  packfs tar root.sqfs -o root.tar
+  packfs tar root.sqfs usr/share/doc | zstd > doc.tar.zst
+  packfs tar root.sqfs | packfs pack - same.sqfs      the same image again";
+
+impl Opts {
+    /// Writes.
+    pub fn run(self) -> Outcome {
+        let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        if output.is_none() && std::io::stdout().is_terminal() {
+            let error = Error::usage("a tar archive is no text for a terminal");
+            return Err(error.hint("write it to a file with -o FILE, or into a pipe"));
+        }
+        let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
+        let output = Output::open(output)?;
+        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| output.reach(sandbox))?;
+        self.work.shown(false, |bars| {
+            let report = output.write(|out| opened.write_tar_file(out, &options, bars))?;
+            bars.finish();
+            warn_of_sockets(&report);
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+fn warn_of_sockets(report: &TarReport) {
+    if let Some(example) = &report.socket_example {
+        let sockets = text::counted(report.sockets, "socket");
+        report::warning(&format!("left out {sockets}, such as {example:?}: a tar archive cannot hold them"));
+    }
+}

@@ -1,0 +1,233 @@
+//! `packfs unpack`: an image into a directory.
+
+use crate::args::{ImageInput, patterns};
+use crate::out::json::{self, Object, Value, json};
+use crate::out::report::{self, Out};
+use crate::out::{Outcome, text};
+use clap::ValueEnum;
+use packfs::sink::{Existing, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport};
+use packfs::{Error, Result, ResultExt};
+use packfs_terminal::work::Work;
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Unpack an image, or parts of it, into a directory
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(flatten)]
+    input: ImageInput,
+
+    /// The directory; made if it does not exist. Nothing is ever written outside of it
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+
+    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number of directories
+    #[arg(value_name = "PATHS")]
+    paths: Vec<OsString>,
+
+    /// What to do with what is in DIR already
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    existing: ExistingWord,
+
+    /// Replace what is in the way; the same as --existing replace
+    #[arg(short, long, conflicts_with = "existing")]
+    force: bool,
+
+    /// Who is to own the files
+    #[arg(long, value_name = "WHO", value_enum, default_value_t)]
+    owner: OwnerWord,
+
+    /// Leave extended attributes out
+    #[arg(long)]
+    no_xattrs: bool,
+
+    /// Leave times of last modification out
+    #[arg(long)]
+    no_times: bool,
+
+    /// Leave device nodes out
+    #[arg(long)]
+    no_devices: bool,
+
+    /// Fail (at the end, when all else is done) if anything could not be restored
+    #[arg(long)]
+    strict: bool,
+
+    /// Stop at the first file that cannot be decoded, instead of leaving it out and going on
+    #[arg(long)]
+    fail_fast: bool,
+
+    /// Wait until everything is safely on the disk
+    #[arg(long)]
+    sync: bool,
+
+    /// Print the summary as a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs unpack root.sqfs out
+  packfs unpack root.sqfs out etc 'usr/lib/**/*.so'    some paths, with the directories above them
+  packfs unpack root.sqfs out --existing merge         into a directory that has files already
+  sudo packfs unpack root.sqfs rootfs --strict         owners, devices and all, or an error";
+
+/// Words for [`Existing`].
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum ExistingWord {
+    /// DIR must not exist or be empty
+    #[default]
+    Refuse,
+    /// Fill directories; anything else in the way is an error, found before anything is written
+    Merge,
+    /// Fill directories, replace anything else in the way
+    Replace,
+    /// Fill directories, keep anything else in the way
+    Skip,
+    /// As skip, but replace what is older than in the image
+    KeepNewer,
+}
+
+/// Words for [`OwnerPolicy`].
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum OwnerWord {
+    /// As in the image if you are root, else you
+    #[default]
+    Auto,
+    /// As in the image; what is refused is counted
+    Image,
+    /// You
+    Current,
+}
+
+impl Opts {
+    /// Unpacks.
+    pub fn run(self) -> Outcome {
+        let options = self.options()?;
+        if self.input.sandbox.is_wanted() {
+            self.make_dir()?;
+        }
+        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| sandbox.fill(&self.dir))?;
+        self.work.shown(self.json, |bars| {
+            let report = opened.unpack_with(&self.dir, &options, bars)?;
+            bars.finish();
+            self.tell(&report)?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Makes the directory before the way to it is closed, unless the image cannot be read anyway.
+    fn make_dir(&self) -> Result<()> {
+        let image = &self.input.image;
+        std::fs::metadata(image).or_io(|| format!("cannot read {image:?}"))?;
+        match std::fs::DirBuilder::new().mode(0o700).create(&self.dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(Error::io(format!("cannot make directory {:?}", self.dir), error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn options(&self) -> Result<UnpackOptions> {
+        let existing = match (self.force, self.existing) {
+            (true, _) | (_, ExistingWord::Replace) => Existing::Replace,
+            (_, ExistingWord::Refuse) => Existing::Refuse,
+            (_, ExistingWord::Merge) => Existing::Merge,
+            (_, ExistingWord::Skip) => Existing::Skip,
+            (_, ExistingWord::KeepNewer) => Existing::KeepNewer,
+        };
+        let owner = match self.owner {
+            OwnerWord::Auto => OwnerPolicy::Auto,
+            OwnerWord::Image => OwnerPolicy::Image,
+            OwnerWord::Current => OwnerPolicy::Current,
+        };
+        Ok(UnpackOptions {
+            paths: patterns(&self.paths)?,
+            existing,
+            owner,
+            xattrs: !self.no_xattrs,
+            times: !self.no_times,
+            devices: !self.no_devices,
+            strict: self.strict,
+            fail_fast: self.fail_fast,
+            sync: self.sync,
+        })
+    }
+
+    fn tell(&self, report: &UnpackReport) -> Result<()> {
+        if self.json {
+            return json::print(&document(report));
+        }
+        for row in &report.not_restored {
+            report::warning(&row.to_string());
+        }
+        if self.work.quiet {
+            return Ok(());
+        }
+        let mut out = Out::stdout();
+        out.line(summary(report))?;
+        out.finish()
+    }
+}
+
+/// `12 files (3.4 MiB), 3 directories, 1 symlink`.
+fn summary(report: &UnpackReport) -> String {
+    let mut parts = vec![
+        format!("{} ({})", text::counted(report.files, "file"), text::size(report.bytes)),
+        match report.directories {
+            1 => "1 directory".to_owned(),
+            count => format!("{} directories", text::count(count)),
+        },
+    ];
+    for (count, noun) in [
+        (report.symlinks, "symlink"),
+        (report.special_files, "special file"),
+        (report.hard_links, "hard link"),
+    ] {
+        if count > 0 {
+            parts.push(text::counted(count, noun));
+        }
+    }
+    let mut line = format!("unpacked {}", parts.join(", "));
+    for (count, what) in [(report.skipped, "kept as they were"), (report.not_made, "not made")] {
+        if count > 0 {
+            line += &format!("; {} {what}", text::count(count));
+        }
+    }
+    line
+}
+
+fn document(report: &UnpackReport) -> Value {
+    let mut object = Object::new();
+    for (key, value) in [
+        ("files", report.files),
+        ("file_bytes", report.bytes),
+        ("directories", report.directories),
+        ("symlinks", report.symlinks),
+        ("special_files", report.special_files),
+        ("hard_links", report.hard_links),
+        ("skipped", report.skipped),
+        ("not_made", report.not_made),
+    ] {
+        object.insert(key.into(), value.into());
+    }
+    object.insert("not_restored".into(), report.not_restored.iter().map(not_restored).collect());
+    Value::Object(object)
+}
+
+fn not_restored(row: &NotRestored) -> Value {
+    let examples = row.examples.iter().map(|(path, why)| {
+        let mut example = Object::new();
+        json::put_bytes(&mut example, "path", path.as_bytes());
+        example.insert("why".into(), why.as_str().into());
+        Value::Object(example)
+    });
+    json!({"what": row.kind.words(), "count": row.count, "examples": examples.collect::<Value>()})
+}

@@ -1,0 +1,120 @@
+//! `packfs verify`: whether an image is what somebody signed.
+
+use crate::args::{SandboxArg, read_text};
+use crate::out::report::Out;
+use crate::out::{Outcome, json};
+use owo_colors::OwoColorize;
+use packfs::FileImage;
+use packfs::integrity::{self, Replacement, VerifyingKey};
+use packfs::{Error, Progress, Result};
+use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Work;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Verify the signature of an image
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The image
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The signer's public key: a file
+    #[arg(short, long, value_name = "FILE", required_unless_present = "key")]
+    public_key: Option<PathBuf>,
+
+    /// The signer's public key itself: the second line of such a file
+    #[arg(short = 'P', long, value_name = "BASE64", conflicts_with = "public_key")]
+    key: Option<String>,
+
+    /// The signature; IMAGE.minisig if not given
+    #[arg(long, value_name = "FILE")]
+    signature: Option<PathBuf>,
+
+    /// Copy the image as it is verified; nothing is left of the copy unless the signature holds
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sandbox: SandboxArg,
+
+    #[command(flatten)]
+    work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs verify root.erofs --public-key release.key.pub
+  packfs verify root.erofs -P RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3
+  packfs verify downloads/root.erofs -p release.key.pub -o /images/root.erofs
+
+Exit code 3 if the image is not what was signed, 1 if another key signed it. Who can write to the
+image can change it after it was verified; --output makes a copy of exactly what was.";
+
+impl Opts {
+    /// Verifies.
+    pub fn run(self) -> Outcome {
+        let copy = self.output.as_deref().map(Replacement::create).transpose()?;
+        self.enter_sandbox(copy.as_ref())?;
+        self.work.shown(self.json, |bars| {
+            let (key, comment) = self.verify(copy, bars)?;
+            bars.finish();
+            self.tell(&key, &comment)?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Gives up all but image, signature and key, and the name of the copy, which is open already.
+    fn enter_sandbox(&self, copy: Option<&Replacement>) -> Result<()> {
+        self.sandbox.enter(|sandbox| {
+            let sandbox = sandbox.read(&self.image).read(self.signature_path());
+            let sandbox = self.public_key.iter().fold(sandbox, Sandbox::read);
+            copy.into_iter().fold(sandbox, |sandbox, copy| sandbox.name_in(copy.folder()))
+        })
+    }
+
+    fn signature_path(&self) -> PathBuf {
+        self.signature.clone().unwrap_or_else(|| integrity::signature_path(&self.image))
+    }
+
+    /// Number of the key, and what was signed with the image.
+    fn verify(&self, copy: Option<Replacement>, bars: &dyn Progress) -> Result<(String, String)> {
+        let text = match (&self.key, &self.public_key) {
+            (Some(key), _) => key.clone(),
+            (None, Some(path)) => read_text(path)?,
+            (None, None) => return Err(Error::usage("a public key is needed")),
+        };
+        let key = VerifyingKey::read(&text)?;
+        let signature = read_text(&self.signature_path())?;
+        let image = FileImage::open(&self.image)?;
+        let comment = key.verify(&image, &signature, copy.as_ref().map(Replacement::file), bars)?;
+        if let Some(copy) = copy {
+            copy.finish()?;
+        }
+        Ok((key.id(), comment))
+    }
+
+    fn tell(&self, key: &str, comment: &str) -> Result<()> {
+        if self.json {
+            let mut object = json::Object::new();
+            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
+            object.insert("verified".into(), true.into());
+            object.insert("key".into(), key.into());
+            object.insert("comment".into(), comment.into());
+            return json::print(&json::Value::Object(object));
+        }
+        if self.work.quiet {
+            return Ok(());
+        }
+        let comment = comment.replace('\t', "  ");
+        let mut out = Out::stdout();
+        out.line(format_args!("{}: signed with key {key}: {comment}", "verified".green().bold()))?;
+        out.finish()
+    }
+}

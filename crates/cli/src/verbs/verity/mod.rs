@@ -1,0 +1,285 @@
+//! `packfs verity`: hash trees by which Linux checks an image while it is read.
+
+mod verify;
+
+use crate::args::SandboxArg;
+use crate::out::json::{self, Object, Value};
+use crate::out::report::Out;
+use crate::out::{Outcome, text};
+use packfs::FileImage;
+use packfs::integrity::{
+    self, FsVerityOptions, HashAlgorithm, Replacement, VerityOptions, VerityParams, from_hex, to_hex,
+};
+use packfs::{Error, Image, Progress, Result, ResultExt, escaped};
+use packfs_sandbox::Sandbox;
+use packfs_terminal::work::Work;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Add a dm-verity hash tree to an image, verify one, or print fs-verity digests
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The image; with --fs any files
+    #[arg(value_name = "IMAGE", required = true)]
+    pub images: Vec<PathBuf>,
+
+    /// Put the tree into a file of its own, and leave the image as it is; without it the tree is appended to the image
+    #[arg(long, value_name = "FILE", conflicts_with = "fs")]
+    pub hash_file: Option<PathBuf>,
+
+    /// Verify the image and its tree instead of making one
+    #[arg(long, conflicts_with_all = ["fs", "salt", "uuid", "block_size", "hash_block_size", "algorithm"])]
+    pub verify: bool,
+
+    /// With --verify: the root hash
+    #[arg(long, value_name = "HEX", requires = "verify", conflicts_with = "root_hash_file")]
+    pub root_hash: Option<String>,
+
+    /// Where the root hash is written to, as hexadecimal digits; with --verify where it is read from
+    #[arg(long, value_name = "FILE", conflicts_with = "fs")]
+    pub root_hash_file: Option<PathBuf>,
+
+    /// With --verify: where the tree's superblock is, if it is not found by itself: 4096, 128K, 1M, 0x1000
+    #[arg(long, value_name = "BYTES", value_parser = text::parse_size, requires = "verify")]
+    pub hash_offset: Option<u64>,
+
+    /// Print the fs-verity digest of each file instead, as `fsverity digest` does
+    #[arg(long)]
+    pub fs: bool,
+
+    /// The hash function
+    #[arg(long, value_name = "NAME", default_value = "sha256", value_parser = ["sha256", "sha512"])]
+    pub algorithm: String,
+
+    /// Length of blocks of data, and of hashes: 512 to 64K
+    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = text::parse_block_len)]
+    pub block_size: u32,
+
+    /// Length of blocks of hashes, if it is another
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_block_len, conflicts_with = "fs")]
+    pub hash_block_size: Option<u32>,
+
+    /// The salt, as hexadecimal digits; - for none. Without it 32 bytes that are made of the image (none with --fs)
+    #[arg(long, value_name = "HEX", allow_hyphen_values = true)]
+    pub salt: Option<String>,
+
+    /// The UUID of the tree; without it one that is made of the image
+    #[arg(long, value_name = "UUID", conflicts_with = "fs")]
+    pub uuid: Option<String>,
+
+    /// Print a JSON object; with --fs an array of objects
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArg,
+
+    #[command(flatten)]
+    pub work: Work,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs verity root.erofs --root-hash-file root.roothash
+  packfs verity root.sqfs --hash-file root.verity
+  packfs verity --verify root.erofs --root-hash-file root.roothash
+  packfs verity --fs --salt 0102 app.erofs
+
+What is printed ends with the veritysetup command that opens the image. With --verify exit code 3 if
+image, tree and root hash do not agree.";
+
+/// Reads hexadecimal digits; `-` is nothing.
+pub fn parse_hex(what: &str, typed: &str) -> Result<Vec<u8>> {
+    match typed {
+        "-" => Ok(Vec::new()),
+        _ => from_hex(typed).ok_or_else(|| {
+            Error::usage(format!("{what} {typed:?}: an even number of hexadecimal digits is needed"))
+        }),
+    }
+}
+
+fn parse_uuid(typed: &str) -> Result<[u8; 16]> {
+    let bytes = from_hex(&typed.replace('-', "")).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+    bytes
+        .filter(|_| matches!(typed.len(), 32 | 36))
+        .ok_or_else(|| Error::usage(format!("{typed:?} is no UUID")))
+}
+
+fn uuid_text(uuid: &[u8; 16]) -> String {
+    let digits = to_hex(uuid);
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
+}
+
+/// What was made.
+struct Made {
+    params: VerityParams,
+    hash_offset: u64,
+    root_hash: String,
+}
+
+impl Opts {
+    /// Does what is asked for.
+    pub fn run(self) -> Outcome {
+        self.enter_sandbox()?;
+        self.work.shown(self.json, |bars| match &self.images[..] {
+            _ if self.fs => self.measure(bars),
+            [image] if self.verify => verify::run(&self, image, bars),
+            [image] => {
+                let made = self.add(image, bars)?;
+                bars.finish();
+                self.tell(image, &made)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            _ => Err(Error::usage("several images are given; only --fs takes them")),
+        })
+    }
+
+    /// Gives up all but what is hashed and compared, if that is asked for.
+    fn enter_sandbox(&self) -> Result<()> {
+        if self.sandbox.is_wanted() && !self.verify && !self.fs {
+            let error = Error::usage("--sandbox is for what is only read: --verify and --fs");
+            return Err(error.hint("verify the tree that is made in a sandbox of its own"));
+        }
+        self.sandbox.enter(|sandbox| {
+            let read = self.images.iter().chain(&self.hash_file).chain(&self.root_hash_file);
+            read.fold(sandbox, Sandbox::read)
+        })
+    }
+
+    fn algorithm(&self) -> HashAlgorithm {
+        HashAlgorithm::by_name(&self.algorithm).unwrap_or_default()
+    }
+
+    fn measure(&self, bars: &dyn Progress) -> Outcome {
+        let salt = self.salt.as_deref().map(|salt| parse_hex("salt", salt)).transpose()?.unwrap_or_default();
+        let options = FsVerityOptions { algorithm: self.algorithm(), block_len: self.block_size, salt };
+        let mut rows = Vec::new();
+        for path in &self.images {
+            let digest =
+                integrity::fs_verity_digest(&FileImage::open(path)?, &options, self.work.jobs(), bars)?;
+            rows.push((path, format!("{}:{}", self.algorithm, to_hex(&digest))));
+        }
+        if self.json {
+            let document = |(path, digest): &(&PathBuf, String)| {
+                let mut object = Object::new();
+                json::put_bytes(&mut object, "file", path.as_os_str().as_bytes());
+                object.insert("fs_verity".into(), digest.as_str().into());
+                Value::Object(object)
+            };
+            json::print(&rows.iter().map(document).collect())?;
+        } else {
+            let mut out = Out::stdout();
+            for (path, digest) in &rows {
+                out.line(format_args!("{digest} {}", escaped(path.as_os_str().as_bytes())))?;
+            }
+            out.finish()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn add(&self, path: &Path, bars: &dyn Progress) -> Result<Made> {
+        let options = VerityOptions {
+            algorithm: self.algorithm(),
+            data_block_len: self.block_size,
+            hash_block_len: self.hash_block_size.unwrap_or(self.block_size),
+            salt: self.salt.as_deref().map(|salt| parse_hex("salt", salt)).transpose()?,
+            uuid: self.uuid.as_deref().map(parse_uuid).transpose()?,
+        };
+        let image = FileImage::open(path)?;
+        let made = match &self.hash_file {
+            Some(hash_file) => {
+                let params = options.params(&image, image.len())?;
+                let out = Replacement::create(hash_file)?;
+                let root = integrity::write_verity(&image, &params, out.file(), 0, self.work.jobs(), bars)?;
+                out.finish()?;
+                Made { params, hash_offset: 0, root_hash: to_hex(&root) }
+            }
+            None => self.append(path, &image, &options, bars)?,
+        };
+        if let Some(file) = &self.root_hash_file {
+            let out = Replacement::create(file)?;
+            std::io::Write::write_all(&mut out.file(), made.root_hash.as_bytes())
+                .or_io(|| format!("cannot write {file:?}"))?;
+            out.finish()?;
+        }
+        Ok(made)
+    }
+
+    fn append(
+        &self,
+        path: &Path,
+        image: &FileImage,
+        options: &VerityOptions,
+        bars: &dyn Progress,
+    ) -> Result<Made> {
+        let cannot = || format!("cannot write to {path:?}");
+        if std::fs::metadata(path).or_io(cannot)?.file_type().is_block_device() {
+            return Err(Error::usage(format!("nothing can be appended to {path:?}, a block device"))
+                .hint("--hash-file puts the tree elsewhere"));
+        }
+        if let Some((at, _)) = integrity::find_appended(image)? {
+            let error = Error::failed(format!("{path:?} has a hash tree already, at {at:#x}"));
+            return Err(error.hint(format!("truncate -s {at} takes it off again")));
+        }
+        let out = File::options().write(true).open(path).or_io(cannot)?;
+        let block_len = u64::from(options.data_block_len.max(options.hash_block_len).max(512));
+        let data_len = image.len().next_multiple_of(block_len);
+        let written = (|| {
+            out.set_len(data_len).or_io(cannot)?;
+            // Opened anew, since it is longer now.
+            let image = FileImage::open(path)?;
+            let params = options.params(&image, data_len)?;
+            let root = integrity::write_verity(&image, &params, &out, data_len, self.work.jobs(), bars)?;
+            Ok(Made { params, hash_offset: data_len, root_hash: to_hex(&root) })
+        })();
+        if written.is_err() {
+            // What the image was is all before that.
+            out.set_len(image.len()).or_io(cannot)?;
+        }
+        written
+    }
+
+    fn tell(&self, path: &Path, made: &Made) -> Result<()> {
+        let Made { params, hash_offset, root_hash } = made;
+        let hash_path = self.hash_file.as_deref().unwrap_or(path);
+        let hash_name = escaped(hash_path.as_os_str().as_bytes());
+        let name = escaped(path.as_os_str().as_bytes());
+        let offset = match self.hash_file {
+            Some(_) => String::new(),
+            None => format!(" --hash-offset={hash_offset}"),
+        };
+        let command = format!("veritysetup open '{name}' NAME '{hash_name}' {root_hash}{offset}");
+        if self.json {
+            let mut object = Object::new();
+            json::put_bytes(&mut object, "image", path.as_os_str().as_bytes());
+            json::put_bytes(&mut object, "hash_file", hash_path.as_os_str().as_bytes());
+            object.insert("root_hash".into(), root_hash.as_str().into());
+            object.insert("algorithm".into(), params.algorithm.name().into());
+            object.insert("salt".into(), to_hex(&params.salt).into());
+            object.insert("uuid".into(), uuid_text(&params.uuid).into());
+            object.insert("data_block_size".into(), params.data_block_len.into());
+            object.insert("hash_block_size".into(), params.hash_block_len.into());
+            object.insert("data_blocks".into(), params.data_blocks.into());
+            object.insert("hash_offset".into(), (*hash_offset).into());
+            object.insert("hash_size".into(), params.hash_len().into());
+            object.insert("open".into(), command.into());
+            return json::print(&Value::Object(object));
+        }
+        let mut out = Out::stdout();
+        if self.work.quiet {
+            out.line(root_hash)?;
+            return out.finish();
+        }
+        out.line(format_args!("root hash: {root_hash}"))?;
+        let (covered, tree) = (text::size(params.data_len()), text::size(params.hash_len()));
+        out.line(format_args!(
+            "covers {covered}; the tree takes {tree} of {hash_name}, from {hash_offset:#x} on"
+        ))?;
+        out.line(format_args!("open with: {command}"))?;
+        out.finish()
+    }
+}
