@@ -70,7 +70,7 @@ impl Common {
 
     /// Most threads: as many as a machine with these processors would have.
     pub fn jobs(&self) -> u32 {
-        let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let here = packfs::processor_count();
         let given = self.cpus.map_or(here, |cpus| cpus.ceil() as usize).clamp(1, here);
         self.jobs.map_or_else(|| u32::try_from(given).unwrap_or(1), u32::from)
     }

@@ -132,8 +132,8 @@ fn memory(len: u64) -> Result<File> {
     Ok(file)
 }
 
-/// Bytes that programs may have; nothing where nobody tells.
-fn available_memory() -> u64 {
+/// Returns the bytes that programs may still have; 0 where the kernel does not tell.
+pub fn available_memory() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kibibytes =
         told.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB"));

@@ -59,7 +59,7 @@ impl CpuLimit {
     /// Errors: `Usage` if that is no number of processors, `Failed` if there is no way; without control groups, only whole
     /// processors can be given.
     pub fn new(cpus: f64) -> Result<CpuLimit> {
-        let there_are = std::thread::available_parallelism().map_or(1, usize::from);
+        let there_are = packfs_core::processor_count();
         if !(CPUS_MIN..=there_are as f64).contains(&cpus) {
             let allowed = format!("{CPUS_MIN} to {there_are} are allowed, which this machine has");
             return Err(Error::usage(format!("{cpus} processors: {allowed}")));

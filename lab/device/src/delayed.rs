@@ -1,9 +1,8 @@
 //! The contents of a simulated device: what is behind it, no sooner than the model says.
 
 use crate::backing::Store;
-use crate::model::{Due, Model, Operation, Request, Ticket};
+use crate::model::{Due, Model, Operation, Request, Statistics, Ticket};
 use crate::path_cost::PathCost;
-use crate::statistics::Statistics;
 use crate::{DeviceSpec, Nanos, clock};
 use packfs_mount::FileContents;
 use std::cell::Cell;

@@ -21,13 +21,13 @@ mod format;
 mod model;
 mod path_cost;
 mod queue;
+mod random;
 mod simulated;
 mod spec;
-mod statistics;
 
-pub use backing::Backing;
+pub use backing::{Backing, available_memory};
 pub use builtin::{builtin, builtin_names, find};
-pub use model::{Due, Model, Nanos, Operation, Request, Ticket};
+pub use model::{Due, Model, Nanos, Operation, Request, Statistics, Ticket};
+pub use random::Random;
 pub use simulated::Simulated;
 pub use spec::{Access, Bus, DeviceSpec, Limits, Medium, Order, Queue, Scheduler, Seek, Stated};
-pub use statistics::Statistics;

@@ -6,19 +6,18 @@
 
 mod heads;
 mod limit;
-mod random;
+mod statistics;
 mod streams;
 mod write_back;
 
 #[cfg(test)]
 mod tests;
 
+use crate::random::Random;
 use crate::spec::{Access, DeviceSpec, Order};
-use crate::statistics::Statistics;
 use heads::Heads;
 use limit::Limit;
-use random::Random;
-pub(crate) use random::mix;
+pub use statistics::Statistics;
 use std::collections::HashMap;
 use streams::Streams;
 use write_back::WriteBack;
@@ -98,7 +97,7 @@ impl Model {
     /// A device that was idle for long.
     pub fn new(spec: &DeviceSpec) -> Self {
         Model {
-            random: Random::new(spec.seed),
+            random: Random(spec.seed),
             iops: spec.limits.iops.map(|iops| Limit::new(f64::from(iops))),
             rate: spec.limits.rate.map(|rate| Limit::new(rate as f64)),
             channels: vec![0; spec.queue.channels as usize],

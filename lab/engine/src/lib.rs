@@ -21,6 +21,7 @@ pub mod session;
 pub mod subject;
 mod told;
 pub mod trees;
+mod undo;
 pub mod workload;
 
 pub use told::told;

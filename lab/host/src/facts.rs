@@ -21,6 +21,7 @@ impl Facts {
         let uname = rustix::system::uname();
         Self {
             processor: value_in("/proc/cpuinfo", "model name", ':'),
+            // The product has this, too, but nothing of it is in here.
             processor_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: bytes_of(&value_in("/proc/meminfo", "MemTotal", ':')),
             kernel: format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy()),

@@ -16,8 +16,6 @@ const LEFT: &[(&str, usize)] = &[
     ("crates/read", 2),
     ("crates/source", 3),
     ("crates/terminal", 2),
-    ("lab/device", 2),
-    ("lab/engine", 4),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

@@ -1,8 +1,8 @@
 //! Reading and writing a device directly, so many requests at a time.
 
 use crate::aligned::Aligned;
-use crate::model::mix;
 use crate::path_cost::open_direct;
+use crate::random::mix;
 use crate::{Nanos, Simulated, clock};
 use packfs_core::{Error, Result, ResultExt};
 use std::fs::File;

@@ -1,8 +1,7 @@
 //! What moves: a head over a medium that turns, and the buffer that it goes on filling while nobody asks.
 
-use super::random::Random;
-use super::{Nanos, Request, span};
-use crate::model::Operation;
+use super::{Nanos, Operation, Request, span};
+use crate::random::Random;
 use crate::spec::{Access, DeviceSpec};
 
 /// Where the head is, and what the buffer holds.

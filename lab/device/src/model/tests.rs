@@ -50,7 +50,7 @@ fn run(model: &mut Model, now: Nanos, depth: usize, requests: impl IntoIterator<
 /// Blocks all over the medium, the same each time.
 fn places(spec: &DeviceSpec, count: usize) -> impl Iterator<Item = u64> + use<> {
     let blocks = spec.medium.capacity / BLOCK;
-    let mut random = Random::new(1);
+    let mut random = Random(1);
     (0..count).map(move |_| random.below(blocks) * BLOCK)
 }
 

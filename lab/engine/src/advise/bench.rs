@@ -8,7 +8,7 @@ use super::scratch::{memory_folder, scratch};
 use super::{Question, sample};
 use crate::scratch::Scratch;
 use packfs::source::{Loaded, Trace};
-use packfs::{Error, ImagePath, NodeId, Progress, Result, Tree};
+use packfs::{Error, ImagePath, NodeId, Progress, Result, Tree, processor_count};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -77,7 +77,6 @@ impl<'a> Bench<'a> {
         } else {
             paths(&whole.tree, question.want.files(&whole.tree, &[], question.seed))
         };
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Bench {
             question,
             kernel,
@@ -87,7 +86,7 @@ impl<'a> Bench<'a> {
             samples,
             trace,
             files,
-            jobs: if question.jobs == 0 { processors() } else { question.jobs },
+            jobs: if question.jobs == 0 { processor_count() } else { question.jobs },
             scratch: scratch(question.scratch.as_deref())?,
             memory: memory_folder(MEMORY_LEN[quick]),
         })

@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::candidates::Candidate;
 use super::mounted::Mounted;
 use super::scratch::remove;
-
+use crate::results::Spread;
 use packfs::{Error, ErrorKind, Progress, Result};
 use packfs_device::{Backing, Simulated};
 use serde::Serialize;
@@ -56,9 +56,7 @@ impl Truth {
 
     /// The middle of the runs.
     fn middle(&self) -> Option<f64> {
-        let mut runs = self.read.clone();
-        runs.sort_by(f64::total_cmp);
-        runs.get(runs.len() / 2).copied()
+        Spread::of(self.read.iter().copied()).map(|runs| runs.median)
     }
 }
 

@@ -24,12 +24,7 @@ impl Mounted {
     /// Errors: `Io` with the kernel's own words.
     pub(crate) fn new(format: &'static str, image: &Path, folder: &Path) -> Result<Mounted> {
         let at = folder.join("mounted");
-        match std::fs::create_dir(&at) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(Error::io(format!("cannot make {at:?}"), error));
-            }
-            _ => {}
-        }
+        std::fs::create_dir_all(&at).or_io(|| format!("cannot make {at:?}"))?;
         let driver = packfs::formats::by_name(format).and_then(|format| format.info().driver);
         let driver = driver.ok_or_else(|| Error::failed(format!("Linux has no driver for {format}")))?;
         let mount = KernelMount {

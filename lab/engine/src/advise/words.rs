@@ -2,6 +2,7 @@
 
 use super::answer::{Looked, Row};
 use super::bench::Bench;
+use crate::process::quoted;
 
 impl Bench<'_> {
     /// What was looked at.
@@ -77,7 +78,7 @@ impl Bench<'_> {
         if !best.losses.is_empty() {
             words.push("--lossy".into());
         }
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -96,16 +97,6 @@ fn decoding_words(rows: &[Row], reason: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::answer::test_row;
@@ -120,12 +111,5 @@ mod tests {
         let some = decoding_words(&rows, "why");
         assert!(some.starts_with("Decoding was measured") && !some.contains("xz"), "{some}");
         assert!(some.ends_with("for squashfs lz4 128K: why."), "{some}");
-    }
-
-    #[test]
-    fn words_are_quoted_for_the_shell() {
-        assert_eq!(quoted("xz:9,extreme"), "xz:9,extreme");
-        assert_eq!(quoted("my tree"), "'my tree'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use packfs::Result;
+use packfs::{Result, processor_count};
 use packfs_device::cpu;
 
 use super::Invocation;
 use crate::results::CpuLimit;
-use crate::scratch::Undo;
 use crate::told;
+use crate::undo::Undo;
 
 /// A limit that is in force as long as this lives, and gone on a signal, too.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Limit {
 
     /// What this machine can limit, in words, or why it cannot: found out by trying.
     pub fn offered() -> String {
-        let there_are = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let there_are = processor_count();
         match (Self::new(0.5), Self::new(1.0)) {
             (Ok(limit), _) => format!("0.01 to {there_are} processors, by {}", limit.facts.way),
             (Err(_), Ok(limit)) => format!("1 to {there_are} whole processors, by {}", limit.facts.way),

@@ -14,7 +14,7 @@ use wait4::Wait4;
 use super::Invocation;
 use super::accounts::{self, CpuTime, Processors};
 use crate::results::Run;
-use crate::scratch::Undo;
+use crate::undo::Undo;
 
 /// Where standard output goes.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! A session as files in a folder; each is whole or not there.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result, ResultExt as _};
@@ -31,25 +32,22 @@ pub fn write_all(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     FILES.iter().map(write).collect()
 }
 
-/// Writes a file beside its name and gives it the name once it is whole. What had the name before is replaced at that moment.
+/// Writes a file beside its name and gives it the name once it is whole. A file of that name is
+/// replaced at that moment.
 ///
 /// Errors: `Io`; nothing of the new file is left then.
 pub fn write_whole(path: &Path, contents: &[u8]) -> Result<()> {
-    let cannot = || format!("cannot write {path:?}");
-    let Some(name) = path.file_name() else {
+    let Some(folder) = path.parent() else {
         return Err(Error::usage(format!("{path:?} names no file")));
     };
-    let mut temporary = name.to_owned();
-    temporary.push(format!(".{}.partial", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let written = File::create(&temporary).and_then(|mut file| {
+    let whole = || -> io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        let mut file = builder.permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
         file.write_all(contents)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&temporary, path)).or_io(cannot).inspect_err(|_| {
-        // The first error tells more than that of removing what may not be there.
-        let _ = fs::remove_file(&temporary);
-    })
+        file.as_file().sync_all()?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    };
+    whole().or_io(|| format!("cannot write {path:?}"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use packfs::mount::{LoopDevice, LoopOptions};
 use packfs::{Result, ResultExt};
 
-use super::undo::Undo;
+use crate::undo::Undo;
 
 /// A sparse file behind a loop device that can be written; both are gone when this is dropped.
 #[derive(Debug)]

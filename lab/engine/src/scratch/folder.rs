@@ -9,8 +9,8 @@ use packfs::{Error, Result, ResultExt};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 use rustix::io::Errno;
 
-use super::undo::Undo;
 use super::{left_over, mounted};
+use crate::undo::Undo;
 
 /// What folders of sessions are called, before the id of their process.
 pub(super) const PREFIX: &str = "packfs-lab-";

@@ -9,9 +9,8 @@ mod folder;
 mod left_over;
 mod mounted;
 mod server;
-mod undo;
 
+pub use crate::undo::{Undo, undo_all};
 pub use block_file::{BlockFile, loop_device_of};
 pub use folder::Scratch;
 pub use mounted::Mounted;
-pub use undo::{Undo, undo_all};

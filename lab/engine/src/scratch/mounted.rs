@@ -9,7 +9,7 @@ use packfs::{Error, Result, ResultExt};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
-use super::undo::{Stack, Undo};
+use crate::undo::{Stack, Undo};
 
 /// How long whoever still uses a mount may take to let go of it.
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(5);

@@ -11,8 +11,8 @@ use packfs::mount::table;
 use packfs::{Error, Result, ResultExt};
 
 use super::mounted::{Mounted, unmount};
-use super::undo::Undo;
 use crate::process::{Invocation, telling_line};
+use crate::undo::Undo;
 
 /// How long a program may take until its mount answers.
 const READY_MAX: Duration = Duration::from_secs(30);

@@ -2,7 +2,8 @@
 
 use super::Document;
 use crate::results::{CpuLimit, Settings};
-use crate::session::{Plan, PlannedTree};
+use crate::session::Plan;
+use crate::trees::PlannedTree;
 
 /// Where the trees of a document are, and how much of it is measured.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::report::{Terminal, table};
 use crate::results::{Cell as Shown, CodecUsage, Measurement, Missing, Results, Run, Subject, TreeFacts};
-use crate::session::{Cell, Plan, PlannedTree, subject_id};
+use crate::session::{Cell, Plan, subject_id};
+use crate::trees::PlannedTree;
 use crate::workload::Workload;
 
 fn planned(id: &str) -> PlannedTree {

@@ -6,8 +6,7 @@ use packfs::{Error, Result};
 
 use super::{Asked, Document, Roles};
 use crate::scratch::Scratch;
-use crate::session::PlannedTree;
-use crate::trees::{TreeKind, make_large, make_part, make_tar, planned};
+use crate::trees::{PlannedTree, TreeKind, make_large, make_part, make_tar, planned};
 
 /// Large files of sessions of minutes are this much of the full ones.
 const LARGE_QUICK: u64 = 40 << 20;

@@ -21,7 +21,7 @@ use packfs::{Error, Result};
 pub use bench::{Lab, LabOptions, check_device, device_names};
 pub use journal::NAME as JOURNAL;
 pub use own::{Depth, Wishes, own_plan};
-pub use plan::{Cell, Plan, PlannedTree, SubjectKey, recipe_label, subject_id};
+pub use plan::{Cell, Plan, SubjectKey, recipe_label, subject_id};
 pub use spec::{earlier_tree, parse_recipe};
 pub use watch::Watch;
 

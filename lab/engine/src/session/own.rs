@@ -1,9 +1,10 @@
 //! A plan of the user's own: some subjects, read in some ways, under some workloads, on some devices.
 
-use super::plan::{Cell, Plan, PlannedTree};
+use super::plan::{Cell, Plan};
 use super::spec::parse_recipe;
 use crate::results::{CpuLimit, Recipe, Settings};
 use crate::subject::{Subjects, is_unpacker, is_writable};
+use crate::trees::PlannedTree;
 use crate::workload::{Need, WORKLOADS, Workload};
 
 /// How much is measured where nothing is named.

@@ -4,18 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Missing, Recipe, Settings, TreeFacts, spelled_len};
+use crate::results::{Missing, Recipe, Settings, spelled_len};
+use crate::trees::PlannedTree;
 use crate::workload::{Need, Workload};
-
-/// A tree, and where it lies: a folder, or a tar.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedTree {
-    /// What it is.
-    pub facts: TreeFacts,
-    /// Where.
-    pub path: PathBuf,
-}
 
 /// One cell of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use packfs::{Error, Result, ResultExt};
 
 use super::part::part_of;
 use crate::process::{self, Invocation, Output};
-use crate::scratch::Undo;
+use crate::undo::Undo;
 use crate::workload::{as_list, files_of};
 
 /// Calls `make` with a folder beside `dir` that does not exist, and renames what it made. Whatever fails, or is stopped,

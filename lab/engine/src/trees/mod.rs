@@ -9,13 +9,22 @@ mod part;
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::results::TreeFacts;
-use crate::session::PlannedTree;
 
 pub use facts::facts_of;
 pub use made::{make_part, make_tar};
+
+/// A tree, and where it lies: a folder, or a tar.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedTree {
+    /// What it is.
+    pub facts: TreeFacts,
+    /// Where.
+    pub path: PathBuf,
+}
 
 /// A tree that a document measures on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -13,9 +13,9 @@ mod writing;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use packfs::{Error, Result};
+use packfs::{Error, Result, processor_count};
 
-use super::plan::{Cell, Plan, PlannedTree, SubjectKey};
+use super::plan::{Cell, Plan, SubjectKey};
 use super::{Bench, Ran, Room, Trouble};
 use crate::machine;
 use crate::process::{self, Invocation, Limit, Output, Within};
@@ -24,7 +24,7 @@ use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Run, Subj
 use crate::scratch::Scratch;
 use crate::subject::{Maker, Subjects, is_writable};
 use crate::told;
-use crate::trees::TreeKind;
+use crate::trees::{PlannedTree, TreeKind};
 use crate::workload::Need;
 
 pub use place::{check_device, device_names};
@@ -87,8 +87,6 @@ impl Lab {
         let scratch = Scratch::new(options.scratch.as_deref().unwrap_or(Path::new(SCRATCH)))?;
         // Without a file system in memory, what needs one says so.
         let memory = Path::new(MEMORY).is_dir().then(|| Scratch::new(Path::new(MEMORY)).ok()).flatten();
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let jobs = if options.jobs == 0 { u32::try_from(processors).unwrap_or(1) } else { options.jobs };
         Ok(Self {
             subjects,
             disks: Disks::default(),
@@ -100,7 +98,7 @@ impl Lab {
             used: Vec::new(),
             tools: HashMap::new(),
             lab: options.lab.clone(),
-            jobs,
+            jobs: if options.jobs == 0 { processor_count() as u32 } else { options.jobs },
             seed: options.seed,
             limit,
         })

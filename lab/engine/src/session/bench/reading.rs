@@ -1,9 +1,8 @@
 //! One run of a reader: an image is put on its device, mounted anew, forgotten by the kernel, and read.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use packfs::{Error, Result};
+use packfs::{Result, ResultExt};
 use packfs_host::cold;
 
 use super::super::plan::Cell;
@@ -50,7 +49,7 @@ impl Lab {
         let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
         let source = attached.as_ref().map_or(image, |attached| attached.path().to_owned());
         let at = self.scratch.path("mount");
-        make_dir(&at).map_err(Trouble::Stop)?;
+        make_dir(&at)?;
         let reader = self.subjects.reader(&name).map_err(|found| missing(found.why))?;
         let mounted = reader.mount(&cell.recipe.format, &source, &at, &self.within());
         let mounted = mounted.map_err(|error| self.trouble(&what, &error))?;
@@ -163,7 +162,7 @@ impl Lab {
             return Err(Missing { what: cell.label(), why }.into());
         }
         let path = memory.path("copy");
-        make_dir(&path).map_err(Trouble::Stop)?;
+        make_dir(&path)?;
         Ok(path)
     }
 
@@ -187,10 +186,6 @@ impl Lab {
 }
 
 /// Makes a folder that may be there.
-pub(super) fn make_dir(path: &Path) -> Result<()> {
-    match std::fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(Error::io(format!("cannot make {path:?}"), error)),
-        Ok(()) => Ok(()),
-    }
+pub(super) fn make_dir(path: &Path) -> Result<(), Trouble> {
+    std::fs::create_dir_all(path).or_io(|| format!("cannot make {path:?}")).map_err(Trouble::Stop)
 }

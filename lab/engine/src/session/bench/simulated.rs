@@ -7,7 +7,7 @@ use packfs::Result;
 use packfs_device::{Backing, DeviceSpec, Simulated, Statistics};
 
 use crate::results::{DeviceFacts, Run, Simulation};
-use crate::scratch::Undo;
+use crate::undo::Undo;
 
 /// A device's figures.
 pub(super) type Spec = DeviceSpec;

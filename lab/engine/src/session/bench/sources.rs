@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result, ResultExt};
 
-use super::super::plan::PlannedTree;
 use crate::scratch::Scratch;
 use crate::subject::Input;
-use crate::trees::make_tar;
+use crate::trees::{PlannedTree, make_tar};
 use crate::workload::{Listed, Lists, Workload, as_list};
 
 /// What files are rounded up to by most file systems, in bytes.

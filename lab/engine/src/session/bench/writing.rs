@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result, ResultExt};
+use packfs_device::available_memory;
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::{Ran, Trouble};
@@ -176,7 +177,7 @@ impl Lab {
     fn mount_disk(&mut self, cell: &Cell) -> Result<Mounted, Trouble> {
         let what = cell.label();
         let at = self.scratch.path("mount");
-        make_dir(&at).map_err(Trouble::Stop)?;
+        make_dir(&at)?;
         let missing = |why: String| Missing { what: what.clone(), why };
         let Some(device) = self.device_of(cell) else {
             return Err(missing("its disk is gone".into()).into());
@@ -255,12 +256,4 @@ fn sparse(path: &Path, len: u64) -> Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let file = file.or_io(|| format!("cannot make {path:?}"))?;
     file.set_len(len).or_io(|| format!("cannot make {path:?} {len} bytes long"))
-}
-
-/// What the kernel would still give, in bytes.
-fn available_memory() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kibibytes.unwrap_or(0).saturating_mul(1024)
 }

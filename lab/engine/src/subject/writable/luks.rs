@@ -13,8 +13,8 @@ use super::failed;
 use crate::process::{self, Invocation};
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
-use crate::scratch::Undo;
 use crate::subject::drivers::has_module;
+use crate::undo::Undo;
 
 /// Length of the key, in bytes.
 const KEY_LEN: usize = 64;

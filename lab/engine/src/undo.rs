@@ -126,15 +126,15 @@ pub fn undo_all() -> Vec<Error> {
 
 /// Steps on top of each other: dropped the latest first.
 #[derive(Debug, Default)]
-pub(super) struct Stack(Vec<Undo>);
+pub(crate) struct Stack(Vec<Undo>);
 
 impl Stack {
-    pub(super) fn push(&mut self, undo: Undo) {
+    pub(crate) fn push(&mut self, undo: Undo) {
         self.0.push(undo);
     }
 
     /// Takes all, the latest first, and returns the first failure.
-    pub(super) fn unwind(&mut self) -> Result<()> {
+    pub(crate) fn unwind(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         while let Some(undo) = self.0.pop() {
             outcome = outcome.and(undo.now());

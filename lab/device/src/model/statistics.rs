@@ -1,6 +1,6 @@
 //! What a device was asked for.
 
-use crate::model::{Nanos, Operation, Request};
+use super::{Nanos, Operation, Request};
 
 /// Counts of a simulated device since it was attached. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
