@@ -1,6 +1,6 @@
 //! What becomes of an image when everything is done to it that packfs does to images.
 
-use crate::properties::Outcome;
+use crate::outcome::Outcome;
 use crate::{Breach, Sandpit};
 use packfs::MemoryImage;
 use packfs::read::{LoadedVolume, Piece, Wanted};

@@ -2,7 +2,8 @@
 
 use crate::corpus::{Base, images, inputs};
 use crate::judge::{digest, open};
-use crate::properties::{Input, Outcome, recovery, verity};
+use crate::outcome::Outcome;
+use crate::properties::{Input, recovery, verity};
 use crate::{Breach, Class, Field, Judged, Sandpit, fields, judge, mutate};
 use packfs::Silent;
 use packfs_testkit::Random;

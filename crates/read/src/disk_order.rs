@@ -8,6 +8,7 @@ use crate::Wanted;
 use crate::block;
 use crate::blocks::Blocks;
 use crate::engine::ReadEngine;
+use crate::piece_sink::PieceSink;
 use crate::rows::{At, Row};
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
@@ -25,24 +26,6 @@ const RUN_LEN_MIN: u64 = 64 << 10;
 const RUNS_PER_WORKER: u64 = 8;
 /// Unused bytes between blocks that are read rather than skipped.
 const GAP_LEN_MAX: u64 = 16 << 10;
-
-/// Takes pieces of files, in any order; each worker thread has its own.
-pub trait PieceSink {
-    /// Says how many bytes of a file will come as pieces, holes left out. Called once for each file that is not empty, on
-    /// one worker, before any piece of that file comes.
-    fn expect(&mut self, file_index: usize, data_len: u64) {
-        let _ = (file_index, data_len);
-    }
-
-    /// Takes one piece of a file. Pieces do not overlap, and come on any worker.
-    fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()>;
-
-    /// Hears that a part of a file cannot be had. An error, such as this one, ends the work.
-    fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
-        let _ = file_index;
-        Err(error)
-    }
-}
 
 impl ReadEngine {
     /// Delivers all data of `files`, in the order of the disk, to as many workers as there are jobs.

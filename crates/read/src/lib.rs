@@ -22,6 +22,7 @@ mod file_order;
 mod load;
 mod measure;
 mod neighbours;
+mod piece_sink;
 mod prefetch;
 mod rows;
 mod sequence;
@@ -31,11 +32,11 @@ pub use as_image::FileAsImage;
 pub use beside::Beside;
 pub use block::SharedBytes;
 pub use counters::{CountedImage, Counters};
-pub use disk_order::PieceSink;
 pub use engine::{ReadEngine, ReadOptions};
 pub use file::FileReader;
 pub use file_order::Piece;
 pub use load::{Faults, LoadedVolume};
+pub use piece_sink::PieceSink;
 
 use packfs_format::InodeId;
 

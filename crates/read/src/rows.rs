@@ -4,8 +4,8 @@
 
 use crate::Wanted;
 use crate::block;
-use crate::disk_order::PieceSink;
 use crate::engine::ReadEngine;
+use crate::piece_sink::PieceSink;
 use packfs_codec::BlockRef;
 use packfs_core::{Error, Progress, Result};
 use packfs_format::{Extent, ExtentFrom};

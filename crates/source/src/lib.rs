@@ -9,6 +9,7 @@ mod dir;
 mod dir_contents;
 mod file_contexts;
 mod manifest;
+mod manifest_tree;
 mod mode;
 mod order;
 mod rewrite;
@@ -23,9 +24,9 @@ mod whiteouts;
 pub use dir::{load_dir, load_entries, load_merged};
 pub use file_contexts::FileContexts;
 pub use manifest::{
-    Additions, load_manifest, load_manifest_within, looks_like_entries, looks_like_manifest, write_manifest,
-    write_manifest_below,
+    Additions, looks_like_entries, looks_like_manifest, write_manifest, write_manifest_below,
 };
+pub use manifest_tree::{load_manifest, load_manifest_within};
 pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Shape};

@@ -1,5 +1,6 @@
 //! The one place where entries of a source become nodes of a tree.
 
+use crate::manifest::Shaping;
 use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
 use crate::{Loaded, Notes, file_contexts, whiteouts};
@@ -277,7 +278,10 @@ impl<'a> Shaper<'a> {
         let contents = if additions.is_empty() {
             contents
         } else {
-            additions.lay_over(&mut self.builder, self.shape, self.next_content)?;
+            let shape = self.shape;
+            let meta = |meta, is_dir, is_symlink| shaped_meta(shape, meta, is_dir, is_symlink);
+            let shaping = Shaping { mtime_max: shape.mtime_max, meta: &meta };
+            additions.lay_over(&mut self.builder, &shaping, self.next_content)?;
             additions.with(contents, self.next_content)
         };
         self.notes.unused_globs = self.rules.unused();
@@ -297,7 +301,7 @@ impl<'a> Shaper<'a> {
     }
 }
 
-pub(crate) fn shaped_meta(shape: &Shape, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
+fn shaped_meta(shape: &Shape, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
     let change = if is_dir { &shape.dir_mode } else { &shape.file_mode };
     let mode = match change {
         Some(change) if !is_symlink => change.apply(meta.mode, is_dir),

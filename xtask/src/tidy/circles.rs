@@ -11,11 +11,7 @@ const LEFT: &[(&str, usize)] = &[
     ("crates/formats/iso9660", 7),
     ("crates/formats/partitions", 3),
     ("crates/formats/squashfs", 4),
-    ("crates/hostile", 3),
     ("crates/pack", 11),
-    ("crates/read", 2),
-    ("crates/source", 3),
-    ("crates/terminal", 2),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

@@ -1,8 +1,8 @@
 //! What other inputs than images begin as: archives, manifests, blocks, requests.
 
 use super::{Base, images, integrity};
+use crate::input::Input;
 use crate::judge::open;
-use crate::properties::Input;
 use packfs::{Result, Silent};
 use packfs_codec::{Algorithm, CodecSpec, DictLens, encoder};
 use packfs_testkit::Random;

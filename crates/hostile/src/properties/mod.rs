@@ -12,6 +12,7 @@ mod tar;
 pub(crate) mod verity;
 
 use crate::Breach;
+pub use crate::input::Input;
 
 pub use codec::{decode, lzma};
 pub use fs_verity::fs_verity;
@@ -22,45 +23,6 @@ pub use recovery::recovery;
 pub use signature::signature;
 pub use tar::tar;
 pub use verity::verity;
-
-/// What inputs of a property begin as, for whoever mutates them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// An image of either format.
-    Image,
-    /// A tar archive, compressed or not.
-    Tar,
-    /// A manifest.
-    Manifest,
-    /// A byte that picks an algorithm, two for the length wanted, then a block.
-    Block,
-    /// Bytes that pick an image and what is done to it, then requests.
-    Requests,
-    /// A recovery file, then bytes that pick an image and what is done to it.
-    Recovery,
-    /// Data with a dm-verity hash tree behind them.
-    Verity,
-    /// A public key, a zero byte, a signature.
-    Signature,
-    /// How a file is measured, then the file.
-    Measured,
-}
-
-impl Input {
-    /// Whether it is known where figures lie in it, and how checksums are put right.
-    pub fn has_figures(self) -> bool {
-        matches!(self, Input::Image | Input::Recovery | Input::Verity)
-    }
-}
-
-/// What became of an input that is either read or refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It was read as this, told by a hash.
-    Read(u64),
-    /// It was refused, for this reason.
-    Refused(String),
-}
 
 /// A property: its name, what it is tried on, and the function.
 #[derive(Clone, Copy)]

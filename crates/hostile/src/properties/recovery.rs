@@ -1,9 +1,9 @@
 //! What holds of any recovery file.
 
-use super::Outcome;
 use super::image::with_pit;
 use crate::Breach;
 use crate::corpus::protected;
+use crate::outcome::Outcome;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState};
 use packfs::{Error, ErrorKind, Image, Silent};
 use packfs::{FileImage, MemoryImage};

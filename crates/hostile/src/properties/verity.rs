@@ -1,8 +1,8 @@
 //! What holds of any hash tree.
 
-use super::Outcome;
 use super::image::with_pit;
 use crate::Breach;
+use crate::outcome::Outcome;
 use packfs::MemoryImage;
 use packfs::integrity::{self, VerityParams};
 use packfs::{Error, ErrorKind, Image, Silent};

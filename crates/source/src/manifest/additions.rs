@@ -3,8 +3,6 @@
 use super::contents::ManifestContents;
 use super::entry::{self, Defaults, Entry, MetaKeys};
 use super::{Made, check_first_line, looks_like_manifest, made, read_lines};
-use crate::shape::Shape;
-use crate::shaper::shaped_meta;
 use packfs_core::{
     ContentId, ContentReader, Contents, Error, ImagePath, Meta, NodeKind, Result, ResultExt, Timestamp,
     TreeBuilder, Xattrs, escaped,
@@ -43,6 +41,14 @@ struct Row {
     given: MetaKeys,
     mode_default: u16,
     xattrs: Xattrs,
+}
+
+/// Rules of the shape that decide on metadata which an entry does not state.
+pub(crate) struct Shaping<'a> {
+    /// Latest time.
+    pub(crate) mtime_max: Option<Timestamp>,
+    /// Shapes the metadata of a node; the flags are true for a directory and for a symbolic link.
+    pub(crate) meta: &'a dyn Fn(Meta, bool, bool) -> Meta,
 }
 
 impl fmt::Debug for Additions {
@@ -135,13 +141,18 @@ impl Additions {
     /// Lays the entries over what a builder has. Contents of theirs are told by ids from `first_id` on, in the order of the lists.
     ///
     /// Errors: `Failed`, naming the entry, for one that the tree has no place for, and for a hard link that leads nowhere.
-    pub(crate) fn lay_over(&self, builder: &mut TreeBuilder, shape: &Shape, first_id: u64) -> Result<()> {
+    pub(crate) fn lay_over(
+        &self,
+        builder: &mut TreeBuilder,
+        shaping: &Shaping<'_>,
+        first_id: u64,
+    ) -> Result<()> {
         // A hard link of the source is one to what the source has there.
         builder.resolve_links()?;
         let mut next_id = first_id;
         for list in &self.0 {
             for row in &list.rows {
-                row.lay_over(builder, shape, next_id).map_err(|error| error.at(&row.place))?;
+                row.lay_over(builder, shaping, next_id).map_err(|error| error.at(&row.place))?;
             }
             let ids = next_id.checked_add(list.contents.count());
             next_id = ids.ok_or_else(|| Error::failed("the source leaves no numbers for files to add"))?;
@@ -152,7 +163,8 @@ impl Additions {
         });
         let paths: HashSet<&ImagePath> = links.clone().map(|(row, _)| &row.path).collect();
         for (row, target) in links {
-            row.link(builder, shape, target, paths.contains(target)).map_err(|error| error.at(&row.place))?;
+            row.link(builder, shaping, target, paths.contains(target))
+                .map_err(|error| error.at(&row.place))?;
         }
         builder.resolve_links()
     }
@@ -177,10 +189,10 @@ impl List {
 }
 
 impl Row {
-    fn lay_over(&self, builder: &mut TreeBuilder, shape: &Shape, first_id: u64) -> Result<()> {
+    fn lay_over(&self, builder: &mut TreeBuilder, shaping: &Shaping<'_>, first_id: u64) -> Result<()> {
         let kind = match &self.made {
             Made::Link(_) => return Ok(()),
-            Made::Modified => return self.modify(builder, shape),
+            Made::Modified => return self.modify(builder, shaping),
             Made::Node(kind) => kind,
         };
         let kind = match kind {
@@ -189,44 +201,44 @@ impl Row {
             }
             kind => kind.clone(),
         };
-        self.add_parents(builder, shape)?;
+        self.add_parents(builder, shaping)?;
         let (is_dir, is_symlink) =
             (matches!(kind, NodeKind::Directory), matches!(kind, NodeKind::Symlink(_)));
         let old = builder.find(&self.path).filter(|old| *builder.kind(*old) == NodeKind::Directory);
         let (rest, mut xattrs) = match old {
             Some(old) if is_dir => builder.description(old),
-            _ => (unsaid(shape, self.mode_default, is_dir, is_symlink), Xattrs::new()),
+            _ => (unsaid(shaping, self.mode_default, is_dir, is_symlink), Xattrs::new()),
         };
         xattrs.extend(self.xattrs.clone());
-        let added = builder.add(&self.path, kind, self.meta(rest, shape), xattrs);
+        let added = builder.add(&self.path, kind, self.meta(rest, shaping), xattrs);
         match added {
             Err(error) if old.is_some() => Err(advised(error)),
             added => added.map(|_| ()),
         }
     }
 
-    fn modify(&self, builder: &mut TreeBuilder, shape: &Shape) -> Result<()> {
+    fn modify(&self, builder: &mut TreeBuilder, shaping: &Shaping<'_>) -> Result<()> {
         let found = builder.find(&self.path).ok_or_else(|| nothing_at("path", &self.path))?;
         let (rest, mut xattrs) = builder.description(found);
         xattrs.extend(self.xattrs.clone());
-        builder.describe(found, self.meta(rest, shape), xattrs);
+        builder.describe(found, self.meta(rest, shaping), xattrs);
         Ok(())
     }
 
     /// The entry's own statements, and of all else the `rest`.
-    fn meta(&self, rest: Meta, shape: &Shape) -> Meta {
+    fn meta(&self, rest: Meta, shaping: &Shaping<'_>) -> Meta {
         let meta = self.given.over(rest);
-        Meta { mtime: shape.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max)), ..meta }
+        Meta { mtime: shaping.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max)), ..meta }
     }
 
-    fn add_parents(&self, builder: &mut TreeBuilder, shape: &Shape) -> Result<()> {
+    fn add_parents(&self, builder: &mut TreeBuilder, shaping: &Shaping<'_>) -> Result<()> {
         let mut parent = ImagePath::root();
         let depth = self.path.names().count();
         for name in self.path.names().take(depth.saturating_sub(1)) {
             parent.push(name);
             match builder.find(&parent).map(|id| builder.kind(id)) {
                 None => {
-                    let meta = unsaid(shape, 0o755, true, false);
+                    let meta = unsaid(shaping, 0o755, true, false);
                     builder.add(&parent, NodeKind::Directory, meta, Xattrs::new())?;
                 }
                 Some(NodeKind::Symlink(target)) => {
@@ -243,7 +255,7 @@ impl Row {
     fn link(
         &self,
         builder: &mut TreeBuilder,
-        shape: &Shape,
+        shaping: &Shaping<'_>,
         target: &ImagePath,
         is_added: bool,
     ) -> Result<()> {
@@ -257,7 +269,7 @@ impl Row {
             None if !is_added => return Err(nothing_at("target", target)),
             _ => {}
         }
-        self.add_parents(builder, shape)?;
+        self.add_parents(builder, shaping)?;
         let is_full = builder.find(&self.path).is_some_and(|old| *builder.kind(old) == NodeKind::Directory);
         let linked = builder.link(&self.path, target.clone());
         if is_full { linked.map_err(advised) } else { linked }
@@ -275,9 +287,9 @@ fn advised(error: Error) -> Error {
 }
 
 /// Defaults of an entry.
-fn unsaid(shape: &Shape, mode: u16, is_dir: bool, is_symlink: bool) -> Meta {
-    let mtime = shape.mtime_max.unwrap_or(Timestamp::from_seconds(0));
-    shaped_meta(shape, Meta { mode, mtime, ..Meta::default() }, is_dir, is_symlink)
+fn unsaid(shaping: &Shaping<'_>, mode: u16, is_dir: bool, is_symlink: bool) -> Meta {
+    let mtime = shaping.mtime_max.unwrap_or(Timestamp::from_seconds(0));
+    (shaping.meta)(Meta { mode, mtime, ..Meta::default() }, is_dir, is_symlink)
 }
 
 /// See [`Additions::with`].

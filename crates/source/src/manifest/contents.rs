@@ -30,7 +30,7 @@ struct HostRow {
 }
 
 /// See the module.
-pub(super) struct ManifestContents {
+pub(crate) struct ManifestContents {
     folder: PathBuf,
     folder_fd: OwnedFd,
     rows: Vec<Row>,
@@ -40,7 +40,7 @@ impl ManifestContents {
     /// Contents whose paths begin at `folder`; an empty one is the working directory.
     ///
     /// Errors: `Io` if it cannot be opened.
-    pub(super) fn below(folder: &Path) -> Result<Self> {
+    pub(crate) fn below(folder: &Path) -> Result<Self> {
         let opened = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder_fd =
@@ -49,14 +49,14 @@ impl ManifestContents {
     }
 
     /// Number of files with contents of their own.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.rows.len() as u64
     }
 
     /// The contents of a file.
     ///
     /// Errors: as [`ManifestContents::add_from`].
-    pub(super) fn add(&mut self, bytes: Bytes) -> Result<NodeKind> {
+    pub(crate) fn add(&mut self, bytes: Bytes) -> Result<NodeKind> {
         let (content, len) = match bytes {
             Bytes::Hole(len) => (self.push(Row::Hole(len)), len),
             Bytes::Inline(bytes) => {

@@ -14,7 +14,7 @@ const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
 
 /// The first word of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     #[default]
     File,
     Dir,
@@ -56,7 +56,7 @@ impl Type {
         ("sock", Type::Socket),
     ];
 
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Type::File => "file",
             Type::Dir => "dir",
@@ -103,7 +103,7 @@ impl Type {
     }
 
     /// Permissions where none are given.
-    pub(super) fn mode_default(self) -> u16 {
+    pub(crate) fn mode_default(self) -> u16 {
         match self {
             Type::Dir => 0o755,
             Type::Symlink => 0o777,
@@ -117,7 +117,7 @@ const META_KEYS: [&str; 4] = ["mode", "uid", "gid", "mtime"];
 
 /// Permissions, owner and time as far as they were given.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MetaKeys {
+pub(crate) struct MetaKeys {
     mode: Option<u16>,
     uid: Option<u32>,
     gid: Option<u32>,
@@ -138,7 +138,7 @@ impl MetaKeys {
     }
 
     /// Result for `rest`, which holds for all that was not given.
-    pub(super) fn over(self, rest: Meta) -> Meta {
+    pub(crate) fn over(self, rest: Meta) -> Meta {
         let Owner { uid, gid } = rest.owner;
         Meta {
             mode: self.mode.unwrap_or(rest.mode),
@@ -159,7 +159,7 @@ impl MetaKeys {
 
 /// What `default` lines said so far, by type.
 #[derive(Debug, Default)]
-pub(super) struct Defaults([MetaKeys; Type::ALL.len()]);
+pub(crate) struct Defaults([MetaKeys; Type::ALL.len()]);
 
 impl Defaults {
     fn set(&mut self, words: &[Word]) -> Result<(), Fault> {
@@ -194,7 +194,7 @@ impl Defaults {
 
 /// Where the bytes of a file come from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Bytes {
+pub(crate) enum Bytes {
     /// Nowhere: so many zeros, a hole.
     Hole(u64),
     /// The manifest itself.
@@ -212,7 +212,7 @@ pub(super) enum Bytes {
 
 /// The type-specific part of an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     File(Bytes),
     Dir,
     Symlink(Vec<u8>),
@@ -227,19 +227,19 @@ pub(super) enum What {
 
 /// One entry.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) path: ImagePath,
-    pub(super) what: What,
+pub(crate) struct Entry {
+    pub(crate) path: ImagePath,
+    pub(crate) what: What,
     /// Statements of the line and the defaults above it about permissions, owner and time.
-    pub(super) given: MetaKeys,
+    pub(crate) given: MetaKeys,
     /// Permissions if nothing is said of them.
-    pub(super) mode_default: u16,
-    pub(super) xattrs: Xattrs,
+    pub(crate) mode_default: u16,
+    pub(crate) xattrs: Xattrs,
 }
 
 impl Entry {
     /// Permissions, owner and time; root's from 1970 where nothing is said.
-    pub(super) fn meta(&self) -> Meta {
+    pub(crate) fn meta(&self) -> Meta {
         self.given.over(Meta { mode: self.mode_default, ..Meta::default() })
     }
 }
@@ -258,7 +258,7 @@ struct Keys {
 }
 
 /// Reads a line; `None` for an empty one, a comment and a `default` line, which changes `defaults`.
-pub(super) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry>, Fault> {
+pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry>, Fault> {
     if line.trim_ascii_start().starts_with(b"#") {
         return Ok(None);
     }

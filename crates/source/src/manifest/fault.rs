@@ -5,31 +5,31 @@ use std::fmt;
 
 /// A fault: found, allowed, and perhaps advice. [`Fault::at`] adds where.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     text: String,
     hint: Option<&'static str>,
 }
 
 impl Fault {
     /// What was found, and what is allowed.
-    pub(super) fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Fault { text: text.into(), hint: None }
     }
 
     /// Adds a line of advice.
     #[must_use]
-    pub(super) fn hint(mut self, hint: &'static str) -> Self {
+    pub(crate) fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
     /// The error at a place such as `root.manifest:12`.
-    pub(super) fn at(self, place: impl fmt::Display) -> Error {
+    pub(crate) fn at(self, place: impl fmt::Display) -> Error {
         Fault::advised(Error::corrupt("manifest", self.text).at(place), self.hint)
     }
 
     /// The error of a line that stands in no manifest, but was given on its own.
-    pub(super) fn usage_at(self, place: impl fmt::Display) -> Error {
+    pub(crate) fn usage_at(self, place: impl fmt::Display) -> Error {
         Fault::advised(Error::usage(self.text).at(place), self.hint)
     }
 

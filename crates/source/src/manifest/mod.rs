@@ -11,21 +11,14 @@ mod words;
 mod write;
 
 pub use additions::Additions;
+pub(crate) use additions::Shaping;
+pub(crate) use contents::ManifestContents;
+pub(crate) use entry::{Defaults, Entry, What, parse};
+pub(crate) use fault::Fault;
 pub use write::{write_manifest, write_manifest_below};
 
-use crate::Loaded;
-use crate::shape::Shape;
-use crate::shaper::Shaper;
-use contents::ManifestContents;
-use entry::{Defaults, Entry, What};
-use fault::Fault;
-use packfs_core::{Error, ImagePath, Limits, NodeKind, Progress, Result, ResultExt, Stage, escaped};
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::Arc;
+use packfs_core::{Error, ImagePath, NodeKind, Result, ResultExt, escaped};
+use std::io::{BufRead, Read};
 
 /// What every manifest begins with, before its version.
 const MAGIC: &[u8] = b"#packfs-manifest ";
@@ -33,8 +26,6 @@ const MAGIC: &[u8] = b"#packfs-manifest ";
 const FIRST_LINE: &[u8] = b"#packfs-manifest 1";
 /// Longest line, so that a file that is no text does not fill memory.
 const LINE_LEN_MAX: u64 = 64 << 20;
-/// How many lines are read between two looks at [`Progress::cancelled`].
-const LINES_AT_ONCE: u64 = 256;
 
 /// Whether a file begins as a manifest of any version does.
 pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
@@ -45,146 +36,11 @@ pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
 pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
     let mut lines = first_bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let first = lines.find(|line| !line.is_empty() && !line.trim_ascii_start().starts_with(b"#"));
-    first.is_some_and(|line| entry::parse(line, &mut Defaults::default()).is_ok())
-}
-
-/// Reads a manifest. Paths of files in it begin at the folder that it lies in.
-///
-/// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version; `Io` and `Failed` for
-/// a file that cannot be read, which with [`Shape::keep_going`] is noted and left out, with all hard links to it; `Usage`
-/// for bad globs; `Limit`; `Cancelled`.
-pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
-    load_manifest_within(path, shape, Limits::default(), progress)
-}
-
-/// The same, with limits of its own.
-///
-/// Errors: as [`load_manifest`].
-pub fn load_manifest_within(
-    path: &Path,
-    shape: &Shape,
-    limits: Limits,
-    progress: &dyn Progress,
-) -> Result<Loaded> {
-    progress.begin(Stage::Scan, 0, 0);
-    let name = escaped(path.as_os_str().as_bytes()).to_string();
-    let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
-    let mut reading = Reading {
-        name: &name,
-        shape,
-        shaper: Shaper::within(shape, limits, "manifest")?,
-        contents: ManifestContents::below(path.parent().unwrap_or(path))?,
-        lines: HashMap::new(),
-        links: Vec::new(),
-        unreadable: HashSet::new(),
-    };
-    reading.read_all(&mut BufReader::with_capacity(256 << 10, file), progress)?;
-    reading.make_links()?;
-    reading.shaper.resolve_links().map_err(|error| error.at(&name))?;
-    reading.shaper.finish(Arc::new(reading.contents))
-}
-
-struct Reading<'a> {
-    name: &'a str,
-    shape: &'a Shape,
-    shaper: Shaper<'a>,
-    contents: ManifestContents,
-    /// On which line each path stands, and whether that is a directory.
-    lines: HashMap<ImagePath, (u64, bool)>,
-    /// Hard links: line, path and target. They are made last, when everything that they could lead to is known.
-    links: Vec<(u64, ImagePath, ImagePath)>,
-    /// What was left out since it cannot be read.
-    unreadable: HashSet<ImagePath>,
-}
-
-impl Reading<'_> {
-    fn place(&self, line: u64) -> String {
-        format!("{}:{line}", self.name)
-    }
-
-    fn read_all(&mut self, input: &mut impl BufRead, progress: &dyn Progress) -> Result<()> {
-        let mut defaults = Defaults::default();
-        let count = read_lines(input, self.name, |line, number| {
-            self.take_line(line, number, &mut defaults)?;
-            if number % LINES_AT_ONCE == 0 {
-                progress.advance(LINES_AT_ONCE, 0, 0);
-                if progress.cancelled() {
-                    return Err(Error::cancelled());
-                }
-            }
-            Ok(())
-        })?;
-        progress.advance(count % LINES_AT_ONCE, 0, 0);
-        if count == 0 { Err(first_line_fault(b"").at(self.place(1))) } else { Ok(()) }
-    }
-
-    fn take_line(&mut self, line: &[u8], number: u64, defaults: &mut Defaults) -> Result<()> {
-        if number == 1 {
-            return check_first_line(line, self.place(1));
-        }
-        match entry::parse(line, defaults) {
-            Ok(Some(entry)) => self.add(entry, number).map_err(|error| error.at(self.place(number))),
-            Ok(None) => Ok(()),
-            Err(fault) => Err(fault.at(self.place(number))),
-        }
-    }
-
-    fn add(&mut self, entry: Entry, line: u64) -> Result<()> {
-        let is_dir = entry.what == What::Dir;
-        if let Some((before, _)) = self.lines.insert(entry.path.clone(), (line, is_dir)) {
-            let fault = format!("path {:?}: already on line {before}, and once is allowed", entry.path);
-            return Err(Error::corrupt("manifest", fault));
-        }
-        let meta = entry.meta();
-        match made(entry.what, &mut self.contents) {
-            Ok(Made::Node(kind)) => self.shaper.add(&entry.path, kind, meta, entry.xattrs),
-            Ok(Made::Modified) => {
-                let fault = Fault::new("modify: allowed only where entries are laid over another source");
-                Err(fault.hint("pack SOURCE IMAGE --add-manifest FILE does that").at(self.place(line)))
-            }
-            Ok(Made::Link(target)) => {
-                self.links.push((line, entry.path, target));
-                Ok(())
-            }
-            Err(error) if self.shape.keep_going => {
-                self.leave_out(entry.path, error.at(self.place(line)));
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn leave_out(&mut self, path: ImagePath, why: Error) {
-        self.shaper.notes().unreadable.push(why.to_string());
-        self.unreadable.insert(path);
-    }
-
-    /// Makes the hard links, and says on which line one stands that leads nowhere; what is left to the tree are circles.
-    fn make_links(&mut self) -> Result<()> {
-        let links = std::mem::take(&mut self.links);
-        let lost = links_to(&self.unreadable, &links);
-        for (index, (line, path, target)) in links.into_iter().enumerate() {
-            if lost.contains(&index) {
-                let why = Error::failed(format!("hard link {path:?} to {target:?}, which is left out"));
-                self.leave_out(path, why.at(self.place(line)));
-                continue;
-            }
-            let fault = match self.lines.get(&target) {
-                Some((_, false)) => {
-                    self.shaper.link(&path, &target).map_err(|error| error.at(self.place(line)))?;
-                    continue;
-                }
-                Some((_, true)) => format!("target {target:?}: a directory, which cannot have hard links"),
-                None => format!("target {target:?}: no line has this path"),
-            };
-            return Err(Fault::new(fault).at(self.place(line)));
-        }
-        Ok(())
-    }
+    first.is_some_and(|line| parse(line, &mut Defaults::default()).is_ok())
 }
 
 /// Result of the type-specific part of an entry.
-enum Made {
+pub(crate) enum Made {
     Node(NodeKind),
     Link(ImagePath),
     /// The node that is there.
@@ -192,7 +48,7 @@ enum Made {
 }
 
 /// Errors: those of the file that contents come from.
-fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
+pub(crate) fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
     Ok(Made::Node(match what {
         What::Link(target) => return Ok(Made::Link(target)),
         What::Modify => return Ok(Made::Modified),
@@ -207,7 +63,7 @@ fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
 }
 
 /// Hands on each line, without its end, and its number; returns how many there are.
-fn read_lines(
+pub(crate) fn read_lines(
     input: &mut (impl BufRead + ?Sized),
     name: &str,
     mut take: impl FnMut(&[u8], u64) -> Result<()>,
@@ -231,7 +87,7 @@ fn read_lines(
     }
 }
 
-fn check_first_line(line: &[u8], place: String) -> Result<()> {
+pub(crate) fn check_first_line(line: &[u8], place: String) -> Result<()> {
     match line.trim_ascii_end().strip_prefix(MAGIC) {
         Some(b"1") => Ok(()),
         Some(version) if !version.is_empty() && version.iter().all(u8::is_ascii_digit) => {
@@ -242,27 +98,7 @@ fn check_first_line(line: &[u8], place: String) -> Result<()> {
     }
 }
 
-/// Which of the links lead to one of these paths, be it through other links.
-fn links_to(paths: &HashSet<ImagePath>, links: &[(u64, ImagePath, ImagePath)]) -> HashSet<usize> {
-    let mut found = HashSet::new();
-    if paths.is_empty() {
-        return found;
-    }
-    let mut links_by_target: HashMap<&ImagePath, Vec<usize>> = HashMap::new();
-    for (index, (_, _, target)) in links.iter().enumerate() {
-        links_by_target.entry(target).or_default().push(index);
-    }
-    let mut reached: Vec<&ImagePath> = paths.iter().collect();
-    while let Some(target) = reached.pop() {
-        for index in links_by_target.remove(target).unwrap_or_default() {
-            found.insert(index);
-            reached.push(&links[index].1);
-        }
-    }
-    found
-}
-
-fn first_line_fault(line: &[u8]) -> Fault {
+pub(crate) fn first_line_fault(line: &[u8]) -> Fault {
     let shown = &line[..line.len().min(64)];
     let allowed = String::from_utf8_lossy(FIRST_LINE);
     Fault::new(format!("first line \"{}\": {allowed} is allowed", escaped(shown)))

@@ -1,0 +1,31 @@
+//! Kinds of inputs that properties are tried on.
+
+/// Kind of the valid inputs of a property, which mutations begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// An image of either format.
+    Image,
+    /// A tar archive, compressed or not.
+    Tar,
+    /// A manifest.
+    Manifest,
+    /// A byte that picks an algorithm, two for the length wanted, then a block.
+    Block,
+    /// Bytes that pick an image and what is done to it, then requests.
+    Requests,
+    /// A recovery file, then bytes that pick an image and what is done to it.
+    Recovery,
+    /// Data with a dm-verity hash tree behind them.
+    Verity,
+    /// A public key, a zero byte, a signature.
+    Signature,
+    /// How a file is measured, then the file.
+    Measured,
+}
+
+impl Input {
+    /// Whether it is known where figures lie in it, and how checksums are put right.
+    pub fn has_figures(self) -> bool {
+        matches!(self, Input::Image | Input::Recovery | Input::Verity)
+    }
+}
