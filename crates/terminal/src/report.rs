@@ -3,9 +3,8 @@
 //! Names and texts of an input are escaped where they become part of a message; here the whole of a message is looked through
 //! once more, so that none can act on a terminal.
 
-use crate::Outcome;
 use owo_colors::OwoColorize;
-use packfs::{Error, ErrorKind, Progress, Result, ResultExt, printable};
+use packfs::{Error, Progress, Result, ResultExt, printable};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
@@ -30,16 +29,9 @@ pub fn failure(error: &Error) -> ExitCode {
     ExitCode::from(error.kind().exit_code())
 }
 
-/// As [`failure`]; an error that came of a signal gets the exit code of that signal.
-pub fn or_stopped(outcome: Outcome, bars: &crate::progress::Bars) -> Outcome {
-    match (outcome, bars.stopped_exit_code()) {
-        (Err(error), Some(code)) if error.kind() == ErrorKind::Cancelled => {
-            bars.finish();
-            anstream::eprintln!("{} stopped", "error:".red().bold());
-            Ok(ExitCode::from(code))
-        }
-        (outcome, _) => outcome,
-    }
+/// Prints that a signal stopped the work.
+pub fn stopped() {
+    anstream::eprintln!("{} stopped", "error:".red().bold());
 }
 
 /// Prints `warning: ...`.

@@ -2,6 +2,8 @@
 
 use crate::progress::Bars;
 use crate::{Outcome, report};
+use packfs::ErrorKind;
+use std::process::ExitCode;
 
 /// Options for the number of threads and for progress.
 #[derive(clap::Args)]
@@ -27,7 +29,7 @@ impl Work {
         let bars = Bars::new(!self.quiet && !json);
         let outcome = work(&bars);
         bars.finish();
-        report::or_stopped(outcome, &bars)
+        or_stopped(outcome, &bars)
     }
 }
 
@@ -47,5 +49,17 @@ impl Answering {
     /// As [`Work::shown`].
     pub fn shown(&self, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
         self.work.shown(self.json, work)
+    }
+}
+
+/// Replaces an error that a signal caused by the exit code of that signal.
+fn or_stopped(outcome: Outcome, bars: &Bars) -> Outcome {
+    match (outcome, bars.stopped_exit_code()) {
+        (Err(error), Some(code)) if error.kind() == ErrorKind::Cancelled => {
+            bars.finish();
+            report::stopped();
+            Ok(ExitCode::from(code))
+        }
+        (outcome, _) => outcome,
     }
 }
