@@ -1,9 +1,12 @@
 //! A table in words: what every report of tables has in common, whatever it draws lines with.
 
+use serde::Serialize;
+
 use crate::report::figures;
 use crate::results::{Cell, Table, Unit};
 
 /// A table whose cells are words.
+#[derive(Serialize)]
 pub struct Grid {
     /// One for each column.
     pub headings: Vec<Heading>,
@@ -14,6 +17,7 @@ pub struct Grid {
 }
 
 /// What stands above a column.
+#[derive(Serialize)]
 pub struct Heading {
     /// The words; a quoted column says so.
     pub title: String,
@@ -24,7 +28,7 @@ pub struct Heading {
 }
 
 /// One cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GridCell {
     /// The words.
     pub text: String,

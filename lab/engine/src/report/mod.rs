@@ -1,7 +1,8 @@
 //! What is shown of a session, made from its [`Results`] alone, so that a report can be made again from the document.
 //!
 //! One file for each output. They share what is said (`context`, `overview`), how figures are spelled (`figures`) and what
-//! a table is in words (`grid`); none measures, and none knows a program or a format by name, but packfs.
+//! a table is in words (`grid`); the page and Markdown are templates, filled with all of that (`shown`). None measures, and
+//! none knows a program or a format by name, but packfs.
 
 mod context;
 mod csv;
@@ -12,6 +13,7 @@ mod html;
 mod json;
 mod markdown;
 mod overview;
+mod shown;
 mod summary;
 mod text;
 
@@ -86,7 +88,7 @@ impl FromStr for Format {
 pub fn report(results: &Results, format: Format, terminal: Terminal) -> Result<String> {
     Ok(match format {
         Format::Text => text(results, terminal),
-        Format::Markdown => markdown(results),
+        Format::Markdown => markdown(results)?,
         Format::Csv => csv(results),
         Format::Html => html(results)?,
         Format::Json => json(results)?,

@@ -40,7 +40,7 @@ fn a_quick_run_is_called_one_before_its_figures() {
     assert!(
         body.contains("A quick run, whose figures are rough: ") && body.contains("not those of a full one")
     );
-    let markdown = packfs_lab::report::markdown(&results);
+    let markdown = packfs_lab::report::markdown(&results).unwrap();
     assert!(markdown.contains("- Quick run: --quick: fewer cells"), "{markdown:.600}");
 }
 
