@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(test)]
+mod documents;
 mod interposer;
 mod out;
 mod verbs;
