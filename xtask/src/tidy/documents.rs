@@ -1,4 +1,4 @@
-//! Paths that documents name exist.
+//! Paths and verbs of `cargo xtask` that documents name exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,17 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         let missing: BTreeSet<String> =
             named.chain(linked).filter(|(path, _)| !path.exists()).map(|(_, name)| name).collect();
         faults.extend(missing.into_iter().map(|name| format!("{shown} names {name}, which does not exist")));
+        faults.extend(unknown_verbs(&text).map(|verb| format!("{shown}: cargo xtask has no verb {verb}")));
     }
     Ok(faults)
+}
+
+/// Words behind `cargo xtask` that are no verb of it.
+fn unknown_verbs(text: &str) -> impl Iterator<Item = &str> {
+    let is_verb = |name: &str| crate::VERBS.iter().any(|verb| verb.name == name);
+    let end = |c: char| !(c.is_ascii_lowercase() || c == '-');
+    let names = text.split("cargo xtask ").skip(1).filter_map(move |rest| rest.split(end).next());
+    names.filter(move |name| !name.is_empty() && !name.starts_with('-') && !is_verb(name))
 }
 
 /// Documents at the top and below docs/, without the changelog and records, which tell what was.
@@ -98,6 +107,12 @@ mod tests {
     fn passes_over_words_patterns_and_places_elsewhere() {
         let text = "`packfs`, `crates/format-*`, `docs/NAME.md`, `own.toml`, `/etc/fstab`, `target/peers`, [site](https://a.example/x.md), [up](#top)";
         assert_eq!(found(text), [""; 0]);
+    }
+
+    #[test]
+    fn verbs_that_are_gone_are_found() {
+        let text = "`cargo xtask ci`, `cargo xtask bench goals`, `cargo xtask VERB` and\ncargo xtask --help";
+        assert_eq!(unknown_verbs(text).collect::<Vec<_>>(), ["bench"]);
     }
 
     #[test]
