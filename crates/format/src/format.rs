@@ -1,22 +1,9 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Capabilities, Coding, InlineTails, Placed, Plan, Section, Volume};
+use crate::{Capabilities, Coding, InlineTails, OptionRow, Placed, Plan, Section, Volume};
 use packfs_core::{Error, Goal, Image, NodeId, Result, Tree};
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// An option that only one format knows, as `--help` and error messages name it.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionRow {
-    /// Its name, such as `fragments`.
-    pub name: &'static str,
-    /// What may be given, such as `on|off|always`.
-    pub values: &'static str,
-    /// What holds if it is not given.
-    pub default: &'static str,
-    /// What it does, in one line.
-    pub help: &'static str,
-}
 
 /// What a user asked of a new image, before a format has looked at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +79,13 @@ pub struct FormatInfo {
     /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and read; empty where there
     /// is no choice.
     pub ladder: &'static [Rung],
+}
+
+impl PackSettings {
+    /// Returns names and values of the options as typed.
+    pub fn typed_options(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options.iter().map(|(name, value)| (&**name, &**value))
+    }
 }
 
 impl FormatInfo {

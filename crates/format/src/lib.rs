@@ -2,7 +2,8 @@
 //!
 //! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes one), [`Container`]
 //! (an image that holds other images). Between a format and the pack engine: [`Plan`] and [`Placed`]. Parts that formats
-//! share: [`check`], [`Extents`], [`space_owners`], [`NameOrder`]. No format, no thread, no unsafe code.
+//! share: [`check`], [`Extents`], [`space_owners`], [`NameOrder`], [`options!`].
+//! No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
 
 mod capabilities;
@@ -14,6 +15,7 @@ mod extents;
 mod facts;
 mod format;
 mod name_order;
+mod options;
 mod plan;
 mod space;
 mod volume;
@@ -25,10 +27,10 @@ pub use container::Container;
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
 pub use format::{
-    DataFile, Format, FormatInfo, LinuxDriver, Magic, Makes, OptionRow, PackFormat, PackSettings, Rung,
-    Wrapping,
+    DataFile, Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Wrapping,
 };
 pub use name_order::{NameOrder, SortedDirs};
+pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{
     BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
     InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, SparseCut, StoredBlock, Tail,

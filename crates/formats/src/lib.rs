@@ -68,6 +68,7 @@ pub fn probe(image: &dyn Image) -> Result<Option<&'static dyn Format>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packfs_format::{Makes, PackSettings};
     use packfs_testkit::BytesImage;
 
     #[test]
@@ -107,6 +108,41 @@ mod tests {
         }
         for other in [&b""[..], b"hsq", b"hsqx", b"\x7fELF"] {
             assert!(probe(&BytesImage(other.to_vec())).unwrap().is_none());
+        }
+    }
+
+    /// Makes a packer with one option set.
+    fn set(format: &dyn Format, name: &str, value: &str) -> Result<()> {
+        let options = vec![(name.to_owned(), value.to_owned())];
+        format.packer(&PackSettings { options, ..PackSettings::default() }).map(|_| ())
+    }
+
+    #[test]
+    fn every_option_takes_the_values_that_help_names_and_says_so_of_others() {
+        let makes_images = |format: &&&dyn Format| format.info().makes != Makes::Nothing;
+        for format in all().iter().filter(makes_images) {
+            let rows = format.info().options;
+            for row in rows {
+                let refusal = |value: &str| {
+                    let refused = set(*format, row.name, value).err().map(|error| error.to_string());
+                    refused.filter(|text| text.contains(&format!("option {}=", row.name)))
+                };
+                let is_choice =
+                    row.values.contains('|') && !row.values.contains(|c: char| c.is_uppercase() || c == ' ');
+                for word in row.values.split('|').filter(|_| is_choice) {
+                    assert_eq!(refusal(word), None, "{} {}", format.name(), row.name);
+                }
+                let others = ["", "-", "x@no", "no such value, and much too long"];
+                let told = others.iter().filter_map(|other| set(*format, row.name, other).err());
+                let told: Vec<String> = told.map(|error| error.to_string()).collect();
+                let says = |text: &String| {
+                    text.contains(row.values) || text.contains("from 5.4 on") || text.contains("in the tree")
+                };
+                assert!(told.iter().any(says), "{} {}: {told:?}", format.name(), row.name);
+            }
+            let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+            let error = set(*format, "no-such", "1").unwrap_err().to_string();
+            assert!(error.contains(&format!("it has {}", names.join(", "))), "{error}");
         }
     }
 }

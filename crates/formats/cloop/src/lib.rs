@@ -47,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["cloop"],
     magics: &MAGICS,
     makes: Makes::Image,
-    options: options::ROWS,
+    options: options::Options::ROWS,
     ladder: &LADDER,
     ..FormatInfo::EMPTY
 };

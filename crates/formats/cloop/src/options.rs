@@ -3,29 +3,30 @@
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
-use packfs_format::{OptionRow, PackSettings};
+use packfs_format::{PackSettings, SWITCH, Values, one_of, options};
 
-/// What `--help` prints.
-pub(crate) const ROWS: &[OptionRow] = &[
-    OptionRow {
-        name: "version",
-        values: "2.0|4.0",
-        default: "2.0, or 4.0 for other codecs than gzip",
-        help: "which version of the format: 2.0 is what every tool reads",
-    },
-    OptionRow {
-        name: "stored",
-        values: "on|off",
-        default: "off",
-        help: "store blocks that do not shrink as they are (only 4.0, and its module of Linux fails at them)",
-    },
-    OptionRow {
-        name: "inner",
-        values: "FORMAT|none",
-        default: "iso9660, as far as it can be packed, else squashfs",
-        help: "make an image of this format of a directory, an archive or a manifest first; none wraps any file as it is",
-    },
-];
+options! {
+    /// Everything that shapes a file, checked.
+    pub(crate) struct Options for "cloop" {
+        codec_name: String,
+        /// `None`: every block is stored as it is.
+        codec: Option<CodecSettings>,
+        block_len: u32,
+    }
+
+    typed_target: Option<Target> = "version", one_of!["2.0" | "2" => Target::V2, "4.0" | "4" => Target::V4],
+        "2.0, or 4.0 for other codecs than gzip", "which version of the format: 2.0 is what every tool reads";
+
+    /// Whether blocks that do not shrink are stored.
+    stored: bool = "stored", SWITCH, "off",
+        "store blocks that do not shrink as they are (only 4.0, and its module of Linux fails at them)";
+
+    /// The format of the image inside, if one is to be made; the name is for others to understand.
+    inner: Option<String> = "inner",
+        Values::new("FORMAT|none", |text| (!text.is_empty()).then(|| text.to_owned())),
+        "iso9660, as far as it can be packed, else squashfs",
+        "make an image of this format of a directory, an archive or a manifest first; none wraps any file as it is";
+}
 
 /// Which version is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,20 +45,6 @@ impl Target {
             Target::V4 => b"4.0",
         }
     }
-}
-
-/// Everything that shapes a file, checked.
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub(crate) codec_name: String,
-    /// `None`: every block is stored as it is.
-    pub(crate) codec: Option<CodecSettings>,
-    pub(crate) block_len: u32,
-    pub(crate) target: Target,
-    /// Whether blocks that do not shrink are stored.
-    pub(crate) stored: bool,
-    /// The format of the image inside, if one is to be made; the name is for others to understand.
-    pub(crate) inner: Option<String>,
 }
 
 const BLOCK_LEN_MIN: u32 = 4 << 10;
@@ -80,49 +67,25 @@ impl Options {
         let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
         let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
         let codec = spec.resolve(&ALGORITHMS, DictLens::of_block(block_len)).map_err(Error::usage)?;
-        let is_zlib = codec.as_ref().is_some_and(|codec| codec.algorithm() == Algorithm::Zlib);
-        let mut options = Options {
-            codec_name: spec.to_string(),
-            codec,
-            block_len,
-            target: if is_zlib { Target::V2 } else { Target::V4 },
-            stored: false,
-            inner: None,
-        };
-        for (name, value) in &settings.options {
-            options.set(name, value)?;
-        }
-        if options.target == Target::V2 && !is_zlib {
+        let options = Options::read(spec.to_string(), codec, block_len, settings.typed_options())?;
+        if options.target() == Target::V2 && !options.is_zlib() {
             let message = format!("cloop 2.0 has no codec {}, only gzip", options.codec_name);
             return Err(Error::usage(message).hint("-O version=4.0 has gzip, xz, lz4 and lzo"));
         }
-        if options.target == Target::V2 && options.stored {
+        if options.target() == Target::V2 && options.stored {
             return Err(Error::usage("cloop 2.0 cannot store blocks as they are")
                 .hint("-O version=4.0 can, but its module of Linux does not read them"));
         }
         Ok(options)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        match (name, value) {
-            ("version", "2.0" | "2") => self.target = Target::V2,
-            ("version", "4.0" | "4") => self.target = Target::V4,
-            ("stored", "on") => self.stored = true,
-            ("stored", "off") => self.stored = false,
-            ("inner", format) if !format.is_empty() => self.inner = Some(format.to_owned()),
-            _ => return Err(unknown(name, value)),
-        }
-        Ok(())
+    /// Returns the version to write.
+    pub(crate) fn target(&self) -> Target {
+        self.typed_target.unwrap_or(if self.is_zlib() { Target::V2 } else { Target::V4 })
     }
-}
 
-fn unknown(name: &str, value: &str) -> Error {
-    match ROWS.iter().find(|row| row.name == name) {
-        Some(row) => Error::usage(format!("cloop option {name}={value}: {} is allowed", row.values)),
-        None => {
-            let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-            Error::usage(format!("cloop has no option {name:?}; it has {}", names.join(", ")))
-        }
+    fn is_zlib(&self) -> bool {
+        self.codec.as_ref().is_some_and(|codec| codec.algorithm() == Algorithm::Zlib)
     }
 }
 
@@ -155,13 +118,13 @@ mod tests {
 
     #[test]
     fn the_codec_chooses_the_version() {
-        assert_eq!(options(None, "gzip", &[]).unwrap().target, Target::V2);
+        assert_eq!(options(None, "gzip", &[]).unwrap().target(), Target::V2);
         for codec in ["xz", "lz4", "lz4hc", "lzo", "none"] {
-            assert_eq!(options(None, codec, &[]).unwrap().target, Target::V4, "{codec}");
+            assert_eq!(options(None, codec, &[]).unwrap().target(), Target::V4, "{codec}");
             let error = options(None, codec, &[("version", "2.0")]).unwrap_err().to_string();
             assert!(error.contains("only gzip"), "{error}");
         }
-        assert_eq!(options(None, "gzip", &[("version", "4.0")]).unwrap().target, Target::V4);
+        assert_eq!(options(None, "gzip", &[("version", "4.0")]).unwrap().target(), Target::V4);
         assert!(options(None, "zstd", &[]).is_err());
     }
 

@@ -36,7 +36,7 @@ static INFO: FormatInfo = FormatInfo {
     magics: &disk::MAGICS,
     driver: Some(LinuxDriver { name: "cramfs", mounts_files: false }),
     makes: Makes::Tree,
-    options: options::ROWS,
+    options: options::Options::ROWS,
     ladder: &[],
 };
 

@@ -56,7 +56,7 @@ static INFO: FormatInfo = FormatInfo {
     magics: &[MAGIC],
     driver: Some(LinuxDriver { name: "iso9660", mounts_files: false }),
     makes: Makes::Tree,
-    options: options::ROWS,
+    options: options::Options::ROWS,
     ladder: &LADDER,
 };
 

@@ -3,47 +3,39 @@
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, ImagePath, Result};
-use packfs_format::{OptionRow, PackSettings};
+use packfs_format::{PackSettings, Values, one_of, options};
 
-/// What `--help` prints.
-pub(crate) const ROWS: &[OptionRow] = &[
-    OptionRow {
-        name: "zisofs",
-        values: "1|2|as-needed",
-        default: "as-needed",
-        help: "version of compressed files: Linux reads 1, files from 4 GiB on need 2 (or stay as they are); as-needed is 1 unless there is such a file",
-    },
-    OptionRow {
-        name: "joliet",
-        values: "on|off|long",
-        default: "off",
-        help: "a second tree for Windows, with names of up to 64 characters, or 103 (long); it shows compressed files as they are stored",
-    },
-    OptionRow {
-        name: "volume-id",
-        values: "TEXT of up to 32 characters",
-        default: "PACKFS",
-        help: "name of the volume",
-    },
-    OptionRow {
-        name: "boot",
-        values: "PATH-IN-TREE",
-        default: "none",
-        help: "boot image for BIOS (El Torito, no emulation); it is stored as it is",
-    },
-    OptionRow {
-        name: "boot-sectors",
-        values: "1 to 65535, or all",
-        default: "4",
-        help: "how many sectors of 512 bytes of it BIOS loads",
-    },
-    OptionRow {
-        name: "efi-boot",
-        values: "PATH-IN-TREE",
-        default: "none",
-        help: "boot image for EFI: a FAT file system; it is stored as it is",
-    },
-];
+options! {
+    /// Everything that shapes an image, checked.
+    pub(crate) struct Options for "iso9660" {
+        codec_name: String,
+        /// `None`: files are stored as they are.
+        codec: Option<CodecSettings>,
+        block_len: u32,
+        made_at: i64,
+    }
+
+    zisofs: Zisofs = "zisofs",
+        one_of!["1" => Zisofs::Version1, "2" => Zisofs::Version2, "as-needed" => Zisofs::AsNeeded], "as-needed",
+        "version of compressed files: Linux reads 1, files from 4 GiB on need 2 (or stay as they are); as-needed is 1 unless there is such a file";
+
+    /// Longest name of a Joliet tree in units of UTF-16, if there is to be one.
+    joliet: Option<usize> = "joliet",
+        one_of!["on" => Some(JOLIET_NAME_MAX), "off" => None, "long" => Some(JOLIET_LONG_NAME_MAX)], "off",
+        "a second tree for Windows, with names of up to 64 characters, or 103 (long); it shows compressed files as they are stored";
+
+    volume_id: String = "volume-id", Values::new("TEXT of up to 32 characters", volume_id), "PACKFS",
+        "name of the volume";
+
+    boot: Option<ImagePath> = "boot", Values::tried("PATH-IN-TREE", boot_path), "none",
+        "boot image for BIOS (El Torito, no emulation); it is stored as it is";
+
+    boot_sectors: BootSectors = "boot-sectors", Values::new("1 to 65535, or all", boot_sectors), "4",
+        "how many sectors of 512 bytes of it BIOS loads";
+
+    efi_boot: Option<ImagePath> = "efi-boot", Values::tried("PATH-IN-TREE", boot_path), "none",
+        "boot image for EFI: a FAT file system; it is stored as it is";
+}
 
 /// Which version of zisofs is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +51,6 @@ pub(crate) enum Zisofs {
 pub(crate) enum BootSectors {
     Count(u16),
     All,
-}
-
-/// Everything that shapes an image, checked.
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub codec_name: String,
-    /// `None`: files are stored as they are.
-    pub codec: Option<CodecSettings>,
-    pub block_len: u32,
-    pub made_at: i64,
-    pub zisofs: Zisofs,
-    /// Longest name of a Joliet tree in units of UTF-16, if there is to be one.
-    pub joliet: Option<usize>,
-    pub volume_id: String,
-    pub boot: Option<ImagePath>,
-    pub boot_sectors: BootSectors,
-    pub efi_boot: Option<ImagePath>,
 }
 
 const BLOCK_LEN_MIN: u32 = 32 << 10;
@@ -99,21 +74,8 @@ impl Options {
             Error::usage(fault)
                 .hint("zisofs knows deflate in zlib streams (gzip), and none for files as they are")
         })?;
-        let mut options = Options {
-            codec_name: spec.to_string(),
-            codec,
-            block_len,
-            made_at: settings.made_at,
-            zisofs: Zisofs::AsNeeded,
-            joliet: None,
-            volume_id: "PACKFS".into(),
-            boot: None,
-            boot_sectors: BootSectors::Count(4),
-            efi_boot: None,
-        };
-        for (name, value) in &settings.options {
-            options.set(name, value)?;
-        }
+        let name = spec.to_string();
+        let options = Options::read(name, codec, block_len, settings.made_at, settings.typed_options())?;
         options.check_block_len()?;
         Ok(options)
     }
@@ -132,44 +94,17 @@ impl Options {
         let is_for_2 = self.block_len > max && max == BLOCK_LEN_MAX_1;
         Err(if is_for_2 { error.hint("-O zisofs=2 allows blocks up to 1M") } else { error })
     }
+}
 
-    fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let known = match name {
-            "zisofs" => match value {
-                "1" => Some(Zisofs::Version1),
-                "2" => Some(Zisofs::Version2),
-                "as-needed" => Some(Zisofs::AsNeeded),
-                _ => None,
-            }
-            .map(|zisofs| self.zisofs = zisofs),
-            "joliet" => match value {
-                "off" => Some(None),
-                "on" => Some(Some(JOLIET_NAME_MAX)),
-                "long" => Some(Some(JOLIET_LONG_NAME_MAX)),
-                _ => None,
-            }
-            .map(|joliet| self.joliet = joliet),
-            "volume-id" => {
-                let is_text = !value.is_empty() && value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-                (is_text && value.len() <= VOLUME_ID_MAX).then(|| self.volume_id = value.into())
-            }
-            "boot" => Some(boot_path(value)?).map(|path| self.boot = Some(path)),
-            "efi-boot" => Some(boot_path(value)?).map(|path| self.efi_boot = Some(path)),
-            "boot-sectors" => match value {
-                "all" => Some(BootSectors::All),
-                _ => value.parse().ok().filter(|&count| count > 0).map(BootSectors::Count),
-            }
-            .map(|sectors| self.boot_sectors = sectors),
-            _ => {
-                let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-                let message = format!("iso9660 has no option {name:?}; it has {}", names.join(", "));
-                return Err(Error::usage(message));
-            }
-        };
-        known.ok_or_else(|| {
-            let allowed = ROWS.iter().find(|row| row.name == name).map_or("", |row| row.values);
-            Error::usage(format!("iso9660 option {name}={value}: {allowed} is allowed"))
-        })
+fn volume_id(text: &str) -> Option<String> {
+    let is_text = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    (is_text && (1..=VOLUME_ID_MAX).contains(&text.len())).then(|| text.into())
+}
+
+fn boot_sectors(text: &str) -> Option<BootSectors> {
+    match text {
+        "all" => Some(BootSectors::All),
+        _ => text.parse().ok().filter(|&count| count > 0).map(BootSectors::Count),
     }
 }
 

@@ -66,7 +66,7 @@ impl CloopPacker {
 
     /// The row of a block that starts at `offset`.
     fn row(&self, offset: u64, block: StoredBlock) -> u64 {
-        let method = match (self.options.target, &self.options.codec) {
+        let method = match (self.options.target(), &self.options.codec) {
             (Target::V2, _) => METHOD_ZLIB,
             (Target::V4, Some(codec)) if block.compressed => method_of(codec),
             (Target::V4, _) => METHOD_STORED,
@@ -152,7 +152,7 @@ impl PackFormat for CloopPacker {
         }
         // Where the last one ends; without a method, as nothing is stored there.
         index.extend_from_slice(&offset.to_be_bytes());
-        let head = head(self.options.target.number(), self.options.block_len, count as u32);
+        let head = head(self.options.target().number(), self.options.block_len, count as u32);
         put(Section { owner: "header", offset: 0, bytes: head.as_bytes().to_vec() })?;
         put(Section { owner: "index", offset: HEAD_LEN, bytes: index })
     }

@@ -49,7 +49,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "squashfs-legacy",
     magics: &MAGICS,
     makes: Makes::Tree,
-    options: options::ROWS,
+    options: options::Options::ROWS,
     ladder: &LADDER,
     ..FormatInfo::EMPTY
 };

@@ -2,75 +2,40 @@
 
 use crate::Endian;
 use crate::legacy::disk::Version;
-use crate::pack::{Duplicates, Fragments, padding_named, switch_named};
+use crate::pack::{Duplicates, Fragments, PADDING, Uncompressed, typed_options};
 use packfs_codec::{Algorithm, CodecSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
-use packfs_format::{OptionRow, PackSettings};
+use packfs_format::{PackSettings, SWITCH, one_of, options};
 
-/// What `--help` prints.
-pub(crate) const ROWS: &[OptionRow] = &[
-    OptionRow {
-        name: "version",
-        values: "2.0|2.1|3.0|3.1",
-        default: "3.1",
-        help: "what readers know: 2.1 has indexes of directories, 3.0 hard links and times of everything, 3.1 holes and blocks above 64K",
-    },
-    OptionRow {
-        name: "endian",
-        values: "little|big",
-        default: "little",
-        help: "byte order of the machine that is to read it",
-    },
-    Fragments::ROW,
-    OptionRow {
-        name: "uncompressed",
-        values: "LIST of inodes,data,fragments,all",
-        default: "none",
-        help: "store these as they are",
-    },
-    Duplicates::ROW,
-    OptionRow {
-        name: "holes",
-        values: "on|off",
-        default: "on",
-        help: "store blocks of zeros as holes, which only 3.1 has",
-    },
-    OptionRow {
-        name: "exports",
-        values: "on|off",
-        default: "on",
-        help: "write the table that NFS export needs, which only 3.0 and 3.1 have",
-    },
-    OptionRow { name: "padding", values: "4K|none", default: "4K", help: "pad the image" },
-];
+options! {
+    /// Everything that shapes an image, checked.
+    pub(crate) struct Options for "squashfs-legacy" {
+        codec_name: String,
+        /// Of zlib, whether or not anything is compressed.
+        codec: CodecSettings,
+        block_len: u32,
+        made_at: u32,
+    }
 
-/// What is stored as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Uncompressed {
-    pub inodes: bool,
-    pub data: bool,
-    pub fragments: bool,
-}
+    version: Version = "version",
+        one_of!["2.0" => Version::V2_0, "2.1" => Version::V2_1, "3.0" => Version::V3_0, "3.1" => Version::V3_1], "3.1",
+        "what readers know: 2.1 has indexes of directories, 3.0 hard links and times of everything, 3.1 holes and blocks above 64K";
 
-const EVERYTHING: Uncompressed = Uncompressed { inodes: true, data: true, fragments: true };
+    endian: Endian = "endian", one_of!["little" => Endian::Little, "big" => Endian::Big], "little",
+        "byte order of the machine that is to read it";
 
-/// Everything that shapes an image, checked.
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub version: Version,
-    pub endian: Endian,
-    pub codec_name: String,
-    /// Of zlib, whether or not anything is compressed.
-    pub codec: CodecSettings,
-    pub block_len: u32,
-    pub made_at: u32,
-    pub fragments: Fragments,
-    pub uncompressed: Uncompressed,
-    pub duplicates: Duplicates,
-    pub holes: bool,
-    pub exports: bool,
-    pub padding: u64,
+    fragments: Fragments = "fragments", Fragments::VALUES, "on", Fragments::HELP;
+
+    uncompressed: Uncompressed = "uncompressed", Uncompressed::OLD_VALUES, "none", "store these as they are";
+
+    duplicates: Duplicates = "duplicates", Duplicates::VALUES, "share", Duplicates::HELP;
+
+    holes: bool = "holes", SWITCH, "on", "store blocks of zeros as holes, which only 3.1 has";
+
+    exports: bool = "exports", SWITCH, "on", "write the table that NFS export needs, which only 3.0 and 3.1 have";
+
+    padding: u64 = "padding", PADDING, "4K", "pad the image";
 }
 
 const BLOCK_LEN_MIN: u32 = 4 << 10;
@@ -91,23 +56,10 @@ impl Options {
         let resolved = spec.resolve(&[Algorithm::Zlib], DictLens::of_block(64 << 10)).map_err(|fault| {
             Error::usage(fault).hint("squashfs knew no other codec before 4.0; format squashfs has more")
         })?;
-        let mut options = Options {
-            version: Version::V3_1,
-            endian: Endian::Little,
-            codec_name: spec.to_string(),
-            uncompressed: if resolved.is_none() { EVERYTHING } else { Uncompressed::default() },
-            codec: resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default())),
-            block_len: 0,
-            made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
-            fragments: Fragments::SmallFiles,
-            duplicates: Duplicates::Share,
-            holes: true,
-            exports: true,
-            padding: 4096,
-        };
-        for (name, value) in &settings.options {
-            options.set(name, value)?;
-        }
+        let typed = typed_options(settings, resolved.is_none());
+        let codec = resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default()));
+        let made_at = u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX);
+        let mut options = Options::read(spec.to_string(), codec, 0, made_at, typed)?;
         options.holes &= options.version == Version::V3_1;
         options.exports &= options.version.has_numbers();
         options.block_len = options.checked_block_len(settings.block_len, settings.goal)?;
@@ -127,45 +79,6 @@ impl Options {
         Ok(found)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let known = match name {
-            "version" => Version::ALL
-                .into_iter()
-                .find(|version| version.major() > 1 && version.to_string() == value)
-                .map(|version| self.version = version),
-            "endian" => match value {
-                "little" => Some(Endian::Little),
-                "big" => Some(Endian::Big),
-                _ => None,
-            }
-            .map(|endian| self.endian = endian),
-            "fragments" => Fragments::named(value).map(|fragments| self.fragments = fragments),
-            "uncompressed" => value.split(',').try_for_each(|part| self.set_uncompressed(part)),
-            "duplicates" => Duplicates::named(value).map(|duplicates| self.duplicates = duplicates),
-            "holes" => switch_named(value).map(|holes| self.holes = holes),
-            "exports" => switch_named(value).map(|exports| self.exports = exports),
-            "padding" => padding_named(value).map(|padding| self.padding = padding),
-            _ => return Err(unknown_option(name)),
-        };
-        known.ok_or_else(|| {
-            let allowed = ROWS.iter().find(|row| row.name == name).map_or("", |row| row.values);
-            Error::usage(format!("squashfs-legacy option {name}={value}: {allowed} is allowed"))
-        })
-    }
-
-    fn set_uncompressed(&mut self, part: &str) -> Option<()> {
-        let set = &mut self.uncompressed;
-        match part {
-            "inodes" => set.inodes = true,
-            "data" => set.data = true,
-            "fragments" => set.fragments = true,
-            "all" => *set = EVERYTHING,
-            "none" => *set = Uncompressed::default(),
-            _ => return None,
-        }
-        Some(())
-    }
-
     /// How blocks of metadata are compressed: like data, without what only suits data.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
@@ -173,11 +86,6 @@ impl Options {
             codec => codec,
         }
     }
-}
-
-fn unknown_option(name: &str) -> Error {
-    let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    Error::usage(format!("squashfs-legacy has no option {name:?}; it has {}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -233,7 +141,7 @@ mod tests {
         let error = options(None, Some("xz"), &[]).unwrap_err();
         assert!(error.to_string().contains("gzip"), "{error}");
         let stored = options(None, Some("none"), &[]).unwrap();
-        assert_eq!(stored.uncompressed, EVERYTHING);
+        assert!(stored.uncompressed.inodes && stored.uncompressed.data && stored.uncompressed.fragments);
         assert_eq!(options(None, Some("gzip:6"), &[]).unwrap().uncompressed, Uncompressed::default());
     }
 

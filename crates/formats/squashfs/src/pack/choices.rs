@@ -1,7 +1,7 @@
 //! What may be chosen for images of all generations alike: which tails share blocks, and what is stored once.
 
-use packfs_core::{NodeKind, Tree};
-use packfs_format::{BlockSharing, FileJob, OptionRow, Tail};
+use packfs_core::{NodeKind, Result, Tree};
+use packfs_format::{BlockSharing, FileJob, OptionField, PackSettings, Tail, Values, one_of};
 
 /// Small files are moved within so many fragment blocks: as many as Linux keeps decoded.
 const REORDER_BLOCKS: u64 = 3;
@@ -18,23 +18,9 @@ pub(crate) enum Fragments {
 }
 
 impl Fragments {
-    /// What `--help` prints.
-    pub(crate) const ROW: OptionRow = OptionRow {
-        name: "fragments",
-        values: "on|off|always",
-        default: "on",
-        help: "share blocks between small files (on), also between the tails of larger ones (always), or never (off)",
-    };
-
-    /// What a value of the option means.
-    pub(crate) fn named(value: &str) -> Option<Self> {
-        match value {
-            "off" => Some(Fragments::Off),
-            "on" => Some(Fragments::SmallFiles),
-            "always" => Some(Fragments::Always),
-            _ => None,
-        }
-    }
+    pub(crate) const VALUES: Values<Self> =
+        one_of!["on" => Self::SmallFiles, "off" => Self::Off, "always" => Self::Always];
+    pub(crate) const HELP: &str = "share blocks between small files (on), also between the tails of larger ones (always), or never (off)";
 
     /// All files that have data, each with what becomes of its tail where blocks are `block_len` bytes long.
     pub(crate) fn jobs(self, tree: &Tree, block_len: u32) -> Vec<FileJob> {
@@ -65,23 +51,9 @@ pub(crate) enum Duplicates {
 }
 
 impl Duplicates {
-    /// What `--help` prints.
-    pub(crate) const ROW: OptionRow = OptionRow {
-        name: "duplicates",
-        values: "share|files|keep",
-        default: "share",
-        help: "store the data of files with the same contents once (files), also what is a part of another file by whole blocks (share), or as often as they occur (keep)",
-    };
-
-    /// What a value of the option means.
-    pub(crate) fn named(value: &str) -> Option<Self> {
-        match value {
-            "share" => Some(Duplicates::Share),
-            "files" => Some(Duplicates::Files),
-            "keep" => Some(Duplicates::Keep),
-            _ => None,
-        }
-    }
+    pub(crate) const VALUES: Values<Self> =
+        one_of!["share" => Self::Share, "files" => Self::Files, "keep" => Self::Keep];
+    pub(crate) const HELP: &str = "store the data of files with the same contents once (files), also what is a part of another file by whole blocks (share), or as often as they occur (keep)";
 
     /// What of a file may be another's, too.
     pub(crate) fn sharing(self, fragments: Fragments) -> BlockSharing {
@@ -98,38 +70,59 @@ pub(crate) fn reorder_len(block_len: u32) -> u64 {
     REORDER_BLOCKS * u64::from(block_len)
 }
 
-/// What a value means of an option that is on or off.
-pub(crate) fn switch_named(value: &str) -> Option<bool> {
-    match value {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
+/// What is stored as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Uncompressed {
+    pub(crate) inodes: bool,
+    pub(crate) data: bool,
+    pub(crate) fragments: bool,
+    pub(crate) xattrs: bool,
+    pub(crate) ids: bool,
+}
+
+/// Changes what is stored as it is, as one word of a list says.
+type Change = fn(&mut Uncompressed);
+
+impl Uncompressed {
+    const ALL: Self = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true };
+    const WORDS: [(&str, Change); 7] = [
+        ("inodes", |set| set.inodes = true),
+        ("data", |set| set.data = true),
+        ("fragments", |set| set.fragments = true),
+        ("all", |set| *set = Uncompressed::ALL),
+        ("none", |set| *set = Uncompressed::default()),
+        ("xattrs", |set| set.xattrs = true),
+        ("ids", |set| set.ids = true),
+    ];
+    /// Lists of parts that all generations have.
+    pub(crate) const OLD_VALUES: Values<Vec<Change>> =
+        Values::new("LIST of inodes,data,fragments,all", |list| changes(list, &Uncompressed::WORDS[..5]));
+    /// Lists of all parts.
+    pub(crate) const VALUES: Values<Vec<Change>> =
+        Values::new("LIST of inodes,data,fragments,xattrs,ids,all", |list| {
+            changes(list, &Uncompressed::WORDS)
+        });
+}
+
+fn changes(list: &str, known: &[(&str, Change)]) -> Option<Vec<Change>> {
+    let change = |word| known.iter().find(|row| row.0 == word).map(|row| row.1);
+    list.split(',').map(change).collect()
+}
+
+impl OptionField<Vec<Change>> for Uncompressed {
+    fn start(_default: impl FnOnce() -> Result<Vec<Change>>) -> Result<Self> {
+        Ok(Uncompressed::default())
+    }
+
+    fn put(&mut self, changes: Vec<Change>) {
+        changes.into_iter().for_each(|change| change(self));
     }
 }
 
-/// What a value of the option `padding` means: the image is filled up to a multiple of so many bytes.
-pub(crate) fn padding_named(value: &str) -> Option<u64> {
-    match value {
-        "4K" | "4k" | "4096" => Some(4096),
-        "none" => Some(1),
-        _ => None,
-    }
+/// Returns options as typed; images without a codec (`stored`) begin with all stored as it is.
+pub(crate) fn typed_options(settings: &PackSettings, stored: bool) -> impl Iterator<Item = (&str, &str)> {
+    stored.then_some(("uncompressed", "all")).into_iter().chain(settings.typed_options())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_value_that_help_names_is_one() {
-        for value in Fragments::ROW.values.split('|') {
-            assert!(Fragments::named(value).is_some(), "{value}");
-        }
-        for value in Duplicates::ROW.values.split('|') {
-            assert!(Duplicates::named(value).is_some(), "{value}");
-        }
-        assert_eq!(Fragments::named(Fragments::ROW.default), Some(Fragments::SmallFiles));
-        assert_eq!(Duplicates::named(Duplicates::ROW.default), Some(Duplicates::Share));
-        assert_eq!((Fragments::named("maybe"), Duplicates::named("most")), (None, None));
-    }
-}
+/// Multiples of bytes that an image is filled up to.
+pub(crate) const PADDING: Values<u64> = one_of!["4K" | "4k" | "4096" => 4096, "none" => 1];

@@ -48,7 +48,7 @@ static INFO: FormatInfo = FormatInfo {
     magics: &MAGICS,
     driver: Some(LinuxDriver { name: "squashfs", mounts_files: false }),
     makes: Makes::Tree,
-    options: options::ROWS,
+    options: options::Options::ROWS,
     ladder: &LADDER,
 };
 

@@ -1,62 +1,34 @@
 //! The options of SquashFS images: what may be asked for, and what holds otherwise.
 
-use crate::pack::{Duplicates, Fragments, padding_named, switch_named};
+use crate::pack::{Duplicates, Fragments, PADDING, Uncompressed, typed_options};
 use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, Lz4Settings, XzSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
-use packfs_format::{OptionRow, PackSettings};
+use packfs_format::{PackSettings, SWITCH, options};
 
-/// What `--help` prints.
-pub(crate) const ROWS: &[OptionRow] = &[
-    Fragments::ROW,
-    OptionRow {
-        name: "uncompressed",
-        values: "LIST of inodes,data,fragments,xattrs,ids,all",
-        default: "none",
-        help: "store these as they are",
-    },
-    Duplicates::ROW,
-    OptionRow { name: "holes", values: "on|off", default: "on", help: "store blocks of zeros as holes" },
-    OptionRow {
-        name: "exports",
-        values: "on|off",
-        default: "on",
-        help: "write the table that NFS export and file handles need",
-    },
-    OptionRow {
-        name: "padding",
-        values: "4K|none",
-        default: "4K",
-        help: "pad the image; unpadded ones may not mount through loop devices",
-    },
-];
+options! {
+    /// Everything that shapes an image, checked.
+    pub(crate) struct Options for "squashfs" {
+        codec_name: String,
+        /// Never `None`: an image without compression still names a codec.
+        codec: CodecSettings,
+        /// How blocks that one file has to itself are compressed: the same, or a level below.
+        own_codec: CodecSettings,
+        block_len: u32,
+        made_at: u32,
+    }
 
-/// What is stored as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Uncompressed {
-    pub inodes: bool,
-    pub data: bool,
-    pub fragments: bool,
-    pub xattrs: bool,
-    pub ids: bool,
-}
+    fragments: Fragments = "fragments", Fragments::VALUES, "on", Fragments::HELP;
 
-/// Everything that shapes an image, checked.
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub codec_name: String,
-    /// Never `None`: an image without compression still names a codec.
-    pub codec: CodecSettings,
-    /// How blocks that one file has to itself are compressed: the same, or a level below.
-    pub own_codec: CodecSettings,
-    pub block_len: u32,
-    pub made_at: u32,
-    pub fragments: Fragments,
-    pub uncompressed: Uncompressed,
-    pub duplicates: Duplicates,
-    pub holes: bool,
-    pub exports: bool,
-    pub padding: u64,
+    uncompressed: Uncompressed = "uncompressed", Uncompressed::VALUES, "none", "store these as they are";
+
+    duplicates: Duplicates = "duplicates", Duplicates::VALUES, "share", Duplicates::HELP;
+
+    holes: bool = "holes", SWITCH, "on", "store blocks of zeros as holes";
+
+    exports: bool = "exports", SWITCH, "on", "write the table that NFS export and file handles need";
+
+    padding: u64 = "padding", PADDING, "4K", "pad the image; unpadded ones may not mount through loop devices";
 }
 
 pub(crate) const BLOCK_LEN_MIN: u32 = 4 << 10;
@@ -83,59 +55,11 @@ impl Options {
         let resolved = spec
             .resolve(&ALGORITHMS, DictLens::of_block(block_len))
             .map_err(|fault| unknown_codec(typed, fault))?;
-        let everything = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true };
-        let uncompressed = if resolved.is_none() { everything } else { Uncompressed::default() };
+        let options = typed_options(settings, resolved.is_none());
         let codec = resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default()));
-        let mut options = Options {
-            codec_name: spec.to_string(),
-            uncompressed,
-            own_codec: own_codec(&codec, typed != named),
-            codec,
-            block_len,
-            made_at: u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX),
-            fragments: Fragments::SmallFiles,
-            duplicates: Duplicates::Share,
-            holes: true,
-            exports: true,
-            padding: 4096,
-        };
-        for (name, value) in &settings.options {
-            options.set(name, value)?;
-        }
-        Ok(options)
-    }
-
-    fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let known = match name {
-            "fragments" => Fragments::named(value).map(|fragments| self.fragments = fragments),
-            "uncompressed" => value.split(',').try_for_each(|part| self.set_uncompressed(part)),
-            "duplicates" => Duplicates::named(value).map(|duplicates| self.duplicates = duplicates),
-            "holes" => switch_named(value).map(|holes| self.holes = holes),
-            "exports" => switch_named(value).map(|exports| self.exports = exports),
-            "padding" => padding_named(value).map(|padding| self.padding = padding),
-            _ => return Err(unknown_option(name)),
-        };
-        known.ok_or_else(|| {
-            let allowed = ROWS.iter().find(|row| row.name == name).map_or("", |row| row.values);
-            Error::usage(format!("squashfs option {name}={value}: {allowed} is allowed"))
-        })
-    }
-
-    fn set_uncompressed(&mut self, part: &str) -> Option<()> {
-        let set = &mut self.uncompressed;
-        match part {
-            "inodes" => set.inodes = true,
-            "data" => set.data = true,
-            "fragments" => set.fragments = true,
-            "xattrs" => set.xattrs = true,
-            "ids" => set.ids = true,
-            "all" => {
-                *set = Uncompressed { inodes: true, data: true, fragments: true, xattrs: true, ids: true }
-            }
-            "none" => *set = Uncompressed::default(),
-            _ => return None,
-        }
-        Some(())
+        let own_codec = own_codec(&codec, typed != named);
+        let made_at = u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX);
+        Options::read(spec.to_string(), codec, own_codec, block_len, made_at, options)
     }
 
     /// How blocks of metadata are compressed: like data, without what only suits data. There is so little of it that LZ4
@@ -191,11 +115,6 @@ fn unknown_codec(typed: &str, fault: packfs_codec::SettingsError) -> Error {
         true => error.hint("squashfs knows deflate in zlib streams, and calls it gzip"),
         false => error,
     }
-}
-
-fn unknown_option(name: &str) -> Error {
-    let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    Error::usage(format!("squashfs has no option {name:?}; it has {}", names.join(", ")))
 }
 
 #[cfg(test)]

@@ -1,0 +1,219 @@
+//! Options of formats: a row of [`options!`](crate::options) is name, values, default, help and field.
+
+use packfs_core::{Error, Result};
+
+/// An option that only one format knows, as `--help` and error messages name it.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionRow {
+    /// Its name, such as `fragments`.
+    pub name: &'static str,
+    /// Values that may be given, such as `on|off|always`.
+    pub values: &'static str,
+    /// The value that holds if none is given.
+    pub default: &'static str,
+    /// Its effect, in one line.
+    pub help: &'static str,
+}
+
+/// Values that an option takes: how help names them, and how they are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<V> {
+    /// Words of help and errors, such as `on|off|always`.
+    pub words: &'static str,
+    read: Read<V>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Read<V> {
+    /// `None`: a value that is not one of them.
+    Known(fn(&str) -> Option<V>),
+    /// With an error of its own.
+    Tried(fn(&str) -> Result<V>),
+}
+
+impl<V> Values<V> {
+    /// Returns values of which `read` knows those that are allowed.
+    pub const fn new(words: &'static str, read: fn(&str) -> Option<V>) -> Self {
+        Values { words, read: Read::Known(read) }
+    }
+
+    /// Returns values of which `read` says itself what is wrong.
+    pub const fn tried(words: &'static str, read: fn(&str) -> Result<V>) -> Self {
+        Values { words, read: Read::Tried(read) }
+    }
+
+    /// Reads the value of an option as typed.
+    ///
+    /// # Errors
+    /// `Usage`, naming what is allowed.
+    pub fn read(self, format: &str, option: &str, value: &str) -> Result<V> {
+        match self.read {
+            Read::Tried(read) => read(value),
+            Read::Known(read) => read(value).ok_or_else(|| {
+                Error::usage(format!("{format} option {option}={value}: {} is allowed", self.words))
+            }),
+        }
+    }
+}
+
+/// Values of an option that is on or off.
+pub const SWITCH: Values<bool> = crate::one_of!["on" => true, "off" => false];
+
+/// A field that values of an option go to: a `V` holds the default until another is given, an
+/// `Option` is `None` until then, and a `Vec` collects all that are given.
+pub trait OptionField<V>: Sized {
+    /// Returns the field before anything is given.
+    ///
+    /// # Errors
+    /// Those of the default.
+    fn start(default: impl FnOnce() -> Result<V>) -> Result<Self>;
+
+    /// Puts a value that is given.
+    fn put(&mut self, value: V);
+}
+
+impl<V> OptionField<V> for V {
+    fn start(default: impl FnOnce() -> Result<V>) -> Result<Self> {
+        default()
+    }
+
+    fn put(&mut self, value: V) {
+        *self = value;
+    }
+}
+
+impl<V> OptionField<V> for Option<V> {
+    fn start(_default: impl FnOnce() -> Result<V>) -> Result<Self> {
+        Ok(None)
+    }
+
+    fn put(&mut self, value: V) {
+        *self = Some(value);
+    }
+}
+
+impl<V> OptionField<V> for Vec<V> {
+    fn start(_default: impl FnOnce() -> Result<V>) -> Result<Self> {
+        Ok(Vec::new())
+    }
+
+    fn put(&mut self, value: V) {
+        self.push(value);
+    }
+}
+
+/// Returns the error for an option that a format does not have.
+pub fn unknown_option(format: &str, rows: &[OptionRow], name: &str) -> Error {
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    Error::usage(format!("{format} has no option {name:?}; it has {}", names.join(", ")))
+}
+
+/// Returns [`Values`] of a few names: `one_of!["on" => true, "off" => false]`. Of names that
+/// mean the same, help has the first.
+#[macro_export]
+macro_rules! one_of {
+    ($first:literal $(| $first_too:literal)* => $first_value:expr $(, $name:literal $(| $too:literal)* => $value:expr)+) => {
+        $crate::Values::new(concat!($first $(, "|", $name)+), |text| match text {
+            $first $(| $first_too)* => Some($first_value),
+            $($name $(| $too)* => Some($value),)+
+            _ => None,
+        })
+    };
+}
+
+/// Defines a struct of options: fields of its own first, then a row for each option.
+///
+/// A row is `field: Type = NAME, VALUES, DEFAULT, HELP;`. `read` makes the struct of its own
+/// fields and of options as typed; `ROWS` is what `--help` prints.
+#[macro_export]
+macro_rules! options {
+    (
+        $(#[$doc:meta])* $vis:vis struct $type:ident for $format:literal {
+            $($(#[$own_doc:meta])* $own:ident: $own_type:ty,)*
+        }
+        $($(#[$field_doc:meta])* $field:ident: $field_type:ty = $name:literal, $values:expr, $default:expr, $help:expr;)+
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        $vis struct $type {
+            $($(#[$own_doc])* $vis $own: $own_type,)*
+            $($(#[$field_doc])* $vis $field: $field_type,)+
+        }
+
+        impl $type {
+            /// All options.
+            $vis const ROWS: &'static [$crate::OptionRow] = &[
+                $($crate::OptionRow { name: $name, values: $values.words, default: $default, help: $help },)+
+            ];
+
+            /// Reads options as typed, each a name and a value; a later one has the last word.
+            ///
+            /// Errors: `Usage`, naming what was found and what is allowed.
+            $vis fn read<'a>(
+                $($own: $own_type,)*
+                typed: impl IntoIterator<Item = (&'a str, &'a str)>,
+            ) -> ::packfs_core::Result<Self> {
+                let mut options = $type {
+                    $($own,)*
+                    $($field: $crate::OptionField::start(|| $values.read($format, $name, $default))?,)+
+                };
+                for (name, value) in typed {
+                    match name {
+                        $($name => $crate::OptionField::put(
+                            &mut options.$field,
+                            $values.read($format, name, value)?,
+                        ),)+
+                        _ => return Err($crate::unknown_option($format, Self::ROWS, name)),
+                    }
+                }
+                Ok(options)
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::options! {
+        /// Options of a format that is none.
+        struct Options for "nofs" {
+            block_len: u32,
+        }
+        size: u32 = "size", Values::new("NUMBER", |text| text.parse::<u32>().ok()), "7", "a number";
+        order: bool = "order", crate::one_of!["up" | "rising" => true, "down" => false], "up", "an order";
+        holes: Option<bool> = "holes", SWITCH, "as needed", "holes";
+        names: Vec<String> = "name", Values::tried("TEXT", |text| Ok(text.to_owned())), "none", "a name";
+    }
+
+    fn read(typed: &[(&str, &str)]) -> Result<Options> {
+        Options::read(4096, typed.iter().copied())
+    }
+
+    #[test]
+    fn a_row_is_name_values_default_and_field() {
+        let usual = read(&[]).unwrap();
+        assert_eq!((usual.block_len, usual.size, usual.order, usual.holes), (4096, 7, true, None));
+        let typed = [
+            ("size", "9"),
+            ("order", "down"),
+            ("order", "rising"),
+            ("holes", "on"),
+            ("name", "a"),
+            ("name", "b"),
+        ];
+        let set = read(&typed).unwrap();
+        assert_eq!((set.size, set.order, set.holes), (9, true, Some(true)));
+        assert_eq!(set.names, ["a", "b"]);
+        assert_eq!(Options::ROWS[1].values, "up|down");
+    }
+
+    #[test]
+    fn errors_say_what_is_allowed() {
+        let error = |name, value| read(&[(name, value)]).unwrap_err().to_string();
+        assert_eq!(error("size", "x"), "nofs option size=x: NUMBER is allowed");
+        assert_eq!(error("holes", "x"), "nofs option holes=x: on|off is allowed");
+        assert_eq!(error("hole", "on"), "nofs has no option \"hole\"; it has size, order, holes, name");
+    }
+}
