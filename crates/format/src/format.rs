@@ -1,6 +1,6 @@
 //! What a format is to the rest of packfs.
 
-use crate::{Capabilities, Coding, InlineTails, OptionRow, Placed, Plan, Section, Volume};
+use crate::{Blocks, Capabilities, Clusters, Coding, DataKind, OptionRow, Placed, Plan, Section, Volume};
 use packfs_core::{Error, Goal, Image, NodeId, Result, Tree};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -203,27 +203,11 @@ pub trait PackFormat: Send + Sync {
         Vec::new()
     }
 
-    /// Decides: order, cuts, codecs, and what cannot be held. Pure: reads no contents. `first_used` is for
-    /// [`Plan::first_used`].
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan>;
-
-    /// Makes everything around the data and hands it to `put`, part by part, in the order of the image where that matters
-    /// for speed. Pure: the same tree, plan and places give the same sections.
-    ///
-    /// Sections do not overlap each other or the data, and leave no gap from the start of the image to its end.
-    ///
-    /// Errors: `Failed` for what only now turns out not to fit, and whatever `put` and `tails` return.
-    fn layout(
-        &self,
-        tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        tails: &dyn InlineTails,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()>;
+    /// Returns the side of the format that plans and lays out.
+    fn layout(&self) -> AnyLayout<'_>;
 
     /// What is known only once all else of the image is written, such as its checksum: sections that replace bytes of those that
-    /// [`PackFormat::layout`] gave. `image` is all of it, with its padding.
+    /// [`Layout::lay_out`] gave. `image` is all of it, with its padding.
     ///
     /// Errors: whatever reading the image returns.
     fn seal(&self, image: &dyn Image) -> Result<Vec<Section>> {
@@ -231,16 +215,58 @@ pub trait PackFormat: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The files that data are written to, if not to the image: [`Plan::data_start`] is 0 then, all places of data are in the
-    /// row that these files make, one behind the other, and the sections alone fill the image. What is stored of one file of
-    /// the tree lies in one of them, but for what it shares with others.
-    fn data_files(&self) -> &[DataFile] {
-        &[]
-    }
-
     /// Returns the metadata that an image holds.
     fn capabilities(&self) -> Capabilities;
 
     /// Length of the finished image is rounded up to a multiple of this, with zeros.
     fn padding(&self) -> u64;
+}
+
+/// A format's planning side, by how the format stores data.
+#[derive(Clone, Copy)]
+pub enum AnyLayout<'a> {
+    /// For data in blocks.
+    Blocks(&'a dyn Layout<Blocks>),
+    /// For data in clusters.
+    Clusters {
+        /// Plans, and makes the metadata.
+        layout: &'a dyn Layout<Clusters>,
+        /// The files that data is written to, if not to the image: all places of data are in the row
+        /// that these files make, one behind the other, and the sections alone fill the image. The
+        /// stored bytes of one file of the tree lie in one of them, but for what it shares with others.
+        data_files: &'a [DataFile],
+    },
+}
+
+impl<'a> AnyLayout<'a> {
+    /// Returns the files that data is written to, if not to the image.
+    pub fn data_files(self) -> &'a [DataFile] {
+        match self {
+            AnyLayout::Blocks(_) => &[],
+            AnyLayout::Clusters { data_files, .. } => data_files,
+        }
+    }
+}
+
+/// Plans how files are stored, and makes the metadata around their data.
+pub trait Layout<K: DataKind>: Send + Sync {
+    /// Decides on order, cuts, codecs, and finds what cannot be held. Pure: reads no contents.
+    /// `first_used` is for [`Plan::first_used`].
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<K>>;
+
+    /// Makes everything around the data and hands it to `put`, part by part, in the order of the image
+    /// where that matters for speed. Pure: the same tree, plan and places give the same sections.
+    ///
+    /// Sections do not overlap each other or the data, and leave no gap from the start of the image to
+    /// its end.
+    ///
+    /// Errors: `Failed` for what only now turns out not to fit, and whatever `put` and reading inline
+    /// tails return.
+    fn lay_out(
+        &self,
+        tree: &Tree,
+        plan: &Plan<K>,
+        placed: &Placed<K>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()>;
 }

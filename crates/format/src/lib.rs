@@ -6,8 +6,10 @@
 //! No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod capabilities;
 pub mod check;
+mod clusters;
 mod coding;
 mod contained;
 mod container;
@@ -20,21 +22,26 @@ mod plan;
 mod space;
 mod volume;
 
+pub use blocks::{
+    BlockForm, BlockPlan, BlockSharing, BlockStorage, Blocks, BlocksPlaced, Incompressible, Lead, SharedTail,
+    StoredBlock,
+};
 pub use capabilities::{Capabilities, Links, NO_XATTRS, Times, XattrLoss};
+pub use clusters::{
+    Cluster, ClusterForm, ClusterPlan, ClusterStorage, Clusters, ClustersPlaced, FileForm, InlineTail,
+    InlineTails, PlacedFile, Recipe, SparsePlan, Tail, TailPlace,
+};
 pub use coding::Coding;
 pub use contained::ContainedFiles;
 pub use container::Container;
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
 pub use format::{
-    DataFile, Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Wrapping,
+    AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, PackFormat, PackSettings,
+    Rung, Wrapping,
 };
 pub use name_order::{NameOrder, SortedDirs};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
-pub use plan::{
-    BlockSharing, Cluster, ClusterCut, ClusterForm, Cut, FileForm, FileJob, FilePlace, Incompressible,
-    InlineTail, InlineTails, Lead, Placed, PlacedFile, Plan, Recipe, Section, SparseCut, StoredBlock, Tail,
-    TailPlace,
-};
+pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
 pub use space::space_owners;
 pub use volume::{DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, Volume};

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use packfs_codec::{BranchFilter, BranchSet};
 use packfs_core::{ContentReader, NodeId, Result};
+use packfs_format::DataKind;
 
 /// How much of a file's beginning is looked at.
 const HEAD_LEN: usize = 264;
@@ -116,8 +117,8 @@ impl Class {
     }
 
     /// The class of a file of which `bytes` were read from `offset` on; its beginning is read if these are not that.
-    pub(crate) fn of_read(
-        context: &Context<'_>,
+    pub(crate) fn of_read<K: DataKind>(
+        context: &Context<'_, K>,
         node: NodeId,
         (offset, bytes): (u64, &[u8]),
         reader: &mut dyn ContentReader,

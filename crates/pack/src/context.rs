@@ -1,8 +1,8 @@
 //! What every part of the engine needs to know of the whole: the tree, its contents and the plan.
 
-use crate::base::{Reuse, Trust};
-use packfs_core::{ContentReader, Contents, Error, NodeId, NodeKind, Result, Tree, Witnessed};
-use packfs_format::{Cut, FileJob, Plan, Tail};
+use packfs_codec::CodecSettings;
+use packfs_core::{ContentReader, Contents, Error, NodeId, NodeKind, Result, Tree};
+use packfs_format::{DataKind, FileJob, Plan};
 use std::ops::Range;
 
 /// A stretch of one file: whole blocks, or up to the file's end with its tail.
@@ -18,23 +18,55 @@ pub(crate) struct Piece {
     pub is_hole: bool,
 }
 
-/// What a task needs to know of the whole.
-pub(crate) struct Context<'a> {
-    pub tree: &'a Tree,
-    pub contents: &'a dyn Contents,
-    pub plan: &'a Plan,
-    /// What may be copied from an earlier image.
-    pub reuse: Option<&'a Reuse<'a>>,
+impl Piece {
+    /// Returns the length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
 }
 
-impl Context<'_> {
-    pub(crate) fn block_len(&self) -> u64 {
-        match &self.plan.cut {
-            Cut::FixedInput { block_len } => u64::from(*block_len),
-            Cut::FixedOutput(cut) => u64::from(cut.block_len),
-        }
-    }
+/// A kind of data, with the facts of its plans that ordering and comparing files depend on.
+pub(crate) trait Kind: DataKind {
+    /// Returns the unit of data in the image.
+    fn block_len(plan: &Self::Plan) -> u32;
 
+    /// Returns true if all of a file of `len` bytes goes where other files go, too.
+    fn shares_whole(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
+
+    /// Returns true if a file is compared with others while it is packed, as one tail, and needs no look before.
+    fn is_compared_as_tail(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
+
+    /// Returns true if a file must not be compressed and serves all that have the same contents.
+    fn is_flat(storage: Self::Storage) -> bool;
+
+    /// Returns the first of the files for data that a file may lie in.
+    fn data_file(storage: Self::Storage) -> u16;
+
+    /// Returns about how much input is compressed together of files that share their place, and the codec if it is.
+    fn shared_window(plan: &Self::Plan) -> (u32, Option<&CodecSettings>);
+
+    /// Returns the length of shared blocks if readers keep only a few of them decoded.
+    fn shared_block_len(plan: &Self::Plan) -> Option<u64>;
+}
+
+/// Files of a plan that share no block with those before them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Boundaries {
+    /// Number of the first files that are among [`Plan::first_used`].
+    pub first_used: u32,
+    /// Indexes of files at which a stretch of the tree starts, in order.
+    pub stretch_starts: Vec<u32>,
+}
+
+/// What a task needs to know of the whole.
+pub(crate) struct Context<'a, K: DataKind> {
+    pub tree: &'a Tree,
+    pub contents: &'a dyn Contents,
+    pub plan: &'a Plan<K>,
+    pub boundaries: &'a Boundaries,
+}
+
+impl<K: DataKind> Context<'_, K> {
     pub(crate) fn open(&self, node: NodeId) -> Result<Box<dyn ContentReader + '_>> {
         match self.tree.node(node).kind {
             NodeKind::File { content, .. } => self.contents.open(content),
@@ -54,48 +86,24 @@ impl Context<'_> {
         self.plan.files.iter().fold(0, |sum, job| sum.saturating_add(self.len(job.node)))
     }
 
+    pub(crate) fn job(&self, piece: &Piece) -> &FileJob<K> {
+        &self.plan.files[piece.job as usize]
+    }
+
     pub(crate) fn node(&self, job: u32) -> NodeId {
         self.plan.files[job as usize].node
     }
+}
 
-    /// Whether all that a file shares with others stays where it is in a block of the base.
-    pub(crate) fn keeps_tail_of(&self, node: NodeId) -> bool {
-        self.reuse.is_some_and(|reuse| reuse.keeps_tail_of(node))
-    }
-
-    /// What is known of bytes of a file that stay where they are in the base.
-    pub(crate) fn kept_is_known(&self, node: NodeId) -> Witnessed {
-        let found = self.reuse.and_then(|reuse| reuse.match_of(node));
-        match found.map(|found| found.trust) {
-            Some(Trust::Blind) => Witnessed::Nothing,
-            _ => Witnessed::Decodable,
-        }
-    }
-
+impl<K: Kind> Context<'_, K> {
     /// Whether a file is compared with others while it is packed, as one tail, and needs no look before.
-    pub(crate) fn is_compared_as_tail(&self, job: &FileJob) -> bool {
-        match &self.plan.cut {
-            Cut::FixedInput { .. } => self.shares_whole(job),
-            Cut::FixedOutput(cut) => crate::clusters::is_compared_as_tail(cut, job, self.len(job.node)),
-        }
+    pub(crate) fn is_compared_as_tail(&self, job: &FileJob<K>) -> bool {
+        K::is_compared_as_tail(&self.plan.data, job.storage, self.len(job.node))
     }
 
     /// Whether all of a file goes into blocks that other files share.
-    pub(crate) fn shares_whole(&self, job: &FileJob) -> bool {
-        match &self.plan.cut {
-            Cut::FixedInput { .. } => job.tail != Tail::Own && self.len(job.node) < self.block_len(),
-            Cut::FixedOutput(cut) => crate::clusters::shares_whole(cut, job, self.len(job.node)),
-        }
-    }
-
-    /// With [`Cut::FixedInput`]: length of the part of a file that goes into a shared block; 0: none.
-    pub(crate) fn shared_tail_len(&self, job: u32) -> u64 {
-        let job = self.plan.files[job as usize];
-        match job.tail {
-            Tail::Own | Tail::Inline => 0,
-            Tail::Shared => self.len(job.node) % self.block_len(),
-            Tail::SharedWhole => self.len(job.node),
-        }
+    pub(crate) fn shares_whole(&self, job: &FileJob<K>) -> bool {
+        K::shares_whole(&self.plan.data, job.storage, self.len(job.node))
     }
 }
 

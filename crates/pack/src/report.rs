@@ -3,7 +3,7 @@
 use crate::by_class::ClassRow;
 use crate::coverage::Coverage;
 use packfs_core::{Loss, NodeKind, Stage, Tree};
-use packfs_format::{ClusterForm, Placed, Plan};
+use packfs_format::{DataKind, Placed, Plan};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -83,23 +83,16 @@ pub struct Stored {
 }
 
 impl PackReport {
-    pub(crate) fn new(
+    /// Returns the figures that do not depend on how data is stored.
+    pub(crate) fn new<K: DataKind>(
         tree: &Tree,
-        plan: Plan,
-        placed: &Placed,
+        plan: Plan<K>,
+        placed: &Placed<K>,
         coverage: &Coverage,
-        skipped: Vec<String>,
-        image_len: u64,
     ) -> Self {
         let sections = coverage.by_owner();
         let is_file = |kind: &NodeKind| matches!(kind, NodeKind::File { .. });
         PackReport {
-            format: "",
-            driver: None,
-            metadata_advice: None,
-            codec: String::new(),
-            image_len,
-            data_files: Vec::new(),
             nodes: u64::from(tree.node_count()),
             files: tree.nodes().filter(|(_, node)| is_file(&node.kind)).count() as u64,
             bytes_in: tree.bytes_total(),
@@ -107,38 +100,10 @@ impl PackReport {
             metadata_len: sections.iter().map(|(_, len)| len).sum(),
             duplicate_files: placed.duplicate_files,
             duplicate_bytes: placed.duplicate_bytes,
-            run_files: placed.run_files,
-            run_bytes: placed.run_bytes,
-            lent_tails: placed.lent_tails,
-            lent_bytes: placed.lent_bytes,
             hole_bytes: placed.files.iter().map(|place| place.hole_len).fold(0, u64::saturating_add),
-            shared_blocks: placed.shared.len() as u64,
-            shared: shared(placed),
-            far_apart: false,
-            fitted: None,
-            plain_bytes: plain_bytes(placed),
-            classes: Vec::new(),
-            stages: Vec::new(),
-            base_blocks: 0,
-            base_bytes: 0,
             losses: plan.losses,
-            skipped,
             sections,
+            ..PackReport::default()
         }
     }
-}
-
-/// What shared blocks, or the packed stream, take; how much lies in them is known to who filled them.
-fn shared(placed: &Placed) -> Stored {
-    let blocks: u64 = placed.shared.iter().map(|(_, block)| u64::from(block.stored_len)).sum();
-    let packed = placed.packed.iter().flat_map(|(place, _)| placed.clusters_of(place));
-    Stored { bytes: 0, stored: blocks + packed.map(|row| u64::from(row.stored_len)).sum::<u64>() }
-}
-
-fn plain_bytes(placed: &Placed) -> u64 {
-    let shared = placed.shared.iter().map(|(_, block)| block);
-    let blocks = placed.blocks.iter().chain(shared).filter(|block| !block.compressed);
-    let plain = |row: &&packfs_format::Cluster| row.form == ClusterForm::Plain;
-    let clusters = placed.clusters.iter().filter(plain).map(|row| u64::from(row.stored_len));
-    blocks.map(|block| u64::from(block.stored_len)).chain(clusters).sum()
 }

@@ -5,6 +5,7 @@
 use crate::context::Context;
 use hashbrown::HashTable;
 use packfs_core::{NodeId, Result};
+use packfs_format::DataKind;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -43,8 +44,8 @@ impl Origin {
 }
 
 /// See the module.
-pub(crate) struct SeenTails<'a> {
-    context: &'a Context<'a>,
+pub(crate) struct SeenTails<'a, K: DataKind> {
+    context: &'a Context<'a, K>,
     /// The first tail of each length and hash.
     firsts: HashTable<TailId>,
     hashing: RandomState,
@@ -53,8 +54,8 @@ pub(crate) struct SeenTails<'a> {
     compared_len: usize,
 }
 
-impl<'a> SeenTails<'a> {
-    pub(crate) fn new(context: &'a Context<'a>) -> Self {
+impl<'a, K: DataKind> SeenTails<'a, K> {
+    pub(crate) fn new(context: &'a Context<'a, K>) -> Self {
         SeenTails {
             context,
             firsts: HashTable::new(),

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Piece};
 use packfs_core::{ContentReader, NodeId};
-use packfs_format::FileJob;
+use packfs_format::{DataKind, FileJob};
 use std::ops::Range;
 
 /// Input of one span, unless a single piece is longer.
@@ -25,23 +25,24 @@ pub(crate) struct Rules<O, F, H, J> {
 }
 
 /// Yields the spans of a plan, in plan order.
-pub(crate) struct Spans<'a, O, F, H, J> {
-    context: &'a Context<'a>,
+pub(crate) struct Spans<'a, K: DataKind, O, F, H, J> {
+    context: &'a Context<'a, K>,
     rules: Rules<O, F, H, J>,
-    holes: Holes<'a>,
+    holes: Holes<'a, K>,
     next_job: u32,
     next_offset: u64,
 }
 
-impl<'a, O, F, H, J> Spans<'a, O, F, H, J>
+impl<'a, K, O, F, H, J> Spans<'a, K, O, F, H, J>
 where
-    O: Fn(&FileJob) -> u64,
-    F: Fn(&FileJob) -> u64,
-    H: Fn(&FileJob) -> u64,
+    K: DataKind,
+    O: Fn(&FileJob<K>) -> u64,
+    F: Fn(&FileJob<K>) -> u64,
+    H: Fn(&FileJob<K>) -> u64,
     J: Fn(&[Piece], &Piece) -> bool,
 {
     /// Those of the context's plan.
-    pub(crate) fn new(context: &'a Context<'a>, rules: Rules<O, F, H, J>) -> Self {
+    pub(crate) fn new(context: &'a Context<'a, K>, rules: Rules<O, F, H, J>) -> Self {
         Spans { context, rules, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
     }
 
@@ -87,8 +88,8 @@ where
 }
 
 /// Asks the source for the holes of one file after the other.
-struct Holes<'a> {
-    context: &'a Context<'a>,
+struct Holes<'a, K: DataKind> {
+    context: &'a Context<'a, K>,
     file: Option<Asked<'a>>,
 }
 
@@ -100,7 +101,7 @@ struct Asked<'a> {
     data: Range<u64>,
 }
 
-impl Holes<'_> {
+impl<K: DataKind> Holes<'_, K> {
     /// Length of the hole from `offset` on, at most `most`. A file that cannot be read has none: its reader says why.
     fn len_at(&mut self, node: NodeId, offset: u64, most: u64) -> u64 {
         if self.file.as_ref().is_none_or(|file| file.node != node) {

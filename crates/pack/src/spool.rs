@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 const BUFFER_LEN: usize = 1 << 20;
 
 /// See the module.
+#[derive(Debug)]
 pub(crate) struct Spool {
     output: PathBuf,
     memory_max: usize,

@@ -5,13 +5,13 @@
 //! agree, and counts as the same only if every byte does.
 
 use crate::PackOptions;
-use crate::context::Context;
+use crate::context::{Context, Kind};
 use crate::failures::Failures;
 use crate::parallel::learn_in_parallel;
 use crate::witness::Testimony;
 use packfs_core::Owner;
 use packfs_core::{ContentHash, ContentHasher, Error, NodeId, Progress, Result, Stage, Witnessed};
-use packfs_format::{Cut, FileJob, FilePlace, PackFormat, Placed};
+use packfs_format::{DataKind, FilePlace, PackFormat, Placed};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -37,7 +37,11 @@ impl Twins {
     /// Gives each twin what was seen of its original when that was packed.
     ///
     /// Errors: `Failed` for one that held something else when it was compared: its twin may not have changed with it.
-    pub(crate) fn check_unchanged(&self, context: &Context<'_>, testimony: &mut Testimony) -> Result<()> {
+    pub(crate) fn check_unchanged<K: DataKind>(
+        &self,
+        context: &Context<'_, K>,
+        testimony: &mut Testimony,
+    ) -> Result<()> {
         for (&original, &before) in &self.hashes {
             if matches!(testimony.of(original), Witnessed::Hash(now) if now != before) {
                 let path = context.tree.path(original);
@@ -57,12 +61,12 @@ impl Twins {
     }
 
     /// Ends what is placed: failed files are empty, and every twin lies where its original lies.
-    pub(crate) fn place(
+    pub(crate) fn place<K: DataKind>(
         &self,
-        context: &Context<'_>,
+        context: &Context<'_, K>,
         mut failures: Failures,
         progress: &dyn Progress,
-        placed: &mut Placed,
+        placed: &mut Placed<K>,
     ) -> Vec<String> {
         let failed: HashSet<NodeId> = failures.nodes.iter().copied().collect();
         for &node in &failures.nodes {
@@ -86,11 +90,11 @@ impl Twins {
 }
 
 /// Length of a file, and what else files must have in common to share data ([`packfs_format::Capabilities::sharing_key`]).
-type Kind = (u64, Option<(u16, Owner)>);
+type Likeness = (u64, Option<(u16, Owner)>);
 
 /// Compares files of the same length. A file that cannot be read and may be left out counts as different here.
-pub(crate) fn find(
-    context: &Context<'_>,
+pub(crate) fn find<K: Kind>(
+    context: &Context<'_, K>,
     format: &dyn PackFormat,
     options: &PackOptions,
     progress: &dyn Progress,
@@ -99,7 +103,7 @@ pub(crate) fn find(
         return Ok(Twins::default());
     }
     let alone = context.plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
-    let kind = |node: NodeId| -> Kind {
+    let kind = |node: NodeId| -> Likeness {
         (context.len(node), format.capabilities().sharing_key(context.tree.node(node)))
     };
     let by_len = groups(alone.map(|job| (kind(job.node), job.node)));
@@ -127,9 +131,8 @@ pub(crate) fn find(
 }
 
 /// Files that must not be compressed.
-fn flat_files(context: &Context<'_>) -> HashSet<NodeId> {
-    let Cut::FixedInput { .. } = context.plan.cut else { return HashSet::new() };
-    let files = context.plan.files.iter().filter(|job| job.recipe == FileJob::FLAT);
+fn flat_files<K: Kind>(context: &Context<'_, K>) -> HashSet<NodeId> {
+    let files = context.plan.files.iter().filter(|job| K::is_flat(job.storage));
     files.map(|job| job.node).collect()
 }
 
@@ -148,12 +151,16 @@ fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<Node
     groups
 }
 
-fn regroup(kind: impl Fn(NodeId) -> Kind, nodes: &[NodeId], hashes: Vec<Option<ContentHash>>) -> Vec<NodeId> {
+fn regroup(
+    kind: impl Fn(NodeId) -> Likeness,
+    nodes: &[NodeId],
+    hashes: Vec<Option<ContentHash>>,
+) -> Vec<NodeId> {
     let rows = nodes.iter().zip(hashes).filter_map(|(&node, hash)| Some(((kind(node), hash?), node)));
     groups(rows).into_iter().flatten().collect()
 }
 
-fn hash(context: &Context<'_>, node: NodeId, len_max: u64) -> Result<ContentHash> {
+fn hash<K: DataKind>(context: &Context<'_, K>, node: NodeId, len_max: u64) -> Result<ContentHash> {
     let len = context.len(node).min(len_max);
     let mut reader = context.open(node)?;
     let mut hasher = ContentHasher::new(0);
@@ -172,7 +179,7 @@ fn hash(context: &Context<'_>, node: NodeId, len_max: u64) -> Result<ContentHash
     Ok(hasher.finish())
 }
 
-fn is_same(context: &Context<'_>, a: NodeId, b: NodeId) -> Result<bool> {
+fn is_same<K: DataKind>(context: &Context<'_, K>, a: NodeId, b: NodeId) -> Result<bool> {
     let len = context.len(a);
     let (mut reader_a, mut reader_b) = (context.open(a)?, context.open(b)?);
     let (mut buf_a, mut buf_b) = (vec![0; READ_LEN], vec![0; READ_LEN]);

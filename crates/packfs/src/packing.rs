@@ -467,7 +467,7 @@ impl Pack {
         let order = self.order_file.as_deref().map(OrderFile::read).transpose()?;
         let trace = self.trace.as_deref().map(Trace::read).transpose()?;
         let base = self.earlier.open_base(&*packer, &self.output, &self.plainly_opening(), progress)?;
-        let shape = self.whole_shape(packer.data_files());
+        let shape = self.whole_shape(packer.layout().data_files());
         let (loaded, base) = match &again {
             Some(opened) => {
                 let (loaded, base) = self.earlier.load_source(opened, &*packer, &shape, progress)?;

@@ -5,23 +5,15 @@
 mod common;
 
 use common::read_image;
-use packfs_core::{Error, Held, ImagePath, Meta, NodeKind, Result, TreeBuilder, Xattrs};
+use packfs_core::{Held, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
 use packfs_format::{
-    Cluster, ClusterForm, FileForm, FilePlace, InlineTail, InlineTails, PackSettings, Placed,
+    AnyLayout, Cluster, ClusterForm, ClustersPlaced, FileForm, FilePlace, PackSettings, Placed,
 };
 use packfs_testkit::{Compare, Mount, Random, is_root, skip, snapshot_dir, snapshot_tree};
 use std::os::unix::fs::FileExt;
 
 const BLOCK_LEN: u64 = 512;
 const FAR: u64 = (BLOCK_LEN << 32) + 77 * BLOCK_LEN;
-
-struct NoTails;
-
-impl InlineTails for NoTails {
-    fn read(&self, _: InlineTail, _: &mut Vec<u8>) -> Result<()> {
-        Err(Error::failed("no tail was placed"))
-    }
-}
 
 /// A form of a file, with the codec and the options that make it.
 type Row = (FileForm, &'static str, &'static [(&'static str, &'static str)]);
@@ -53,7 +45,8 @@ fn what_lies_beyond_2_to_the_32_blocks_is_found() {
             ..PackSettings::default()
         };
         let packer = packfs_formats::by_name("erofs").unwrap().packer(&settings).unwrap();
-        let plan = packer.plan(&tree, &[]).unwrap();
+        let AnyLayout::Clusters { layout, .. } = packer.layout() else { panic!("erofs fills clusters") };
+        let plan = layout.plan(&tree, &[]).unwrap();
         let len = bytes.len() as u32;
         let row = Cluster {
             offset: FAR,
@@ -65,8 +58,13 @@ fn what_lies_beyond_2_to_the_32_blocks_is_found() {
         let clusters = if form == FileForm::Flat { Vec::new() } else { vec![row] };
         let mut files = vec![FilePlace::default(); tree.node_count() as usize];
         files[plan.files[0].node.index()] =
-            FilePlace { start: FAR, blocks_count: clusters.len() as u32, form, ..FilePlace::default() };
-        let placed = Placed { files, clusters, data_end: FAR + u64::from(len), ..Placed::default() };
+            FilePlace { start: FAR, count: clusters.len() as u32, form, ..FilePlace::default() };
+        let placed = Placed {
+            files,
+            data_end: FAR + u64::from(len),
+            data: ClustersPlaced { clusters, ..ClustersPlaced::default() },
+            ..Placed::default()
+        };
 
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("far.erofs");
@@ -74,8 +72,8 @@ fn what_lies_beyond_2_to_the_32_blocks_is_found() {
         if let Err(error) = file.write_all_at(&bytes, FAR) {
             return skip(&format!("files of 2 TiB: {error}"));
         }
-        packer
-            .layout(&tree, &plan, &placed, &NoTails, &mut |section| {
+        layout
+            .lay_out(&tree, &plan, &placed, &mut |section| {
                 file.write_all_at(&section.bytes, section.offset).unwrap();
                 Ok(())
             })

@@ -6,8 +6,8 @@
 mod common;
 
 use common::open_image;
-use packfs_core::{Error, ImagePath, Meta, NodeKind, Result, Silent, Tree, TreeBuilder, Xattrs};
-use packfs_format::{FileForm, FilePlace, InlineTail, InlineTails, PackFormat, PackSettings, Placed};
+use packfs_core::{ImagePath, Meta, NodeKind, Silent, Tree, TreeBuilder, Xattrs};
+use packfs_format::{AnyLayout, BlockForm, FilePlace, PackFormat, PackSettings, Placed};
 use packfs_pack::{PackOptions, pack};
 use packfs_read::ReadEngine;
 use packfs_source::{Shape, TarInput, load_tar};
@@ -69,22 +69,17 @@ fn packer(codec: &str, options: &[(&str, &str)]) -> Box<dyn PackFormat> {
 
 /// An image of stored files whose holes are holes of the image's own file.
 fn laid_out(files: &[Long], folder: &Path) -> PathBuf {
-    struct NoTails;
-    impl InlineTails for NoTails {
-        fn read(&self, _: InlineTail, _: &mut Vec<u8>) -> Result<()> {
-            Err(Error::failed("there are no inline tails"))
-        }
-    }
     let (tree, _) = tree(files);
     let packer = packer("none", &[("joliet", "on")]);
-    let plan = packer.plan(&tree, &[]).unwrap();
+    let AnyLayout::Blocks(layout) = packer.layout() else { panic!("iso9660 stores blocks") };
+    let plan = layout.plan(&tree, &[]).unwrap();
     let path = folder.join("long.iso");
     let image = File::create(&path).unwrap();
     let mut placed = Placed { files: vec![FilePlace::default(); tree.nodes().count()], ..Placed::default() };
     placed.data_end = plan.data_start;
     for (job, file) in plan.files.iter().zip(files) {
-        let start = placed.data_end.next_multiple_of(plan.file_align.into());
-        placed.files[job.node.index()] = FilePlace { start, form: FileForm::Flat, ..FilePlace::default() };
+        let start = placed.data_end.next_multiple_of(plan.data.file_align.into());
+        placed.files[job.node.index()] = FilePlace { start, form: BlockForm::Flat, ..FilePlace::default() };
         placed.data_end = start + file.len;
         for (at, bytes) in &file.runs {
             image.write_all_at(bytes, start + at).unwrap();
@@ -96,7 +91,7 @@ fn laid_out(files: &[Long], folder: &Path) -> PathBuf {
         image.write_all_at(&section.bytes, section.offset).unwrap();
         Ok(())
     };
-    packer.layout(&tree, &plan, &placed, &NoTails, &mut put).unwrap();
+    layout.lay_out(&tree, &plan, &placed, &mut put).unwrap();
     image.set_len(end.next_multiple_of(packer.padding())).unwrap();
     path
 }

@@ -5,7 +5,7 @@
 use super::{Base, Proof};
 use crate::context::Context;
 use packfs_core::{NodeId, NodeKind};
-use packfs_format::InodeId;
+use packfs_format::{DataKind, InodeId};
 use std::collections::HashMap;
 
 /// A file of the base.
@@ -31,7 +31,7 @@ pub(crate) enum Trust {
 pub(crate) struct Matches(Vec<Option<Match>>);
 
 impl Matches {
-    pub(crate) fn find(base: &Base, context: &Context<'_>) -> Self {
+    pub(crate) fn find<K: DataKind>(base: &Base, context: &Context<'_, K>) -> Self {
         match base.proof {
             Proof::Contents => Matches(by_path(base, context, false)),
             Proof::Times => Matches(by_path(base, context, true)),
@@ -46,7 +46,7 @@ impl Matches {
 }
 
 /// The source is the base: its contents are named by their inodes.
-fn by_content(context: &Context<'_>, trust: Trust) -> Vec<Option<Match>> {
+fn by_content<K: DataKind>(context: &Context<'_, K>, trust: Trust) -> Vec<Option<Match>> {
     let row = |kind: &NodeKind| match *kind {
         NodeKind::File { len, content } => Some(Match { id: InodeId(content.0), len, trust }),
         _ => None,
@@ -54,7 +54,7 @@ fn by_content(context: &Context<'_>, trust: Trust) -> Vec<Option<Match>> {
     context.tree.nodes().map(|(_, node)| row(&node.kind)).collect()
 }
 
-fn by_path(base: &Base, context: &Context<'_>, times: bool) -> Vec<Option<Match>> {
+fn by_path<K: DataKind>(base: &Base, context: &Context<'_, K>, times: bool) -> Vec<Option<Match>> {
     let tree = context.tree;
     // The node of the base with the same path; parents come before their children.
     let mut same_path: Vec<Option<NodeId>> = Vec::with_capacity(tree.node_count() as usize);
@@ -105,7 +105,7 @@ fn file_len(base: &Base, node: NodeId) -> Option<u64> {
 }
 
 /// Whether length and time are the same; a base that has whole seconds only is compared by those.
-fn is_same_time(base: &Base, old: NodeId, context: &Context<'_>, new: NodeId) -> bool {
+fn is_same_time<K: DataKind>(base: &Base, old: NodeId, context: &Context<'_, K>, new: NodeId) -> bool {
     let (was, is) = (base.tree.node(old).meta.mtime, context.tree.node(new).meta.mtime);
     file_len(base, old) == Some(context.len(new))
         && was.seconds == is.seconds

@@ -14,15 +14,13 @@ mod stream;
 pub(crate) use blocks::BaseReader;
 pub(crate) use matches::Trust;
 pub(crate) use old::OldBlocks;
-pub(crate) use shared::KeptBlock;
-pub(crate) use stream::{KeptStream, StreamTail, is_second, is_whole_cluster};
+pub(crate) use shared::{KeptBlocks, find as find_blocks};
+pub(crate) use stream::{KeptStream, find as find_stream, is_second, is_whole_cluster};
 
-use crate::PackOptions;
 use crate::context::Context;
 use matches::{Match, Matches};
-use packfs_core::{Error, Image, NodeId, Progress, Result, Tree};
-use packfs_format::{Coding, Cut, InodeId, PackFormat, Volume};
-use std::collections::HashMap;
+use packfs_core::{Error, Image, NodeId, Progress, Result, Tree, Witnessed};
+use packfs_format::{Coding, DataKind, InodeId, PackFormat, Volume};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,20 +98,21 @@ impl fmt::Debug for Base {
 }
 
 /// What of a base is used for one image.
-pub(crate) struct Reuse<'a> {
+pub(crate) struct Reuse<'a, T> {
     pub base: &'a Base,
     matches: Matches,
-    /// Shared blocks that stay as they are, in the order of the base.
-    pub kept: Vec<KeptBlock>,
-    /// Which tail of which of them is a file's.
-    kept_of: HashMap<NodeId, (u32, u32)>,
-    /// What stays of the packed stream, and where each file's tail is among it.
-    pub stream: KeptStream,
-    in_stream: HashMap<NodeId, usize>,
+    /// Shared blocks, or the parts of the packed stream, that stay as they are.
+    pub kept: T,
     /// Copied so far: blocks, and their stored bytes.
     pub copied: Tally,
     /// Blocks of the base that could not be decoded.
     pub damaged: AtomicU64,
+}
+
+/// What of the base stays as it is, in which tails of several files lie.
+pub(crate) trait Kept: Default {
+    /// Returns true if the tail of a file stays where it is.
+    fn keeps_tail_of(&self, node: NodeId) -> bool;
 }
 
 /// Counted by all workers; sums do not depend on who comes first.
@@ -135,39 +134,17 @@ impl Tally {
     }
 }
 
-impl<'a> Reuse<'a> {
-    /// Finds out what can be used. `context` has no reuse yet.
-    pub(crate) fn find(
-        context: &Context<'_>,
+impl<'a, T: Kept> Reuse<'a, T> {
+    /// Finds what can be used; `find_kept` does so for what several files share.
+    pub(crate) fn find<K: DataKind>(
+        context: &Context<'_, K>,
         base: &'a Base,
-        options: &PackOptions,
-        progress: &dyn Progress,
+        find_kept: impl FnOnce(&Self) -> Result<T>,
     ) -> Result<Self> {
-        let mut reuse = Reuse {
-            base,
-            matches: Matches::find(base, context),
-            kept: Vec::new(),
-            kept_of: HashMap::new(),
-            stream: KeptStream::default(),
-            in_stream: HashMap::new(),
-            copied: Tally::default(),
-            damaged: AtomicU64::new(0),
-        };
-        match &context.plan.cut {
-            Cut::FixedInput { .. } => reuse.kept = shared::find(context, &reuse, options, progress)?,
-            Cut::FixedOutput(cut) => {
-                reuse.stream = stream::find(context, cut, &reuse, options, progress)?;
-            }
-        }
-        let tails = reuse.stream.tails.iter().enumerate();
-        reuse.in_stream = tails.map(|(index, tail)| (tail.node, index)).collect();
-        let places = reuse.kept.iter().enumerate();
-        reuse.kept_of = places
-            .flat_map(|(block, kept)| {
-                let tails = kept.tails.iter().enumerate();
-                tails.map(move |(tail, found)| (found.node, (block as u32, tail as u32)))
-            })
-            .collect();
+        let matches = Matches::find(base, context);
+        let (copied, damaged) = (Tally::default(), AtomicU64::new(0));
+        let mut reuse = Reuse { base, matches, kept: T::default(), copied, damaged };
+        reuse.kept = find_kept(&reuse)?;
         Ok(reuse)
     }
 
@@ -176,14 +153,12 @@ impl<'a> Reuse<'a> {
         self.matches.of(node)
     }
 
-    /// Whether the tail of a file stays where it is.
-    pub(crate) fn keeps_tail_of(&self, node: NodeId) -> bool {
-        self.kept_of.contains_key(&node) || self.in_stream.contains_key(&node)
-    }
-
-    /// The tail of a file that stays in the packed stream.
-    pub(crate) fn kept_tail(&self, node: NodeId) -> Option<StreamTail> {
-        self.stream.tails.get(*self.in_stream.get(&node)?).copied()
+    /// Returns what is known of bytes of a file that stay where they are in the base.
+    pub(crate) fn kept_is_known(&self, node: NodeId) -> Witnessed {
+        match self.match_of(node).map(|found| found.trust) {
+            Some(Trust::Blind) => Witnessed::Nothing,
+            _ => Witnessed::Decodable,
+        }
     }
 
     /// Tells of damage, once.

@@ -1,21 +1,20 @@
-//! Blocks that a file has to itself in the base, for [`packfs_format::Cut::FixedInput`]: which of them still hold what the
+//! Blocks that a file has to itself in the base: which of them still hold what the
 //! source holds.
 
 use super::matches::Trust;
-use super::{BaseReader, Reuse};
+use super::{BaseReader, KeptBlocks, Reuse};
 use crate::context::Context;
-use crate::cut::HOLE;
 use crate::witness::Witness;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{NodeId, Witnessed};
-use packfs_format::{Extent, ExtentFrom, StoredBlock};
+use packfs_format::{Blocks, Extent, ExtentFrom, StoredBlock};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// One worker's view of the base.
 pub(crate) struct OldBlocks<'a> {
-    reuse: &'a Reuse<'a>,
+    reuse: &'a Reuse<'a, KeptBlocks>,
     reader: BaseReader<'a>,
     algorithm: Algorithm,
     holes: bool,
@@ -26,9 +25,12 @@ pub(crate) struct OldBlocks<'a> {
 
 impl<'a> OldBlocks<'a> {
     /// `None` if there is no base, or blocks are not compressed.
-    pub(crate) fn new(context: &'a Context<'a>) -> Option<Self> {
-        let reuse = context.reuse?;
-        let algorithm = context.plan.block_codec.as_ref()?.algorithm();
+    pub(crate) fn new(
+        context: &'a Context<'a, Blocks>,
+        reuse: Option<&'a Reuse<'a, KeptBlocks>>,
+    ) -> Option<Self> {
+        let reuse = reuse?;
+        let algorithm = context.plan.data.block_codec.as_ref()?.algorithm();
         let reader = BaseReader::new(reuse.base);
         let holes = context.plan.holes;
         Some(OldBlocks { reuse, reader, algorithm, holes, extents: Vec::new(), trust: Trust::Neither })
@@ -58,7 +60,7 @@ impl<'a> OldBlocks<'a> {
         match self.at(offset, len)? {
             ExtentFrom::Hole => self.holes.then(|| {
                 witness.saw_zeros(len.into());
-                HOLE
+                StoredBlock::HOLE
             }),
             ExtentFrom::Stored(at) => {
                 let plain = count_damage(self.reuse, self.reader.plain(at, len.into()))?;
@@ -145,7 +147,7 @@ impl<'a> OldBlocks<'a> {
 }
 
 /// What cannot be decoded is compressed anew, and told of in the end.
-fn count_damage<T>(reuse: &Reuse<'_>, found: packfs_core::Result<T>) -> Option<T> {
+fn count_damage<T>(reuse: &Reuse<'_, KeptBlocks>, found: packfs_core::Result<T>) -> Option<T> {
     if found.is_err() {
         reuse.damaged.fetch_add(1, Ordering::Relaxed);
     }

@@ -6,15 +6,15 @@
 //! beyond that.
 
 use super::matches::Trust;
-use super::{BaseReader, Reuse};
+use super::{BaseReader, Kept, Reuse};
 use crate::PackOptions;
 use crate::context::Context;
 use crate::parallel::in_parallel;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, NodeId, Progress, Result, Stage};
-use packfs_format::ExtentFrom;
-use std::collections::BTreeMap;
+use packfs_format::{Blocks, ExtentFrom};
 use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +26,20 @@ pub(crate) struct KeptBlock {
     pub block: BlockRef,
     /// The tails in it that are wanted, in the order of the plan.
     pub tails: Vec<KeptTail>,
+}
+
+/// The shared blocks that stay, in the order of the base.
+#[derive(Default)]
+pub(crate) struct KeptBlocks {
+    pub blocks: Vec<KeptBlock>,
+    /// The files whose tails lie there.
+    nodes: HashSet<NodeId>,
+}
+
+impl Kept for KeptBlocks {
+    fn keeps_tail_of(&self, node: NodeId) -> bool {
+        self.nodes.contains(&node)
+    }
 }
 
 /// A tail that stays where it is in its block.
@@ -83,14 +97,14 @@ impl Measures {
 }
 
 /// Compares every tail of the source with the one in the base that it may be.
-pub(super) fn find(
-    context: &Context<'_>,
-    reuse: &Reuse<'_>,
+pub(crate) fn find(
+    context: &Context<'_, Blocks>,
+    reuse: &Reuse<'_, KeptBlocks>,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<Vec<KeptBlock>> {
-    let Some(algorithm) = context.plan.shared_codec.as_ref().map(|codec| codec.algorithm()) else {
-        return Ok(Vec::new());
+) -> Result<KeptBlocks> {
+    let Some(algorithm) = context.plan.data.shared_codec.as_ref().map(|codec| codec.algorithm()) else {
+        return Ok(KeptBlocks::default());
     };
     let guesses: Vec<(BlockRef, Vec<Guess>)> = guess(context, reuse)
         .into_values()
@@ -113,11 +127,16 @@ pub(super) fn find(
     let damaged = judged.iter().filter(|judged| judged.is_err()).count() as u64;
     reuse.damaged.fetch_add(damaged, Ordering::Relaxed);
     let stay = stays(judged.into_iter().flatten().collect(), Judged::measures, reuse.base.waste_max());
-    Ok(stay.into_iter().map(|block| block.kept).collect())
+    let blocks: Vec<KeptBlock> = stay.into_iter().map(|block| block.kept).collect();
+    let nodes = blocks.iter().flat_map(|block| &block.tails).map(|tail| tail.node).collect();
+    Ok(KeptBlocks { blocks, nodes })
 }
 
 /// The tails that may be in each block, by where it is stored.
-fn guess(context: &Context<'_>, reuse: &Reuse<'_>) -> BTreeMap<u64, (BlockRef, Vec<Guess>)> {
+fn guess(
+    context: &Context<'_, Blocks>,
+    reuse: &Reuse<'_, KeptBlocks>,
+) -> BTreeMap<u64, (BlockRef, Vec<Guess>)> {
     let reader = BaseReader::new(reuse.base);
     let mut blocks: BTreeMap<u64, (BlockRef, Vec<Guess>)> = BTreeMap::new();
     for (index, job) in context.plan.files.iter().enumerate() {
@@ -145,8 +164,8 @@ fn guess(context: &Context<'_>, reuse: &Reuse<'_>) -> BTreeMap<u64, (BlockRef, V
 
 /// Takes out what is a block of some file's own, too: it is copied with that file, and found there again.
 fn leave_blocks_of_files(
-    context: &Context<'_>,
-    reuse: &Reuse<'_>,
+    context: &Context<'_, Blocks>,
+    reuse: &Reuse<'_, KeptBlocks>,
     reader: &BaseReader<'_>,
     blocks: &mut BTreeMap<u64, (BlockRef, Vec<Guess>)>,
 ) {
@@ -172,7 +191,7 @@ fn leave_blocks_of_files(
 
 /// Finds out which tails are in a block indeed.
 fn judge(
-    context: &Context<'_>,
+    context: &Context<'_, Blocks>,
     reader: &mut BaseReader<'_>,
     block: BlockRef,
     guesses: &[Guess],

@@ -7,14 +7,14 @@
 
 use super::matches::{Match, Trust};
 use super::shared::{Measures, covered_len, stays};
-use super::{BaseReader, Reuse};
+use super::{BaseReader, Kept, Reuse};
 use crate::PackOptions;
 use crate::context::Context;
 use crate::parallel::in_parallel;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, NodeId, Progress, Result, Stage};
-use packfs_format::{ClusterCut, Extent, ExtentFrom, Recipe, Tail};
-use std::collections::BTreeMap;
+use packfs_format::{ClusterPlan, Clusters, Extent, ExtentFrom, Recipe, Tail};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
@@ -59,6 +59,21 @@ pub(crate) struct KeptStream {
     pub clusters: Vec<StreamCluster>,
     pub tails: Vec<StreamTail>,
     pub len: u64,
+    /// Each file's tail, by its index.
+    tail_of: HashMap<NodeId, usize>,
+}
+
+impl KeptStream {
+    /// Returns the tail of a file that stays.
+    pub(crate) fn tail(&self, node: NodeId) -> Option<StreamTail> {
+        self.tails.get(*self.tail_of.get(&node)?).copied()
+    }
+}
+
+impl Kept for KeptStream {
+    fn keeps_tail_of(&self, node: NodeId) -> bool {
+        self.tail_of.contains_key(&node)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -83,13 +98,13 @@ struct Found {
 }
 
 /// Finds out what stays.
-pub(super) fn find(
-    context: &Context<'_>,
-    cut: &ClusterCut,
-    reuse: &Reuse<'_>,
+pub(crate) fn find(
+    context: &Context<'_, Clusters>,
+    reuse: &Reuse<'_, KeptStream>,
     options: &PackOptions,
     progress: &dyn Progress,
 ) -> Result<KeptStream> {
+    let cut = &context.plan.data;
     if cut.interlaced || cut.byte_aligned {
         return Ok(KeptStream::default());
     }
@@ -126,7 +141,9 @@ pub(super) fn find(
         }
     }
     let is_kept = choose(&parts, &mut tails, reuse.base.waste_max());
-    Ok(joined(&parts, &is_kept, tails))
+    let mut stream = joined(&parts, &is_kept, tails);
+    stream.tail_of = stream.tails.iter().enumerate().map(|(index, tail)| (tail.node, index)).collect();
+    Ok(stream)
 }
 
 /// The guesses that lie in parts without a gap, in the order of the stream, and in which.
@@ -179,7 +196,7 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
 }
 
 /// The stream, taken apart; parts that cannot be used left out.
-fn parts(cut: &ClusterCut, reuse: &Reuse<'_>) -> Result<Vec<Vec<StreamCluster>>> {
+fn parts(cut: &ClusterPlan, reuse: &Reuse<'_, KeptStream>) -> Result<Vec<Vec<StreamCluster>>> {
     let base = reuse.base;
     let Some((id, len)) = base.volume.packed_stream() else { return Ok(Vec::new()) };
     let block_len = u64::from(cut.block_len);
@@ -217,7 +234,7 @@ fn part_range(part: &[StreamCluster]) -> Range<u64> {
 }
 
 /// An extent of the stream as a cluster, if it can be copied.
-fn cluster(cut: &ClusterCut, extent: &Extent) -> Option<StreamCluster> {
+fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
     let block_len = u64::from(cut.block_len);
     let Extent { offset: start, len, from } = *extent;
     match from {
@@ -239,7 +256,7 @@ fn cluster(cut: &ClusterCut, extent: &Extent) -> Option<StreamCluster> {
 }
 
 /// Whether a block can be copied as a cluster of so many bytes: what the engine promises of its own clusters holds for it.
-pub(crate) fn is_whole_cluster(cut: &ClusterCut, recipe: &Recipe, block: &BlockRef, len: u64) -> bool {
+pub(crate) fn is_whole_cluster(cut: &ClusterPlan, recipe: &Recipe, block: &BlockRef, len: u64) -> bool {
     let Recipe::Clusters { codec, second, cluster_len } = recipe else { return false };
     let algorithms = [Some(codec.algorithm()), second.as_ref().map(|codec| codec.algorithm())];
     let unit = cut.block_len;
@@ -264,7 +281,11 @@ pub(crate) fn is_second(recipe: Option<&Recipe>, block: &BlockRef) -> bool {
 }
 
 /// Which ends of files may lie in the stream, and where.
-fn guesses(context: &Context<'_>, reuse: &Reuse<'_>, parts: &[Vec<StreamCluster>]) -> Vec<Guess> {
+fn guesses(
+    context: &Context<'_, Clusters>,
+    reuse: &Reuse<'_, KeptStream>,
+    parts: &[Vec<StreamCluster>],
+) -> Vec<Guess> {
     let stored: BTreeMap<u64, StreamCluster> =
         parts.iter().flatten().map(|cluster| (cluster.offset, *cluster)).collect();
     let reader = BaseReader::new(reuse.base);
@@ -272,7 +293,7 @@ fn guesses(context: &Context<'_>, reuse: &Reuse<'_>, parts: &[Vec<StreamCluster>
     for job in &context.plan.files {
         let len = context.len(job.node);
         let Some(found) = reuse.match_of(job.node).filter(|found| found.len == len) else { continue };
-        let only_whole = match job.tail {
+        let only_whole = match job.storage.tail {
             Tail::Shared => context.shares_whole(job),
             Tail::SharedWhole => true,
             Tail::Own | Tail::Inline => continue,
@@ -319,8 +340,8 @@ fn stream_tail(
 
 /// Decodes a part and finds out which slices of tails are in it indeed: those have a hash.
 fn judge(
-    context: &Context<'_>,
-    reuse: &Reuse<'_>,
+    context: &Context<'_, Clusters>,
+    reuse: &Reuse<'_, KeptStream>,
     part: &[StreamCluster],
     guesses: &[Guess],
 ) -> Result<Vec<Option<u128>>> {

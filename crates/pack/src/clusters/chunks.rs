@@ -4,6 +4,7 @@
 
 use crate::context::Context;
 use packfs_core::{ContentReader, NodeId, Result};
+use packfs_format::Clusters;
 use std::collections::HashMap;
 
 /// Chunks in each of two generations.
@@ -20,7 +21,7 @@ struct Origin {
 
 /// See the module.
 pub(super) struct SeenChunks<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context<'a, Clusters>,
     generation_count: usize,
     young: HashMap<(u32, u128), Origin>,
     old: HashMap<(u32, u128), Origin>,
@@ -30,7 +31,7 @@ pub(super) struct SeenChunks<'a> {
 }
 
 impl<'a> SeenChunks<'a> {
-    pub(super) fn new(context: &'a Context<'a>) -> Self {
+    pub(super) fn new(context: &'a Context<'a, Clusters>) -> Self {
         SeenChunks {
             context,
             generation_count: GENERATION_COUNT,

@@ -6,15 +6,16 @@ use super::shape::{End, Shape, shape};
 use super::share::{Candidate, Matcher};
 use super::stored::{CutCluster, CutForm, Stored};
 use super::stretches::{Coder, Stretches};
-use crate::PackOptions;
+use crate::base::{KeptStream, Reuse};
 use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
+use crate::engine::Job;
 use crate::gain::Gain;
 use crate::seen::TailBytes;
 use crate::witness::Witness;
 use packfs_codec::CodecSettings;
 use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
-use packfs_format::{ClusterCut, ClusterForm, Recipe, Tail};
+use packfs_format::{ClusterForm, ClusterPlan, Clusters, Recipe, Tail};
 use std::sync::Arc;
 
 /// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
@@ -65,8 +66,9 @@ pub(super) struct CutSpan {
 
 /// One worker's encoders and scratch.
 pub(super) struct Cutter<'a> {
-    context: &'a Context<'a>,
-    cut: &'a ClusterCut,
+    context: &'a Context<'a, Clusters>,
+    reuse: Option<&'a Reuse<'a, KeptStream>>,
+    cut: &'a ClusterPlan,
     gain: Gain,
     coders: Vec<Coder>,
     matcher: Matcher<'a>,
@@ -85,7 +87,9 @@ pub(super) struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut, options: &PackOptions) -> Result<Self> {
+    pub(super) fn new(job: &Job<'a, Clusters>) -> Result<Self> {
+        let Job { context, reuse, options, .. } = *job;
+        let cut = &context.plan.data;
         let mut coders: Vec<Coder> = Vec::new();
         for recipe in &cut.recipes {
             let Recipe::Clusters { codec, second, .. } = recipe else { continue };
@@ -98,9 +102,10 @@ impl<'a> Cutter<'a> {
         }
         let matcher = Matcher::new(context);
         let gain = options.gain;
-        let old = OldClusters::new(context, cut);
+        let old = OldClusters::new(context, reuse);
         Ok(Cutter {
             context,
+            reuse,
             cut,
             gain,
             coders,
@@ -171,15 +176,16 @@ impl<'a> Cutter<'a> {
     }
 
     fn cut_piece(&mut self, piece: &Piece, candidates: &[Candidate], stored: &mut Stored) -> Result<CutRest> {
-        let job = &self.context.plan.files[piece.job as usize];
+        let job = self.context.job(piece);
         let file_len = self.context.len(job.node);
-        let shape = shape(self.cut, job, file_len);
+        let shape = shape(self.cut, job.storage, file_len);
         // Of what is copied unseen only the name is known.
         self.class = Class::of(self.context.tree.first_name(job.node), &[]);
-        if let Some(kept) = self.context.reuse.and_then(|reuse| reuse.kept_tail(job.node))
+        if let Some(reuse) = self.reuse
+            && let Some(kept) = reuse.kept.tail(job.node)
             && matches!(shape, Shape::Stream | Shape::Whole)
         {
-            self.seen = self.context.kept_is_known(job.node);
+            self.seen = reuse.kept_is_known(job.node);
             return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None, None));
         }
         let mut reader = match self.kept.take() {
@@ -200,7 +206,7 @@ impl<'a> Cutter<'a> {
         candidates: &[Candidate],
         stored: &mut Stored,
     ) -> Result<CutRest> {
-        let job = &self.context.plan.files[piece.job as usize];
+        let job = self.context.job(piece);
         let file_len = self.context.len(job.node);
         if piece.is_hole
             && let Some(cut) = self.cut_hole(piece, shape, stored)?
@@ -214,7 +220,7 @@ impl<'a> Cutter<'a> {
             }
             Shape::Whole => {
                 self.read(reader, piece)?;
-                if self.is_better_flat(job.tail, file_len) {
+                if self.is_better_flat(job.storage.tail, file_len) {
                     return self.cut_clusters(piece, 0, &[], End::Packed, stored);
                 }
                 Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
@@ -242,9 +248,9 @@ impl<'a> Cutter<'a> {
 
     /// Cuts a piece that is a hole without reading it, where that makes a difference.
     fn cut_hole(&mut self, piece: &Piece, shape: Shape, stored: &mut Stored) -> Result<Option<CutRest>> {
-        let len = piece.range.end - piece.range.start;
+        let len = piece.len();
         let holes = self.context.plan.holes;
-        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let recipe = usize::from(self.context.job(piece).storage.recipe);
         let cut = match (shape, self.cut.recipes.get(recipe)) {
             (Shape::Flat { sparse_chunk_len, .. }, _) if !holes || sparse_chunk_len.is_none() => {
                 self.zeros_len = len;
@@ -273,7 +279,7 @@ impl<'a> Cutter<'a> {
     }
 
     fn may_be_old(&self, piece: &Piece) -> bool {
-        let reuse = self.context.reuse.filter(|_| self.old.is_some());
+        let reuse = self.reuse.filter(|_| self.old.is_some());
         reuse.is_some_and(|reuse| reuse.match_of(self.context.node(piece.job)).is_some())
     }
 
@@ -299,17 +305,19 @@ impl<'a> Cutter<'a> {
         if at == piece.range.end {
             return Ok((None, None, None));
         }
-        let kept = self.context.reuse.and_then(|reuse| reuse.kept_tail(self.context.node(piece.job)));
-        if let Some(kept) = kept.filter(|kept| piece.last && kept.from == at) {
+        let node = self.context.node(piece.job);
+        if let Some(reuse) = self.reuse
+            && let Some(kept) = reuse.kept.tail(node).filter(|kept| piece.last && kept.from == at)
+        {
             if !is_read {
-                self.seen = self.seen.and(self.context.kept_is_known(self.context.node(piece.job)));
+                self.seen = self.seen.and(reuse.kept_is_known(node));
             }
             return Ok((Some(CutTail::Kept(kept.at)), None, None));
         }
         if !is_read {
             self.read(reader, piece)?;
         }
-        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let recipe = usize::from(self.context.job(piece).storage.recipe);
         let rest_max = match self.cut.recipes.get(recipe) {
             Some(Recipe::Clusters { cluster_len, .. }) => REST_CLUSTERS * u64::from(*cluster_len),
             _ => 0,
@@ -405,7 +413,7 @@ impl<'a> Cutter<'a> {
         end: End,
         stored: &mut Stored,
     ) -> Result<CutRest> {
-        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let recipe = usize::from(self.context.job(piece).storage.recipe);
         let Some(Recipe::Clusters { codec, second, cluster_len }) = self.cut.recipes.get(recipe) else {
             return Err(Error::failed("internal: only recipes of clusters make clusters"));
         };
@@ -466,7 +474,7 @@ fn coders<'c>(
 }
 
 /// How many zeros one shared cluster stands for.
-fn zeros_len(cut: &ClusterCut) -> usize {
+fn zeros_len(cut: &ClusterPlan) -> usize {
     let len = ZERO_BLOCKS * u64::from(cut.block_len);
     let most = u64::from(cut.decoded_len_max / cut.block_len * cut.block_len);
     len.min(most) as usize

@@ -1,6 +1,6 @@
 //! The rows of [`packfs_format::Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
 
-use packfs_format::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, TailPlace};
+use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, TailPlace};
 
 /// Most bytes of one row that is no hole.
 const RUN_LEN_MAX: u64 = 1 << 30;
@@ -28,18 +28,18 @@ impl Rows {
     }
 
     /// The file in work as far as it is known.
-    pub(super) fn unfinished(&self) -> FilePlace {
+    pub(super) fn unfinished(&self) -> FilePlace<Clusters> {
         self.place(FileForm::Clusters)
     }
 
     /// The rows of a file that end behind `start` and start before `end`, and where they start in it.
     pub(super) fn within(
         &self,
-        place: &FilePlace,
+        place: &FilePlace<Clusters>,
         start: u64,
         end: u64,
     ) -> impl Iterator<Item = (u64, Cluster)> {
-        let range = place.blocks_start as usize..place.blocks_start as usize + place.blocks_count as usize;
+        let range = place.first as usize..place.first as usize + place.count as usize;
         let rows =
             self.starts[range.clone()].iter().copied().zip(self.clusters[range.clone()].iter().copied());
         let first = self.starts[range].partition_point(|&from| from <= start).saturating_sub(1);
@@ -94,12 +94,12 @@ impl Rows {
     }
 
     /// Ends a file in chunks.
-    pub(super) fn end_chunks(&mut self) -> FilePlace {
+    pub(super) fn end_chunks(&mut self) -> FilePlace<Clusters> {
         self.place(FileForm::Chunks)
     }
 
     /// Ends any other file: flat if it is one run of plain blocks, and if its tail is stored as it is beside the inode.
-    pub(super) fn end(&mut self, block_len: u32, tail: Option<TailPlace>) -> FilePlace {
+    pub(super) fn end(&mut self, block_len: u32, tail: Option<TailPlace>) -> FilePlace<Clusters> {
         let tail_is_raw = !matches!(
             tail,
             Some(TailPlace::Packed { .. } | TailPlace::Inline(InlineTail { compressed: true, .. }))
@@ -109,16 +109,16 @@ impl Rows {
         }
         let place = self.place(FileForm::Flat);
         self.drop_file();
-        FilePlace { blocks_start: 0, blocks_count: 0, ..place }
+        FilePlace { first: 0, count: 0, ..place }
     }
 
-    fn place(&self, form: FileForm) -> FilePlace {
+    fn place(&self, form: FileForm) -> FilePlace<Clusters> {
         let rows = &self.clusters[self.start..];
         let is_hole = |row: &&Cluster| row.form == ClusterForm::Hole;
         FilePlace {
             start: rows.iter().find(|row| !is_hole(row)).map_or(0, |row| row.offset),
-            blocks_start: if rows.is_empty() { 0 } else { self.start as u64 },
-            blocks_count: rows.len() as u32,
+            first: if rows.is_empty() { 0 } else { self.start as u64 },
+            count: rows.len() as u32,
             form,
             tail: None,
             hole_len: rows.iter().filter(is_hole).map(|row| row.len).sum(),

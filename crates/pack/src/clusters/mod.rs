@@ -1,6 +1,6 @@
-//! Places file data for [`packfs_format::Cut::FixedOutput`]: clusters, chunks, flat runs, inline tails and the packed stream.
+//! Places file data in clusters: files are cut by output, into clusters, chunks, flat runs, inline tails and the packed stream.
 //!
-//! As in [`crate::data`], one thread decides and writes in plan order and the others read and compress, with a bounded
+//! As in [`crate::blocks`], one thread decides and writes in plan order and the others read and compress, with a bounded
 //! window of input in flight. What one segment of a file or of the packed stream becomes depends on its bytes alone.
 //! Knows no format: where indexes and inodes go is not its concern.
 
@@ -18,22 +18,21 @@ mod sparse;
 mod stored;
 mod stretches;
 
-pub(crate) use shape::{is_compared_as_tail, shares_whole};
-pub(crate) use sparse::settle as settle_sparse;
-
 use crate::PackOptions;
-use crate::by_class::Classes;
-use crate::context::{Context, Piece};
+use crate::base::{self, KeptStream, Reuse};
+use crate::context::{Context, Kind, Piece};
 use crate::data_row::DataRow;
+use crate::engine::{Engine, Job, Stored};
 use crate::limits::{Demand, Limits};
 use crate::parallel::start;
 use crate::queue::{CloseOnDrop, TaskQueue, work};
-use crate::spool::Spool;
+use crate::report::PackReport;
 use crate::twins::Twins;
 use crate::witness::Testimony;
 use cutter::{CutSpan, Cutter};
+use packfs_codec::CodecSettings;
 use packfs_core::{Error, Progress, Result, Stage};
-use packfs_format::{ClusterCut, Placed, Plan, Recipe};
+use packfs_format::{ClusterForm, ClusterPlan, ClusterStorage, Clusters, Placed, Plan, Recipe};
 use placer::Placer;
 use share::{Candidate, Regions};
 use std::path::Path;
@@ -43,6 +42,88 @@ use stored::CutCluster;
 /// Least and most input in flight: read but not yet written. What lies in between is a segment for each worker and as much
 /// again for one, so that who is done finds work.
 const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
+
+/// A cluster of stored bytes holds about so many times as much input.
+const INPUT_FACTOR: u32 = 3;
+
+impl Kind for Clusters {
+    fn block_len(plan: &ClusterPlan) -> u32 {
+        plan.block_len
+    }
+
+    fn shares_whole(plan: &ClusterPlan, storage: ClusterStorage, len: u64) -> bool {
+        shape::shares_whole(plan, storage, len)
+    }
+
+    fn is_compared_as_tail(plan: &ClusterPlan, storage: ClusterStorage, len: u64) -> bool {
+        shape::is_compared_as_tail(plan, storage, len)
+    }
+
+    fn is_flat(_: ClusterStorage) -> bool {
+        false
+    }
+
+    fn data_file(storage: ClusterStorage) -> u16 {
+        storage.data_file
+    }
+
+    fn shared_window(plan: &ClusterPlan) -> (u32, Option<&CodecSettings>) {
+        match plan.recipes.get(usize::from(plan.packed_recipe)) {
+            Some(Recipe::Clusters { cluster_len, codec, .. }) => {
+                (cluster_len.saturating_mul(INPUT_FACTOR), Some(codec))
+            }
+            _ => (plan.block_len, None),
+        }
+    }
+
+    fn shared_block_len(_: &ClusterPlan) -> Option<u64> {
+        None
+    }
+}
+
+impl Engine for Clusters {
+    type Kept = KeptStream;
+    type Parts = Regions;
+
+    fn settle(context: &Context<'_, Self>, format: &str) -> Result<Option<Plan<Self>>> {
+        sparse::settle(context, format)
+    }
+
+    fn find_kept(
+        context: &Context<'_, Self>,
+        reuse: &Reuse<'_, KeptStream>,
+        options: &PackOptions,
+        progress: &dyn Progress,
+    ) -> Result<KeptStream> {
+        base::find_stream(context, reuse, options, progress)
+    }
+
+    fn find_parts(
+        context: &Context<'_, Self>,
+        twins: &Twins,
+        options: &PackOptions,
+        progress: &dyn Progress,
+        _: &Path,
+    ) -> Result<Regions> {
+        let cut = &context.plan.data;
+        check(context.plan, cut)?;
+        match cut.share_ranges && context.plan.dedupe {
+            true => Regions::find(context, cut, twins, options, progress),
+            false => Ok(Regions::default()),
+        }
+    }
+
+    fn place(job: &Job<'_, Self>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Self>> {
+        place(job, row, testimony)
+    }
+
+    fn tell(placed: &Placed<Self>, report: &mut PackReport) {
+        let packed = placed.data.packed.iter().flat_map(|(place, _)| placed.clusters_of(place));
+        report.shared.stored = packed.map(|row| u64::from(row.stored_len)).sum();
+        let plain = placed.data.clusters.iter().filter(|row| row.form == ClusterForm::Plain);
+        report.plain_bytes = plain.map(|row| u64::from(row.stored_len)).sum();
+    }
+}
 
 enum Task {
     /// Pieces, and for each the stored clusters that it may share.
@@ -66,30 +147,10 @@ fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
     }
 }
 
-/// What the engine has to work with.
-pub(crate) struct Job<'a> {
-    pub context: &'a Context<'a>,
-    pub twins: &'a Twins,
-    pub options: &'a PackOptions,
-    pub progress: &'a dyn Progress,
-    /// Where the image will be; what must wait is kept beside it.
-    pub output: &'a Path,
-}
-
-/// Reads, compresses and writes the data of every file. Also returns what could not be read, if that is allowed, and the
-/// tails that the format is to store.
-pub(crate) fn place(
-    job: &Job<'_>,
-    cut: &ClusterCut,
-    row: DataRow<'_>,
-    testimony: &mut Testimony,
-) -> Result<(Placed, Vec<String>, Spool, Classes)> {
+/// Reads, compresses and writes the data of every file.
+fn place(job: &Job<'_, Clusters>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Clusters>> {
     let context = job.context;
-    check(context.plan, cut)?;
-    let regions = match cut.share_ranges && context.plan.dedupe {
-        true => Regions::find(context, cut, job.twins, job.options, job.progress)?,
-        false => Regions::default(),
-    };
+    let cut = &context.plan.data;
     let bytes_total = context.bytes_total();
     job.progress.begin(Stage::Data, context.plan.files.len() as u64, bytes_total);
     let longest = shape::longest_segment(cut, context.plan.files.iter().map(|file| context.len(file.node)));
@@ -101,19 +162,24 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for index in 0..limits.worker_count {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, cut, job.options)?;
+            let mut cutter = Cutter::new(job)?;
             if !start(scope, index, move || work(queue, &answers, |task| answer(&mut cutter, task)))? {
                 break;
             }
         }
-        let mut placer = Placer::new(context, cut, job, &regions, queue, row, testimony);
+        let mut placer = Placer::new(job, queue, row, testimony);
         placer.copy_kept()?;
         placer.run(&answered, limits.window_len)?;
         placer.finish()
     })
 }
 
-fn limits(context: &Context<'_>, cut: &ClusterCut, options: &PackOptions, longest: u64) -> Result<Limits> {
+fn limits(
+    context: &Context<'_, Clusters>,
+    cut: &ClusterPlan,
+    options: &PackOptions,
+    longest: u64,
+) -> Result<Limits> {
     let encoder_len = |recipe: &Recipe| match recipe {
         Recipe::Clusters { codec, second, .. } => {
             let codecs = std::iter::once(codec).chain(second);
@@ -134,7 +200,7 @@ fn limits(context: &Context<'_>, cut: &ClusterCut, options: &PackOptions, longes
 }
 
 /// Figures that the engine relies on.
-fn check(plan: &Plan, cut: &ClusterCut) -> Result<()> {
+fn check(plan: &Plan<Clusters>, cut: &ClusterPlan) -> Result<()> {
     let block_len = cut.block_len;
     let in_blocks = |len: u64| len > 0 && len.is_multiple_of(u64::from(block_len));
     let recipe_holds = |recipe: &Recipe| match *recipe {
@@ -153,6 +219,6 @@ fn check(plan: &Plan, cut: &ClusterCut) -> Result<()> {
         && cut.segment_len <= 1 << 30
         && cut.recipes.iter().all(recipe_holds)
         && usize::from(cut.packed_recipe) < cut.recipes.len()
-        && plan.files.iter().all(|file| usize::from(file.recipe) < cut.recipes.len());
+        && plan.files.iter().all(|file| usize::from(file.storage.recipe) < cut.recipes.len());
     if holds { Ok(()) } else { Err(Error::failed("internal: the format's plan of clusters does not add up")) }
 }

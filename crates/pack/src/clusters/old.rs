@@ -1,28 +1,32 @@
-//! Clusters that a file has to itself in the base, for [`packfs_format::Cut::FixedOutput`]: of a piece of a file those are copied
+//! Clusters that a file has to itself in the base: of a piece of a file those are copied
 //! that hold what the source holds, up to the first that does not.
 
 use super::stored::{CutCluster, CutForm, Stored};
-use crate::base::{BaseReader, Reuse, Trust, is_second, is_whole_cluster};
+use crate::base::{BaseReader, KeptStream, Reuse, Trust, is_second, is_whole_cluster};
 use crate::context::{Context, Piece, is_zero};
 use crate::witness::Witness;
 use packfs_codec::BlockRef;
 use packfs_codec::without_padding;
 use packfs_core::Witnessed;
-use packfs_format::{ClusterCut, ClusterForm, Extent, ExtentFrom};
+use packfs_format::{ClusterForm, ClusterPlan, Clusters, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
 /// One worker's view of the base.
 pub(super) struct OldClusters<'a> {
-    context: &'a Context<'a>,
-    cut: &'a ClusterCut,
-    reuse: &'a Reuse<'a>,
+    context: &'a Context<'a, Clusters>,
+    cut: &'a ClusterPlan,
+    reuse: &'a Reuse<'a, KeptStream>,
     reader: BaseReader<'a>,
 }
 
 impl<'a> OldClusters<'a> {
     /// `None` if there is no base, or nothing of it can be used.
-    pub(super) fn new(context: &'a Context<'a>, cut: &'a ClusterCut) -> Option<Self> {
-        let reuse = context.reuse.filter(|_| !cut.interlaced && !cut.byte_aligned)?;
+    pub(super) fn new(
+        context: &'a Context<'a, Clusters>,
+        reuse: Option<&'a Reuse<'a, KeptStream>>,
+    ) -> Option<Self> {
+        let cut = &context.plan.data;
+        let reuse = reuse.filter(|_| !cut.interlaced && !cut.byte_aligned)?;
         Some(OldClusters { context, cut, reuse, reader: BaseReader::new(reuse.base) })
     }
 
@@ -52,7 +56,7 @@ impl<'a> OldClusters<'a> {
         else {
             return 0;
         };
-        let kept_from = self.reuse.kept_tail(self.context.node(piece.job)).map_or(u64::MAX, |tail| tail.from);
+        let kept_from = self.reuse.kept.tail(self.context.node(piece.job)).map_or(u64::MAX, |tail| tail.from);
         let mut copied = 0;
         for extent in extents {
             let at = piece.range.start + copied as u64;
@@ -78,7 +82,7 @@ impl<'a> OldClusters<'a> {
         out: &mut Stored,
         witness: &mut Witness,
     ) -> Option<usize> {
-        let recipe = usize::from(self.context.plan.files[piece.job as usize].recipe);
+        let recipe = usize::from(self.context.job(piece).storage.recipe);
         let recipe = self.cut.recipes.get(recipe)?;
         let unit = u64::from(self.cut.block_len);
         let len = usize::try_from(extent.len).ok()?;

@@ -8,11 +8,12 @@ use super::packed::PackedStream;
 use super::shape::{Shape, hole_max, piece_len, shape};
 use super::share::{Candidate, Origin, Region, Regions, Spot, candidates};
 use super::stored::{CutCluster, CutForm, rotated};
-use super::{Answer, Job, Task};
+use super::{Answer, Task};
 use crate::base::{BaseReader, is_second};
-use crate::by_class::{ByClass, Classes};
+use crate::by_class::ByClass;
 use crate::context::{Context, Piece};
 use crate::data_row::DataRow;
+use crate::engine::{Job, Stored};
 use crate::failures::Failures;
 use crate::queue::{InOrder, TaskQueue};
 use crate::seen::{SeenTails, TailBytes};
@@ -22,7 +23,8 @@ use crate::witness::Testimony;
 use packfs_codec::without_padding;
 use packfs_core::{Error, Result};
 use packfs_format::{
-    Cluster, ClusterCut, ClusterForm, FileForm, FileJob, FilePlace, InlineTail, Placed, TailPlace,
+    Cluster, ClusterForm, ClusterPlan, Clusters, ClustersPlaced, FileForm, FileJob, FilePlace, InlineTail,
+    Placed, TailPlace,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::mpsc::Receiver;
@@ -39,15 +41,15 @@ const HELD_MAX: usize = 32;
 const FLAT_WASTE_SHARE: u64 = 64;
 
 pub(super) struct Placer<'a> {
-    context: &'a Context<'a>,
-    cut: &'a ClusterCut,
-    job: &'a Job<'a>,
+    context: &'a Context<'a, Clusters>,
+    cut: &'a ClusterPlan,
+    job: &'a Job<'a, Clusters>,
     regions: &'a Regions,
     queue: &'a TaskQueue<Task>,
     out: DataRow<'a>,
     testimony: &'a mut Testimony,
     hash: Xxh3,
-    placed: Placed,
+    placed: Placed<Clusters>,
     failures: Failures,
     /// Input handed out and not yet taken back.
     in_flight_len: u64,
@@ -60,7 +62,7 @@ pub(super) struct Placer<'a> {
     zeros: HashMap<(u16, u64), Cluster>,
     chunks: SeenChunks<'a>,
     inline: Spool,
-    seen: SeenTails<'a>,
+    seen: SeenTails<'a, Clusters>,
     /// Where each seen tail starts in the packed stream.
     tail_offsets: Vec<u64>,
     packed: PackedStream,
@@ -78,16 +80,15 @@ pub(super) struct Placer<'a> {
 
 impl<'a> Placer<'a> {
     pub(super) fn new(
-        context: &'a Context<'a>,
-        cut: &'a ClusterCut,
-        job: &'a Job<'a>,
-        regions: &'a Regions,
+        job: &'a Job<'a, Clusters>,
         queue: &'a TaskQueue<Task>,
         out: DataRow<'a>,
         testimony: &'a mut Testimony,
     ) -> Self {
+        let Job { context, reuse, parts: regions, .. } = *job;
+        let cut = &context.plan.data;
         let node_count = context.tree.node_count() as usize;
-        let kept_len = context.reuse.map_or(0, |reuse| reuse.stream.len);
+        let kept_len = reuse.map_or(0, |reuse| reuse.kept.len);
         Placer {
             context,
             cut,
@@ -122,10 +123,10 @@ impl<'a> Placer<'a> {
 
     /// Begins the packed stream with what stays of the base's, and notes which tails lie there.
     pub(super) fn copy_kept(&mut self) -> Result<()> {
-        let Some(reuse) = self.context.reuse else { return Ok(()) };
+        let Some(reuse) = self.job.reuse else { return Ok(()) };
         let recipe = self.cut.recipes.get(usize::from(self.cut.packed_recipe));
         let mut reader = BaseReader::new(reuse.base);
-        for cluster in &reuse.stream.clusters {
+        for cluster in &reuse.kept.clusters {
             if self.job.progress.cancelled() {
                 return Err(Error::cancelled());
             }
@@ -150,7 +151,7 @@ impl<'a> Placer<'a> {
             reuse.copied.add(cluster.space);
             self.packed_rows.push(Cluster { offset, ..row }, self.cut.block_len);
         }
-        for tail in &reuse.stream.tails {
+        for tail in &reuse.kept.tails {
             if let Some(hash) = tail.hash {
                 self.seen.add_known(tail.node, tail.from + u64::from(tail.len), tail.len, hash);
                 self.tail_offsets.push(tail.at);
@@ -163,10 +164,10 @@ impl<'a> Placer<'a> {
     pub(super) fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
         let (cut, context, regions, twins) = (self.cut, self.context, self.regions, self.job.twins);
         let rules = Rules {
-            own_from: |file: &FileJob| twins.own_from(file.node, context.len(file.node)),
+            own_from: |file: &FileJob<Clusters>| twins.own_from(file.node, context.len(file.node)),
             span_len: SPAN_LEN,
-            piece_len: |file: &FileJob| piece_len(cut, file, context.len(file.node)),
-            hole_max: |file: &FileJob| hole_max(cut, file, context.len(file.node)),
+            piece_len: |file: &FileJob<Clusters>| piece_len(cut, file.storage, context.len(file.node)),
+            hole_max: |file: &FileJob<Clusters>| hole_max(cut, file.storage, context.len(file.node)),
             joins: |pieces: &[Piece], piece: &Piece| !regions.lead_into(piece, pieces),
         };
         let mut spans = Spans::new(context, rules);
@@ -220,7 +221,7 @@ impl<'a> Placer<'a> {
             return Spot { job: origin.job + 1, offset: 0 };
         }
         let file = &self.context.plan.files[origin.job as usize];
-        let piece_len = piece_len(self.cut, file, self.context.len(file.node));
+        let piece_len = piece_len(self.cut, file.storage, self.context.len(file.node));
         Spot { job, offset: (origin.offset + region.len).next_multiple_of(piece_len) }
     }
 
@@ -237,7 +238,7 @@ impl<'a> Placer<'a> {
         let mut found = Vec::new();
         for region in self.regions.within(piece.job, &piece.range) {
             let file = &self.context.plan.files[region.origin.job as usize];
-            if file.recipe != self.context.plan.files[piece.job as usize].recipe {
+            if file.storage.recipe != self.context.job(piece).storage.recipe {
                 continue;
             }
             let unfinished = self.rows.unfinished();
@@ -308,40 +309,40 @@ impl<'a> Placer<'a> {
                 true => Spot { job: piece.job + 1, offset: 0 },
                 false => Spot { job: piece.job, offset: piece.range.end },
             };
-            self.job.progress.advance(u64::from(piece.last), piece.range.end - piece.range.start, 0);
+            self.job.progress.advance(u64::from(piece.last), piece.len(), 0);
         }
         self.in_flight_len -= self.span_lens.pop_front().unwrap_or(0);
         Ok(())
     }
 
     fn begin_file(&mut self, piece: &Piece) -> Result<()> {
-        if !self.is_behind_first_used && piece.job >= self.context.plan.first_used_files {
+        if !self.is_behind_first_used && piece.job >= self.context.boundaries.first_used {
             self.is_behind_first_used = true;
             self.end_packed_segment();
         }
         self.rows.begin();
         let file = &self.context.plan.files[piece.job as usize];
-        let is_elsewhere = matches!(shape(self.cut, file, self.context.len(file.node)), Shape::Stream);
+        let is_elsewhere =
+            matches!(shape(self.cut, file.storage, self.context.len(file.node)), Shape::Stream);
         if is_elsewhere {
             return Ok(());
         }
         let space = self.context.len(file.node).next_multiple_of(self.cut.block_len.into());
         let at_path = |error: Error| error.at(format_args!("{:?}", self.context.tree.path(file.node)));
-        self.out.begin(file.data_file, space).map_err(at_path)
+        self.out.begin(file.storage.data_file, space).map_err(at_path)
     }
 
     fn take_piece(&mut self, piece: &Piece, cut: CutPiece, stored: &[u8]) -> Result<()> {
         let (before, packed_before, class) = (self.out.position(), self.packed.len(), cut.class);
         if let Some(CutTail::Kept(at)) = cut.tail
-            && let Some(kept) =
-                self.context.reuse.and_then(|reuse| reuse.kept_tail(self.context.node(piece.job)))
+            && let Some(kept) = self.job.reuse.and_then(|reuse| reuse.kept.tail(self.context.node(piece.job)))
             && self.kept_seen.insert(at)
         {
             self.by_class.add_shared(class, at, kept.len.into());
         }
         self.testimony.add(self.context.node(piece.job), cut.seen);
         self.take_cut(piece, cut, stored)?;
-        let piece_len = piece.range.end - piece.range.start;
+        let piece_len = piece.len();
         let packed_len = self.packed.len() - packed_before;
         let own = self.out.position() - before;
         self.by_class.add(class, piece.last, piece_len, own);
@@ -361,7 +362,7 @@ impl<'a> Placer<'a> {
             if piece.range.start == 0 && (cut.zeros_len > 0 || cut.clusters.first().is_some_and(plain)) {
                 self.align()?;
             }
-            self.take_clusters(file.recipe, &cut, stored)?;
+            self.take_clusters(file.storage.recipe, &cut, stored)?;
             self.write_zeros(cut.zeros_len)?;
         }
         let tail = match cut.tail {
@@ -580,27 +581,31 @@ impl<'a> Placer<'a> {
     }
 
     /// Writes the packed stream and gives every duplicate its original's place.
-    pub(super) fn finish(mut self) -> Result<(Placed, Vec<String>, Spool, Classes)> {
+    pub(super) fn finish(mut self) -> Result<Stored<Clusters>> {
         self.align()?;
-        self.place_packed()?;
+        let packed = self.place_packed()?;
         self.align()?;
-        self.placed.clusters = self.rows.clusters;
         let skipped = self.job.twins.place(self.context, self.failures, self.job.progress, &mut self.placed);
-        self.placed.data_hash = self.hash.digest128();
         self.placed.data_end = self.out.position();
-        self.placed.data_files = self.out.finish()?;
-        if let Some(last) = self.placed.data_files.last() {
+        self.placed.data = ClustersPlaced {
+            clusters: self.rows.clusters,
+            packed,
+            tails: Box::new(self.inline),
+            hash: self.hash.digest128(),
+            files: self.out.finish()?,
+        };
+        if let Some(last) = self.placed.data.files.last() {
             self.placed.data_end = last.end;
         }
-        let packed = self.placed.packed.map(|(place, _)| place).unwrap_or_default();
+        let packed = packed.map(|(place, _)| place).unwrap_or_default();
         let clusters = self.placed.clusters_of(&packed).iter();
         let classes = self.by_class.finish(clusters.map(|row| (row.len, row.stored_len.into())));
-        Ok((self.placed, skipped, self.inline, classes))
+        Ok(Stored { placed: self.placed, skipped, classes })
     }
 
-    fn place_packed(&mut self) -> Result<()> {
+    fn place_packed(&mut self) -> Result<Option<(FilePlace<Clusters>, u64)>> {
         if self.packed.len() == 0 {
-            return Ok(());
+            return Ok(None);
         }
         self.out.begin(0, self.packed_stored.len())?;
         let start = self.out.position();
@@ -617,8 +622,7 @@ impl<'a> Placer<'a> {
             self.rows.clusters.push(Cluster { offset: start + row.offset, ..row });
         }
         let place = self.rows.end(self.cut.block_len, None);
-        self.placed.packed = Some((place, self.packed.len()));
-        Ok(())
+        Ok(Some((place, self.packed.len())))
     }
 }
 

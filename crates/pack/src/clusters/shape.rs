@@ -1,6 +1,6 @@
 //! How one file is to be stored, as far as the plan and its length alone tell.
 
-use packfs_format::{ClusterCut, FileJob, Recipe, Tail};
+use packfs_format::{ClusterPlan, ClusterStorage, Recipe, Tail};
 
 /// Whole files up to so many blocks are compared with others as tails of the packed stream, while they are packed; longer
 /// ones before, since what turns out incompressible does not go there.
@@ -54,7 +54,7 @@ pub(super) enum Shape {
 }
 
 /// The shape of a file of `len` bytes.
-pub(super) fn shape(cut: &ClusterCut, job: &FileJob, len: u64) -> Shape {
+pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape {
     let whole_max = match cut.recipes.get(usize::from(job.recipe)) {
         Some(Recipe::Clusters { cluster_len, .. }) if cut.byte_aligned => u64::from(*cluster_len) - 1,
         Some(Recipe::Clusters { cluster_len, .. }) => PACKED_CLUSTERS * u64::from(*cluster_len),
@@ -90,7 +90,7 @@ fn flat_end(tail: Tail) -> End {
 
 /// Whether a file needs no look before packing to find another that is the same: it is compared later, or has no stored
 /// blocks to share.
-pub(crate) fn is_compared_as_tail(cut: &ClusterCut, job: &FileJob, len: u64) -> bool {
+pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
         Shape::Whole => len <= COMPARED_BLOCKS * block_len,
@@ -101,12 +101,12 @@ pub(crate) fn is_compared_as_tail(cut: &ClusterCut, job: &FileJob, len: u64) -> 
 }
 
 /// Whether all of a file goes to the packed stream, unless it looks incompressible.
-pub(crate) fn shares_whole(cut: &ClusterCut, job: &FileJob, len: u64) -> bool {
+pub(super) fn shares_whole(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     shape(cut, job, len) == Shape::Whole
 }
 
 /// How much of a file one worker takes at a time.
-pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
+pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     let stretch = |unit: u64| (crate::spans::SPAN_LEN / unit).max(1) * unit;
     match shape(cut, job, len) {
         Shape::Whole => len,
@@ -121,7 +121,7 @@ pub(super) fn piece_len(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
 }
 
 /// Most bytes of a hole in a file that one worker takes at a time.
-pub(super) fn hole_max(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
+pub(super) fn hole_max(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     match shape(cut, job, len) {
         Shape::Clusters { .. } if !cut.byte_aligned => piece_len(cut, job, len),
         Shape::Whole | Shape::Stream => 0,
@@ -131,12 +131,12 @@ pub(super) fn hole_max(cut: &ClusterCut, job: &FileJob, len: u64) -> u64 {
 
 /// How much of a file of `len` bytes is compressed on its own. Each segment ends in a cluster that is not full, so a long file has
 /// few: enough for many threads all the same.
-fn segment_len(cut: &ClusterCut, len: u64) -> u64 {
+fn segment_len(cut: &ClusterPlan, len: u64) -> u64 {
     let longest = cut.segment_len.max(SEGMENT_LEN_MAX / cut.segment_len * cut.segment_len);
     (len / SEGMENTS_MIN / cut.segment_len * cut.segment_len).clamp(cut.segment_len, longest)
 }
 
 /// The longest segment of all files, or of the packed stream.
-pub(super) fn longest_segment(cut: &ClusterCut, file_lens: impl Iterator<Item = u64>) -> u64 {
+pub(super) fn longest_segment(cut: &ClusterPlan, file_lens: impl Iterator<Item = u64>) -> u64 {
     segment_len(cut, file_lens.max().unwrap_or(0))
 }

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use packfs_core::{ContentReader, Error, NodeId, Result};
-use packfs_format::{ClusterCut, Cut, Plan, Recipe, SparseCut, Tail};
+use packfs_format::{ClusterPlan, Clusters, Plan, Recipe, SparsePlan, Tail};
 
 /// Shorter files are not looked at.
 const LEN_MIN: u64 = 1 << 20;
@@ -23,13 +23,13 @@ const ROWS_MAX: u64 = 1 << 22;
 /// Gives files that are mostly holes a recipe of chunks.
 ///
 /// Errors: `Failed` for a file that no index and no map can tell.
-pub(crate) fn settle(context: &Context<'_>, format: &str) -> Result<Option<Plan>> {
-    let Cut::FixedOutput(cut) = &context.plan.cut else { return Ok(None) };
+pub(crate) fn settle(context: &Context<'_, Clusters>, format: &str) -> Result<Option<Plan<Clusters>>> {
+    let cut = &context.plan.data;
     let Some(sparse) = cut.sparse.filter(|_| context.plan.holes) else { return Ok(None) };
-    let mut changed: Option<Plan> = None;
+    let mut changed: Option<Plan<Clusters>> = None;
     for (index, job) in context.plan.files.iter().enumerate() {
         let len = context.len(job.node);
-        let recipe = &cut.recipes[usize::from(job.recipe)];
+        let recipe = &cut.recipes[usize::from(job.storage.recipe)];
         if len < LEN_MIN || matches!(recipe, Recipe::Chunks { .. }) {
             continue;
         }
@@ -49,20 +49,21 @@ pub(crate) fn settle(context: &Context<'_>, format: &str) -> Result<Option<Plan>
             continue;
         };
         let plan = changed.get_or_insert_with(|| context.plan.clone());
-        let Cut::FixedOutput(cut) = &mut plan.cut else { return Ok(None) };
+        let cut = &mut plan.data;
         let recipe = Recipe::Chunks { chunk_len };
         let known = cut.recipes.iter().position(|row| *row == recipe);
         let number = known.unwrap_or_else(|| {
             cut.recipes.push(recipe);
             cut.recipes.len() - 1
         });
-        (plan.files[index].recipe, plan.files[index].tail) = (number as u16, Tail::Own);
+        let storage = &mut plan.files[index].storage;
+        (storage.recipe, storage.tail) = (number as u16, Tail::Own);
     }
     Ok(changed)
 }
 
 /// The longest chunk that is held in memory; longer ones are holes.
-pub(super) fn longest_chunk(cut: &ClusterCut) -> u64 {
+pub(super) fn longest_chunk(cut: &ClusterPlan) -> u64 {
     let chunk_len = |recipe: &Recipe| match recipe {
         Recipe::Chunks { chunk_len } if *chunk_len <= CHUNK_LEN_MAX => *chunk_len,
         _ => 0,
@@ -74,7 +75,7 @@ pub(super) fn longest_chunk(cut: &ClusterCut) -> u64 {
 const MAP_LEN_MAX: u64 = CHUNK_LEN_MAX * ROWS_MAX;
 
 /// Errors: `Failed` for a file that is longer than `most`, as sparse ones in hostile archives are.
-fn refuse_endless(context: &Context<'_>, node: NodeId, format: &str, most: u64) -> Result<()> {
+fn refuse_endless(context: &Context<'_, Clusters>, node: NodeId, format: &str, most: u64) -> Result<()> {
     let len = context.len(node);
     if len <= most {
         return Ok(());
@@ -102,7 +103,7 @@ struct DataMap {
 
 impl DataMap {
     /// Looks at a file, as far as more of it may make a difference. What cannot be read is all data: who packs it says why.
-    fn of(context: &Context<'_>, node: NodeId, cut: &ClusterCut, is_compressed: bool) -> DataMap {
+    fn of(context: &Context<'_, Clusters>, node: NodeId, cut: &ClusterPlan, is_compressed: bool) -> DataMap {
         let len = context.len(node);
         let block_bits = cut.block_len.trailing_zeros();
         let bits_max = CHUNK_LEN_MAX.trailing_zeros();
@@ -143,7 +144,7 @@ impl DataMap {
     }
 
     /// The length of chunks by which data and map take least; `None` where no length leaves a hole out.
-    fn chunk_len(&self, sparse: &SparseCut) -> Option<u64> {
+    fn chunk_len(&self, sparse: &SparsePlan) -> Option<u64> {
         if !self.is_whole {
             return None;
         }
@@ -170,7 +171,8 @@ mod tests {
     use super::*;
     use std::ops::Range;
 
-    const SPARSE: SparseCut = SparseCut { row_len: 4, chunk_len_max: 4096 << 31, clusters_len_max: 1 << 38 };
+    const SPARSE: SparsePlan =
+        SparsePlan { row_len: 4, chunk_len_max: 4096 << 31, clusters_len_max: 1 << 38 };
 
     struct Runs(Vec<Range<u64>>);
 

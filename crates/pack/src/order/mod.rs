@@ -9,12 +9,12 @@ mod chain;
 mod sketch;
 
 use crate::PackOptions;
-use crate::context::Context;
+use crate::context::{Boundaries, Context, Kind};
 use crate::parallel::learn_in_parallel;
 use chain::Item;
 use packfs_codec::CodecSettings;
 use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
-use packfs_format::{Cut, FileJob, Plan, Recipe};
+use packfs_format::{FileJob, Plan};
 use sketch::sketch;
 use std::cmp::Reverse;
 
@@ -57,47 +57,50 @@ const GROUP_FILES_MAX: usize = 1 << 16;
 const LOOK_LEN: u64 = 1 << 20;
 
 /// The files of a plan in another order.
-pub(crate) struct Ordered {
-    pub files: Vec<FileJob>,
-    /// How many of the first are [`Plan::first_used`].
-    pub first_used_count: u32,
-    /// For [`Plan::stretch_starts`].
-    pub stretch_starts: Vec<u32>,
+pub(crate) struct Ordered<K: Kind> {
+    pub files: Vec<FileJob<K>>,
+    pub boundaries: Boundaries,
     /// For [`crate::PackReport::far_apart`].
     pub far_apart: bool,
 }
 
 /// Orders the files of a plan: those used first in front, then the others as the options say.
-pub(crate) fn sort(context: &Context<'_>, options: &PackOptions, progress: &dyn Progress) -> Result<Ordered> {
+/// `stays` tells which files have a place in the base that they keep.
+pub(crate) fn sort<K: Kind>(
+    context: &Context<'_, K>,
+    stays: impl Fn(NodeId) -> bool,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<Ordered<K>> {
     let mut ranks = vec![None; context.tree.node_count() as usize];
     for (rank, node) in context.plan.first_used.iter().enumerate().rev() {
         ranks[node.index()] = Some(rank);
     }
-    let rank = |job: &FileJob| ranks[job.node.index()];
-    let (mut files, others): (Vec<FileJob>, Vec<FileJob>) =
+    let rank = |job: &FileJob<K>| ranks[job.node.index()];
+    let (mut files, others): (Vec<_>, Vec<_>) =
         context.plan.files.iter().partition(|&job| rank(job).is_some());
     files.sort_by_key(rank);
     let first = files.len() as u32;
     let far_apart = options.priorities.is_none() && moves_far(context, &others, options.order);
     let (others, mut stretch_starts) = match &options.priorities {
         Some(priorities) => (by_priority(&others, priorities), Vec::new()),
-        None => by_likeness(context, &others, options, progress)?,
+        None => by_likeness(context, &others, stays, options, progress)?,
     };
     files.extend(others);
     stretch_starts.iter_mut().for_each(|start| *start += first);
     // Those of later files for data stay behind, used first or not.
-    files.sort_by_key(|job| job.data_file);
-    let first_used_count = files.iter().take_while(|job| rank(job).is_some()).count() as u32;
-    Ok(Ordered { files, first_used_count, stretch_starts, far_apart })
+    files.sort_by_key(|job| K::data_file(job.storage));
+    let first_used = files.iter().take_while(|job| rank(job).is_some()).count() as u32;
+    Ok(Ordered { files, boundaries: Boundaries { first_used, stretch_starts }, far_apart })
 }
 
 /// Shared blocks that the kernel's drivers of SquashFS keep decoded.
 const KERNEL_KEEPS: u64 = 3;
 
 /// True if a walk along the tree needs again what the kernel has dropped, of formats whose shared blocks it does not keep as pages.
-fn moves_far(context: &Context<'_>, files: &[FileJob], order: Order) -> bool {
-    let Cut::FixedInput { block_len } = context.plan.cut else { return false };
-    let kept_len = KERNEL_KEEPS * u64::from(block_len);
+fn moves_far<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], order: Order) -> bool {
+    let Some(block_len) = K::shared_block_len(&context.plan.data) else { return false };
+    let kept_len = KERNEL_KEEPS * block_len;
     let within = match worthwhile(order, context.plan) {
         Order::Path => return false,
         Order::Kind => u64::MAX,
@@ -107,14 +110,15 @@ fn moves_far(context: &Context<'_>, files: &[FileJob], order: Order) -> bool {
     within > kept_len && small.sum::<u64>() > kept_len
 }
 
-fn by_likeness(
-    context: &Context<'_>,
-    files: &[FileJob],
+fn by_likeness<K: Kind>(
+    context: &Context<'_, K>,
+    files: &[FileJob<K>],
+    stays: impl Fn(NodeId) -> bool,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<(Vec<FileJob>, Vec<u32>)> {
-    let (small, others): (Vec<FileJob>, Vec<FileJob>) =
-        files.iter().partition(|job| context.shares_whole(job) && !context.keeps_tail_of(job.node));
+) -> Result<(Vec<FileJob<K>>, Vec<u32>)> {
+    let (small, others): (Vec<_>, Vec<_>) =
+        files.iter().partition(|job| context.shares_whole(job) && !stays(job.node));
     let (mut sorted, stretch_starts) = match worthwhile(options.order, context.plan) {
         Order::Path => return Ok((files.to_vec(), Vec::new())),
         Order::Kind => (by_kind(context.tree, small), Vec::new()),
@@ -128,13 +132,13 @@ fn by_likeness(
 }
 
 /// Higher priorities first, otherwise the plan's own order.
-fn by_priority(files: &[FileJob], priorities: &[i16]) -> Vec<FileJob> {
+fn by_priority<K: Kind>(files: &[FileJob<K>], priorities: &[i16]) -> Vec<FileJob<K>> {
     let mut files = files.to_vec();
     files.sort_by_key(|job| Reverse(priorities.get(job.node.index()).copied().unwrap_or(0)));
     files
 }
 
-fn by_kind(tree: &Tree, mut files: Vec<FileJob>) -> Vec<FileJob> {
+fn by_kind<K: Kind>(tree: &Tree, mut files: Vec<FileJob<K>>) -> Vec<FileJob<K>> {
     files.sort_by_cached_key(|job| kind_key(tree, job.node));
     files
 }
@@ -148,13 +152,13 @@ fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// The files in stretches of at most `within` bytes, and at which of them a stretch starts that has blocks of its own.
-fn by_similarity(
-    context: &Context<'_>,
-    files: &[FileJob],
+fn by_similarity<K: Kind>(
+    context: &Context<'_, K>,
+    files: &[FileJob<K>],
     within: u64,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<(Vec<FileJob>, Vec<u32>)> {
+) -> Result<(Vec<FileJob<K>>, Vec<u32>)> {
     let bytes_total = files.iter().map(|job| context.len(job.node)).sum();
     progress.begin(Stage::Order, files.len() as u64, bytes_total);
     let mut sorted = Vec::with_capacity(files.len());
@@ -182,10 +186,10 @@ fn by_similarity(
 /// Number of shared blocks that a stretch may fill, and their length; `None` where a stretch is less than a block, or has no end.
 ///
 /// Blocks that two stretches have in common would be one more for whoever reads along the tree than it may keep.
-fn whole_blocks(plan: &Plan, within: u64) -> Option<(u64, u64)> {
-    let Cut::FixedInput { block_len } = plan.cut else { return None };
-    let count = within / u64::from(block_len);
-    (count > 0 && within < u64::MAX).then_some((count, block_len.into()))
+fn whole_blocks<K: Kind>(plan: &Plan<K>, within: u64) -> Option<(u64, u64)> {
+    let block_len = K::shared_block_len(&plan.data)?;
+    let count = within / block_len;
+    (count > 0 && within < u64::MAX).then_some((count, block_len))
 }
 
 /// The order of the first files, as many as are a stretch.
@@ -230,50 +234,34 @@ fn group_count(items: &[Item], within: u64) -> usize {
     items.iter().take_while(fits).count().max(1)
 }
 
-fn item(context: &Context<'_>, job: &FileJob) -> Result<Item> {
+fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
     let len = context.len(job.node);
     let mut bytes = vec![0; len.min(LOOK_LEN) as usize];
     context.open(job.node)?.read_exact_at(0, &mut bytes)?;
     Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
 }
 
-/// A cluster of stored bytes holds about so many times as much input.
-const PLAIN_FACTOR: u32 = 3;
-
 /// The order that was asked for, unless nothing is gained by it: what is stored as it is takes the same room beside what it
 /// is like as anywhere else, and who reads along the tree would read shared blocks again and again for nothing.
-pub(crate) fn worthwhile(order: Order, plan: &Plan) -> Order {
+pub(crate) fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
     match order {
-        Order::Similarity { .. } if shared_blocks(plan).1.is_none() => Order::Path,
+        Order::Similarity { .. } if K::shared_window(&plan.data).1.is_none() => Order::Path,
         order => order,
     }
 }
 
 /// How much input a compressor sees at a time, or about so much.
-fn window_len(plan: &Plan) -> u64 {
-    let (block_len, codec) = shared_blocks(plan);
+fn window_len<K: Kind>(plan: &Plan<K>) -> u64 {
+    let (block_len, codec) = K::shared_window(&plan.data);
     let reach = codec.and_then(CodecSettings::reach).unwrap_or(u32::MAX);
     u64::from(block_len.min(reach))
-}
-
-/// About how much input a shared block takes, and what encodes it; none if it is stored as it is.
-fn shared_blocks(plan: &Plan) -> (u32, Option<&CodecSettings>) {
-    match &plan.cut {
-        Cut::FixedInput { block_len } => (*block_len, plan.shared_codec.as_ref()),
-        Cut::FixedOutput(cut) => match cut.recipes.get(usize::from(cut.packed_recipe)) {
-            Some(Recipe::Clusters { cluster_len, codec, .. }) => {
-                (cluster_len.saturating_mul(PLAIN_FACTOR), Some(codec))
-            }
-            _ => (cut.block_len, None),
-        },
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
-    use packfs_format::Tail;
+    use packfs_format::{BlockStorage, Blocks};
 
     #[test]
     fn a_kind_is_an_extension_and_then_a_name() {
@@ -285,7 +273,7 @@ mod tests {
         }
         let tree = builder.finish().unwrap();
         let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
-        let files = files.map(|(node, _)| FileJob { node, tail: Tail::Shared, recipe: 0, data_file: 0 });
+        let files = files.map(|(node, _)| FileJob::<Blocks> { node, storage: BlockStorage::SharedTail });
         let sorted = by_kind(&tree, files.collect());
         let names: Vec<&[u8]> = sorted.iter().map(|job| tree.first_name(job.node)).collect();
         let expected: [&[u8]; 7] =

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failures::Failures;
 use crate::seen::TailId;
 use packfs_core::{NodeId, Result};
-use packfs_format::{Placed, TailPlace};
+use packfs_format::{Blocks, Placed, SharedTail};
 use std::collections::HashSet;
 
 /// How much of a tail is compared at a time.
@@ -35,14 +35,19 @@ impl Runs {
     /// The block of a file that is stored which begins with the tail of this one.
     ///
     /// Errors: those of reading that file, unless it may be left out; it is like no other then.
-    pub(crate) fn home_of(&self, context: &Context<'_>, job: u32, tail: &[u8]) -> Result<Option<Home>> {
+    pub(crate) fn home_of(
+        &self,
+        context: &Context<'_, Blocks>,
+        job: u32,
+        tail: &[u8],
+    ) -> Result<Option<Home>> {
         let Some(hash) = tail.get(..SAMPLE_LEN as usize).and_then(samples::hash) else { return Ok(None) };
         let hosts = self.homes.samples.with_hash(hash, LOOKED_MAX)?;
         let likely = hosts.iter().filter(|host| {
             let file = &self.homes.files[host.file as usize];
             let rest = file.len - u64::from(host.block) * self.block_len;
             // What is used first must not lie among the rest.
-            let is_near = job >= context.plan.first_used_files || file.job < context.plan.first_used_files;
+            let is_near = job >= context.boundaries.first_used || file.job < context.boundaries.first_used;
             is_near && tail.len() as u64 <= rest.min(self.block_len) && !self.of.contains_key(&file.node)
         });
         for host in likely.take(TRIED_MAX) {
@@ -59,7 +64,7 @@ impl Runs {
 }
 
 /// Compares all bytes, those at the end first.
-fn begins_with(context: &Context<'_>, home: &Home, block_len: u64, tail: &[u8]) -> Result<bool> {
+fn begins_with(context: &Context<'_, Blocks>, home: &Home, block_len: u64, tail: &[u8]) -> Result<bool> {
     let mut reader = context.open(home.node)?;
     let start = u64::from(home.block) * block_len;
     let mut buf = [0; READ_LEN];
@@ -96,8 +101,8 @@ impl Lodgers {
     pub(crate) fn place(
         mut self,
         failures: &Failures,
-        tail_places: &mut [TailPlace],
-        placed: &mut Placed,
+        tail_places: &mut [SharedTail],
+        placed: &mut Placed<Blocks>,
     ) -> HashSet<TailId> {
         let failed: HashSet<NodeId> = failures.nodes.iter().copied().collect();
         let mut lost = HashSet::new();
@@ -116,12 +121,12 @@ impl Lodgers {
                 at += blocks[block..wanted].iter().map(|block| u64::from(block.stored_len)).sum::<u64>();
                 block = wanted;
                 let lent = (at, blocks[block]);
-                let index = (placed.shared.len() + placed.lent.len()) as u32;
-                placed.lent.push(lent);
+                let index = (placed.data.shared.len() + placed.data.lent.len()) as u32;
+                placed.data.lent.push(lent);
                 for &(_, id, len) in in_block {
-                    tail_places[id as usize] = TailPlace::Shared { index, offset: 0 };
-                    placed.lent_tails += 1;
-                    placed.lent_bytes += u64::from(len);
+                    tail_places[id as usize] = SharedTail { index, offset: 0 };
+                    placed.data.lent_tails += 1;
+                    placed.data.lent_bytes += u64::from(len);
                 }
             }
         }

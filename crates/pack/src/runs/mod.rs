@@ -20,7 +20,7 @@ use crate::twins::Twins;
 use crate::witness::Testimony;
 use homes::Homes;
 use packfs_core::{ContentHash, ContentHasher, ContentReader, NodeId, Progress, Result, Stage, Witnessed};
-use packfs_format::{BlockSharing, FilePlace, Placed, Plan, Tail};
+use packfs_format::{BlockSharing, BlockStorage, Blocks, FilePlace, Placed, Plan};
 use samples::{Long, SAMPLE_LEN, Sample, Samples};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -71,9 +71,9 @@ impl Runs {
     }
 
     /// Lets the plan know whose tails go to shared blocks.
-    pub(crate) fn move_tails(&self, plan: &mut Plan) {
+    pub(crate) fn move_tails(&self, plan: &mut Plan<Blocks>) {
         for &job in &self.moved_tails {
-            plan.files[job as usize].tail = Tail::Shared;
+            plan.files[job as usize].storage = BlockStorage::SharedTail;
         }
     }
 
@@ -87,10 +87,10 @@ impl Runs {
     /// Gives every file its blocks, now that those of all others are placed.
     pub(crate) fn place(
         &self,
-        context: &Context<'_>,
+        context: &Context<'_, Blocks>,
         failures: &mut Failures,
         progress: &dyn Progress,
-        placed: &mut Placed,
+        placed: &mut Placed<Blocks>,
     ) {
         let failed: HashSet<NodeId> = failures.nodes.iter().copied().collect();
         for job in &context.plan.files {
@@ -105,15 +105,15 @@ impl Runs {
                 failures.nodes.push(job.node);
                 continue;
             }
-            placed.run_files += 1;
-            placed.run_bytes = placed.run_bytes.saturating_add(shared_len);
+            placed.data.run_files += 1;
+            placed.data.run_bytes = placed.data.run_bytes.saturating_add(shared_len);
             let tail = placed.files[job.node.index()].tail;
             placed.files[job.node.index()] = FilePlace { tail, ..self.part(run, shared_len, placed) };
         }
     }
 
     /// The blocks of a run, `len` bytes of them.
-    fn part(&self, run: &Run, len: u64, placed: &Placed) -> FilePlace {
+    fn part(&self, run: &Run, len: u64, placed: &Placed<Blocks>) -> FilePlace<Blocks> {
         let host = placed.files[run.host.index()];
         let (before, blocks) = placed.blocks_of(&host).split_at(run.first_block as usize);
         let blocks = &blocks[..run.blocks as usize];
@@ -121,8 +121,8 @@ impl Runs {
         let holes = holes.filter(|(block, _)| block.stored_len == 0);
         FilePlace {
             start: host.start + before.iter().map(|block| u64::from(block.stored_len)).sum::<u64>(),
-            blocks_start: host.blocks_start + run.first_block,
-            blocks_count: run.blocks as u32,
+            first: host.first + run.first_block,
+            count: run.blocks as u32,
             hole_len: holes.map(|(_, offset)| self.block_len.min(len - offset)).sum(),
             ..host
         }
@@ -131,13 +131,13 @@ impl Runs {
 
 /// Compares files that have blocks of their own; what memory has no room for lies beside `output` meanwhile. A file that cannot be read and may be left out is like no other here.
 pub(crate) fn find(
-    context: &Context<'_>,
+    context: &Context<'_, Blocks>,
     twins: &Twins,
     options: &PackOptions,
     progress: &dyn Progress,
     output: &Path,
 ) -> Result<Runs> {
-    if context.plan.sharing == BlockSharing::Files {
+    if context.plan.data.sharing == BlockSharing::Files {
         return Ok(Runs::default());
     }
     let files = long_files(context, twins);
@@ -153,12 +153,12 @@ pub(crate) fn find(
         let Some((run, hash)) = run.flatten() else { continue };
         runs.hashes.insert(file.node, hash);
         let run = runs.resolve(run, file, context.block_len());
-        if run.leaves_tail && context.plan.files[file.job as usize].tail == Tail::Own {
+        if run.leaves_tail && context.plan.files[file.job as usize].storage == BlockStorage::Blocks {
             runs.moved_tails.push(file.job);
         }
         runs.of.insert(file.node, run);
     }
-    if context.plan.sharing == BlockSharing::RunsAndTails {
+    if context.plan.data.sharing == BlockSharing::RunsAndTails {
         runs.homes = Homes { files, samples, may_be_left_out: options.keep_going };
     }
     Ok(runs)
@@ -180,7 +180,7 @@ impl Runs {
 }
 
 /// Files of which runs may be found, the longest first.
-fn long_files(context: &Context<'_>, twins: &Twins) -> Vec<Long> {
+fn long_files(context: &Context<'_, Blocks>, twins: &Twins) -> Vec<Long> {
     let block_len = context.block_len();
     let rows = (0..).zip(&context.plan.files).filter(|(_, job)| twins.original(job.node).is_none());
     let mut files: Vec<Long> = rows
@@ -196,7 +196,7 @@ fn long_files(context: &Context<'_>, twins: &Twins) -> Vec<Long> {
 }
 
 struct Finder<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context<'a, Blocks>,
     /// The longest first.
     files: &'a [Long],
     samples: &'a Samples,
@@ -220,12 +220,13 @@ impl Finder<'_> {
 
     /// The run that it would be, if the lengths allow it.
     fn likely(&self, file: &Long, first: Sample, host: &Sample) -> Option<Run> {
-        let plan = self.context.plan;
+        let plan = &self.context.plan.data;
+        let first_used = self.context.boundaries.first_used;
         let block_len = self.context.block_len();
         let first_block = u64::from(host.block).checked_sub(first.block.into())?;
         let host = &self.files[host.file as usize];
         // What is used first must not lie among the rest.
-        if file.job < plan.first_used_files && host.job >= plan.first_used_files {
+        if file.job < first_used && host.job >= first_used {
             return None;
         }
         let full = file.len / block_len;

@@ -7,6 +7,7 @@ use crate::PackOptions;
 use crate::context::{Context, is_zero};
 use crate::parallel::learn_in_parallel;
 use packfs_core::{ContentReader, NodeId, Progress, Result};
+use packfs_format::Blocks;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
@@ -57,7 +58,7 @@ impl Samples {
     /// Looks at every file, and keeps `room` bytes of samples in memory, more than that beside `output`. A file that cannot be read and may
     /// be left out has no samples.
     pub(super) fn take(
-        context: &Context<'_>,
+        context: &Context<'_, Blocks>,
         files: &[Long],
         options: &PackOptions,
         progress: &dyn Progress,
@@ -140,7 +141,7 @@ fn units(files: &[Long]) -> Vec<(u32, Range<u64>)> {
 }
 
 fn sample_blocks(
-    context: &Context<'_>,
+    context: &Context<'_, Blocks>,
     file: &Long,
     index: u32,
     blocks: Range<u64>,

@@ -1,7 +1,7 @@
 use super::*;
-use crate::context::Context;
+use crate::context::{Boundaries, Context};
 use packfs_core::{ContentId, Held, ImagePath, Meta, NodeKind, Silent, Tree, TreeBuilder, Xattrs};
-use packfs_format::{Cut, FileJob, Incompressible};
+use packfs_format::{BlockPlan, FileJob};
 use packfs_testkit::Random;
 
 const BLOCK: u64 = 4096;
@@ -10,7 +10,8 @@ const BLOCK: u64 = 4096;
 struct Fixture {
     tree: Tree,
     contents: Held,
-    plan: Plan,
+    plan: Plan<Blocks>,
+    boundaries: Boundaries,
     nodes: Vec<NodeId>,
 }
 
@@ -30,31 +31,28 @@ fn fixture(files: &[Vec<u8>], sharing: BlockSharing) -> Fixture {
             nodes[index as usize] = id;
         }
     }
-    let job = |&node| FileJob { node, tail: Tail::Own, recipe: 0, data_file: 0 };
+    let job = |&node| FileJob { node, storage: BlockStorage::Blocks };
     let plan = Plan {
         data_start: 0,
-        cut: Cut::FixedInput { block_len: BLOCK as u32 },
-        block_codec: None,
-        shared_codec: None,
-        incompressible: Incompressible::default(),
-        file_align: 1,
-        lead: None,
         files: nodes.iter().map(job).collect(),
         first_used: Vec::new(),
-        first_used_files: 0,
-        stretch_starts: Vec::new(),
         reorder_len: 0,
         dedupe: true,
-        sharing,
         holes: true,
         losses: Vec::new(),
+        data: BlockPlan { sharing, ..BlockPlan::new(BLOCK as u32, None) },
     };
-    Fixture { tree, contents, plan, nodes }
+    Fixture { tree, contents, plan, boundaries: Boundaries::default(), nodes }
 }
 
 impl Fixture {
     fn find(&self, jobs: usize) -> Runs {
-        let context = Context { tree: &self.tree, contents: &self.contents, plan: &self.plan, reuse: None };
+        let context = Context {
+            tree: &self.tree,
+            contents: &self.contents,
+            plan: &self.plan,
+            boundaries: &self.boundaries,
+        };
         let options = PackOptions { jobs, ..PackOptions::default() };
         find(&context, &Twins::default(), &options, &Silent, Path::new("image")).unwrap()
     }
@@ -130,8 +128,8 @@ fn a_tail_that_is_no_block_there_goes_elsewhere_if_it_may() {
     assert_eq!([own_from(0), own_from(1), own_from(2)], [0, 3 * BLOCK, 9 * BLOCK]);
     let mut plan = allowed.plan.clone();
     runs.move_tails(&mut plan);
-    let tails: Vec<Tail> = plan.files.iter().map(|job| job.tail).collect();
-    assert_eq!(tails, [Tail::Own, Tail::Shared, Tail::Shared]);
+    let storages: Vec<BlockStorage> = plan.files.iter().map(|job| job.storage).collect();
+    assert_eq!(storages, [BlockStorage::Blocks, BlockStorage::SharedTail, BlockStorage::SharedTail]);
     for sharing in [BlockSharing::Files, BlockSharing::Runs] {
         assert!(fixture(&files, sharing).find(2).of.is_empty());
     }
@@ -182,10 +180,10 @@ fn what_is_used_first_shares_with_its_like_only() {
     let host = host();
     let mut fixture =
         fixture(&[part(&host, 0, 2 * BLOCK), host.clone(), part(&host, BLOCK, BLOCK)], BlockSharing::Runs);
-    fixture.plan.first_used_files = 1;
+    fixture.boundaries.first_used = 1;
     let runs = fixture.find(1);
     assert_eq!((fixture.run(&runs, 0), fixture.run(&runs, 2)), (None, Some((1, 1, 1, false))));
-    fixture.plan.first_used_files = 2;
+    fixture.boundaries.first_used = 2;
     assert_eq!(fixture.run(&fixture.find(1), 0), Some((1, 0, 2, false)));
 }
 
@@ -222,8 +220,12 @@ fn tails_that_a_block_begins_with_have_a_home() {
     let mut fixture =
         fixture(&[host.clone(), part(&host, 0, 4 * BLOCK), vec![1; 600]], BlockSharing::RunsAndTails);
     let runs = fixture.find(2);
-    let context =
-        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    let context = Context {
+        tree: &fixture.tree,
+        contents: &fixture.contents,
+        plan: &fixture.plan,
+        boundaries: &fixture.boundaries,
+    };
     let home = |tail: Vec<u8>| runs.home_of(&context, 2, &tail).unwrap().map(|home| (home.node, home.block));
     let in_host = |block| Some((fixture.nodes[0], block));
     assert_eq!(home(part(&host, 0, SAMPLE_LEN)), in_host(0));
@@ -239,15 +241,23 @@ fn tails_that_a_block_begins_with_have_a_home() {
         other[at] ^= 1;
         assert_eq!(home(other), None, "{at}");
     }
-    fixture.plan.first_used_files = 3;
-    let context =
-        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    fixture.boundaries.first_used = 3;
+    let context = Context {
+        tree: &fixture.tree,
+        contents: &fixture.contents,
+        plan: &fixture.plan,
+        boundaries: &fixture.boundaries,
+    };
     assert!(runs.home_of(&context, 2, &part(&host, 0, 1000)).unwrap().is_some());
     fixture.plan.files.swap(0, 2);
-    fixture.plan.first_used_files = 1;
+    fixture.boundaries.first_used = 1;
     let runs = fixture.find(2);
-    let context =
-        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    let context = Context {
+        tree: &fixture.tree,
+        contents: &fixture.contents,
+        plan: &fixture.plan,
+        boundaries: &fixture.boundaries,
+    };
     assert!(runs.home_of(&context, 0, &part(&host, 0, 1000)).unwrap().is_none());
     assert!(runs.home_of(&context, 1, &part(&host, 0, 1000)).unwrap().is_some());
 }
@@ -259,8 +269,12 @@ fn what_is_put_aside_is_found_as_what_is_in_memory() {
     let files: Vec<Vec<u8>> =
         (0..60).map(|index| part(&host, index % 9 * BLOCK, (1 + index % 2) * BLOCK)).collect();
     let fixture = fixture(&files, BlockSharing::Runs);
-    let context =
-        Context { tree: &fixture.tree, contents: &fixture.contents, plan: &fixture.plan, reuse: None };
+    let context = Context {
+        tree: &fixture.tree,
+        contents: &fixture.contents,
+        plan: &fixture.plan,
+        boundaries: &fixture.boundaries,
+    };
     let options = PackOptions { jobs: 2, ..PackOptions::default() };
     let long = long_files(&context, &Twins::default());
     let output = folder.path().join("image");

@@ -4,12 +4,12 @@ use crate::fake::{Files, Packed};
 use packfs_codec::CodecSettings;
 use packfs_codec::Decoders;
 use packfs_core::{NodeId, NodeKind};
-use packfs_format::{Cluster, ClusterForm, FileForm, FilePlace, InlineTail, Recipe, TailPlace};
+use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Recipe, TailPlace};
 use std::collections::BTreeMap;
 
 /// Checks everything that has to hold of an image in which no file failed.
 pub fn check(packed: &Packed, files: &Files) {
-    let stream = packed.placed.packed.map(|(place, len)| {
+    let stream = packed.placed.data.packed.map(|(place, len)| {
         let recipe = packed.cut.packed_recipe;
         let bytes = put_together(packed, &place, len, recipe, None);
         assert_eq!(bytes.len() as u64, len);
@@ -25,16 +25,16 @@ pub fn check(packed: &Packed, files: &Files) {
     }
     no_overlaps(packed);
     let data = &packed.image[packed.plan.data_start as usize..packed.placed.data_end as usize];
-    assert_eq!(packed.placed.data_hash, xxhash_rust::xxh3::xxh3_128(data));
+    assert_eq!(packed.placed.data.hash, xxhash_rust::xxh3::xxh3_128(data));
     assert_eq!(packed.placed.data_end % u64::from(packed.cut.block_len), 0);
 }
 
-pub fn place_of(packed: &Packed, node: NodeId) -> &FilePlace {
+pub fn place_of(packed: &Packed, node: NodeId) -> &FilePlace<Clusters> {
     &packed.placed.files[node.index()]
 }
 
 /// The place of the file with this content.
-pub fn place(packed: &Packed, content: usize) -> FilePlace {
+pub fn place(packed: &Packed, content: usize) -> FilePlace<Clusters> {
     let is_it =
         |kind: &NodeKind| matches!(kind, NodeKind::File { content: id, .. } if id.0 == content as u64);
     let (node, _) = packed.tree.nodes().find(|(_, node)| is_it(&node.kind)).unwrap();
@@ -42,14 +42,19 @@ pub fn place(packed: &Packed, content: usize) -> FilePlace {
 }
 
 fn recipe_of(packed: &Packed, node: NodeId) -> u16 {
-    packed.plan.files.iter().find(|job| job.node == node).unwrap().recipe
+    packed.plan.files.iter().find(|job| job.node == node).unwrap().storage.recipe
 }
 
-fn put_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, stream: Option<&[u8]>) -> Vec<u8> {
+fn put_together(
+    packed: &Packed,
+    place: &FilePlace<Clusters>,
+    len: u64,
+    recipe: u16,
+    stream: Option<&[u8]>,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     let block_len = u64::from(packed.cut.block_len);
     match place.form {
-        FileForm::Blocks => panic!("blocks are for fixed input"),
         FileForm::Flat => {
             let tail_len = match place.tail {
                 None => 0,
@@ -57,7 +62,7 @@ fn put_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, strea
                 Some(other) => panic!("a flat file has no {other:?}"),
             };
             assert_eq!(place.start % block_len, 0);
-            assert_eq!(place.blocks_count, 0);
+            assert_eq!(place.count, 0);
             let end = place.start + len - tail_len;
             if len > tail_len {
                 bytes.extend_from_slice(&packed.image[place.start as usize..end as usize]);
@@ -73,12 +78,11 @@ fn put_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, strea
             }
         }
         FileForm::Chunks => put_chunks_together(packed, place, len, recipe, &mut bytes),
-        FileForm::Clusters if place.blocks_count == 0 => assert!(place.tail.is_some()),
+        FileForm::Clusters if place.count == 0 => assert!(place.tail.is_some()),
         FileForm::Clusters => put_clusters_together(packed, place, len, recipe, &mut bytes),
     }
     match place.tail {
         None => {}
-        Some(TailPlace::Shared { .. }) => panic!("shared blocks are for fixed input"),
         Some(TailPlace::Packed { offset }) => {
             let rest = len - bytes.len() as u64;
             assert!(rest > 0);
@@ -122,7 +126,13 @@ fn decode(codec: &CodecSettings, stored: &[u8], len: usize) -> Vec<u8> {
     bytes
 }
 
-fn put_chunks_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, bytes: &mut Vec<u8>) {
+fn put_chunks_together(
+    packed: &Packed,
+    place: &FilePlace<Clusters>,
+    len: u64,
+    recipe: u16,
+    bytes: &mut Vec<u8>,
+) {
     let chunk_len = match packed.cut.recipes[usize::from(recipe)] {
         Recipe::Chunks { chunk_len } => chunk_len,
         Recipe::Flat { sparse_chunk_len } => sparse_chunk_len.unwrap(),
@@ -169,7 +179,13 @@ fn rotated_back(packed: &Packed, row: &Cluster, phase: u64) -> Vec<u8> {
 }
 
 /// Beside the bytes, checks what EROFS's indexes can express.
-fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u16, bytes: &mut Vec<u8>) {
+fn put_clusters_together(
+    packed: &Packed,
+    place: &FilePlace<Clusters>,
+    len: u64,
+    recipe: u16,
+    bytes: &mut Vec<u8>,
+) {
     let cut = &packed.cut;
     let Recipe::Clusters { cluster_len, .. } = cut.recipes[usize::from(recipe)] else {
         panic!("no clusters")
@@ -232,7 +248,7 @@ fn put_clusters_together(packed: &Packed, place: &FilePlace, len: u64, recipe: u
 /// Stored clusters are the same or apart.
 fn no_overlaps(packed: &Packed) {
     let mut stored = BTreeMap::new();
-    for row in packed.placed.clusters.iter().filter(|row| row.form == ClusterForm::Compressed) {
+    for row in packed.placed.data.clusters.iter().filter(|row| row.form == ClusterForm::Compressed) {
         let space = match packed.cut.byte_aligned {
             true => row.stored_len,
             false => row.stored_len.next_multiple_of(packed.cut.block_len),

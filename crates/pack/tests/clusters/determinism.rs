@@ -14,8 +14,8 @@ pub fn same_with_any_number_of_threads(format: impl Fn() -> Fake, files: &Files)
         let other = pack_with(&format(), files, jobs);
         assert!(one.image == other.image, "1 and {jobs} threads differ");
         assert_eq!(one.placed.files, other.placed.files);
-        assert_eq!(one.placed.clusters, other.placed.clusters);
-        assert_eq!(one.placed.packed, other.placed.packed);
+        assert_eq!(one.placed.data.clusters, other.placed.data.clusters);
+        assert_eq!(one.placed.data.packed, other.placed.data.packed);
         assert_eq!(one.inline, other.inline);
     }
 }

@@ -6,8 +6,8 @@ use packfs_core::{
     Silent, Tree, TreeBuilder, Xattrs,
 };
 use packfs_format::{
-    BlockSharing, ClusterCut, Cut, FileJob, Incompressible, InlineTail, InlineTails, PackFormat, Placed,
-    Plan, Recipe, Section, Tail, TailPlace,
+    AnyLayout, ClusterPlan, ClusterStorage, Clusters, ClustersPlaced, FileJob, InlineTail, Layout,
+    PackFormat, Placed, Plan, Recipe, Section, Tail, TailPlace,
 };
 use packfs_format::{Capabilities, FormatInfo};
 use packfs_pack::{PackOptions, PackReport, pack};
@@ -20,8 +20,8 @@ pub const BLOCK_LEN: u32 = 512;
 pub const CLUSTER_LEN: u32 = 2048;
 pub const SEGMENT_LEN: u64 = 16 << 10;
 
-pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterCut {
-    ClusterCut {
+pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterPlan {
+    ClusterPlan {
         block_len: BLOCK_LEN,
         recipes: vec![
             Recipe::Clusters { codec, second: None, cluster_len },
@@ -112,10 +112,10 @@ impl ContentReader for Opened<'_> {
 }
 
 /// Places, and inline tails by their id.
-pub type Answer = (Placed, HashMap<u64, Vec<u8>>);
+pub type Answer = (Placed<Clusters>, HashMap<u64, Vec<u8>>);
 
 pub struct Fake {
-    pub cut: ClusterCut,
+    pub cut: ClusterPlan,
     pub job: fn(u64) -> (Tail, u16),
     pub dedupe: bool,
     pub holes: bool,
@@ -123,7 +123,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new(cut: ClusterCut, job: fn(u64) -> (Tail, u16)) -> Self {
+    pub fn new(cut: ClusterPlan, job: fn(u64) -> (Tail, u16)) -> Self {
         Fake { cut, job, dedupe: true, holes: true, answer: Mutex::new(None) }
     }
 }
@@ -144,64 +144,8 @@ impl PackFormat for Fake {
         String::new()
     }
 
-    fn plan(&self, tree: &Tree, _first_used: &[NodeId]) -> Result<Plan> {
-        let files = tree.nodes().filter_map(|(node, row)| match row.kind {
-            NodeKind::File { len, content } if len > 0 => {
-                let (tail, recipe) = (self.job)(content.0);
-                Some(FileJob { node, tail, recipe, data_file: 0 })
-            }
-            _ => None,
-        });
-        Ok(Plan {
-            data_start: DATA_START,
-            cut: Cut::FixedOutput(self.cut.clone()),
-            block_codec: None,
-            shared_codec: None,
-            incompressible: Incompressible::default(),
-            file_align: 1,
-            lead: None,
-            files: files.collect(),
-            first_used: Vec::new(),
-            first_used_files: 0,
-            stretch_starts: Vec::new(),
-            reorder_len: u64::MAX,
-            dedupe: self.dedupe,
-            sharing: BlockSharing::Files,
-            holes: self.holes,
-            losses: Vec::<Loss>::new(),
-        })
-    }
-
-    fn layout(
-        &self,
-        _: &Tree,
-        _: &Plan,
-        placed: &Placed,
-        tails: &dyn InlineTails,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
-        let mut inline = HashMap::new();
-        for place in &placed.files {
-            if let Some(TailPlace::Inline(tail)) = place.tail {
-                let InlineTail { id, stored_len, .. } = tail;
-                let mut bytes = Vec::new();
-                tails.read(tail, &mut bytes)?;
-                assert_eq!(bytes.len(), stored_len as usize);
-                inline.insert(id, bytes);
-            }
-        }
-        let kept = Placed {
-            files: placed.files.clone(),
-            blocks: Vec::new(),
-            clusters: placed.clusters.clone(),
-            shared: Vec::new(),
-            lent: Vec::new(),
-            failed: placed.failed.clone(),
-            data_files: Vec::new(),
-            ..*placed
-        };
-        *self.answer.lock().unwrap() = Some((kept, inline));
-        put(Section { owner: "head", offset: 0, bytes: vec![0; DATA_START as usize] })
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Clusters { layout: self, data_files: &[] }
     }
 
     fn padding(&self) -> u64 {
@@ -209,12 +153,63 @@ impl PackFormat for Fake {
     }
 }
 
+impl Layout<Clusters> for Fake {
+    fn plan(&self, tree: &Tree, _first_used: &[NodeId]) -> Result<Plan<Clusters>> {
+        let files = tree.nodes().filter_map(|(node, row)| match row.kind {
+            NodeKind::File { len, content } if len > 0 => {
+                let (tail, recipe) = (self.job)(content.0);
+                Some(FileJob { node, storage: ClusterStorage { tail, recipe, data_file: 0 } })
+            }
+            _ => None,
+        });
+        Ok(Plan {
+            data_start: DATA_START,
+            files: files.collect(),
+            first_used: Vec::new(),
+            reorder_len: u64::MAX,
+            dedupe: self.dedupe,
+            holes: self.holes,
+            losses: Vec::<Loss>::new(),
+            data: self.cut.clone(),
+        })
+    }
+
+    fn lay_out(
+        &self,
+        _: &Tree,
+        _: &Plan<Clusters>,
+        placed: &Placed<Clusters>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        let mut inline = HashMap::new();
+        for place in &placed.files {
+            if let Some(TailPlace::Inline(tail)) = place.tail {
+                let InlineTail { id, stored_len, .. } = tail;
+                let mut bytes = Vec::new();
+                placed.data.tails.read(tail, &mut bytes)?;
+                assert_eq!(bytes.len(), stored_len as usize);
+                inline.insert(id, bytes);
+            }
+        }
+        let ClustersPlaced { clusters, packed, hash, .. } = &placed.data;
+        let data = ClustersPlaced {
+            clusters: clusters.clone(),
+            packed: *packed,
+            hash: *hash,
+            ..ClustersPlaced::default()
+        };
+        let kept = Placed { files: placed.files.clone(), failed: placed.failed.clone(), data, ..*placed };
+        *self.answer.lock().unwrap() = Some((kept, inline));
+        put(Section { owner: "head", offset: 0, bytes: vec![0; DATA_START as usize] })
+    }
+}
+
 /// What packing gave.
 pub struct Packed {
     pub tree: Tree,
-    pub cut: ClusterCut,
-    pub plan: Plan,
-    pub placed: Placed,
+    pub cut: ClusterPlan,
+    pub plan: Plan<Clusters>,
+    pub placed: Placed<Clusters>,
     pub inline: HashMap<u64, Vec<u8>>,
     pub image: Vec<u8>,
     pub report: PackReport,

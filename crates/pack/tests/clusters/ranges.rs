@@ -5,13 +5,13 @@ use crate::determinism::same_with_any_number_of_threads;
 use crate::fake::{CLUSTER_LEN, Fake, Files, Packed, cut, pack_with};
 use crate::round_trip::codecs;
 use packfs_codec::{CodecSettings, Lz4Settings};
-use packfs_format::{ClusterCut, ClusterForm, FileForm, Tail};
+use packfs_format::{ClusterForm, ClusterPlan, FileForm, Tail};
 use packfs_testkit::Random;
 
 const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
-fn sharing(codec: CodecSettings) -> ClusterCut {
-    ClusterCut { share_ranges: true, segment_len: 64 << 10, ..cut(codec, CLUSTER_LEN) }
+fn sharing(codec: CodecSettings) -> ClusterPlan {
+    ClusterPlan { share_ranges: true, segment_len: 64 << 10, ..cut(codec, CLUSTER_LEN) }
 }
 
 /// Files that have long parts in common, at other offsets and between other bytes.
@@ -59,7 +59,7 @@ fn incompressible_ranges_are_shared_too() {
             noise.clone(),
             [&random.noise(5120 + shift), &noise[10_240..400_000], &random.noise(5000)].concat(),
         ]);
-        let cut = ClusterCut { byte_aligned, ..sharing(LZ4) };
+        let cut = ClusterPlan { byte_aligned, ..sharing(LZ4) };
         let packed = pack_with(&Fake::new(cut, |_| (Tail::Own, 0)), &files, 2);
         check(&packed, &files);
         assert_eq!(place(&packed, 0).form, FileForm::Flat);
@@ -87,7 +87,7 @@ fn a_part_of_a_cluster_is_marked_as_such() {
 #[test]
 fn byte_aligned_clusters_share_ranges() {
     let files = related_files();
-    let aligned = |share_ranges| ClusterCut { byte_aligned: true, share_ranges, ..sharing(LZ4) };
+    let aligned = |share_ranges| ClusterPlan { byte_aligned: true, share_ranges, ..sharing(LZ4) };
     let apart = pack_with(&Fake::new(aligned(false), |_| (Tail::Own, 0)), &files, 2);
     let shared = pack_with(&Fake::new(aligned(true), |_| (Tail::Own, 0)), &files, 2);
     check(&shared, &files);

@@ -100,8 +100,8 @@ fn a_second_codec_takes_the_clusters_that_it_makes_hardly_larger() {
             (cut.byte_aligned, cut.share_ranges) = (byte_aligned, share_ranges);
             let packed = pack_with(&Fake::new(cut, |i| (TAILS[i as usize % 4], 0)), &files, 2);
             check(&packed, &files);
-            let seconds = packed.placed.clusters.iter().filter(|row| row.second).count();
-            assert!(seconds > 0 && seconds < packed.placed.clusters.len(), "{seconds}");
+            let seconds = packed.placed.data.clusters.iter().filter(|row| row.second).count();
+            assert!(seconds > 0 && seconds < packed.placed.data.clusters.len(), "{seconds}");
         }
     }
 }
@@ -147,7 +147,7 @@ fn a_packed_stream_may_be_stored_flat() {
     cut.packed_recipe = 1;
     let packed = pack_with(&Fake::new(cut, |_| (Tail::SharedWhole, 0)), &files, 2);
     check(&packed, &files);
-    assert_eq!(packed.placed.packed.unwrap().0.form, FileForm::Flat);
+    assert_eq!(packed.placed.data.packed.unwrap().0.form, FileForm::Flat);
 }
 
 #[test]
@@ -182,10 +182,10 @@ fn small_files_go_to_the_packed_stream_as_a_whole() {
     check(&packed, &files);
     for index in 0..files.all.len() {
         let place = place(&packed, index);
-        assert!(matches!(place.tail, Some(TailPlace::Packed { .. })) && place.blocks_count == 0);
+        assert!(matches!(place.tail, Some(TailPlace::Packed { .. })) && place.count == 0);
     }
     let len = files.all.iter().map(|file| file.len() as u64).sum();
-    assert_eq!(packed.placed.packed.unwrap().1, len);
+    assert_eq!(packed.placed.data.packed.unwrap().1, len);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn clusters_are_filled() {
 fn refuses_plans_that_do_not_add_up() {
     let files = Files::new(vec![vec![1; 10]]);
     let good = cut(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }), CLUSTER_LEN);
-    let broken: [fn(&mut packfs_format::ClusterCut); 6] = [
+    let broken: [fn(&mut packfs_format::ClusterPlan); 6] = [
         |cut| cut.block_len = 500,
         |cut| cut.segment_len += 1,
         |cut| cut.packed_recipe = 3,

@@ -41,14 +41,14 @@ fn equal_tails_lie_in_the_packed_stream_once() {
     let files = Files::new(vec![random.text(4000), tail.clone(), random.text(90), tail.clone(), tail]);
     let packed = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Shared, 0)), &files, 2);
     check(&packed, &files);
-    assert_eq!(packed.placed.packed.unwrap().1, 4000 + 333 + 90);
+    assert_eq!(packed.placed.data.packed.unwrap().1, 4000 + 333 + 90);
     assert_eq!(place(&packed, 1).tail, place(&packed, 4).tail);
 
     let mut apart = cut(LZ4, CLUSTER_LEN);
     apart.share_tails = false;
     let packed = pack_with(&Fake::new(apart, |_| (Tail::Shared, 0)), &files, 2);
     check(&packed, &files);
-    assert_eq!(packed.placed.packed.unwrap().1, 4000 + 3 * 333 + 90);
+    assert_eq!(packed.placed.data.packed.unwrap().1, 4000 + 3 * 333 + 90);
 }
 
 #[test]

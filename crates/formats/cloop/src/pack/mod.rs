@@ -10,8 +10,8 @@ use crate::options::{Options, Target};
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
-    BlockSharing, Cut, FileJob, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
-    StoredBlock, Tail, Wrapping,
+    AnyLayout, BlockPlan, BlockStorage, Blocks, FileJob, Incompressible, Layout, PackFormat, PackSettings,
+    Placed, Plan, Section, StoredBlock, Wrapping,
 };
 use packfs_format::{Capabilities, NO_XATTRS, Times};
 use zerocopy::IntoBytes;
@@ -99,39 +99,47 @@ impl PackFormat for CloopPacker {
         Some(Wrapping { file_name: DISK_NAME, multiple_of, inner })
     }
 
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Blocks(self)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { times: Times::Unheld, xattr_losses: NO_XATTRS, ..Capabilities::ALL }
+    }
+
+    fn padding(&self) -> u64 {
+        1
+    }
+}
+
+impl Layout<Blocks> for CloopPacker {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Blocks>> {
         let disk = self.disk(tree)?;
-        let job = FileJob { node: disk.node, tail: Tail::Own, recipe: 0, data_file: 0 };
+        let job = FileJob { node: disk.node, storage: BlockStorage::Blocks };
         Ok(Plan {
             data_start: self.data_start(&disk),
-            cut: Cut::FixedInput { block_len: self.options.block_len },
-            block_codec: self.options.codec.clone(),
-            shared_codec: None,
-            incompressible: if self.options.stored {
-                Incompressible::StoreBlock
-            } else {
-                Incompressible::Encode
-            },
-            file_align: 1,
-            lead: None,
             files: if disk.len > 0 { vec![job] } else { Vec::new() },
             first_used: first_used.to_vec(),
-            first_used_files: 0,
-            stretch_starts: Vec::new(),
             reorder_len: 0,
             dedupe: false,
-            sharing: BlockSharing::Files,
             holes: false,
             losses: Vec::new(),
+            data: BlockPlan {
+                incompressible: if self.options.stored {
+                    Incompressible::StoreBlock
+                } else {
+                    Incompressible::Encode
+                },
+                ..BlockPlan::new(self.options.block_len, self.options.codec.clone())
+            },
         })
     }
 
-    fn layout(
+    fn lay_out(
         &self,
         tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        _tails: &dyn InlineTails,
+        plan: &Plan<Blocks>,
+        placed: &Placed<Blocks>,
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()> {
         let disk = self.disk(tree)?;
@@ -155,13 +163,5 @@ impl PackFormat for CloopPacker {
         let head = head(self.options.target().number(), self.options.block_len, count as u32);
         put(Section { owner: "header", offset: 0, bytes: head.as_bytes().to_vec() })?;
         put(Section { owner: "index", offset: HEAD_LEN, bytes: index })
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { times: Times::Unheld, xattr_losses: NO_XATTRS, ..Capabilities::ALL }
-    }
-
-    fn padding(&self) -> u64 {
-        1
     }
 }

@@ -6,7 +6,7 @@ use super::targets::{Targets, pointers};
 use crate::disk::*;
 use crate::options::Options;
 use packfs_core::{DeviceNumber, Error, NodeId, NodeKind, Result, Tree};
-use packfs_format::{FilePlace, Placed, Plan, Section};
+use packfs_format::{Blocks, FilePlace, Placed, Plan, Section};
 use std::collections::HashSet;
 
 /// Where file data starts: behind listings and targets.
@@ -17,7 +17,12 @@ pub(super) fn data_start(options: &Options, tree: &Tree) -> Result<u64> {
 }
 
 /// Makes all sections; see the module.
-pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
+pub(super) fn sections(
+    options: &Options,
+    tree: &Tree,
+    plan: &Plan<Blocks>,
+    placed: &Placed<Blocks>,
+) -> Result<Vec<Section>> {
     let start = options.super_block_at + SUPER_LEN;
     let listings = Listings::place(tree, start)?;
     let targets = Targets::new(options, tree, listings.end)?;
@@ -27,7 +32,7 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
     let mut sections = Vec::new();
     let mut counts = Counts { blocks: targets.block_count, has_stored: targets.has_stored, has_holes: false };
     let mut seen = HashSet::new();
-    for place in placed.files.iter().filter(|place| place.blocks_count > 0) {
+    for place in placed.files.iter().filter(|place| place.count > 0) {
         if seen.insert(place.start) {
             let blocks = placed.blocks_of(place);
             let bytes = pointers(options.order, place.start, blocks)?;
@@ -55,8 +60,8 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, placed: &Placed, place: &FilePlace) {
-        self.blocks = self.blocks.saturating_add(place.blocks_count);
+    fn add(&mut self, placed: &Placed<Blocks>, place: &FilePlace<Blocks>) {
+        self.blocks = self.blocks.saturating_add(place.count);
         for block in placed.blocks_of(place) {
             self.has_holes |= block.stored_len == 0;
             self.has_stored |= block.stored_len > 0 && !block.compressed;
@@ -68,7 +73,7 @@ impl Counts {
 fn super_block(
     options: &Options,
     tree: &Tree,
-    placed: &Placed,
+    placed: &Placed<Blocks>,
     counts: &Counts,
     root: CramfsInode,
 ) -> Result<CramfsSuper> {
@@ -96,7 +101,7 @@ fn super_block(
 
 struct InodeWriter<'a> {
     tree: &'a Tree,
-    placed: &'a Placed,
+    placed: &'a Placed<Blocks>,
     listings: &'a Listings,
     targets: &'a Targets,
 }
@@ -108,7 +113,7 @@ impl InodeWriter<'_> {
         let (offset, size) = match &node.kind {
             NodeKind::Directory => self.listings.of(id),
             NodeKind::File { len, .. } => match &self.placed.files[id.index()] {
-                place if place.blocks_count > 0 => (place.start, *len as u32),
+                place if place.count > 0 => (place.start, *len as u32),
                 _ => (0, 0),
             },
             NodeKind::Symlink(target) => {

@@ -14,8 +14,8 @@ use crate::options::Options;
 use packfs_core::{Image, NodeId, NodeKind, Result, Tree};
 use packfs_format::Capabilities;
 use packfs_format::{
-    BlockSharing, Cut, FileJob, Incompressible, InlineTails, Lead, PackFormat, PackSettings, Placed, Plan,
-    Section, Tail,
+    AnyLayout, BlockPlan, BlockStorage, Blocks, FileJob, Incompressible, Layout, Lead, PackFormat,
+    PackSettings, Placed, Plan, Section,
 };
 
 /// Prepares to pack cramfs images.
@@ -47,50 +47,8 @@ impl PackFormat for CramfsPacker {
         crate::INFO.driver_name().filter(|_| self.options.order == ByteOrder::native())
     }
 
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
-        let options = &self.options;
-        let losses = losses::find(tree);
-        // What has no place gets none: the engine stops, and says so.
-        let fits = !losses.iter().any(|loss| loss.fatal);
-        let files = tree.nodes().filter_map(|(id, node)| match node.kind {
-            NodeKind::File { len, .. } if len > 0 => {
-                Some(FileJob { node: id, tail: Tail::Own, recipe: 0, data_file: 0 })
-            }
-            _ => None,
-        });
-        Ok(Plan {
-            data_start: if fits { layout::data_start(options, tree)? } else { 0 },
-            cut: Cut::FixedInput { block_len: PAGE_LEN },
-            block_codec: options.codec.clone(),
-            shared_codec: None,
-            incompressible: match options.extended {
-                true => Incompressible::StoreBlock,
-                false => Incompressible::Encode,
-            },
-            file_align: OFFSET_UNIT,
-            lead: Some(Lead { fixed_len: 0, per_block_len: POINTER_LEN }),
-            files: files.collect(),
-            first_used: first_used.to_vec(),
-            first_used_files: 0,
-            stretch_starts: Vec::new(),
-            reorder_len: 0,
-            dedupe: options.share,
-            // Pointers stand in front of the blocks that they point to.
-            sharing: BlockSharing::Files,
-            holes: options.holes,
-            losses,
-        })
-    }
-
-    fn layout(
-        &self,
-        tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        _tails: &dyn InlineTails,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
-        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Blocks(self)
     }
 
     fn seal(&self, image: &dyn Image) -> Result<Vec<Section>> {
@@ -106,5 +64,49 @@ impl PackFormat for CramfsPacker {
 
     fn padding(&self) -> u64 {
         PADDING
+    }
+}
+
+impl Layout<Blocks> for CramfsPacker {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Blocks>> {
+        let options = &self.options;
+        let losses = losses::find(tree);
+        // What has no place gets none: the engine stops, and says so.
+        let fits = !losses.iter().any(|loss| loss.fatal);
+        let files = tree.nodes().filter_map(|(id, node)| match node.kind {
+            NodeKind::File { len, .. } if len > 0 => {
+                Some(FileJob { node: id, storage: BlockStorage::Blocks })
+            }
+            _ => None,
+        });
+        Ok(Plan {
+            data_start: if fits { layout::data_start(options, tree)? } else { 0 },
+            files: files.collect(),
+            first_used: first_used.to_vec(),
+            reorder_len: 0,
+            dedupe: options.share,
+            holes: options.holes,
+            losses,
+            data: BlockPlan {
+                incompressible: match options.extended {
+                    true => Incompressible::StoreBlock,
+                    false => Incompressible::Encode,
+                },
+                file_align: OFFSET_UNIT,
+                // Pointers stand in front of the blocks that they point to.
+                lead: Some(Lead { fixed_len: 0, per_block_len: POINTER_LEN }),
+                ..BlockPlan::new(PAGE_LEN, options.codec.clone())
+            },
+        })
+    }
+
+    fn lay_out(
+        &self,
+        tree: &Tree,
+        plan: &Plan<Blocks>,
+        placed: &Placed<Blocks>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
     }
 }

@@ -79,7 +79,6 @@ impl FileMap {
             Some(TailPlace::Inline(tail)) => {
                 map.pieces.push(piece(tail.stored_len, Form::Inline { compressed: tail.compressed }));
             }
-            Some(TailPlace::Shared { .. }) => return Err(internal("a tail in a shared block")),
             None if tail_len > 0 => return Err(internal("clusters hold less than their file")),
             None => {}
         }

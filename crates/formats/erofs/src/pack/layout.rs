@@ -18,7 +18,7 @@ use crate::codec;
 use crate::disk;
 use crate::options::{self, Options};
 use packfs_core::{Error, NodeId, Result, Tree};
-use packfs_format::{InlineTails, Placed, PlacedFile, Plan, Section};
+use packfs_format::{Clusters, Placed, PlacedFile, Plan, Section};
 use std::collections::HashMap;
 
 /// Metadata that starts beyond this block may end beyond what 32 bits tell.
@@ -28,14 +28,13 @@ const NEAR_BLOCKS_MAX: u64 = u32::MAX as u64 - (1 << 26);
 pub(super) fn write(
     options: &Options,
     tree: &Tree,
-    plan: &Plan,
-    placed: &Placed,
-    tails: &dyn InlineTails,
+    plan: &Plan<Clusters>,
+    placed: &Placed<Clusters>,
     put: &mut dyn FnMut(Section) -> Result<()>,
 ) -> Result<()> {
     let xattrs = XattrTables::new(tree, options)?;
     let times = Times::new(tree, options.epoch, options.wide, options.times, options.made_at);
-    let mut nodes = Nodes::new(options, tree, (plan, placed), tails, &xattrs, times)?;
+    let mut nodes = Nodes::new(options, tree, (plan, placed), &xattrs, times)?;
     let mut features =
         Features { prefixes: xattrs.prefix_count > 0, wide: options.wide, ..Features::default() };
     let zone = match options.devices.is_empty() {
@@ -290,7 +289,7 @@ impl Zone {
             start: (nodes.data_base + file.start) / block_len,
             hash: file.hash,
         };
-        let devices: Vec<_> = nodes.placed.data_files.iter().map(device).collect();
+        let devices: Vec<_> = nodes.placed.data.files.iter().map(device).collect();
         let all_blocks =
             devices.last().map_or(0, |device| device.start + device.len).max(image_len / block_len);
         if all_blocks > u64::from(u32::MAX) && !options.wide {
@@ -312,7 +311,7 @@ impl Zone {
             has_xattrs: !xattrs.is_empty(),
             devices,
         };
-        superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data_hash), put)
+        superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data.hash), put)
     }
 
     /// Writes the metabox behind everything else, its inode last; that one's number.

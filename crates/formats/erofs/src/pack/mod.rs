@@ -22,7 +22,7 @@ mod xattrs;
 use crate::options::Options;
 use packfs_core::{NodeId, Result, Tree};
 use packfs_format::Capabilities;
-use packfs_format::{Coding, DataFile, InlineTails, PackFormat, PackSettings, Placed, Plan, Section};
+use packfs_format::{AnyLayout, Clusters, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Section};
 
 /// Prepares to pack EROFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
@@ -62,8 +62,8 @@ impl PackFormat for ErofsPacker {
         Some(crate::coding::of_options(&self.options))
     }
 
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
-        plan::plan(&self.options, tree, first_used)
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Clusters { layout: self, data_files: &self.options.devices }
     }
 
     fn warnings(&self, tree: &Tree) -> Vec<String> {
@@ -79,26 +79,27 @@ impl PackFormat for ErofsPacker {
         .collect()
     }
 
-    fn layout(
-        &self,
-        tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        tails: &dyn InlineTails,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
-        layout::write(&self.options, tree, plan, placed, tails, put)
-    }
-
-    fn data_files(&self) -> &[DataFile] {
-        &self.options.devices
-    }
-
     fn capabilities(&self) -> Capabilities {
         losses::capabilities(self.options.times)
     }
 
     fn padding(&self) -> u64 {
         superblock::image_unit(&self.options)
+    }
+}
+
+impl Layout<Clusters> for ErofsPacker {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Clusters>> {
+        plan::plan(&self.options, tree, first_used)
+    }
+
+    fn lay_out(
+        &self,
+        tree: &Tree,
+        plan: &Plan<Clusters>,
+        placed: &Placed<Clusters>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::write(&self.options, tree, plan, placed, put)
     }
 }

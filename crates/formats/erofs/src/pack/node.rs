@@ -18,7 +18,8 @@ use crate::options::{IndexForm, Options};
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, FileType, Meta, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
-    Cluster, ClusterForm, Cut, FileForm, FilePlace, InlineTail, InlineTails, Placed, Plan, Recipe, TailPlace,
+    Cluster, ClusterForm, ClusterPlan, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe,
+    TailPlace,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,10 +28,9 @@ use std::collections::HashMap;
 pub(super) struct Nodes<'a> {
     pub options: &'a Options,
     pub tree: &'a Tree,
-    pub placed: &'a Placed,
+    pub placed: &'a Placed<Clusters>,
     /// What is placed in front of all others.
     pub first_used: &'a [NodeId],
-    pub tails: &'a dyn InlineTails,
     pub xattrs: &'a XattrTables,
     pub times: Times,
     recipes: &'a [Recipe],
@@ -64,9 +64,9 @@ enum Stored {
 }
 
 impl Stored {
-    fn of(place: &FilePlace) -> Option<Self> {
+    fn of(place: &FilePlace<Clusters>) -> Option<Self> {
         match place.tail {
-            _ if place.blocks_count > 0 => Some(Stored::Clusters(place.blocks_start)),
+            _ if place.count > 0 => Some(Stored::Clusters(place.first)),
             Some(TailPlace::Inline(tail)) => Some(Stored::Tail(tail.id)),
             _ => None,
         }
@@ -114,17 +114,16 @@ impl<'a> Nodes<'a> {
     pub(super) fn new(
         options: &'a Options,
         tree: &'a Tree,
-        (plan, placed): (&'a Plan, &'a Placed),
-        tails: &'a dyn InlineTails,
+        (plan, placed): (&'a Plan<Clusters>, &'a Placed<Clusters>),
         xattrs: &'a XattrTables,
         times: Times,
     ) -> Result<Self> {
-        let Cut::FixedOutput(cut) = &plan.cut else { return Err(internal("a plan of another format")) };
+        let ClusterPlan { recipes, packed_recipe, .. } = &plan.data;
         let mut recipe_of = HashMap::new();
-        if cut.recipes.len() > 1 {
+        if recipes.len() > 1 {
             for job in &plan.files {
                 if let Some(stored) = Stored::of(&placed.files[job.node.index()]) {
-                    recipe_of.entry(stored).or_insert(job.recipe);
+                    recipe_of.entry(stored).or_insert(job.storage.recipe);
                 }
             }
         }
@@ -133,11 +132,10 @@ impl<'a> Nodes<'a> {
             tree,
             placed,
             first_used: &plan.first_used,
-            tails,
             xattrs,
             times,
-            recipes: &cut.recipes,
-            packed_recipe: cut.packed_recipe,
+            recipes,
+            packed_recipe: *packed_recipe,
             recipe_of,
             block_bits: options.block_len.trailing_zeros(),
             data_base: 0,
@@ -199,7 +197,13 @@ impl<'a> Nodes<'a> {
     }
 
     /// `head_len` is only right in its remainder by 32.
-    fn file_data(&self, len: u64, place: &FilePlace, recipe: u16, head_len: u64) -> Result<Data<'a>> {
+    fn file_data(
+        &self,
+        len: u64,
+        place: &FilePlace<Clusters>,
+        recipe: u16,
+        head_len: u64,
+    ) -> Result<Data<'a>> {
         if len == 0 {
             return Ok(Data::None { word: 0 });
         }
@@ -233,7 +237,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The clusters of a file, with places in the whole address space.
-    fn clusters_of(&self, place: &FilePlace) -> Cow<'a, [Cluster]> {
+    fn clusters_of(&self, place: &FilePlace<Clusters>) -> Cow<'a, [Cluster]> {
         let clusters = self.placed.clusters_of(place);
         if self.data_base == 0 {
             return Cow::Borrowed(clusters);
@@ -245,7 +249,7 @@ impl<'a> Nodes<'a> {
         Cow::Owned(clusters.iter().map(moved).collect())
     }
 
-    fn flat_data(&self, len: u64, place: &FilePlace, head_len: u64) -> Result<Data<'a>> {
+    fn flat_data(&self, len: u64, place: &FilePlace<Clusters>, head_len: u64) -> Result<Data<'a>> {
         let start_block = (self.data_base + place.start) >> self.block_bits;
         let tail = match place.tail {
             None => return Ok(Data::Flat { start_block, tail: None }),
@@ -258,7 +262,7 @@ impl<'a> Nodes<'a> {
         let full_blocks = (len - u64::from(tail.stored_len)) >> self.block_bits;
         if full_blocks == 0 {
             let mut bytes = Vec::new();
-            self.tails.read(tail, &mut bytes)?;
+            self.placed.data.tails.read(tail, &mut bytes)?;
             return Ok(Data::Owned(Cow::Owned(bytes)));
         }
         if !knows_chunks(self.options) {
@@ -268,7 +272,7 @@ impl<'a> Nodes<'a> {
         Ok(Data::SpilledChunks { blocks, tail })
     }
 
-    fn clusters_data(&self, map: FileMap, place: &FilePlace) -> Data<'a> {
+    fn clusters_data(&self, map: FileMap, place: &FilePlace<Clusters>) -> Data<'a> {
         let spilled = match place.tail {
             // An index ends at a multiple of 8 bytes, so that this is the worst that can happen.
             Some(TailPlace::Inline(tail)) if !room::fits(self.block_len(), 24, tail.stored_len.into()) => {
@@ -371,7 +375,7 @@ impl<'a> Nodes<'a> {
             Data::Flat { start_block, tail } => {
                 head(flat_layout, start_block, out);
                 if let Some(tail) = tail {
-                    self.tails.read(tail, out)?;
+                    self.placed.data.tails.read(tail, out)?;
                 }
             }
             Data::Owned(bytes) => {
@@ -408,7 +412,7 @@ impl<'a> Nodes<'a> {
                 if let (None, true, Some(TailPlace::Inline(tail))) =
                     (spilled, inline, self.placed.files[id.index()].tail)
                 {
-                    self.tails.read(tail, out)?;
+                    self.placed.data.tails.read(tail, out)?;
                 }
             }
         }
@@ -433,13 +437,13 @@ impl<'a> Nodes<'a> {
                     out.extend_from_slice(block);
                 }
             }),
-            Data::SpilledChunks { tail, .. } => self.tails.read(tail, out)?,
+            Data::SpilledChunks { tail, .. } => self.placed.data.tails.read(tail, out)?,
             Data::Clusters { spilled: Some(tail), .. } => {
                 // Zeros stand in front of what is compressed, and behind what is not.
                 if tail.compressed {
                     out.resize(start + own_len - tail.stored_len as usize, 0);
                 }
-                self.tails.read(tail, out)?;
+                self.placed.data.tails.read(tail, out)?;
             }
             _ => {}
         }
@@ -459,7 +463,7 @@ impl<'a> Nodes<'a> {
 
     /// The inode of the packed stream with its map, and whether it is a large one.
     pub(super) fn packed(&self, number: u32, features: &mut Features) -> Result<Option<Vec<u8>>> {
-        let Some((place, len)) = self.placed.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
+        let Some((place, len)) = self.placed.data.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
         let facts = self.special_facts(len, number);
         let recipe = self.packed_recipe;
         let data = self.file_data(len, &place, recipe, EXTENDED_LEN)?;

@@ -7,7 +7,7 @@ use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
-use packfs_format::{BlockSharing, ClusterCut, Cut, FileJob, Incompressible, Plan, Recipe, SparseCut, Tail};
+use packfs_format::{ClusterPlan, ClusterStorage, Clusters, FileJob, Plan, Recipe, SparsePlan, Tail};
 use std::collections::HashSet;
 
 /// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
@@ -40,7 +40,7 @@ pub(super) fn head_len(options: &Options) -> u64 {
     (DEVICES_AT + slots * SLOT_LEN).next_multiple_of(options.block_len.into())
 }
 
-pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Clusters>> {
     let mut recipes = Recipes { options, rows: Vec::new() };
     let first_used_set: HashSet<NodeId> = first_used.iter().copied().collect();
     let mut files = Vec::new();
@@ -55,7 +55,14 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
     let packed_recipe = recipes.packed();
     Ok(Plan {
         data_start: if options.devices.is_empty() { head_len(options) } else { 0 },
-        cut: Cut::FixedOutput(ClusterCut {
+        files,
+        // What the kernel decodes of the packed inode stays in its page cache.
+        first_used: first_used.to_vec(),
+        reorder_len: u64::MAX,
+        dedupe: options.dedupe != Dedupe::Off,
+        holes: options.holes,
+        losses: losses::find(tree, options.times),
+        data: ClusterPlan {
             block_len: options.block_len,
             packed_recipe,
             segment_len: segment_len(options),
@@ -67,28 +74,13 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
             inline_flat_max: inline_flat_max(options),
             sparse: options.holes.then(|| sparse(options)),
             recipes: recipes.rows,
-        }),
-        block_codec: None,
-        shared_codec: None,
-        incompressible: Incompressible::default(),
-        file_align: 1,
-        lead: None,
-        files,
-        // What the kernel decodes of the packed inode stays in its page cache.
-        first_used: first_used.to_vec(),
-        first_used_files: 0,
-        stretch_starts: Vec::new(),
-        reorder_len: u64::MAX,
-        dedupe: options.dedupe != Dedupe::Off,
-        sharing: BlockSharing::Files,
-        holes: options.holes,
-        losses: losses::find(tree, options.times),
+        },
     })
 }
 
-fn sparse(options: &Options) -> SparseCut {
+fn sparse(options: &Options) -> SparsePlan {
     let block_len = u64::from(options.block_len);
-    SparseCut {
+    SparsePlan {
         row_len: if options.chunk_indexes { 8 } else { 4 },
         chunk_len_max: block_len << disk::EROFS_CHUNK_FORMAT_BLKBITS_MASK,
         clusters_len_max: INDEXED_BLOCKS_MAX * block_len,
@@ -130,7 +122,7 @@ fn job(
     recipes: &mut Recipes<'_>,
     (id, is_first_used): (NodeId, bool),
     len: u64,
-) -> Result<FileJob> {
+) -> Result<FileJob<Clusters>> {
     let rule = (!options.rules.is_empty()).then(|| options.rules.find(&tree.path(id))).flatten();
     let rule = rule.or(options.first_used.as_ref().filter(|_| is_first_used));
     let device =
@@ -177,7 +169,8 @@ fn job(
             }
         }
     };
-    Ok(FileJob { node: id, tail, recipe, data_file: device.unwrap_or(0) })
+    let storage = ClusterStorage { tail, recipe, data_file: device.unwrap_or(0) };
+    Ok(FileJob { node: id, storage })
 }
 
 /// How the packed inode is compressed: as files are that no rule is about, or as the first rule says that compresses.
@@ -252,9 +245,10 @@ pub(super) fn knows_chunks(options: &Options) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Erofs;
+    use crate::pack::ErofsPacker;
     use packfs_core::{ContentId, ImagePath, Meta, TreeBuilder, Xattrs};
-    use packfs_format::{Format, PackSettings};
+    use packfs_format::Layout;
+    use packfs_format::PackSettings;
 
     /// Plans files of these names and lengths, of which those with a `!` are used first; a recipe and a tail for each.
     fn planned(files: &[(&str, u64)], options: &[(&str, &str)]) -> Result<Vec<(Recipe, Tail)>> {
@@ -269,12 +263,17 @@ mod tests {
         let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
         let first_used: Vec<NodeId> =
             files.map(|(id, _)| id).filter(|&id| tree.path(id).as_bytes().contains(&b'!')).collect();
-        let plan = Erofs.packer(&settings)?.plan(&tree, &first_used)?;
+        let plan = ErofsPacker { options: Options::new(&settings)? }.plan(&tree, &first_used)?;
         assert_eq!(plan.first_used, first_used);
-        let Cut::FixedOutput(cut) = plan.cut else { panic!("erofs fills clusters") };
         let mut files = plan.files;
         files.sort_by_key(|job| job.node);
-        Ok(files.iter().map(|job| (cut.recipes[usize::from(job.recipe)].clone(), job.tail)).collect())
+        Ok(files
+            .iter()
+            .map(|job| {
+                let ClusterStorage { tail, recipe, .. } = job.storage;
+                (plan.data.recipes[usize::from(recipe)].clone(), tail)
+            })
+            .collect())
     }
 
     #[test]

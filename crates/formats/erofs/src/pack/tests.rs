@@ -1,17 +1,19 @@
 //! Random clusters, laid out without any data, must read back as they were placed, whatever form their index has.
 
 use crate::Erofs;
+use crate::options::Options;
 use packfs_codec::Algorithm;
 use packfs_core::{ContentId, Image, ImagePath, Meta, NodeKind, Result, TreeBuilder, Xattrs};
 use packfs_format::{
-    Cluster, ClusterForm, DirCursor, Extent, ExtentFrom, FileForm, FilePlace, Format, InlineTail,
-    InlineTails, PackSettings, Placed, TailPlace, Volume,
+    Cluster, ClusterForm, ClustersPlaced, DirCursor, Extent, ExtentFrom, FileForm, FilePlace, Format,
+    InlineTail, InlineTails, Layout, PackSettings, Placed, TailPlace, Volume,
 };
 use packfs_testkit::{BytesImage, Random};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Tails of one repeated byte.
+#[derive(Debug)]
 struct Tails;
 
 const TAIL_BYTE: u8 = 0x5a;
@@ -110,8 +112,8 @@ fn round_trip(random: &mut Random, kind: Kind) {
             .into(),
         ..PackSettings::default()
     };
-    let packer = Erofs.packer(&settings).unwrap();
-    let start = super::plan::head_len(&crate::options::Options::new(&settings).unwrap());
+    let packer = super::ErofsPacker { options: Options::new(&settings).unwrap() };
+    let start = super::plan::head_len(&packer.options);
     let (clusters, tail, size, packed_start) =
         random_file(random, kind, start.next_multiple_of(kind.block_len));
     let mut builder = TreeBuilder::new(Meta::default());
@@ -119,23 +121,23 @@ fn round_trip(random: &mut Random, kind: Kind) {
     builder.add(&ImagePath::parse(b"file").unwrap(), file, Meta::default(), Xattrs::new()).unwrap();
     let tree = builder.finish().unwrap();
     let plan = packer.plan(&tree, &[]).unwrap();
-    let place = FilePlace {
-        blocks_count: clusters.len() as u32,
-        form: FileForm::Clusters,
-        tail,
-        ..FilePlace::default()
-    };
+    let place =
+        FilePlace { count: clusters.len() as u32, form: FileForm::Clusters, tail, ..FilePlace::default() };
     let packed = FilePlace { start: packed_start, form: FileForm::Flat, ..FilePlace::default() };
     let placed = Placed {
         files: vec![FilePlace::default(), place],
-        clusters: clusters.clone(),
-        packed: Some((packed, PACKED_LEN)),
         data_end: packed_start + PACKED_LEN,
+        data: ClustersPlaced {
+            clusters: clusters.clone(),
+            packed: Some((packed, PACKED_LEN)),
+            tails: Box::new(Tails),
+            ..ClustersPlaced::default()
+        },
         ..Placed::default()
     };
     let mut image = vec![0; placed.data_end as usize];
     packer
-        .layout(&tree, &plan, &placed, &Tails, &mut |section| {
+        .lay_out(&tree, &plan, &placed, &mut |section| {
             let end = section.offset as usize + section.bytes.len();
             image.resize(image.len().max(end), 0);
             image[section.offset as usize..end].copy_from_slice(&section.bytes);

@@ -21,8 +21,8 @@ use crate::options::{Options, Zisofs};
 use packfs_core::{Error, ImagePath, NodeId, NodeKind, Result, Tree};
 use packfs_format::Capabilities;
 use packfs_format::{
-    BlockSharing, Cut, FileJob, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
-    Tail,
+    AnyLayout, BlockPlan, BlockStorage, Blocks, FileJob, Incompressible, Layout, PackFormat, PackSettings,
+    Placed, Plan, Section,
 };
 
 /// Prepares to pack ISO 9660 images.
@@ -72,7 +72,12 @@ impl IsoPacker {
         DESCRIPTORS_AT + count * SECTOR_LEN
     }
 
-    fn store<'a>(&'a self, tree: &'a Tree, placed: Option<&'a Placed>, data_start: u64) -> stored::Store<'a> {
+    fn store<'a>(
+        &'a self,
+        tree: &'a Tree,
+        placed: Option<&'a Placed<Blocks>>,
+        data_start: u64,
+    ) -> stored::Store<'a> {
         let version = self.version(tree);
         stored::Store {
             tree,
@@ -111,7 +116,21 @@ impl PackFormat for IsoPacker {
         crate::INFO.driver_name().filter(|_| !is_version_2)
     }
 
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Blocks(self)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        losses::CAPABILITIES
+    }
+
+    fn padding(&self) -> u64 {
+        SECTOR_LEN
+    }
+}
+
+impl Layout<Blocks> for IsoPacker {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Blocks>> {
         let version = self.version(tree);
         let boot_images = self.boot_images(tree)?;
         let losses = losses::find(tree, &self.options);
@@ -125,47 +144,35 @@ impl PackFormat for IsoPacker {
         let files = tree.nodes().filter(|(_, node)| file_len(&node.kind) > 0).map(|(id, node)| {
             let is_long = version == Some(1) && file_len(&node.kind) >= LONG;
             let is_boot_image = boot_images.iter().any(|image| image.node == id);
-            let recipe = if is_long || is_boot_image { FileJob::FLAT } else { 0 };
-            FileJob { node: id, tail: Tail::Own, recipe, data_file: 0 }
+            let is_flat = is_long || is_boot_image;
+            FileJob { node: id, storage: if is_flat { BlockStorage::Flat } else { BlockStorage::Blocks } }
         });
         Ok(Plan {
             data_start: metadata_start + metadata_len,
-            cut: Cut::FixedInput { block_len: self.options.block_len },
-            block_codec: self.options.codec.clone(),
-            shared_codec: None,
-            incompressible: Incompressible::StoreFile,
-            file_align: SECTOR_LEN as u32,
-            lead: version.map(stored::lead),
             files: files.collect(),
             first_used: first_used.to_vec(),
-            first_used_files: 0,
-            stretch_starts: Vec::new(),
             reorder_len: 0,
             dedupe: true,
-            sharing: BlockSharing::Files,
             holes: true,
             losses,
+            data: BlockPlan {
+                incompressible: Incompressible::StoreFile,
+                file_align: SECTOR_LEN as u32,
+                lead: version.map(stored::lead),
+                ..BlockPlan::new(self.options.block_len, self.options.codec.clone())
+            },
         })
     }
 
-    fn layout(
+    fn lay_out(
         &self,
         tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        _tails: &dyn InlineTails,
+        plan: &Plan<Blocks>,
+        placed: &Placed<Blocks>,
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()> {
         let store = self.store(tree, Some(placed), plan.data_start);
         let image = layout::Image { store, metadata_start: self.metadata_start(), data_end: placed.data_end };
         layout::sections(image, &self.boot_images(tree)?, put)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        losses::CAPABILITIES
-    }
-
-    fn padding(&self) -> u64 {
-        SECTOR_LEN
     }
 }

@@ -3,7 +3,7 @@
 use crate::disk::*;
 use crate::options::Options;
 use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
-use packfs_format::{FileForm, FilePlace, Lead, Placed, Section};
+use packfs_format::{BlockForm, Blocks, FilePlace, Lead, Placed, Section};
 use std::collections::HashSet;
 use zerocopy::IntoBytes;
 
@@ -25,7 +25,7 @@ pub(super) fn lead(version: u8) -> Lead {
 pub(super) struct Store<'a> {
     pub tree: &'a Tree,
     /// `None` while room is reserved for what stands in front of the data: everything is taken to be as long as it can be then.
-    pub placed: Option<&'a Placed>,
+    pub placed: Option<&'a Placed<Blocks>>,
     /// Start of data, behind everything else.
     pub data_start: u64,
     pub lead: Option<Lead>,
@@ -74,10 +74,10 @@ impl Store<'_> {
     }
 
     /// Length of a compressed file with what stands in front of its blocks.
-    fn encoded_len(&self, placed: &Placed, place: &FilePlace) -> Option<u64> {
-        let lead = self.lead.filter(|_| place.form == FileForm::Blocks && place.blocks_count > 0)?;
+    fn encoded_len(&self, placed: &Placed<Blocks>, place: &FilePlace<Blocks>) -> Option<u64> {
+        let lead = self.lead.filter(|_| place.form == BlockForm::Blocks && place.count > 0)?;
         let blocks = placed.blocks_of(place).iter().map(|block| u64::from(block.stored_len));
-        Some(lead.len(place.blocks_count.into()) + blocks.sum::<u64>())
+        Some(lead.len(place.count.into()) + blocks.sum::<u64>())
     }
 
     /// Hands out the headers and block pointers of all compressed files.
@@ -93,7 +93,7 @@ impl Store<'_> {
             };
             let place = &placed.files[id.index()];
             let mut bytes = self.header(version, decoded_len);
-            let mut position = lead.len(place.blocks_count.into());
+            let mut position = lead.len(place.count.into());
             let mut pointer = |position: u64| -> Result<()> {
                 if version == 1 {
                     let short = u32::try_from(position).map_err(|_| {

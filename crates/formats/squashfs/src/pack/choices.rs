@@ -1,7 +1,7 @@
 //! What may be chosen for images of all generations alike: which tails share blocks, and what is stored once.
 
 use packfs_core::{NodeKind, Result, Tree};
-use packfs_format::{BlockSharing, FileJob, OptionField, PackSettings, Tail, Values, one_of};
+use packfs_format::{BlockSharing, BlockStorage, Blocks, FileJob, OptionField, PackSettings, Values, one_of};
 
 /// Small files are moved within so many fragment blocks: as many as Linux keeps decoded.
 const REORDER_BLOCKS: u64 = 3;
@@ -23,16 +23,14 @@ impl Fragments {
     pub(crate) const HELP: &str = "share blocks between small files (on), also between the tails of larger ones (always), or never (off)";
 
     /// All files that have data, each with what becomes of its tail where blocks are `block_len` bytes long.
-    pub(crate) fn jobs(self, tree: &Tree, block_len: u32) -> Vec<FileJob> {
-        let tail = |len: u64| match self {
-            Fragments::Off => Tail::Own,
-            Fragments::SmallFiles if len >= u64::from(block_len) => Tail::Own,
-            Fragments::SmallFiles | Fragments::Always => Tail::Shared,
+    pub(crate) fn jobs(self, tree: &Tree, block_len: u32) -> Vec<FileJob<Blocks>> {
+        let storage = |len: u64| match self {
+            Fragments::Off => BlockStorage::Blocks,
+            Fragments::SmallFiles if len >= u64::from(block_len) => BlockStorage::Blocks,
+            Fragments::SmallFiles | Fragments::Always => BlockStorage::SharedTail,
         };
         let jobs = tree.nodes().filter_map(|(id, node)| match node.kind {
-            NodeKind::File { len, .. } if len > 0 => {
-                Some(FileJob { node: id, tail: tail(len), recipe: 0, data_file: 0 })
-            }
+            NodeKind::File { len, .. } if len > 0 => Some(FileJob { node: id, storage: storage(len) }),
             _ => None,
         });
         jobs.collect()

@@ -5,7 +5,7 @@ use super::numbering::Numbering;
 use super::writer::{MetadataCodec, MetadataWriter};
 use crate::place::InodeRef;
 use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
-use packfs_format::{FilePlace, Placed};
+use packfs_format::{Blocks, FilePlace, Placed};
 
 /// What an inode tells besides what all have.
 pub(crate) enum InodeBody<'a> {
@@ -21,9 +21,9 @@ pub(crate) enum InodeBody<'a> {
         /// In bytes.
         len: u64,
         /// Where its data lie.
-        place: &'a FilePlace,
+        place: &'a FilePlace<Blocks>,
         /// What its place refers to.
-        placed: &'a Placed,
+        placed: &'a Placed<Blocks>,
     },
     /// A symbolic link, with its target.
     Symlink(&'a [u8]),
@@ -76,7 +76,7 @@ impl InodeTables {
         codec: &mut MetadataCodec,
         compressed: bool,
         tree: &Tree,
-        placed: &Placed,
+        placed: &Placed<Blocks>,
         first_used: &[NodeId],
     ) -> Result<Self> {
         let writer = Writer {
@@ -100,7 +100,7 @@ struct Writer<'a, R> {
     records: &'a R,
     codec: &'a mut MetadataCodec,
     tree: &'a Tree,
-    placed: &'a Placed,
+    placed: &'a Placed<Blocks>,
     numbering: Numbering,
     inodes: MetadataWriter,
     listings: MetadataWriter,

@@ -3,7 +3,7 @@
 use super::Region;
 use crate::clusters::files::Rows;
 use packfs_core::NodeId;
-use packfs_format::{Cluster, ClusterForm, FileForm, FilePlace};
+use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace};
 use std::ops::Range;
 
 /// Most bytes of a run that are looked at.
@@ -24,7 +24,7 @@ pub(crate) struct Candidate {
 /// Where a region was before: the file and how it is stored.
 pub(crate) struct Origin<'a> {
     pub node: NodeId,
-    pub place: &'a FilePlace,
+    pub place: &'a FilePlace<Clusters>,
     pub rows: &'a Rows,
     /// How far its rows are known, and as far as they may be used.
     pub end: u64,
@@ -79,6 +79,6 @@ pub(crate) fn candidates(
                 }
             }
         }
-        FileForm::Blocks | FileForm::Chunks => {}
+        FileForm::Chunks => {}
     }
 }

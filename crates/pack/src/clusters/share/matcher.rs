@@ -4,6 +4,7 @@ use super::Candidate;
 use crate::clusters::stored::{CutCluster, CutForm};
 use crate::context::Context;
 use packfs_core::{ContentReader, NodeId, Result};
+use packfs_format::Clusters;
 use packfs_format::{Cluster, ClusterForm};
 
 /// Less than so many blocks are not worth the cut before and after them.
@@ -16,13 +17,13 @@ const READ_LEN: usize = 64 << 10;
 
 /// See the module. Keeps the file that was compared with last.
 pub(crate) struct Matcher<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context<'a, Clusters>,
     reader: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
     buf: Vec<u8>,
 }
 
 impl<'a> Matcher<'a> {
-    pub(crate) fn new(context: &'a Context<'a>) -> Self {
+    pub(crate) fn new(context: &'a Context<'a, Clusters>) -> Self {
         Matcher { context, reader: None, buf: Vec::new() }
     }
 

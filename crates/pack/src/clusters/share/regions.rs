@@ -8,7 +8,7 @@ use crate::context::{Context, Piece};
 use crate::parallel::learn_in_parallel;
 use crate::twins::Twins;
 use packfs_core::{Progress, Result, Stage};
-use packfs_format::ClusterCut;
+use packfs_format::{ClusterPlan, Clusters};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -59,8 +59,8 @@ struct Chunk {
 impl Regions {
     /// Hashes every file that is stored in clusters. A file that cannot be read has no regions, and fails when it is packed.
     pub(crate) fn find(
-        context: &Context<'_>,
-        cut: &ClusterCut,
+        context: &Context<'_, Clusters>,
+        cut: &ClusterPlan,
         twins: &Twins,
         options: &PackOptions,
         progress: &dyn Progress,
@@ -102,15 +102,15 @@ impl Regions {
     }
 }
 
-fn units(context: &Context<'_>, cut: &ClusterCut, twins: &Twins) -> Vec<Unit> {
+fn units(context: &Context<'_, Clusters>, cut: &ClusterPlan, twins: &Twins) -> Vec<Unit> {
     let mut units = Vec::new();
     for (job, file) in context.plan.files.iter().enumerate() {
         let len = context.len(file.node);
-        let in_clusters = matches!(shape(cut, file, len), Shape::Clusters { .. });
+        let in_clusters = matches!(shape(cut, file.storage, len), Shape::Clusters { .. });
         if !in_clusters || twins.original(file.node).is_some() {
             continue;
         }
-        let piece_len = piece_len(cut, file, len);
+        let piece_len = piece_len(cut, file.storage, len);
         let mut start = 0;
         while start < len {
             let end = len.min(start + piece_len);
@@ -121,7 +121,7 @@ fn units(context: &Context<'_>, cut: &ClusterCut, twins: &Twins) -> Vec<Unit> {
     units
 }
 
-fn chunks(context: &Context<'_>, unit: &Unit, chunker: Chunker) -> Result<Vec<Chunk>> {
+fn chunks(context: &Context<'_, Clusters>, unit: &Unit, chunker: Chunker) -> Result<Vec<Chunk>> {
     const READ_LEN: u64 = 1 << 20;
     let mut reader = context.open(context.node(unit.job))?;
     if reader.next_data(unit.range.start)?.is_none_or(|data| data.start >= unit.range.end) {

@@ -10,7 +10,7 @@ use crate::{
     Endian, InodeRef, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, number_of_type, size_word,
 };
 use packfs_core::{DeviceNumber, Error, Node, Result};
-use packfs_format::{FilePlace, Placed, StoredBlock, TailPlace};
+use packfs_format::{Blocks, FilePlace, Placed, SharedTail, StoredBlock};
 
 /// The inodes of one version and byte order.
 pub(super) struct Inodes<'a> {
@@ -131,9 +131,15 @@ pub(super) fn too_much(version: Version, what: &str) -> Error {
 /// A regular file, given where its data lies.
 ///
 /// Errors: `Failed` if that is beyond what the version can address.
-fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) -> Result<()> {
+fn file(
+    out: &mut Vec<u8>,
+    common: &Common<'_>,
+    len: u64,
+    place: &FilePlace<Blocks>,
+    placed: &Placed<Blocks>,
+) -> Result<()> {
     let (fragment, offset) = match place.tail {
-        Some(TailPlace::Shared { index, offset }) => (index, offset),
+        Some(SharedTail { index, offset }) => (index, offset),
         _ => (SQUASHFS_INVALID_FRAG, 0),
     };
     if !common.version.has_numbers() {

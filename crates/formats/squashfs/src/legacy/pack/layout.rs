@@ -9,10 +9,15 @@ use crate::legacy::options::Options;
 use crate::pack::{Behind, Duplicates, Fragments, InodeTables, MetadataCodec, lookup_table};
 use crate::{Endian, size_word};
 use packfs_core::{Error, Result, Tree};
-use packfs_format::{Placed, Plan, Section};
+use packfs_format::{Blocks, Placed, Plan, Section};
 
 /// Makes all sections; see the module.
-pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
+pub(super) fn sections(
+    options: &Options,
+    tree: &Tree,
+    plan: &Plan<Blocks>,
+    placed: &Placed<Blocks>,
+) -> Result<Vec<Section>> {
     let mut codec = MetadataCodec::new(&options.metadata_codec(), options.endian)?;
     let owners = Owners::new(tree)?;
     let listings = DirRecords { version: options.version, endian: options.endian };
@@ -52,7 +57,7 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
 }
 
 /// The superblock but for the places of tables.
-fn describe(options: &Options, placed: &Placed, owners: &Owners, inodes: &InodeTables) -> SuperBlock {
+fn describe(options: &Options, placed: &Placed<Blocks>, owners: &Owners, inodes: &InodeTables) -> SuperBlock {
     let stored = &options.uncompressed;
     let flags = [
         (disk::SQUASHFS_NOI, stored.inodes),
@@ -82,15 +87,15 @@ fn describe(options: &Options, placed: &Placed, owners: &Owners, inodes: &InodeT
         no_gids: owners.groups().len() as u8,
         mkfs_time: options.made_at,
         root_inode: inodes.root.to_raw(),
-        fragments: (placed.shared.len() + placed.lent.len()) as u32,
+        fragments: (placed.data.shared.len() + placed.data.lent.len()) as u32,
         fragment_table_start: 0,
         lookup_table_start: disk::SQUASHFS_INVALID_BLK,
     }
 }
 
-fn fragment_rows(options: &Options, placed: &Placed) -> Vec<u8> {
+fn fragment_rows(options: &Options, placed: &Placed<Blocks>) -> Vec<u8> {
     let mut rows = Vec::new();
-    for &(offset, block) in placed.shared.iter().chain(&placed.lent) {
+    for &(offset, block) in placed.data.shared.iter().chain(&placed.data.lent) {
         let word = size_word(block.stored_len, block.compressed);
         let mut row = Record::new(&mut rows, options.endian);
         if options.version.has_numbers() {

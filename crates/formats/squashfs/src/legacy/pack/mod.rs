@@ -11,7 +11,7 @@ use crate::pack::{Duplicates, reorder_len};
 use packfs_core::{NodeId, Result, Tree};
 use packfs_format::Capabilities;
 use packfs_format::{
-    Coding, Cut, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
+    AnyLayout, BlockPlan, Blocks, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Section,
 };
 
 /// Prepares to pack images of Squashfs 2.0 to 3.1.
@@ -36,39 +36,8 @@ impl PackFormat for LegacyPacker {
         Some(crate::legacy::coding::of_options(&self.options))
     }
 
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
-        let options = &self.options;
-        owners::Owners::new(tree)?;
-        let codec = |stored: bool| (!stored).then(|| options.codec.clone());
-        Ok(Plan {
-            data_start: options.version.super_block_len() as u64,
-            cut: Cut::FixedInput { block_len: options.block_len },
-            block_codec: codec(options.uncompressed.data),
-            shared_codec: codec(options.uncompressed.fragments),
-            incompressible: Incompressible::default(),
-            file_align: 1,
-            lead: None,
-            files: options.fragments.jobs(tree, options.block_len),
-            first_used: first_used.to_vec(),
-            first_used_files: 0,
-            stretch_starts: Vec::new(),
-            reorder_len: reorder_len(options.block_len),
-            dedupe: options.duplicates != Duplicates::Keep,
-            sharing: options.duplicates.sharing(options.fragments),
-            holes: options.holes,
-            losses: losses::find(tree, options.version, options.block_len),
-        })
-    }
-
-    fn layout(
-        &self,
-        tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        _tails: &dyn InlineTails,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
-        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Blocks(self)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -80,18 +49,50 @@ impl PackFormat for LegacyPacker {
     }
 }
 
+impl Layout<Blocks> for LegacyPacker {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Blocks>> {
+        let options = &self.options;
+        owners::Owners::new(tree)?;
+        let codec = |stored: bool| (!stored).then(|| options.codec.clone());
+        Ok(Plan {
+            data_start: options.version.super_block_len() as u64,
+            files: options.fragments.jobs(tree, options.block_len),
+            first_used: first_used.to_vec(),
+            reorder_len: reorder_len(options.block_len),
+            dedupe: options.duplicates != Duplicates::Keep,
+            holes: options.holes,
+            losses: losses::find(tree, options.version, options.block_len),
+            data: BlockPlan {
+                shared_codec: codec(options.uncompressed.fragments),
+                sharing: options.duplicates.sharing(options.fragments),
+                ..BlockPlan::new(options.block_len, codec(options.uncompressed.data))
+            },
+        })
+    }
+
+    fn lay_out(
+        &self,
+        tree: &Tree,
+        plan: &Plan<Blocks>,
+        placed: &Placed<Blocks>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::losses::BLOCKS_MAX;
     use super::*;
     use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
 
-    fn plan(version: &str, kind: NodeKind) -> Result<Plan> {
+    fn plan(version: &str, kind: NodeKind) -> Result<Plan<Blocks>> {
         let mut builder = TreeBuilder::new(Meta::default());
         builder.add(&ImagePath::parse(b"one").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
         let options = vec![("version".to_owned(), version.to_owned())];
         let settings = PackSettings { block_len: Some(4096), options, ..PackSettings::default() };
-        packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[])
+        LegacyPacker { options: Options::new(&settings)? }.plan(&builder.finish().unwrap(), &[])
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::pack::{InodeBody, InodeRecords, Listing, ListingRecords};
 use crate::v4::disk;
 use crate::{InodeRef, SQUASHFS_INVALID_FRAG, number_of_type};
 use packfs_core::{DeviceNumber, Error, Node, Result};
-use packfs_format::{FilePlace, Placed, StoredBlock, TailPlace};
+use packfs_format::{Blocks, FilePlace, Placed, SharedTail, StoredBlock};
 use zerocopy::IntoBytes;
 
 /// The inodes of 4.0.
@@ -115,9 +115,15 @@ fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -
 }
 
 /// A regular file, given where its data lies.
-fn file(out: &mut Vec<u8>, common: &Common<'_>, len: u64, place: &FilePlace, placed: &Placed) {
+fn file(
+    out: &mut Vec<u8>,
+    common: &Common<'_>,
+    len: u64,
+    place: &FilePlace<Blocks>,
+    placed: &Placed<Blocks>,
+) {
     let (fragment, offset) = match place.tail {
-        Some(TailPlace::Shared { index, offset }) => (index, offset),
+        Some(SharedTail { index, offset }) => (index, offset),
         _ => (SQUASHFS_INVALID_FRAG, 0),
     };
     let basic = (u32::try_from(place.start), u32::try_from(len));

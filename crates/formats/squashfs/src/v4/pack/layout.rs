@@ -9,14 +9,19 @@ use crate::v4::disk;
 use crate::v4::options::Options;
 use crate::{Endian, InodeRef};
 use packfs_core::{Error, Result, Tree};
-use packfs_format::{Placed, Plan, Section};
+use packfs_format::{Blocks, Placed, Plan, Section};
 use zerocopy::IntoBytes;
 
 /// Bytes of a position in the list of a lookup table.
 const POSITION_LEN: usize = 8;
 
 /// Makes all sections; see the module.
-pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Placed) -> Result<Vec<Section>> {
+pub(super) fn sections(
+    options: &Options,
+    tree: &Tree,
+    plan: &Plan<Blocks>,
+    placed: &Placed<Blocks>,
+) -> Result<Vec<Section>> {
     let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little)?;
     let ids = Ids::new(tree)?;
     let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
@@ -69,7 +74,7 @@ pub(super) fn sections(options: &Options, tree: &Tree, plan: &Plan, placed: &Pla
 fn describe(
     options: &Options,
     tree: &Tree,
-    placed: &Placed,
+    placed: &Placed<Blocks>,
     ids: &Ids,
     xattrs: &XattrTables,
     root: InodeRef,
@@ -94,7 +99,7 @@ fn describe(
         inodes: tree.node_count().into(),
         mkfs_time: options.made_at.into(),
         block_size: options.block_len.into(),
-        fragments: ((placed.shared.len() + placed.lent.len()) as u32).into(),
+        fragments: ((placed.data.shared.len() + placed.data.lent.len()) as u32).into(),
         compression: codec_options::codec_id(options.codec.algorithm()).into(),
         block_log: (options.block_len.trailing_zeros() as u16).into(),
         flags: flags.iter().fold(0, |bits, &(bit, set)| bits | u16::from(set) << bit).into(),
@@ -108,11 +113,12 @@ fn describe(
     }
 }
 
-fn fragment_rows(placed: &Placed) -> Vec<u8> {
-    let rows = placed.shared.iter().chain(&placed.lent).map(|&(offset, block)| disk::FragmentEntry {
-        start_block: offset.into(),
-        size: disk::block_word(block.stored_len, block.compressed),
-        unused: 0.into(),
-    });
+fn fragment_rows(placed: &Placed<Blocks>) -> Vec<u8> {
+    let rows =
+        placed.data.shared.iter().chain(&placed.data.lent).map(|&(offset, block)| disk::FragmentEntry {
+            start_block: offset.into(),
+            size: disk::block_word(block.stored_len, block.compressed),
+            unused: 0.into(),
+        });
     rows.flat_map(|row| row.as_bytes().to_vec()).collect()
 }

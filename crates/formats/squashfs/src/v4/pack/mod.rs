@@ -15,7 +15,7 @@ use packfs_codec::{Algorithm, CodecSettings};
 use packfs_core::{NodeId, Result, Tree};
 use packfs_format::Capabilities;
 use packfs_format::{
-    Coding, Cut, Incompressible, InlineTails, PackFormat, PackSettings, Placed, Plan, Section,
+    AnyLayout, BlockPlan, Blocks, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Section,
 };
 
 /// Prepares to pack SquashFS images.
@@ -45,38 +45,8 @@ impl PackFormat for SquashfsPacker {
         Some(crate::v4::coding::of_options(&self.options))
     }
 
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan> {
-        let options = &self.options;
-        let codec = |stored: bool, codec: &CodecSettings| (!stored).then(|| codec.clone());
-        Ok(Plan {
-            data_start: size_of::<disk::SuperBlock>() as u64 + codec_options::block(options).len() as u64,
-            cut: Cut::FixedInput { block_len: options.block_len },
-            block_codec: codec(options.uncompressed.data, &options.own_codec),
-            shared_codec: codec(options.uncompressed.fragments, &options.codec),
-            incompressible: Incompressible::default(),
-            file_align: 1,
-            lead: None,
-            files: options.fragments.jobs(tree, options.block_len),
-            first_used: first_used.to_vec(),
-            first_used_files: 0,
-            stretch_starts: Vec::new(),
-            reorder_len: reorder_len(options.block_len),
-            dedupe: options.duplicates != Duplicates::Keep,
-            sharing: options.duplicates.sharing(options.fragments),
-            holes: options.holes,
-            losses: losses::find(tree, options.block_len),
-        })
-    }
-
-    fn layout(
-        &self,
-        tree: &Tree,
-        plan: &Plan,
-        placed: &Placed,
-        _tails: &dyn InlineTails,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
-        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Blocks(self)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -85,6 +55,37 @@ impl PackFormat for SquashfsPacker {
 
     fn padding(&self) -> u64 {
         self.options.padding
+    }
+}
+
+impl Layout<Blocks> for SquashfsPacker {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Blocks>> {
+        let options = &self.options;
+        let codec = |stored: bool, codec: &CodecSettings| (!stored).then(|| codec.clone());
+        Ok(Plan {
+            data_start: size_of::<disk::SuperBlock>() as u64 + codec_options::block(options).len() as u64,
+            files: options.fragments.jobs(tree, options.block_len),
+            first_used: first_used.to_vec(),
+            reorder_len: reorder_len(options.block_len),
+            dedupe: options.duplicates != Duplicates::Keep,
+            holes: options.holes,
+            losses: losses::find(tree, options.block_len),
+            data: BlockPlan {
+                shared_codec: codec(options.uncompressed.fragments, &options.codec),
+                sharing: options.duplicates.sharing(options.fragments),
+                ..BlockPlan::new(options.block_len, codec(options.uncompressed.data, &options.own_codec))
+            },
+        })
+    }
+
+    fn lay_out(
+        &self,
+        tree: &Tree,
+        plan: &Plan<Blocks>,
+        placed: &Placed<Blocks>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::sections(&self.options, tree, plan, placed)?.into_iter().try_for_each(put)
     }
 }
 
@@ -101,7 +102,9 @@ mod tests {
             let kind = NodeKind::File { len, content: ContentId(0) };
             builder.add(&ImagePath::parse(b"big").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
             let settings = PackSettings { block_len: Some(4096), ..PackSettings::default() };
-            let plan = packer(&settings).unwrap().plan(&builder.finish().unwrap(), &[]).unwrap();
+            let plan = SquashfsPacker { options: Options::new(&settings).unwrap() }
+                .plan(&builder.finish().unwrap(), &[])
+                .unwrap();
             assert_eq!(!plan.losses.iter().any(|loss| loss.fatal), allowed, "{len}");
         }
     }

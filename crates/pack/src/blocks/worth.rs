@@ -5,6 +5,7 @@ use crate::gain::Gain;
 use packfs_codec::BranchSet;
 use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
+use packfs_format::Blocks;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -20,14 +21,14 @@ pub(crate) struct Worth {
 impl Worth {
     /// Whether a file of `len` bytes is worth it, which became so many blocks and bytes.
     pub(crate) fn of_short(
-        context: &Context<'_>,
+        context: &Context<'_, Blocks>,
         len: u64,
         (block_count, encoded_len): (usize, u64),
         gain: Gain,
     ) -> bool {
-        let lead_len = context.plan.lead.map_or(0, |lead| lead.len(block_count as u64));
+        let lead_len = context.plan.data.lead.map_or(0, |lead| lead.len(block_count as u64));
         let encoded_len = lead_len + encoded_len;
-        let align = u64::from(context.plan.file_align.max(1));
+        let align = u64::from(context.plan.data.file_align.max(1));
         // What is left of the last unit is lost to both.
         encoded_len.next_multiple_of(align) < len.next_multiple_of(align)
             && gain.holds(len as usize, encoded_len as usize)
@@ -36,7 +37,7 @@ impl Worth {
     /// Whether a file of many pieces is worth it, by blocks from all over it. Each thread comes to the same answer.
     pub(crate) fn of_long(
         &self,
-        context: &Context<'_>,
+        context: &Context<'_, Blocks>,
         job: u32,
         encoder: &mut dyn Encoder,
         gain: Gain,

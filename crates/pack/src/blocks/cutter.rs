@@ -1,19 +1,19 @@
 //! What worker threads do: read a stretch of files, cut it into blocks, compress them, hash tails.
 
-use crate::PackOptions;
-use crate::base::OldBlocks;
+use super::worth::{self, Worth};
+use crate::base::{Kept, KeptBlocks, OldBlocks, Reuse};
 use crate::class::Class;
 use crate::context::{Context, Piece, is_zero};
+use crate::engine::Job;
 use crate::gain::Gain;
 use crate::probe::Probe;
 use crate::runs::{Home, Runs};
 use crate::seen::TailBytes;
 use crate::witness::Witness;
-use crate::worth::{self, Worth};
 use packfs_codec::BranchSet;
 use packfs_codec::Encoder;
 use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
-use packfs_format::{FileJob, Incompressible, StoredBlock};
+use packfs_format::{BlockStorage, Blocks, Incompressible, StoredBlock};
 use std::ops::Range;
 
 /// What became of one [`Piece`].
@@ -45,12 +45,9 @@ impl CutPiece {
     }
 }
 
-/// A block of zeros.
-pub(crate) const HOLE: StoredBlock = StoredBlock { stored_len: 0, compressed: false };
-
 /// A file of the source, opened when it is first read.
 struct Source<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context<'a, Blocks>,
     node: NodeId,
     reader: Option<Box<dyn ContentReader + 'a>>,
     /// The run of data that was met last.
@@ -58,7 +55,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn new(context: &'a Context<'a>, node: NodeId, kept: &mut Option<Source<'a>>) -> Self {
+    fn new(context: &'a Context<'a, Blocks>, node: NodeId, kept: &mut Option<Source<'a>>) -> Self {
         let kept = kept.take().filter(|kept| kept.node == node);
         kept.unwrap_or(Source { context, node, reader: None, data: 0..0 })
     }
@@ -100,7 +97,8 @@ pub(crate) struct CutSpan {
 
 /// One worker's encoders and scratch.
 pub(crate) struct Cutter<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context<'a, Blocks>,
+    reuse: Option<&'a Reuse<'a, KeptBlocks>>,
     runs: &'a Runs,
     block: Option<Box<dyn Encoder>>,
     /// `None`: shared blocks are compressed like any other.
@@ -119,23 +117,22 @@ pub(crate) struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(
-        context: &'a Context<'a>,
-        (runs, worth): (&'a Runs, &'a Worth),
-        options: &PackOptions,
-    ) -> Result<Self> {
+    pub(crate) fn new(job: &Job<'a, Blocks>, worth: &'a Worth) -> Result<Self> {
+        let Job { context, reuse, parts: runs, options, .. } = *job;
         let plan = context.plan;
         let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
-        let shared =
-            (plan.shared_codec != plan.block_codec).then(|| encoder(&plan.shared_codec)).transpose()?;
+        let shared = (plan.data.shared_codec != plan.data.block_codec)
+            .then(|| encoder(&plan.data.shared_codec))
+            .transpose()?;
         let raw = vec![0; context.block_len() as usize];
-        let old = OldBlocks::new(context);
-        let block = encoder(&plan.block_codec)?;
-        let probe = Probe::new(plan.block_codec.as_ref(), options.effort, options.gain)?;
-        let (gain, incompressible) = (options.gain, plan.incompressible);
+        let old = OldBlocks::new(context, reuse);
+        let block = encoder(&plan.data.block_codec)?;
+        let probe = Probe::new(plan.data.block_codec.as_ref(), options.effort, options.gain)?;
+        let (gain, incompressible) = (options.gain, plan.data.incompressible);
         let is_verified = options.verify.is_some();
         Ok(Cutter {
             context,
+            reuse,
             runs,
             block,
             shared,
@@ -172,7 +169,7 @@ impl<'a> Cutter<'a> {
         if self.incompressible != Incompressible::StoreFile {
             return self.cut_into_blocks(piece, stored);
         }
-        let is_flat = self.context.plan.files[piece.job as usize].recipe == FileJob::FLAT;
+        let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
         if is_flat || self.block.is_none() {
             return self.cut_flat(piece, stored);
         }
@@ -198,7 +195,7 @@ impl<'a> Cutter<'a> {
         source.opened()?;
         source.check_unchanged()?;
         self.keep(source, piece);
-        let len = piece.range.end - piece.range.start;
+        let len = piece.len();
         let mut witness = Witness::new(self.is_verified, piece.range.start);
         witness.saw_zeros(len);
         let class = Class::of(context.tree.first_name(node), &[]);
@@ -209,7 +206,7 @@ impl<'a> Cutter<'a> {
         // Pieces that are holes are whole blocks.
         let count = (len / context.block_len()) as usize;
         if context.plan.holes {
-            return Ok(CutPiece { blocks: vec![HOLE; count], hole_len: len, ..cut });
+            return Ok(CutPiece { blocks: vec![StoredBlock::HOLE; count], hole_len: len, ..cut });
         }
         let (block, bytes) = self.zero_block()?;
         let zeros_len = if block.compressed { 0 } else { len };
@@ -224,7 +221,7 @@ impl<'a> Cutter<'a> {
         if self.incompressible != Incompressible::StoreFile {
             return Ok(false);
         }
-        let is_flat = self.context.plan.files[piece.job as usize].recipe == FileJob::FLAT;
+        let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
         match self.block.as_mut().filter(|_| !is_flat) {
             Some(encoder) => Ok(!self.worth.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?),
             None => Ok(true),
@@ -304,7 +301,7 @@ impl<'a> Cutter<'a> {
                 continue;
             }
             if source.read_block(offset, raw, &mut witness)? {
-                cut.push(HOLE, len);
+                cut.push(StoredBlock::HOLE, len);
             } else {
                 if class.is_none() {
                     let seen = class.insert(Class::of_read(context, node, (offset, raw), source.opened()?)?);
@@ -325,7 +322,10 @@ impl<'a> Cutter<'a> {
             }
             offset += len;
         }
-        if tail_len > 0 && !context.keeps_tail_of(node) {
+        let kept_by = self.reuse.filter(|reuse| tail_len > 0 && reuse.kept.keeps_tail_of(node));
+        if let Some(reuse) = kept_by {
+            witness.missed(reuse.kept_is_known(node));
+        } else if tail_len > 0 {
             let mut bytes = vec![0; tail_len as usize].into_boxed_slice();
             source.opened()?.read_exact_at(blocks_end, &mut bytes)?;
             witness.saw(&bytes);
@@ -334,9 +334,6 @@ impl<'a> Cutter<'a> {
             }
             cut.home = self.runs.home_of(context, piece.job, &bytes)?;
             cut.tail = Some(TailBytes::new(bytes));
-        }
-        if tail_len > 0 && context.keeps_tail_of(node) {
-            witness.missed(context.kept_is_known(node));
         }
         source.check_unchanged()?;
         self.keep(source, piece);

@@ -2,7 +2,7 @@
 
 use crate::seen::{TailBytes, TailId};
 use packfs_codec::BranchSet;
-use packfs_format::TailPlace;
+use packfs_format::SharedTail;
 
 /// How many blocks are filled at a time where files that are alike follow each other: a second one would only part them. What is
 /// left unused at a block's end is not stored.
@@ -23,7 +23,7 @@ struct OpenBlock {
 pub(crate) struct FullBlock {
     pub index: u32,
     pub bytes: Vec<u8>,
-    pub tails: Vec<(TailId, TailPlace)>,
+    pub tails: Vec<(TailId, SharedTail)>,
     pub branches: BranchSet,
 }
 
@@ -79,7 +79,7 @@ impl Tails {
     fn close(&mut self, block: OpenBlock) -> FullBlock {
         let index = self.next_index;
         self.next_index += 1;
-        let place = |(id, offset)| (id, TailPlace::Shared { index, offset });
+        let place = |(id, offset)| (id, SharedTail { index, offset });
         let tails = block.tails.into_iter().map(place).collect();
         FullBlock { index, bytes: block.bytes, tails, branches: block.branches }
     }
@@ -102,7 +102,7 @@ mod tests {
         let blocks = tails.finish();
         let lens: Vec<usize> = blocks.iter().map(|block| block.bytes.len()).collect();
         assert_eq!(lens, [90, 95]);
-        assert_eq!(blocks[0].tails[1], (3, TailPlace::Shared { index: 0, offset: 60 }));
+        assert_eq!(blocks[0].tails[1], (3, SharedTail { index: 0, offset: 60 }));
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         }
         let closed = tails.add(2, &tail(99), BranchSet::NONE).expect("a third block needs one closed");
         assert_eq!(closed.bytes.len(), 90);
-        assert_eq!(closed.tails, [(1, TailPlace::Shared { index: 0, offset: 0 })]);
+        assert_eq!(closed.tails, [(1, SharedTail { index: 0, offset: 0 })]);
         assert_eq!(tails.finish().len(), 2);
     }
 

@@ -4,28 +4,29 @@
 //! what comes next on disk) happens here, in plan order; workers only answer. Memory is bounded by [`WINDOW_LEN`]
 //! of input in flight, whatever the size of files.
 
+use super::cutter::{CutPiece, CutSpan, Cutter};
+use super::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
+use super::worth::Worth;
 use crate::PackOptions;
-use crate::base::BaseReader;
-use crate::by_class::{ByClass, Classes};
+use crate::base::{BaseReader, KeptBlocks, Reuse};
+use crate::by_class::ByClass;
 use crate::class::Class;
 use crate::context::{Context, Piece};
-use crate::cut::{CutPiece, CutSpan, Cutter};
+use crate::data_row::DataRow;
+use crate::engine::{Job, Stored};
 use crate::failures::Failures;
 use crate::limits::{Demand, Limits};
 use crate::order::{self, Order};
-use crate::output::Output;
 use crate::parallel::start;
 use crate::queue::{CloseOnDrop, InOrder, TaskQueue, work};
 use crate::runs::{Home, Lodgers, Runs};
 use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{Rules, SPAN_LEN, Spans};
-use crate::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
 use crate::twins::Twins;
 use crate::witness::Testimony;
-use crate::worth::Worth;
 use packfs_codec::BranchSet;
 use packfs_core::{Error, NodeId, Progress, Result, Stage};
-use packfs_format::{FileForm, FileJob, FilePlace, Placed, StoredBlock, TailPlace};
+use packfs_format::{BlockForm, Blocks, FileJob, FilePlace, Placed, SharedTail, StoredBlock};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
@@ -49,14 +50,12 @@ enum Answer {
 }
 
 /// Reads, compresses and writes the data of every file of the plan. Also returns what could not be read, if that is allowed.
-pub(crate) fn place(
-    context: &Context<'_>,
-    (twins, runs): (&Twins, &Runs),
-    options: &PackOptions,
-    progress: &dyn Progress,
-    out: &mut Output,
+pub(super) fn place(
+    job: &Job<'_, Blocks>,
+    out: DataRow<'_>,
     testimony: &mut Testimony,
-) -> Result<(Placed, Vec<String>, Classes)> {
+) -> Result<Stored<Blocks>> {
+    let Job { context, options, progress, .. } = *job;
     let plan = context.plan;
     let bytes_total = context.bytes_total();
     progress.begin(Stage::Data, plan.files.len() as u64, bytes_total);
@@ -68,24 +67,25 @@ pub(crate) fn place(
         let (answers, answered) = channel();
         for index in 0..limits.worker_count {
             let answers = answers.clone();
-            let mut cutter = Cutter::new(context, (runs, worth), options)?;
+            let mut cutter = Cutter::new(job, worth)?;
             if !start(scope, index, move || work(queue, &answers, |task| answer(&mut cutter, task)))? {
                 break;
             }
         }
-        let mut placer = Placer::new(context, (twins, runs), options, progress, queue, out, testimony);
+        let mut placer = Placer::new(job, queue, out, testimony);
         placer.copy_kept()?;
         placer.run(&answered, limits.window_len)?;
         placer.finish()
     })
 }
 
-fn limits(context: &Context<'_>, options: &PackOptions) -> Result<Limits> {
+fn limits(context: &Context<'_, Blocks>, options: &PackOptions) -> Result<Limits> {
     let plan = context.plan;
     let codecs = plan
+        .data
         .block_codec
         .iter()
-        .chain(plan.shared_codec.iter().filter(|_| plan.shared_codec != plan.block_codec));
+        .chain(plan.data.shared_codec.iter().filter(|_| plan.data.shared_codec != plan.data.block_codec));
     let encoders: u64 = codecs.map(|codec| options.effort.encoder_memory(codec, context.block_len())).sum();
     let demand = Demand {
         // A span is read and its blocks are kept until it is written.
@@ -125,15 +125,16 @@ enum Waiting {
 const NO_TAIL: TailId = TailId::MAX;
 
 struct Placer<'a> {
-    context: &'a Context<'a>,
+    context: &'a Context<'a, Blocks>,
+    reuse: Option<&'a Reuse<'a, KeptBlocks>>,
     twins: &'a Twins,
     runs: &'a Runs,
     options: &'a PackOptions,
     progress: &'a dyn Progress,
     queue: &'a TaskQueue<Task>,
-    out: &'a mut Output,
+    out: DataRow<'a>,
     testimony: &'a mut Testimony,
-    placed: Placed,
+    placed: Placed<Blocks>,
     failures: Failures,
     /// Spans handed out and not yet written: the input in them, what came back early, their lengths.
     in_flight_len: u64,
@@ -143,10 +144,10 @@ struct Placer<'a> {
     shared_done: HashMap<u32, (StoredBlock, Vec<u8>)>,
     tails: Tails,
     is_behind_first_used: bool,
-    /// Number of [`packfs_format::Plan::stretch_starts`] that were reached.
+    /// Number of stretches that were reached.
     stretches_begun: usize,
-    seen: SeenTails<'a>,
-    tail_places: Vec<TailPlace>,
+    seen: SeenTails<'a, Blocks>,
+    tail_places: Vec<SharedTail>,
     /// The tail of each node.
     tail_of: Vec<TailId>,
     lodgers: Lodgers,
@@ -157,21 +158,20 @@ struct Placer<'a> {
 
 impl<'a> Placer<'a> {
     fn new(
-        context: &'a Context<'a>,
-        (twins, runs): (&'a Twins, &'a Runs),
-        options: &'a PackOptions,
-        progress: &'a dyn Progress,
+        job: &'a Job<'a, Blocks>,
         queue: &'a TaskQueue<Task>,
-        out: &'a mut Output,
+        out: DataRow<'a>,
         testimony: &'a mut Testimony,
     ) -> Self {
+        let Job { context, reuse, twins, parts: runs, options, progress, .. } = *job;
         let node_count = context.tree.node_count() as usize;
-        let kept_count = context.reuse.map_or(0, |reuse| reuse.kept.len() as u32);
+        let kept_count = reuse.map_or(0, |reuse| reuse.kept.blocks.len() as u32);
         let order = order::worthwhile(options.order, context.plan);
         let are_alike = options.priorities.is_none() && matches!(order, Order::Similarity { .. });
         let open_count = if are_alike { OPEN_IF_ALIKE } else { OPEN_OTHERWISE };
         Placer {
             context,
+            reuse,
             twins,
             runs,
             options,
@@ -200,15 +200,15 @@ impl<'a> Placer<'a> {
 
     /// Writes the blocks of the base that stay, before any other, and notes which tails lie in them.
     fn copy_kept(&mut self) -> Result<()> {
-        let Some(reuse) = self.context.reuse else { return Ok(()) };
+        let Some(reuse) = self.reuse else { return Ok(()) };
         let mut reader = BaseReader::new(reuse.base);
-        for (index, kept) in (0..).zip(&reuse.kept) {
+        for (index, kept) in (0..).zip(&reuse.kept.blocks) {
             if self.progress.cancelled() {
                 return Err(Error::cancelled());
             }
             let stored = reader.stored(&kept.block)?;
             let block = StoredBlock { stored_len: kept.block.stored_len, compressed: true };
-            self.placed.shared.push((self.out.position(), block));
+            self.placed.data.shared.push((self.out.position(), block));
             self.progress.advance(0, 0, stored.len() as u64);
             self.out.append(stored)?;
             reuse.copied.add(stored.len() as u64);
@@ -216,7 +216,7 @@ impl<'a> Placer<'a> {
             for tail in &kept.tails {
                 let id = *ids.entry((tail.start, tail.len)).or_insert_with(|| {
                     let end = self.context.len(tail.node);
-                    self.tail_places.push(TailPlace::Shared { index, offset: tail.start });
+                    self.tail_places.push(SharedTail { index, offset: tail.start });
                     // As of all that is copied, only the name is known.
                     let class = Class::of(self.context.tree.first_name(tail.node), &[]);
                     self.tail_classes.push((class, tail.len));
@@ -231,7 +231,7 @@ impl<'a> Placer<'a> {
     fn run(&mut self, answered: &Receiver<Option<Answer>>, window_len: u64) -> Result<()> {
         let span_len = (SPAN_LEN / self.context.block_len()).max(1) * self.context.block_len();
         let (context, twins, runs) = (self.context, self.twins, self.runs);
-        let own_from = |job: &FileJob| {
+        let own_from = |job: &FileJob<Blocks>| {
             let len = context.len(job.node);
             twins.own_from(job.node, len).max(runs.own_from(job.node, len))
         };
@@ -241,8 +241,8 @@ impl<'a> Placer<'a> {
         let rules = Rules {
             own_from,
             span_len,
-            piece_len: |_: &FileJob| span_len,
-            hole_max: |_: &FileJob| hole_max,
+            piece_len: |_: &FileJob<Blocks>| span_len,
+            hole_max: |_: &FileJob<Blocks>| hole_max,
             joins: |_: &[Piece], _: &Piece| true,
         };
         let mut spans = Spans::new(context, rules);
@@ -307,7 +307,7 @@ impl<'a> Placer<'a> {
                 Err(error) if self.options.keep_going => self.failures.add(node, &error, self.progress),
                 Err(error) => return Err(error),
             }
-            self.progress.advance(u64::from(piece.last), piece.range.end - piece.range.start, 0);
+            self.progress.advance(u64::from(piece.last), piece.len(), 0);
         }
         let span_len = self.span_lens.pop_front().unwrap_or(0);
         self.waiting.push_back(Waiting::Written { span_len });
@@ -322,34 +322,34 @@ impl<'a> Placer<'a> {
         cut: CutPiece,
         (stored, range): (&Rc<Vec<u8>>, Range<usize>),
     ) -> Result<()> {
-        if !self.is_behind_first_used && piece.job >= self.context.plan.first_used_files {
+        if !self.is_behind_first_used && piece.job >= self.context.boundaries.first_used {
             self.is_behind_first_used = true;
             self.close_open_shared();
         }
-        let starts = &self.context.plan.stretch_starts;
+        let starts = &self.context.boundaries.stretch_starts;
         while starts.get(self.stretches_begun).is_some_and(|&start| piece.job >= start) {
             self.stretches_begun += 1;
             self.close_open_shared();
         }
-        let piece_len = piece.range.end - piece.range.start;
+        let piece_len = piece.len();
         self.by_class.add(cut.class, piece.last, piece_len, cut.stored_len as u64 + cut.zeros_len);
         self.testimony.add(node, cut.seen);
         let place = &mut self.placed.files[node.index()];
         if piece.range.start == 0 {
-            place.blocks_start = self.placed.blocks.len() as u64;
-            place.form = if cut.is_flat { FileForm::Flat } else { FileForm::Blocks };
+            place.first = self.placed.data.blocks.len() as u64;
+            place.form = if cut.is_flat { BlockForm::Flat } else { BlockForm::Blocks };
             let plan = self.context.plan;
-            if plan.lead.is_some() || plan.file_align > 1 {
+            if plan.data.lead.is_some() || plan.data.file_align > 1 {
                 let own_len = self.context.len(node) - self.context.shared_tail_len(piece.job);
                 let block_count = own_len.div_ceil(self.context.block_len());
-                let lead = plan.lead.filter(|_| !cut.is_flat);
+                let lead = plan.data.lead.filter(|_| !cut.is_flat);
                 let lead_len = lead.map_or(0, |lead| lead.len(block_count));
                 self.waiting.push_back(Waiting::Start { node, lead_len });
             }
         }
-        place.blocks_count += cut.blocks.len() as u32;
+        place.count += cut.blocks.len() as u32;
         place.hole_len += cut.hole_len;
-        self.placed.blocks.extend_from_slice(&cut.blocks);
+        self.placed.data.blocks.extend_from_slice(&cut.blocks);
         // Before the tail, which may fill a shared block: that must not get between the pieces of a file.
         if !range.is_empty() {
             self.waiting.push_back(Waiting::Bytes { node, stored: Rc::clone(stored), range });
@@ -380,7 +380,7 @@ impl<'a> Placer<'a> {
             return Ok(earlier);
         }
         let id = self.seen.add(node, piece.range.end, &tail);
-        self.tail_places.push(TailPlace::Shared { index: 0, offset: 0 });
+        self.tail_places.push(SharedTail { index: 0, offset: 0 });
         if let Some(home) = home {
             self.tail_classes.push((class, 0));
             self.lodgers.add(id, tail.bytes.len() as u32, home);
@@ -412,7 +412,8 @@ impl<'a> Placer<'a> {
         while let Some(next) = self.waiting.pop_front() {
             match next {
                 Waiting::Start { node, lead_len } => {
-                    let start = self.out.position().next_multiple_of(self.context.plan.file_align.into());
+                    let start =
+                        self.out.position().next_multiple_of(self.context.plan.data.file_align.into());
                     self.placed.files[node.index()].start = start;
                     self.out.append_zeros(start + lead_len - self.out.position())?;
                 }
@@ -430,7 +431,7 @@ impl<'a> Placer<'a> {
                         self.waiting.push_front(Waiting::Shared(index));
                         return Ok(());
                     };
-                    self.placed.shared.push((self.out.position(), block));
+                    self.placed.data.shared.push((self.out.position(), block));
                     self.write(&bytes)?;
                 }
                 Waiting::Written { span_len } => self.in_flight_len -= span_len,
@@ -453,7 +454,7 @@ impl<'a> Placer<'a> {
     }
 
     /// Gives every file its tail and every duplicate its original's place.
-    fn finish(mut self) -> Result<(Placed, Vec<String>, Classes)> {
+    fn finish(mut self) -> Result<Stored<Blocks>> {
         let tree = self.context.tree;
         let lodgers = std::mem::take(&mut self.lodgers);
         let lost = lodgers.place(&self.failures, &mut self.tail_places, &mut self.placed);
@@ -465,18 +466,17 @@ impl<'a> Placer<'a> {
                 self.placed.files[node.index()].tail = Some(self.tail_places[tail as usize]);
             }
         }
+        self.runs.testify(self.testimony);
         self.runs.place(self.context, &mut self.failures, self.progress, &mut self.placed);
         let skipped = self.twins.place(self.context, self.failures, self.progress, &mut self.placed);
         self.placed.data_end = self.out.position();
         let block_len = self.context.block_len();
         for (place, &(class, len)) in self.tail_places.iter().zip(&self.tail_classes) {
-            if let TailPlace::Shared { index, offset } = *place {
-                let offset = u64::from(index) * block_len + u64::from(offset);
-                self.by_class.add_shared(class, offset, len.into());
-            }
+            let offset = u64::from(place.index) * block_len + u64::from(place.offset);
+            self.by_class.add_shared(class, offset, len.into());
         }
-        let shared = self.placed.shared.iter().map(|(_, block)| (block_len, block.stored_len.into()));
+        let shared = self.placed.data.shared.iter().map(|(_, block)| (block_len, block.stored_len.into()));
         let classes = self.by_class.finish(shared);
-        Ok((self.placed, skipped, classes))
+        Ok(Stored { placed: self.placed, skipped, classes })
     }
 }

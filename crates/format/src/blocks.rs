@@ -1,0 +1,179 @@
+//! Data in blocks: files are cut by input, so many bytes each (SquashFS, cramfs, zisofs, cloop).
+
+use crate::{DataKind, FilePlace, Placed};
+use packfs_codec::CodecSettings;
+use std::ops::Range;
+
+/// Data in blocks of equal input length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks;
+
+impl DataKind for Blocks {
+    type Plan = BlockPlan;
+    type Storage = BlockStorage;
+    type Form = BlockForm;
+    type Tail = SharedTail;
+    type Placed = BlocksPlaced;
+}
+
+/// The plan of blocks.
+#[derive(Clone, Debug)]
+pub struct BlockPlan {
+    /// Bytes of input in each block but the last of a file.
+    pub block_len: u32,
+    /// Codec of the blocks of files; `None` stores them.
+    pub block_codec: Option<CodecSettings>,
+    /// Codec of shared blocks; `None` stores them.
+    pub shared_codec: Option<CodecSettings>,
+    /// Storage of blocks that do not shrink.
+    pub incompressible: Incompressible,
+    /// Each file starts at a multiple of so many bytes of the image; what is left free is zero.
+    pub file_align: u32,
+    /// Room in front of each file's blocks.
+    pub lead: Option<Lead>,
+    /// Parts of files that are stored once.
+    pub sharing: BlockSharing,
+}
+
+impl BlockPlan {
+    /// The plan of blocks of this length and codec where files share nothing but as wholes, and start
+    /// anywhere.
+    pub fn new(block_len: u32, codec: Option<CodecSettings>) -> Self {
+        BlockPlan {
+            block_len,
+            block_codec: codec,
+            shared_codec: None,
+            incompressible: Incompressible::StoreBlock,
+            file_align: 1,
+            lead: None,
+            sharing: BlockSharing::Files,
+        }
+    }
+}
+
+/// Storage of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockStorage {
+    /// Blocks of its own, the last of which may be short.
+    Blocks,
+    /// Blocks of its own; what does not fill one shares a block with other files' tails (a SquashFS
+    /// fragment).
+    SharedTail,
+    /// One run, not compressed whatever a codec would save, such as for what firmware loads. Only with
+    /// [`Incompressible::StoreFile`].
+    Flat,
+}
+
+/// What files may share that are not the same as a whole. Each allows what those before it do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockSharing {
+    /// Nothing.
+    Files,
+    /// All blocks of a file may be a run of another's.
+    Runs,
+    /// The tail of such a file may lie in a shared block, whatever its [`BlockStorage`] is, and a tail
+    /// that goes to a shared block may be a part of another file's own block instead.
+    RunsAndTails,
+}
+
+/// Room in front of the blocks of each file that has any, which the format fills itself once it is known how long they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// Bytes for each file.
+    pub fixed_len: u32,
+    /// Bytes for each of its blocks, in addition.
+    pub per_block_len: u32,
+}
+
+impl Lead {
+    /// How long it is before so many blocks, in bytes.
+    pub fn len(self, block_count: u64) -> u64 {
+        u64::from(self.fixed_len) + u64::from(self.per_block_len) * block_count
+    }
+
+    /// Whether there is none before so many blocks.
+    pub fn is_empty(self, block_count: u64) -> bool {
+        self.len(block_count) == 0
+    }
+}
+
+/// What becomes of blocks that a codec does not make smaller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Incompressible {
+    /// Each is stored as it is: an image tells such blocks from others.
+    #[default]
+    StoreBlock,
+    /// Each is encoded like any other, and larger than it was: an image holds encoded blocks only.
+    Encode,
+    /// A file of which a sample does not shrink is stored as it is, in one run ([`BlockForm::Flat`]) without a [`Lead`]; each
+    /// block of any other file is encoded.
+    StoreFile,
+}
+
+/// How long a block is on disk, and whether it is compressed; a hole is 0 long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredBlock {
+    /// Bytes on disk, 0 for a hole.
+    pub stored_len: u32,
+    /// Whether those bytes are compressed.
+    pub compressed: bool,
+}
+
+impl StoredBlock {
+    /// A block of zeros, of which nothing is stored.
+    pub const HOLE: StoredBlock = StoredBlock { stored_len: 0, compressed: false };
+}
+
+/// Form in which a file was stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockForm {
+    /// In [`BlocksPlaced::blocks`], one behind the other.
+    #[default]
+    Blocks,
+    /// As it is, in one run from [`FilePlace::start`] on.
+    Flat,
+}
+
+/// The place of a tail in a block that several files share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedTail {
+    /// Index into [`BlocksPlaced::shared`], or behind its end into [`BlocksPlaced::lent`].
+    pub index: u32,
+    /// First byte within the decoded shared block.
+    pub offset: u32,
+}
+
+/// Places of blocks.
+#[derive(Debug, Default)]
+pub struct BlocksPlaced {
+    /// Blocks of all files.
+    pub blocks: Vec<StoredBlock>,
+    /// Shared blocks: offset in the image and length.
+    pub shared: Vec<(u64, StoredBlock)>,
+    /// Blocks of files that hold the tails of others, too: offset in the image and length.
+    pub lent: Vec<(u64, StoredBlock)>,
+    /// Number of files whose blocks all are a run of another's.
+    pub run_files: u64,
+    /// Bytes in those blocks.
+    pub run_bytes: u64,
+    /// Number of tails in [`BlocksPlaced::lent`].
+    pub lent_tails: u64,
+    /// Their length, in bytes.
+    pub lent_bytes: u64,
+}
+
+impl Placed<Blocks> {
+    /// Returns the leads that were left free, in no order.
+    pub fn leads(&self, lead: Option<Lead>) -> impl Iterator<Item = Range<u64>> {
+        let has_lead = |place: &&FilePlace<Blocks>| place.form == BlockForm::Blocks && place.count > 0;
+        let range = move |place: &FilePlace<Blocks>| {
+            lead.map(|lead| place.start..place.start + lead.len(place.count.into()))
+        };
+        self.files.iter().filter(has_lead).filter_map(range)
+    }
+
+    /// Returns the blocks of a file.
+    pub fn blocks_of(&self, place: &FilePlace<Blocks>) -> &[StoredBlock] {
+        &self.data.blocks[place.rows()]
+    }
+}

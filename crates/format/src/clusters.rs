@@ -1,0 +1,243 @@
+//! Data in clusters: files are cut by output, each cluster filled with as much input as fits (EROFS).
+
+use crate::{DataKind, FilePlace, Placed};
+use packfs_codec::CodecSettings;
+use packfs_core::{Error, Result};
+use std::fmt::Debug;
+
+/// Data in clusters of stored bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clusters;
+
+impl DataKind for Clusters {
+    type Plan = ClusterPlan;
+    type Storage = ClusterStorage;
+    type Form = FileForm;
+    type Tail = TailPlace;
+    type Placed = ClustersPlaced;
+}
+
+/// The plan of clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterPlan {
+    /// Unit in which the format addresses data, in bytes, a power of two: what is stored starts at a multiple of it, and is
+    /// filled up to one with zeros, unless [`ClusterPlan::byte_aligned`].
+    pub block_len: u32,
+    /// How files may be stored; [`ClusterStorage::recipe`] is an index.
+    pub recipes: Vec<Recipe>,
+    /// How the stream of shared tails is stored, an index into `recipes`.
+    pub packed_recipe: u16,
+    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many threads busy; a long
+    /// file may have longer ones, of a multiple of this.
+    pub segment_len: u64,
+    /// Whether compressed clusters may start and end at any byte.
+    pub byte_aligned: bool,
+    /// Whether files may share parts of their clusters (partial references), beyond whole files.
+    pub share_ranges: bool,
+    /// Most bytes of a file that one compressed cluster may hold.
+    pub decoded_len_max: u32,
+    /// Whether shared tails are looked for in what is in the packed stream already.
+    pub share_tails: bool,
+    /// Whether plain blocks that start amid a block of the file are rotated, so that each byte stands in its block where it
+    /// stands in that of the file (interlaced). Not with `share_ranges` or `byte_aligned`.
+    pub interlaced: bool,
+    /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It is asked where a file with
+    /// a recipe of clusters turns out to be flat: a longer tail has a block of its own, or goes to the packed stream if that
+    /// was asked for and the block would be wasted.
+    pub inline_flat_max: u32,
+    /// Storage of files with long holes; `None`: as that of others.
+    pub sparse: Option<SparsePlan>,
+}
+
+/// Storage of files of which the source knows that they are mostly holes: the engine gives such a file a recipe of chunks
+/// ([`Recipe::Chunks`]), of the length by which data and map take least together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SparsePlan {
+    /// Bytes that a row of a map of chunks takes.
+    pub row_len: u64,
+    /// Longest chunk, in bytes, a power of two.
+    pub chunk_len_max: u64,
+    /// Longest file with a recipe of clusters, in bytes: longer ones have an index without end.
+    pub clusters_len_max: u64,
+}
+
+/// How a file is stored in a format that knows several ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recipe {
+    /// As it is, in one run.
+    Flat {
+        /// A file that its source knows to have holes is stored as chunks of so many bytes in their place
+        /// ([`FileForm::Chunks`]), a power of two, if [`crate::Plan::holes`]; `None`: holes are stored as zeros.
+        sparse_chunk_len: Option<u64>,
+    },
+    /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros not at all.
+    Chunks {
+        /// Bytes in each chunk but the last.
+        chunk_len: u64,
+    },
+    /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files that save nothing.
+    Clusters {
+        /// How.
+        codec: CodecSettings,
+        /// Another codec, for each cluster that it makes hardly larger: one that is quicker to decode.
+        second: Option<CodecSettings>,
+        /// Most stored bytes of one cluster, a multiple of the block; or, with [`ClusterPlan::byte_aligned`], bytes of input.
+        cluster_len: u32,
+    },
+}
+
+/// What becomes of the last part of a file, the one that does not fill a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// A short block of its own.
+    Own,
+    /// Shares a block, or the packed stream, with other files' tails (a SquashFS fragment).
+    Shared,
+    /// Shared, and not only the tail but all of the file.
+    SharedWhole,
+    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block; of a file with a recipe of
+    /// clusters, if it is at least 32 bytes shorter.
+    Inline,
+}
+
+/// Storage of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterStorage {
+    /// Storage of its tail.
+    pub tail: Tail,
+    /// The way it is stored: an index into [`ClusterPlan::recipes`].
+    pub recipe: u16,
+    /// The first of the files for data ([`crate::AnyLayout::Clusters`]) that it may lie in; 0 where
+    /// there is at most one.
+    pub data_file: u16,
+}
+
+/// The place of a tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailPlace {
+    /// In the packed stream: the bytes from the last cluster's end on, or all bytes of the file.
+    Packed {
+        /// First byte within the packed stream.
+        offset: u64,
+    },
+    /// Kept for the format, which reads it from [`ClustersPlaced::tails`]: the bytes from the last
+    /// cluster's end on.
+    Inline(InlineTail),
+}
+
+/// A tail that the format stores itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlineTail {
+    /// Which one, for [`InlineTails::read`].
+    pub id: u64,
+    /// How many bytes are to be stored.
+    pub stored_len: u32,
+    /// Whether those bytes are compressed.
+    pub compressed: bool,
+}
+
+/// The stored bytes of inline tails, kept until the format has a place for them.
+pub trait InlineTails: Debug + Send {
+    /// Appends the [`InlineTail::stored_len`] bytes of a tail to `out`. Errors: `Io`.
+    fn read(&self, tail: InlineTail, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// An image without inline tails.
+#[derive(Debug)]
+struct NoTails;
+
+impl InlineTails for NoTails {
+    fn read(&self, _: InlineTail, _: &mut Vec<u8>) -> Result<()> {
+        Err(Error::failed("no tail was kept for the format"))
+    }
+}
+
+/// Form in which the bytes of a file from its start on are stored, but for its tail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileForm {
+    /// As they are, in one run from [`FilePlace::start`] on.
+    Flat,
+    /// In [`ClustersPlaced::clusters`], as chunks of one length.
+    Chunks,
+    /// In [`ClustersPlaced::clusters`], each holding what it holds.
+    #[default]
+    Clusters,
+}
+
+/// What a cluster is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterForm {
+    /// Nothing is stored: zeros. Only in [`FileForm::Chunks`], and in [`FileForm::Clusters`] with
+    /// [`ClusterPlan::byte_aligned`]; elsewhere long runs of zeros are clusters that share one stored cluster.
+    Hole,
+    /// Bytes as they are, a run of any length, block behind block without gap; only the last may be short. Each of the blocks is
+    /// a cluster of its own where a format's plain clusters are one block.
+    Plain,
+    /// Compressed, as [`ClusterStorage::recipe`] says; the file's bytes are all that it decodes to. Clusters with the same offset
+    /// are one stored cluster.
+    Compressed,
+    /// Compressed, and more than this file's bytes: it shares the beginning of another file's cluster.
+    CompressedPart,
+}
+
+/// A run of a file's bytes in one stored cluster, or in a run of plain blocks or chunks stored one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Where the first block starts in the image, zeros in front included; 0 for a hole.
+    pub offset: u64,
+    /// Bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of the chunk but for the
+    /// last of a file.
+    pub len: u64,
+    /// How many bytes are stored, without the zeros that fill up the block; those stand in front of compressed bytes and
+    /// behind plain ones.
+    pub stored_len: u32,
+    /// What it is.
+    pub form: ClusterForm,
+    /// Whether it is compressed with the second codec of its file's recipe.
+    pub second: bool,
+}
+
+/// A file of data, one of those that follow each other in the row of places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedFile {
+    /// Where it starts in the row: where the one before it ends, padding included.
+    pub start: u64,
+    /// Where its data ends there.
+    pub end: u64,
+    /// Hash of its data.
+    pub hash: u128,
+}
+
+/// Places of clusters.
+#[derive(Debug)]
+pub struct ClustersPlaced {
+    /// Clusters of all files, and of the packed stream.
+    pub clusters: Vec<Cluster>,
+    /// The stream of shared tails and its length in bytes, stored like a file.
+    pub packed: Option<(FilePlace<Clusters>, u64)>,
+    /// The inline tails.
+    pub tails: Box<dyn InlineTails>,
+    /// Hash of all data, as it is stored.
+    pub hash: u128,
+    /// The files of data, where it does not lie in the image.
+    pub files: Vec<PlacedFile>,
+}
+
+impl Default for ClustersPlaced {
+    fn default() -> Self {
+        ClustersPlaced {
+            clusters: Vec::new(),
+            packed: None,
+            tails: Box::new(NoTails),
+            hash: 0,
+            files: Vec::new(),
+        }
+    }
+}
+
+impl Placed<Clusters> {
+    /// Returns the clusters of a file.
+    pub fn clusters_of(&self, place: &FilePlace<Clusters>) -> &[Cluster] {
+        &self.data.clusters[place.rows()]
+    }
+}
