@@ -11,7 +11,6 @@ const LEFT: &[(&str, usize)] = &[
     ("crates/formats/iso9660", 7),
     ("crates/formats/partitions", 3),
     ("crates/formats/squashfs", 4),
-    ("crates/pack", 11),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
