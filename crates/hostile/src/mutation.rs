@@ -132,22 +132,7 @@ fn apply(class: Class, bytes: &mut Vec<u8>, fields: &[Field], others: &[Base], r
             let len = stretch(13, random).min(most);
             bytes.copy_within(from..from + len, to);
         }
-        Class::Graft => {
-            let Some(other) =
-                (!others.is_empty()).then(|| &others[random.below(others.len() as u64) as usize])
-            else {
-                return;
-            };
-            let at = near_a_field(fields, random).unwrap_or_else(|| any(random));
-            let from = if random.below(2) == 0 {
-                at.min(other.bytes.len())
-            } else {
-                random.below(other.bytes.len().max(1) as u64) as usize
-            };
-            let most = other.bytes.len().saturating_sub(from).min(bytes.len() - at);
-            let len = stretch(13, random).min(most);
-            bytes[at..at + len].copy_from_slice(&other.bytes[from..from + len]);
-        }
+        Class::Graft => graft(bytes, fields, others, random),
         Class::Truncate => {
             let at =
                 near_a_field(fields, random).filter(|_| random.below(2) == 0).unwrap_or_else(|| any(random));
@@ -159,17 +144,37 @@ fn apply(class: Class, bytes: &mut Vec<u8>, fields: &[Field], others: &[Base], r
             let value = [0, 0xff, b'A', 0x7f][random.below(4) as usize];
             bytes[at..end].fill(value);
         }
-        Class::Shift => {
-            let at = near_a_field(fields, random).unwrap_or_else(|| any(random));
-            let count = 1 + random.below(16) as usize;
-            if random.below(2) == 0 {
-                let noise = random.noise(count);
-                bytes.splice(at..at, noise);
-            } else {
-                let end = bytes.len().min(at + count);
-                bytes.drain(at..end);
-            }
-        }
+        Class::Shift => shift(bytes, fields, random),
+    }
+}
+
+/// Copies a stretch of another input over these bytes.
+fn graft(bytes: &mut [u8], fields: &[Field], others: &[Base], random: &mut Random) {
+    if others.is_empty() {
+        return;
+    }
+    let other = &others[random.below(others.len() as u64) as usize];
+    let at = near_a_field(fields, random).unwrap_or_else(|| random.below(bytes.len() as u64) as usize);
+    let from = if random.below(2) == 0 {
+        at.min(other.bytes.len())
+    } else {
+        random.below(other.bytes.len().max(1) as u64) as usize
+    };
+    let most = other.bytes.len().saturating_sub(from).min(bytes.len() - at);
+    let len = stretch(13, random).min(most);
+    bytes[at..at + len].copy_from_slice(&other.bytes[from..from + len]);
+}
+
+/// Adds or removes a few bytes, so that all behind them moves.
+fn shift(bytes: &mut Vec<u8>, fields: &[Field], random: &mut Random) {
+    let at = near_a_field(fields, random).unwrap_or_else(|| random.below(bytes.len() as u64) as usize);
+    let count = 1 + random.below(16) as usize;
+    if random.below(2) == 0 {
+        let noise = random.noise(count);
+        bytes.splice(at..at, noise);
+    } else {
+        let end = bytes.len().min(at + count);
+        bytes.drain(at..end);
     }
 }
 

@@ -9,6 +9,12 @@ const COMMENT_COLUMNS_MAX: usize = 100;
 /// Words that no doc comment begins with: a reader scans for nouns and verbs.
 const FIRST_WORDS: [&str; 9] = ["What", "Who", "Whoever", "How", "Where", "Whether", "Which", "As", "Of"];
 
+/// Longer functions by their signatures: loops whose state has to stay in registers.
+const LOOPS: [(&str, &str); 2] = [
+    ("crates/codec/src/lzma/decode/fast.rs", "pub(super) fn decode<S: Steps>("),
+    ("crates/codec/src/zstd/fit/quick.rs", "pub(super) fn advance("),
+];
+
 struct Count {
     of: &'static str,
     in_file: fn(&File) -> usize,
@@ -46,11 +52,14 @@ impl Count {
 fn long_functions(file: &File) -> usize {
     let lines: Vec<&str> = file.text.lines().collect();
     let starts = lines.iter().enumerate().filter(|(_, line)| is_function(line));
+    let is_loop = |line: &str| {
+        LOOPS.iter().any(|(path, signature)| file.path == *path && line.trim_start().starts_with(signature))
+    };
     let is_long = |(start, line): (usize, &&str)| {
         let column = line.len() - line.trim_start().len();
         let end = format!("{}}}", &line[..column]);
         let len = lines[start..].iter().position(|line| *line == end).map_or(0, |len| len + 1);
-        len > FUNCTION_LINES_MAX
+        len > FUNCTION_LINES_MAX && !is_loop(line)
     };
     starts.filter(|start| is_long(*start)).count()
 }

@@ -150,24 +150,8 @@ fn decode_with_room(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Cursor
                 break;
             }
         } else if state == 0 {
-            let len = if opcode != 0 {
-                let len = opcode + 3;
-                let Some(out) = dst.get_mut(written..written + 24) else { break };
-                out[..16].copy_from_slice(&head[1..17]);
-                out[16..23].copy_from_slice(&head[17..24]);
-                read += 1;
-                len
-            } else {
-                let Some((excess, at)) = extension(src, read + 1) else { break };
-                let len = excess.saturating_add(RUN_LEN_MAX);
-                if src.len() - at < len || dst.len() - written < len {
-                    break;
-                }
-                dst[written..written + len].copy_from_slice(&src[at..at + len]);
-                read = at;
-                len
-            };
-            read += len;
+            let Some((from, len)) = copy_run_with_room(src, dst, read, written) else { break };
+            read = from + len;
             written += len;
             state = AFTER_RUN;
             continue;
@@ -190,6 +174,27 @@ fn decode_with_room(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Cursor
         state = carried;
     }
     Ok(Cursor { read, written, state })
+}
+
+/// Copies the run of literals of the instruction at `read`, which [`INPUT_MARGIN`] bytes follow.
+/// Returns where the run begins in `src` and its length; none if room is short.
+#[inline(always)]
+fn copy_run_with_room(src: &[u8], dst: &mut [u8], read: usize, written: usize) -> Option<(usize, usize)> {
+    let head = src[read..].first_chunk::<INPUT_MARGIN>()?;
+    let opcode = usize::from(head[0]);
+    if opcode != 0 {
+        let out = dst.get_mut(written..written + 24)?;
+        out[..16].copy_from_slice(&head[1..17]);
+        out[16..23].copy_from_slice(&head[17..24]);
+        return Some((read + 1, opcode + 3));
+    }
+    let (excess, from) = extension(src, read + 1)?;
+    let len = excess.saturating_add(RUN_LEN_MAX);
+    if src.len() - from < len || dst.len() - written < len {
+        return None;
+    }
+    dst[written..written + len].copy_from_slice(&src[from..from + len]);
+    Some((from, len))
 }
 
 /// Copies a match; may write up to [`STEP`] bytes past its end, for which the caller has made sure

@@ -41,19 +41,10 @@ pub(super) fn decode(
         }
         let stored = control < 0x80;
         if stored {
-            let chunk_len = field(src, &mut at)? + 1;
-            let room = dst.len() - dst_len;
-            if chunk_len > room && !prefix {
-                return Err(DecodeError::TooLong);
-            }
-            let wanted = chunk_len.min(room);
-            let chunk = src.get(at..at + wanted).ok_or(TOO_SHORT)?;
-            dst[dst_len..dst_len + wanted].copy_from_slice(chunk);
-            dst_len += wanted;
+            dst_len += copy_stored(src, &mut at, &mut dst[dst_len..], prefix)?;
             if prefix && dst_len == dst.len() {
                 return Ok(End::Full);
             }
-            at += chunk_len;
             continue;
         }
         let plain_len = (usize::from(control & 0x1F) << 16 | field(src, &mut at)?) + 1;
@@ -91,6 +82,19 @@ pub(super) fn decode(
         dst_len += plain_len;
         at += chunk_len;
     }
+}
+
+/// Copies a chunk that is stored, of which no more than fits if `prefix`; returns how much it was.
+fn copy_stored(src: &[u8], at: &mut usize, dst: &mut [u8], prefix: bool) -> Result<usize, DecodeError> {
+    let chunk_len = field(src, at)? + 1;
+    if chunk_len > dst.len() && !prefix {
+        return Err(DecodeError::TooLong);
+    }
+    let wanted = chunk_len.min(dst.len());
+    let chunk = src.get(*at..*at + wanted).ok_or(TOO_SHORT)?;
+    dst[..wanted].copy_from_slice(chunk);
+    *at += chunk_len;
+    Ok(wanted)
 }
 
 /// Decodes one chunk, which is all of `src`. A window that is cut has its bytes and is not looked
