@@ -9,6 +9,7 @@ mod documents;
 mod format_names;
 mod imports;
 mod product;
+mod pure_formats;
 mod sources;
 mod table;
 
@@ -39,7 +40,7 @@ struct Subject<'a> {
     files: &'a [sources::File],
 }
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     Rule {
         name: "imports between crates",
         why: "everything flows one way; the table of ARCHITECTURE.md says which",
@@ -64,6 +65,11 @@ const RULES: [Rule; 9] = [
         name: "listed unsafe code",
         why: "SECURITY.md lists every file with unsafe code, and no other",
         faults: |subject| sources::unsafe_files(subject.root, subject.files),
+    },
+    Rule {
+        name: "pure formats",
+        why: "formats map bytes: no thread, no file of the host, no figure of an image that is cut or an index",
+        faults: |subject| Ok(pure_formats::check(subject.files)),
     },
     Rule {
         name: "names of formats",

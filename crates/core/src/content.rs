@@ -12,13 +12,13 @@ pub struct ContentId(pub u64);
 pub trait Contents: Send + Sync {
     /// Opens one file's contents.
     ///
-    /// Errors name the file; a file that is not the one the tree was made from (other length or time) is an error.
+    /// Errors name the file. A file with another length or time than the tree's is an error.
     fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>>;
 }
 
 /// One opened file.
 pub trait ContentReader: Send {
-    /// Fills `buf` from `offset`; holes read as zeros. A source that ends too early is an error that names it.
+    /// Fills `buf` from `offset`; holes read as zeros. Errors name a source that ends too early.
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
     /// The first run of data at or after `offset`, everything between being a hole; `None` if only a hole is left.

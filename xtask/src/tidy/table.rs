@@ -1,11 +1,11 @@
-//! The import table of ARCHITECTURE.md: a Markdown table of `| crate | may import |` under a heading of its own.
+//! The import table of ARCHITECTURE.md: rows of `| crate | may import | ... |` under the heading of the map.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::failure::{Failure, Result};
 
-const HEADING: &str = "## Import table";
+const HEADING: &str = "## Map";
 
 /// For each crate, by the name of its folder, those it may import.
 pub type Allowed = BTreeMap<String, Vec<String>>;
@@ -58,7 +58,7 @@ fn names(cell: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "# A\n| crate | other |\n|---|---|\n| no | part |\n\n## Import table\n\nWords.\n\n\
+    const GOOD: &str = "# A\n| crate | other |\n|---|---|\n| no | part |\n\n## Map\n\nWords.\n\n\
         | crate | may import |\n|---|:--|\n| core | - |\n| `read` | core |\n| sink | `core`, read |\n\n## Next\n| crate | x |\n";
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn refuses_a_file_without_the_table() {
         assert!(parse("# A\n").is_err());
-        assert!(parse("## Import table\n\nnothing\n").is_err());
+        assert!(parse("## Map\n\nnothing\n").is_err());
     }
 
     #[test]

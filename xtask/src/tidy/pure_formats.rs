@@ -1,0 +1,58 @@
+//! Formats map bytes and do nothing else; their parsers deny what cuts or panics on a figure of an image.
+
+use super::sources::File;
+
+/// Modules of the standard library that reach the host or start threads.
+const EDGES: [&str; 5] = ["std::thread", "std::fs", "std::process", "std::net", "std::env"];
+const LINTS: [&str; 2] = ["clippy::indexing_slicing", "clippy::cast_possible_truncation"];
+/// Formats whose parsers do not deny these lints yet. Goal: none.
+const WITHOUT: &[&str] = &["cloop", "cramfs", "erofs", "iso9660", "squashfs"];
+
+pub fn check(files: &[File]) -> Vec<String> {
+    let formats = files.iter().filter(|file| is_of_format(&file.path) && !file.is_test());
+    formats.flat_map(|file| edges(file).chain(without_lints(file)).collect::<Vec<_>>()).collect()
+}
+
+fn is_of_format(path: &str) -> bool {
+    (path.starts_with("crates/format/") || path.starts_with("crates/formats/")) && path.contains("/src/")
+}
+
+fn edges(file: &File) -> impl Iterator<Item = String> {
+    let code = file.code().filter(|line| !line.trim_start().starts_with("//"));
+    let named = code.flat_map(|line| EDGES.iter().filter(move |edge| line.contains(**edge)));
+    named.map(|edge| format!("{} names {edge}", file.path))
+}
+
+/// The fault of a format's first file that says nothing of the lints, or that says it and is listed as one without.
+fn without_lints(file: &File) -> Option<String> {
+    let name = file.path.strip_prefix("crates/formats/")?.strip_suffix("/src/lib.rs")?;
+    let denies = LINTS.iter().all(|lint| file.text.contains(lint)) && file.text.contains("deny(");
+    match (denies, WITHOUT.contains(&name)) {
+        (false, false) => Some(format!("{} does not deny {}", file.path, LINTS.join(" and "))),
+        (true, true) => {
+            Some(format!("{name} denies the lints of parsers: take it off the list of those without"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_files_and_missing_lints_are_faults() {
+        let faults = |path: &str, text: &str| check(&[File::new(path, text)]);
+        let denies = format!("#![deny({})]\n", LINTS.join(", "));
+        assert_eq!(faults("crates/formats/new/src/lib.rs", &denies), [""; 0]);
+        assert_eq!(faults("crates/formats/new/src/lib.rs", "mod a;\n").len(), 1);
+        assert_eq!(faults("crates/formats/erofs/src/lib.rs", "mod a;\n"), [""; 0]);
+        let threads = "use std::thread;\n// std::fs is a word here\n";
+        assert_eq!(
+            faults("crates/formats/new/src/a.rs", threads),
+            ["crates/formats/new/src/a.rs names std::thread"]
+        );
+        assert_eq!(faults("crates/read/src/a.rs", threads), [""; 0]);
+        assert_eq!(faults("crates/formats/new/src/tests.rs", threads), [""; 0]);
+    }
+}
