@@ -125,8 +125,33 @@ macro_rules! one_of {
 ///
 /// A row is `field: Type = NAME, VALUES, DEFAULT, HELP;`. `read` makes the struct of its own
 /// fields and of options as typed; `ROWS` is what `--help` prints.
+///
+/// In a struct that is `for FORMAT needs NEED`, a row may close with `needs PATTERN => NEED`: values
+/// that match ask for something, such as a new kernel. `needs` lists all of it, in the order of rows.
 #[macro_export]
 macro_rules! options {
+    (
+        $(#[$doc:meta])* $vis:vis struct $type:ident for $format:literal needs $need:ty {}
+        $($(#[$field_doc:meta])* $field:ident: $field_type:ty = $name:literal, $values:expr, $default:expr, $help:expr
+            $(, needs $pattern:pat => $wanted:expr)?;)+
+    ) => {
+        $crate::options! {
+            $(#[$doc])* $vis struct $type for $format {}
+            $($(#[$field_doc])* $field: $field_type = $name, $values, $default, $help;)+
+        }
+
+        impl $type {
+            /// Lists what the values ask for.
+            #[allow(clippy::redundant_pattern_matching)]
+            $vis fn needs(&self) -> Vec<$need> {
+                let mut needs = Vec::new();
+                $($(if matches!(self.$field, $pattern) {
+                    needs.push($wanted);
+                })?)+
+                needs
+            }
+        }
+    };
     (
         $(#[$doc:meta])* $vis:vis struct $type:ident for $format:literal {
             $($(#[$own_doc:meta])* $own:ident: $own_type:ty,)*

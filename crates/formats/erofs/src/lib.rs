@@ -57,7 +57,7 @@ static INFO: FormatInfo = FormatInfo {
     magics: &MAGICS,
     driver: Some(LinuxDriver { name: "erofs", mounts_files: true }),
     makes: Makes::Tree,
-    options: options::ROWS,
+    options: options::Typed::ROWS,
     ladder: &LADDER,
 };
 

@@ -1,4 +1,5 @@
 use super::*;
+use packfs_core::Goal;
 
 fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
     let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -102,12 +103,12 @@ fn uuids_and_labels_are_kept_as_typed() {
     let uuid = ("uuid", "00112233-4455-6677-8899-aabbccddeeff");
     let set = options(None, "none", &[uuid, ("label", "root")]).unwrap();
     assert_eq!(
-        set.uuid,
+        set.typed.uuid,
         Uuid::Is([
             0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff
         ])
     );
-    assert_eq!(&set.label[..5], b"root\0");
+    assert_eq!(&set.typed.label.unwrap()[..5], b"root\0");
 }
 
 fn for_goal(goal: Goal, set: &[(&str, &str)]) -> Options {

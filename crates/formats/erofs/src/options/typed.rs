@@ -1,160 +1,154 @@
-//! Options as they were typed, each understood on its own.
+//! Options as they were typed, each understood on its own, and what they ask of the kernel.
 
-use super::values::{self, len, len_32, on};
-use super::{Dedupe, Fragments, IndexForm, Prefixes, ROWS, Uuid};
+use super::values::{self, len_32};
+use super::{Dedupe, Fragments, IndexForm, Prefixes, Uuid};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{ByPath, TypedRule};
 use packfs_core::{Error, Result};
-use packfs_format::DataFile;
+use packfs_format::{DataFile, SWITCH, Values, one_of, options};
 use std::path::PathBuf;
 
-/// What was typed; `None` where nothing was.
-#[derive(Default)]
-pub(super) struct Typed {
-    pub kernel: Option<Version>,
-    pub block_len: Option<u32>,
-    pub fragments: Option<Fragments>,
-    pub packed_cluster_len: Option<u32>,
-    pub inline_clusters: Option<bool>,
-    pub dedupe: Option<Dedupe>,
-    pub index: Option<IndexForm>,
-    pub wide: Option<bool>,
-    pub byte_aligned: Option<bool>,
-    pub interlaced: Option<bool>,
+options! {
+    /// Options as typed, besides codec and block size, which is the length of the largest
+    /// cluster here. `None`: something else decides.
+    pub(crate) struct Typed for "erofs" needs Need {}
+
+    kernel: Option<Version> = "kernel",
+        Values::tried("VERSION, as 5.4|5.10|5.15|6.1|6.6|6.12|6.18", kernel::parse), "6.1, or the next that has what is asked for",
+        "use only what this Linux kernel and newer ones mount";
+
+    block_len: u32 = "block", Values::new("512|1024|2048|4096", values::block_len), "4096",
+        "unit in which everything is placed; less than 4096 needs Linux 6.4, with compression 6.8";
+
+    fragments: Option<Fragments> = "fragments",
+        one_of!["off" => Fragments::Off, "tails" => Fragments::Tails, "all" => Fragments::All], "tails, off before Linux 6.1",
+        "compress the tails of files together (tails), all of all files (all), or neither (off)",
+        needs Some(Fragments::Tails | Fragments::All) => Need::new("fragments", kernel::FRAGMENTS, "fragments=off");
+
+    packed_cluster_len: Option<u32> = "packed-cluster", Values::new("SIZE", len_32), "as other clusters",
+        "length of the clusters that hold tails of files";
+
+    inline_clusters: Option<bool> = "inline-tails", SWITCH, "off; on with --optimize size and fragments=off",
+        "keep the last cluster of a compressed file beside its inode: smaller, but slower to list; only with block=4096, \
+        fragments=off and Linux 5.17",
+        needs Some(true) => Need::new("inline-tails=on", kernel::INLINE_CLUSTERS, "inline-tails=off");
+
+    dedupe: Dedupe = "dedupe",
+        one_of!["off" => Dedupe::Off, "files" => Dedupe::Files, "ranges" => Dedupe::Ranges], "files",
+        "store files with the same contents once (files), and ranges that they share too (ranges)",
+        needs Dedupe::Ranges => Need::new("dedupe=ranges", kernel::FRAGMENTS, "dedupe=files");
+
+    index: Option<IndexForm> = "index",
+        one_of!["auto" => IndexForm::Auto, "full" => IndexForm::Full, "compact" => IndexForm::Compact, "extents" => IndexForm::Extents], "auto",
+        "how clusters are listed: the shortest way (auto), or this one; extents need Linux 6.15",
+        needs Some(IndexForm::Extents) => Need::new("index=extents", kernel::WIDE, "index=auto");
+
+    wide: Option<bool> = "48bit", SWITCH, "off; on with --optimize size or read and kernel=6.15 or newer",
+        "allow what came with 48-bit block numbers (Linux 6.15): images above 16 TiB, extents, small inodes \
+        with times of their own",
+        needs Some(true) => Need::new("48bit=on", kernel::WIDE, "48bit=off");
+
+    byte_aligned: bool = "byte-aligned", SWITCH, "off",
+        "let clusters start at any byte; the block size is then that of their input (Linux 6.15)",
+        needs true => Need::new("byte-aligned=on", kernel::WIDE, "byte-aligned=off");
+
+    /// Whether plain blocks are rotated that start amid a block of the file.
+    interlaced: bool = "interlaced", SWITCH, "off",
+        "let bytes of uncompressed blocks in compressed files stand where they stand in the page (with fragments)",
+        needs true => Need::new("interlaced=on", kernel::FRAGMENTS, "interlaced=off");
+
     /// Input of a cluster; `Some(None)` for none.
-    pub metabox: Option<Option<u32>>,
-    pub chunk_len: Option<u32>,
-    pub holes: Option<bool>,
-    pub chunk_indexes: Option<bool>,
+    metabox: Option<Option<u32>> = "metabox",
+        Values::new("off|SIZE", values::metabox_len), "off; with kernel=6.17 or newer 64K with --optimize size, 16K with --optimize read if files have less than 4 KiB on average",
+        "compress inodes and directories in clusters of so many bytes of input (Linux 6.17)",
+        needs Some(Some(_)) => Need::new("metabox", kernel::METABOX, "metabox=off");
+
+    chunk_len: Option<u32> = "chunks", Values::new("off|SIZE", values::chunk_len), "off",
+        "store files uncompressed in chunks of so many bytes, equal ones once (Linux 5.15)",
+        needs Some(_) => Need::new("chunks", kernel::CHUNKS, "chunks=off");
+
+    /// Whether maps of chunks have rows of 8 bytes where 4 would do.
+    chunk_indexes: bool = "chunk-indexes", SWITCH, "off",
+        "list chunks in 8 bytes each, with room for a device, where 4 would do (Linux 5.15)",
+        needs true => Need::new("chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off");
+
+    holes: Option<bool> = "holes", SWITCH, "on, off before Linux 5.15",
+        "store the holes of uncompressed files as holes",
+        needs Some(true) => Need::new("holes=on", kernel::CHUNKS, "holes=off");
+
     /// Glob and what is to be done.
-    pub rules: Vec<(String, TypedRule)>,
-    pub first_used: Option<TypedRule>,
-    pub one_codec: bool,
-    pub label: Option<[u8; disk::VOLUME_NAME_LEN]>,
-    pub uuid: Option<Uuid>,
-    pub times: Option<bool>,
-    pub epoch: Option<i64>,
-    pub xattr_filter: Option<bool>,
-    pub shared_xattrs: Option<bool>,
-    pub prefixes: Option<Prefixes>,
-    pub align: Option<u64>,
-    pub dot_omitted: Option<bool>,
-    pub checksum: Option<bool>,
-    pub device_paths: Vec<PathBuf>,
+    rules: Vec<(String, TypedRule)> = "rule",
+        Values::new("GLOB=CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]", rule), "none",
+        "compress the files that match otherwise, in clusters of SIZE; none stores them; the last rule that \
+        matches counts";
+
+    first_used: Option<TypedRule> = "first-used",
+        Values::new("CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]", TypedRule::parse), "as other files",
+        "compress the files that --trace names otherwise, such as quickly decoded, where no rule is about them";
+
+    one_codec: bool = "codecs", one_of!["any" => false, "one" => true], "any",
+        "refuse a second codec, from a rule or as in --codec zstd:15+lz4 (one); some kernels of spring 2026 cannot \
+        read such images";
+
+    label: Option<[u8; disk::VOLUME_NAME_LEN]> = "label",
+        Values::new("up to 15 bytes", values::label), "none",
+        "name of the volume";
+
+    uuid: Uuid = "uuid", Values::new("content|none|UUID", uuid), "content",
+        "id of the volume: a hash of all it holds, zeros, or this one";
+
+    /// Whether every inode has its own time; else all have the epoch.
+    times: bool = "times", one_of!["keep" => true, "epoch" => false], "keep",
+        "keep times of last change, or give every file the epoch, which makes small inodes";
+
+    epoch: Option<i64> = "epoch",
+        Values::new("SECONDS", values::seconds), "the most frequent time of last change",
+        "seconds since 1970 that times in small inodes are relative to";
+
+    xattr_filter: bool = "xattr-filter", SWITCH, "on",
+        "store with each inode which names of extended attributes it cannot have (used from Linux 6.6 on)";
+
+    shared_xattrs: bool = "shared-xattrs", SWITCH, "on",
+        "store extended attributes that many inodes have once";
+
+    prefixes: Option<Prefixes> = "prefixes",
+        Values::new("off|auto|PREFIX[+PREFIX...]", prefixes), "auto, off before Linux 6.4, and with fragments before 6.18",
+        "beginnings of names of extended attributes to store once, such as trusted.overlay.",
+        needs Some(Prefixes::List(_) | Prefixes::Auto) => Need::new("prefixes", kernel::XATTR_PREFIXES, "prefixes=off");
+
+    align: Option<u64> = "align", Values::new("SIZE", values::align), "the block",
+        "fill the image with zeros up to a multiple of this";
+
+    dot_omitted: Option<bool> = "dot-omitted", SWITCH, "as 48bit",
+        "leave the entry . out of directories (Linux 6.15)",
+        needs Some(true) => Need::new("dot-omitted=on", kernel::WIDE, "dot-omitted=off");
+
+    checksum: bool = "checksum", SWITCH, "on",
+        "checksum of the superblock";
+
+    device_paths: Vec<PathBuf> = "device", Values::new("FILE", device_path), "none",
+        "write file data there, to be mounted with -o device=, and all else to the image (Linux 5.16); given again, \
+        the data go on in a further file";
+
     /// Most bytes on each; the last holds for those that follow.
-    pub device_lens: Vec<u64>,
+    device_lens: Option<Vec<u64>> = "device-size", Values::new("SIZE[+SIZE...]", device_lens), "none",
+        "most bytes on each device, the last size for those that follow: what may not fit goes to the next one";
+
     /// Glob and number of a device, counted from 1.
-    pub device_rules: Vec<(String, u16)>,
+    device_rules: Vec<(String, u16)> = "device-of", Values::new("GLOB=N", device_rule), "1",
+        "put files that match on device N, counted from 1, or on a later one; the last that matches counts";
 }
 
-/// Largest chunk, and largest multiple that an image is filled up to.
-const CHUNK_LEN_MAX: u32 = 1 << 30;
 /// Nobody mounts more devices together.
 const DEVICES_MAX: usize = 256;
 
 impl Typed {
-    /// Errors: `Usage`.
-    pub(super) fn new(options: &[(String, String)]) -> Result<Self> {
-        let mut typed = Typed::default();
-        for (name, value) in options {
-            if !typed.set(name, value)? {
-                let allowed = ROWS.iter().find(|row| row.name == name).map_or("", |row| row.values);
-                return Err(Error::usage(format!("erofs option {name}={value}: {allowed} is allowed")));
-            }
-        }
-        Ok(typed)
-    }
-
-    /// Sets one option; `false` for a value that is none.
-    fn set(&mut self, name: &str, value: &str) -> Result<bool> {
-        Ok(match name {
-            "kernel" => put(&mut self.kernel, Some(kernel::parse(value)?)),
-            "block" => put(&mut self.block_len, block_len(value)),
-            "fragments" => {
-                let known = [("off", Fragments::Off), ("tails", Fragments::Tails), ("all", Fragments::All)];
-                put(&mut self.fragments, one_of(value, &known))
-            }
-            "packed-cluster" => put(&mut self.packed_cluster_len, len_32(value)),
-            "inline-tails" => put(&mut self.inline_clusters, on(value)),
-            "dedupe" => {
-                let known = [("off", Dedupe::Off), ("files", Dedupe::Files), ("ranges", Dedupe::Ranges)];
-                put(&mut self.dedupe, one_of(value, &known))
-            }
-            "index" => {
-                let known = [
-                    ("auto", IndexForm::Auto),
-                    ("full", IndexForm::Full),
-                    ("compact", IndexForm::Compact),
-                    ("extents", IndexForm::Extents),
-                ];
-                put(&mut self.index, one_of(value, &known))
-            }
-            "48bit" => put(&mut self.wide, on(value)),
-            "byte-aligned" => put(&mut self.byte_aligned, on(value)),
-            "interlaced" => put(&mut self.interlaced, on(value)),
-            "metabox" => {
-                let mut len = None;
-                let known = set_or_off(&mut len, value, |value| {
-                    len_32(value).filter(|len| (4096..=disk::Z_EROFS_PCLUSTER_MAX_SIZE).contains(len))
-                });
-                put(&mut self.metabox, known.then_some(len))
-            }
-            "chunks" => set_or_off(&mut self.chunk_len, value, |value| {
-                len_32(value).filter(|len| len.is_power_of_two() && (512..=CHUNK_LEN_MAX).contains(len))
-            }),
-            "holes" => put(&mut self.holes, on(value)),
-            "chunk-indexes" => put(&mut self.chunk_indexes, on(value)),
-            "rule" => {
-                let rule =
-                    value.split_once('=').and_then(|(glob, rule)| Some((glob, TypedRule::parse(rule)?)));
-                rule.map(|(glob, rule)| self.rules.push((glob.into(), rule))).is_some()
-            }
-            "first-used" => put(&mut self.first_used, TypedRule::parse(value)),
-            "codecs" => {
-                one_of(value, &[("any", false), ("one", true)]).map(|one| self.one_codec = one).is_some()
-            }
-            "label" => put(&mut self.label, values::label(value)),
-            "uuid" => {
-                let known = [("content", Uuid::Content), ("none", Uuid::Is([0; 16]))];
-                put(&mut self.uuid, one_of(value, &known).or_else(|| values::uuid(value).map(Uuid::Is)))
-            }
-            "times" => put(&mut self.times, one_of(value, &[("keep", true), ("epoch", false)])),
-            "epoch" => put(&mut self.epoch, value.strip_prefix('@').unwrap_or(value).parse().ok()),
-            "xattr-filter" => put(&mut self.xattr_filter, on(value)),
-            "shared-xattrs" => put(&mut self.shared_xattrs, on(value)),
-            "prefixes" => put(&mut self.prefixes, prefixes(value)),
-            "align" => {
-                put(&mut self.align, len(value).filter(|len| (1..=u64::from(CHUNK_LEN_MAX)).contains(len)))
-            }
-            "dot-omitted" => put(&mut self.dot_omitted, on(value)),
-            "checksum" => put(&mut self.checksum, on(value)),
-            // Nothing but the image goes to standard output.
-            "device" => {
-                let path = Some(value).filter(|path| !["", "-"].contains(path));
-                path.map(|path| self.device_paths.push(path.into())).is_some()
-            }
-            "device-size" => {
-                let lens: Option<Vec<u64>> =
-                    value.split('+').map(|len| values::len(len).filter(|&len| len > 0)).collect();
-                lens.map(|lens| self.device_lens = lens).is_some()
-            }
-            "device-of" => {
-                let rule = value.rsplit_once('=');
-                let rule = rule.and_then(|(glob, number)| {
-                    Some((glob.into(), number.parse().ok().filter(|&number| number > 0)?))
-                });
-                rule.map(|rule| self.device_rules.push(rule)).is_some()
-            }
-            _ => return Err(unknown(name)),
-        })
-    }
-
     /// Whether something was asked for that only images with 48-bit block numbers have.
     pub(super) fn wants_wide(&self) -> bool {
         let set = |option: Option<bool>| option == Some(true);
         set(self.wide)
-            || set(self.byte_aligned)
+            || self.byte_aligned
             || set(self.dot_omitted)
             || self.metabox.flatten().is_some()
             || self.index == Some(IndexForm::Extents)
@@ -165,17 +159,18 @@ impl Typed {
     /// Errors: `Usage`.
     pub(super) fn devices(&self, block_len: u32) -> Result<Vec<DataFile>> {
         let count = self.device_paths.len();
+        let lens = self.device_lens.as_deref().unwrap_or_default();
         if count > DEVICES_MAX {
             return Err(Error::usage(format!("{count} devices, at most {DEVICES_MAX} are allowed")));
         }
-        if self.device_lens.len() > count {
-            let given = self.device_lens.len();
+        if lens.len() > count {
+            let given = lens.len();
             return Err(Error::usage(format!(
                 "device-size has {given} sizes, but there are {count} devices"
             )));
         }
         let len_max = |index: usize| {
-            let len = self.device_lens.get(index).or(self.device_lens.last());
+            let len = lens.get(index).or(lens.last());
             len.map(|len| len / u64::from(block_len) * u64::from(block_len))
         };
         let paths = self.device_paths.iter().enumerate();
@@ -198,62 +193,6 @@ impl Typed {
         }
         ByPath::new(self.device_rules.iter().map(|(glob, number)| (&**glob, number - 1)))
     }
-
-    /// What these options ask of the kernel.
-    pub(super) fn needs(&self) -> Vec<Need> {
-        let set = |option: Option<bool>| option == Some(true);
-        let some_fragments = self.fragments.is_some_and(|fragments| fragments != Fragments::Off);
-        let rows = [
-            (some_fragments, "fragments", kernel::FRAGMENTS, "fragments=off"),
-            (set(self.inline_clusters), "inline-tails=on", kernel::INLINE_CLUSTERS, "inline-tails=off"),
-            (self.dedupe == Some(Dedupe::Ranges), "dedupe=ranges", kernel::FRAGMENTS, "dedupe=files"),
-            (self.index == Some(IndexForm::Extents), "index=extents", kernel::WIDE, "index=auto"),
-            (set(self.wide), "48bit=on", kernel::WIDE, "48bit=off"),
-            (set(self.byte_aligned), "byte-aligned=on", kernel::WIDE, "byte-aligned=off"),
-            (set(self.interlaced), "interlaced=on", kernel::FRAGMENTS, "interlaced=off"),
-            (set(self.dot_omitted), "dot-omitted=on", kernel::WIDE, "dot-omitted=off"),
-            (self.metabox.flatten().is_some(), "metabox", kernel::METABOX, "metabox=off"),
-            (self.chunk_len.is_some(), "chunks", kernel::CHUNKS, "chunks=off"),
-            (!self.device_paths.is_empty(), "device", kernel::DEVICES, "no device"),
-            (set(self.chunk_indexes), "chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off"),
-            (set(self.holes), "holes=on", kernel::CHUNKS, "holes=off"),
-            (
-                matches!(self.prefixes, Some(Prefixes::List(_) | Prefixes::Auto)),
-                "prefixes",
-                kernel::XATTR_PREFIXES,
-                "prefixes=off",
-            ),
-        ];
-        let asked = rows.into_iter().filter(|row| row.0);
-        asked.map(|(_, what, since, instead)| Need::new(what, since, instead)).collect()
-    }
-}
-
-/// Sets `place`, unless there is no value.
-fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
-    let known = value.is_some();
-    if known {
-        *place = value;
-    }
-    known
-}
-
-fn set_or_off<T>(place: &mut Option<T>, value: &str, parse: impl Fn(&str) -> Option<T>) -> bool {
-    match value {
-        "off" => {
-            *place = None;
-            true
-        }
-        value => put(place, parse(value)),
-    }
-}
-
-fn one_of<T: Copy>(value: &str, known: &[(&str, T)]) -> Option<T> {
-    known.iter().find(|(name, _)| *name == value).map(|&(_, value)| value)
-}
-
-fn block_len(value: &str) -> Option<u32> {
-    len_32(value).filter(|len| len.is_power_of_two() && (512..=4096).contains(len))
 }
 
 fn prefixes(value: &str) -> Option<Prefixes> {
@@ -275,7 +214,29 @@ fn prefixes(value: &str) -> Option<Prefixes> {
     }
 }
 
-fn unknown(name: &str) -> Error {
-    let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    Error::usage(format!("erofs has no option {name:?}; it has {}", names.join(", ")))
+fn rule(text: &str) -> Option<(String, TypedRule)> {
+    let (glob, rule) = text.split_once('=')?;
+    Some((glob.into(), TypedRule::parse(rule)?))
+}
+
+fn uuid(text: &str) -> Option<Uuid> {
+    match text {
+        "content" => Some(Uuid::Content),
+        "none" => Some(Uuid::Is([0; 16])),
+        digits => values::uuid(digits).map(Uuid::Is),
+    }
+}
+
+/// Nothing but the image goes to standard output.
+fn device_path(text: &str) -> Option<PathBuf> {
+    (!["", "-"].contains(&text)).then(|| text.into())
+}
+
+fn device_lens(text: &str) -> Option<Vec<u64>> {
+    text.split('+').map(|len| values::len(len).filter(|&len| len > 0)).collect()
+}
+
+fn device_rule(text: &str) -> Option<(String, u16)> {
+    let (glob, number) = text.rsplit_once('=')?;
+    Some((glob.into(), number.parse().ok().filter(|&number| number > 0)?))
 }

@@ -4,14 +4,8 @@ use super::IndexForm;
 use crate::disk;
 use packfs_core::{Error, Result};
 
-/// Reads `on` or `off`.
-pub(super) fn on(value: &str) -> Option<bool> {
-    match value {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
+/// Largest chunk, and largest multiple that an image is filled up to.
+const CHUNK_LEN_MAX: u32 = 1 << 30;
 
 /// Reads `131072`, `128K`, `1M` or `2G`.
 pub(crate) fn len(value: &str) -> Option<u64> {
@@ -28,6 +22,38 @@ pub(crate) fn len(value: &str) -> Option<u64> {
 /// As [`len`], for lengths below 4 GiB.
 pub(crate) fn len_32(value: &str) -> Option<u32> {
     len(value).and_then(|len| u32::try_from(len).ok())
+}
+
+/// Reads the length of a block.
+pub(super) fn block_len(value: &str) -> Option<u32> {
+    len_32(value).filter(|len| len.is_power_of_two() && (512..=4096).contains(len))
+}
+
+/// Reads `off` or the input of a cluster of metadata.
+pub(super) fn metabox_len(value: &str) -> Option<Option<u32>> {
+    off_or(value, |len| (4096..=disk::Z_EROFS_PCLUSTER_MAX_SIZE).contains(&len))
+}
+
+/// Reads `off` or the length of a chunk.
+pub(super) fn chunk_len(value: &str) -> Option<Option<u32>> {
+    off_or(value, |len| len.is_power_of_two() && (512..=CHUNK_LEN_MAX).contains(&len))
+}
+
+fn off_or(value: &str, is_allowed: impl Fn(u32) -> bool) -> Option<Option<u32>> {
+    match value {
+        "off" => Some(None),
+        len => len_32(len).filter(|&len| is_allowed(len)).map(Some),
+    }
+}
+
+/// Reads the multiple that an image is filled up to.
+pub(super) fn align(value: &str) -> Option<u64> {
+    len(value).filter(|len| (1..=u64::from(CHUNK_LEN_MAX)).contains(len))
+}
+
+/// Reads seconds since 1970, such as `5` or `@5`.
+pub(super) fn seconds(value: &str) -> Option<i64> {
+    value.strip_prefix('@').unwrap_or(value).parse().ok()
 }
 
 /// The shortest of `4096`, `64K` and `1M`.

@@ -33,7 +33,7 @@ pub(super) fn write(
     put: &mut dyn FnMut(Section) -> Result<()>,
 ) -> Result<()> {
     let xattrs = XattrTables::new(tree, options)?;
-    let times = Times::new(tree, options.epoch, options.wide, options.times, options.made_at);
+    let times = Times::new(tree, options.typed.epoch, options.wide, options.typed.times, options.made_at);
     let mut nodes = Nodes::new(options, tree, (plan, placed), &xattrs, times)?;
     let mut features =
         Features { prefixes: xattrs.prefix_count > 0, wide: options.wide, ..Features::default() };

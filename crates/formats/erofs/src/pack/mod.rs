@@ -80,7 +80,7 @@ impl PackFormat for ErofsPacker {
     }
 
     fn capabilities(&self) -> Capabilities {
-        losses::capabilities(self.options.times)
+        losses::capabilities(self.options.typed.times)
     }
 
     fn padding(&self) -> u64 {

@@ -218,7 +218,7 @@ impl<'a> Nodes<'a> {
                 if self.options.wide && clusters.iter().all(|cluster| cluster.form == ClusterForm::Hole) {
                     return Ok(Data::Flat { start_block: disk::EROFS_NULL_ADDR_48, tail: None });
                 }
-                let indexes = self.options.chunk_indexes;
+                let indexes = self.options.typed.chunk_indexes;
                 Ok(Data::Chunks(ChunkMap::new(len, clusters, *chunk_len, self.block_bits, indexes)?))
             }
             (FileForm::Clusters, Some(Recipe::Clusters { codec, second, .. })) => {
@@ -288,8 +288,8 @@ impl<'a> Nodes<'a> {
             // Where a spilled tail comes to lie is not known when its index is measured.
             form: if spilled { IndexForm::Full } else { self.options.index },
             wide: self.options.wide,
-            byte_aligned: self.options.byte_aligned,
-            interlaced: self.options.interlaced,
+            byte_aligned: self.options.typed.byte_aligned,
+            interlaced: self.options.typed.interlaced,
             block_bits: self.block_bits,
         }
     }

@@ -59,18 +59,18 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         // What the kernel decodes of the packed inode stays in its page cache.
         first_used: first_used.to_vec(),
         reorder_len: u64::MAX,
-        dedupe: options.dedupe != Dedupe::Off,
+        dedupe: options.typed.dedupe != Dedupe::Off,
         holes: options.holes,
-        losses: losses::find(tree, options.times),
+        losses: losses::find(tree, options.typed.times),
         data: ClusterPlan {
             block_len: options.block_len,
             packed_recipe,
             segment_len: segment_len(options),
-            byte_aligned: options.byte_aligned,
-            interlaced: options.interlaced,
-            share_ranges: options.dedupe == Dedupe::Ranges,
+            byte_aligned: options.typed.byte_aligned,
+            interlaced: options.typed.interlaced,
+            share_ranges: options.typed.dedupe == Dedupe::Ranges,
             decoded_len_max: decoded_len_max(options),
-            share_tails: options.dedupe != Dedupe::Off,
+            share_tails: options.typed.dedupe != Dedupe::Off,
             inline_flat_max: inline_flat_max(options),
             sparse: options.holes.then(|| sparse(options)),
             recipes: recipes.rows,
@@ -81,7 +81,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
 fn sparse(options: &Options) -> SparsePlan {
     let block_len = u64::from(options.block_len);
     SparsePlan {
-        row_len: if options.chunk_indexes { 8 } else { 4 },
+        row_len: if options.typed.chunk_indexes { 8 } else { 4 },
         chunk_len_max: block_len << disk::EROFS_CHUNK_FORMAT_BLKBITS_MASK,
         clusters_len_max: INDEXED_BLOCKS_MAX * block_len,
     }

@@ -47,7 +47,7 @@ pub(super) struct DevicePlace {
 
 /// The image's length is a multiple of this.
 pub(super) fn image_unit(options: &Options) -> u64 {
-    options.align.next_multiple_of(options.block_len.into())
+    options.typed.align.unwrap_or(1).next_multiple_of(options.block_len.into())
 }
 
 /// Hands on everything before the data.
@@ -69,7 +69,7 @@ pub(super) fn write(
     let mut superblock = describe(options, features, times, places)?;
     let extension_len = if features.metabox { disk::EROFS_SB_EXTSLOT_SIZE } else { 0 };
     let codecs = if features.has_codec_settings() { codec_settings(options, features) } else { Vec::new() };
-    superblock.uuid = match options.uuid {
+    superblock.uuid = match options.typed.uuid {
         Uuid::Is(uuid) => uuid,
         Uuid::Content => content_uuid(metadata_hash, data_hash, superblock.as_bytes(), &codecs),
     };
@@ -83,7 +83,7 @@ pub(super) fn write(
         bytes[DEVICES_AT as usize..][..devices.len()].copy_from_slice(&devices);
     };
     assemble(&superblock, &mut bytes);
-    if options.checksum {
+    if options.typed.checksum {
         superblock.checksum = checksum(&bytes, options.block_len as usize).into();
         assemble(&superblock, &mut bytes);
     }
@@ -93,9 +93,9 @@ pub(super) fn write(
 fn describe(options: &Options, features: &Features, times: &Times, places: &Places) -> Result<SuperBlock> {
     let block = |block: u64| u32::try_from(block).map_err(|_| internal("metadata beyond 2^32 blocks"));
     let compat = [
-        (options.checksum, disk::EROFS_FEATURE_COMPAT_SB_CHKSUM),
+        (options.typed.checksum, disk::EROFS_FEATURE_COMPAT_SB_CHKSUM),
         (true, disk::EROFS_FEATURE_COMPAT_MTIME),
-        (options.xattr_filter && places.has_xattrs, disk::EROFS_FEATURE_COMPAT_XATTR_FILTER),
+        (options.typed.xattr_filter && places.has_xattrs, disk::EROFS_FEATURE_COMPAT_XATTR_FILTER),
         (features.prefixes, disk::EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX),
         (features.shared_in_metabox, disk::EROFS_FEATURE_COMPAT_SHARED_EA_IN_METABOX),
     ];
@@ -118,7 +118,7 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         blocks_lo: (places.image_blocks as u32).into(),
         meta_blkaddr: block(places.meta_block)?.into(),
         xattr_blkaddr: block(places.xattr_block)?.into(),
-        volume_name: options.label,
+        volume_name: options.typed.label.unwrap_or_default(),
         feature_incompat: features.incompat().into(),
         u1: if features.has_codec_settings() { features.algorithms() } else { lz4_distance }.into(),
         extra_devices: (places.devices.len() as u16).into(),

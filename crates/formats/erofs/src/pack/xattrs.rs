@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
             return Some(Box::default());
         }
         header.h_shared_count = (ids.len() / 4) as u8;
-        if self.options.xattr_filter {
+        if self.options.typed.xattr_filter {
             header.h_name_filter = filter.into();
         }
         let body = [header.as_bytes(), &ids, &entries].concat();
@@ -130,7 +130,7 @@ impl<'a> Writer<'a> {
         let count = self.counts.get(&(name, value)).copied().unwrap_or(0);
         let len = entry_len(name, value);
         let saved = (len * count).saturating_sub(len + 4 * count);
-        self.options.shared_xattrs && count > 1 && (saved >= SAVED_MIN || count > 2 && saved > 0)
+        self.options.typed.shared_xattrs && count > 1 && (saved >= SAVED_MIN || count > 2 && saved > 0)
     }
 
     /// The id of a shared attribute, which is written when it is first met.
