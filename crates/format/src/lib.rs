@@ -16,6 +16,7 @@ mod container;
 mod extents;
 mod facts;
 mod format;
+mod kernel_reads;
 mod name_order;
 mod options;
 mod plan;
@@ -40,6 +41,7 @@ pub use format::{
     AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, PackFormat, PackSettings,
     Rung, Wrapping,
 };
+pub use kernel_reads::{KernelBlock, KernelCache, KernelRead, KernelReads};
 pub use name_order::{NameOrder, SortedDirs};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};

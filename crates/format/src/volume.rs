@@ -1,6 +1,6 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{Coding, Facts, Finding, FormatInfo, SpaceOwner};
+use crate::{Coding, Facts, Finding, FormatInfo, KernelReads, SpaceOwner};
 use packfs_codec::BlockRef;
 use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs};
 use std::ops::{ControlFlow, Range};
@@ -99,6 +99,13 @@ pub struct Extent {
     pub len: u64,
     /// Where it comes from.
     pub from: ExtentFrom,
+}
+
+impl Extent {
+    /// Returns the bytes of the file that it covers.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.len
+    }
 }
 
 /// Where the bytes of an [`Extent`] come from.
@@ -212,6 +219,11 @@ pub trait Volume: Send + Sync {
     /// asked for like those of any file.
     fn packed_stream(&self) -> Option<(InodeId, u64)> {
         None
+    }
+
+    /// Returns the way of Linux's driver to a file, where it is known.
+    fn kernel_reads(&self) -> Result<Option<Box<dyn KernelReads + '_>>> {
+        Ok(None)
     }
 
     /// How many inodes the image claims to hold; a hint, not to be trusted for allocation.

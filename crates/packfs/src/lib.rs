@@ -99,8 +99,8 @@ pub use packfs_core::{
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
-    Inode, InodeId, InodeKind, LinuxDriver, Magic, Makes, OptionRow, PackSettings, Severity, SpaceOwner,
-    Volume,
+    Inode, InodeId, InodeKind, KernelBlock, KernelCache, KernelRead, KernelReads, LinuxDriver, Magic, Makes,
+    OptionRow, PackSettings, Severity, SpaceOwner, Volume,
 };
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};

@@ -17,6 +17,7 @@ mod disk;
 mod facts;
 mod inode;
 mod kernel;
+mod kernel_reads;
 mod metadata;
 mod open;
 mod options;

@@ -1,10 +1,11 @@
 //! Hands the reader's answers out as a [`Volume`].
 
 use crate::corruption::Corruption;
+use crate::kernel_reads::Reads;
 use crate::reader::Reader;
 use packfs_core::{Error, FileType, Image, Result, Xattrs};
 use packfs_format::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SpaceOwner, Volume,
+    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner, Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -95,6 +96,10 @@ impl Volume for ErofsVolume {
 
     fn packed_stream(&self) -> Option<(InodeId, u64)> {
         self.0.packed.as_ref().map(|packed| (InodeId(packed.nid), packed.size))
+    }
+
+    fn kernel_reads(&self) -> Result<Option<Box<dyn KernelReads + '_>>> {
+        Ok(Some(Box::new(Reads::of(&self.0)?)))
     }
 
     fn image_len(&self) -> Option<u64> {

@@ -148,7 +148,7 @@ fn check_data(layout: &Layout, start: u64, len: u32, place: Place) -> Result<()>
 }
 
 /// Reads and checks a row of the fragment table.
-fn fragment<R: Records>(records: &R, index: u32, place: Place) -> Result<(u64, StoredData)> {
+pub(crate) fn fragment<R: Records>(records: &R, index: u32, place: Place) -> Result<(u64, StoredData)> {
     let count = records.layout().fragment_count();
     let row = records.fragment_row(index)?;
     let row = row.ok_or(MetadataFault::FragmentIndex { place, found: index, count })?;

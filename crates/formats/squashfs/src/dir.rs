@@ -303,6 +303,36 @@ pub(crate) fn each_entry<R: Records>(
     Ok(())
 }
 
+/// The first and the last block of metadata that a lookup reads.
+type Blocks = Option<(u64, u64)>;
+
+/// The blocks on the way to a name.
+pub(crate) struct Way {
+    /// Those of the inode's index.
+    pub(crate) index: Blocks,
+    /// Those of the listing.
+    pub(crate) list: Blocks,
+}
+
+/// Finds the blocks that a lookup by the index reads, whether or not the name is there.
+pub(crate) fn way_to<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Way> {
+    let (raw, dir) = raw_dir(records, id)?;
+    let (mut near, mut index) = (None, None);
+    each_index_entry(records, &raw, &dir, |entry| {
+        index = Some((raw.tail.at, entry.place.at));
+        let is_before = entry.name.as_slice() <= name;
+        if is_before {
+            near = Some(entry);
+        }
+        Ok(is_before)
+    })?;
+    let mut listing = listing_at(records, &dir, near.as_ref(), near.as_ref().map_or(0, |near| near.index))?;
+    let first = listing.cursor.as_ref().map(|cursor| cursor.position().at);
+    while listing.next()?.is_some() && listing.name.as_slice() < name {}
+    let last = listing.cursor.as_ref().map(|cursor| cursor.position().at);
+    Ok(Way { index, list: first.zip(last) })
+}
+
 /// See [`packfs_format::Volume::lookup`]. What the index of a directory does not lead to is looked for among all entries, unless they
 /// are known to be in order.
 pub(crate) fn find_entry<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {

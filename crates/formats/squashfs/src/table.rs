@@ -108,14 +108,17 @@ impl Table {
         self.list_start + (self.positions.len() * self.kind.position_len) as u64
     }
 
+    /// Returns the place of the block that a row is in; none if the table has fewer rows.
+    pub(crate) fn block_of(&self, index: u32) -> Option<u64> {
+        let number = (index < self.count).then_some(index / self.kind.rows_a_block())?;
+        self.positions.get(number as usize).copied()
+    }
+
     /// Row `index`, or what of its start makes a `T`; `None` if the table has fewer rows.
     pub(crate) fn row<T: FromBytes + IntoBytes>(&self, metadata: &Metadata, index: u32) -> Result<Option<T>> {
         debug_assert!(size_of::<T>() <= self.kind.row_len);
-        if index >= self.count {
-            return Ok(None);
-        }
         let rows_a_block = self.kind.rows_a_block();
-        let Some(&at) = self.positions.get((index / rows_a_block) as usize) else { return Ok(None) };
+        let Some(at) = self.block_of(index) else { return Ok(None) };
         let block = metadata.block(&self.region, at)?;
         let start = (index % rows_a_block) as usize * self.kind.row_len;
         let row = block.bytes.get(start..start + self.kind.row_len).map(T::read_from_prefix);

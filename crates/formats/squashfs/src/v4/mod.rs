@@ -11,6 +11,7 @@ mod corruption;
 mod disk;
 mod facts;
 mod inode;
+mod kernel_reads;
 mod open;
 mod options;
 mod pack;

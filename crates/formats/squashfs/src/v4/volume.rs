@@ -6,7 +6,7 @@ use crate::v4::open::Geometry;
 use crate::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
 use packfs_core::{Error, Image, Result, Xattrs};
 use packfs_format::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SpaceOwner, Volume,
+    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner, Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -106,6 +106,10 @@ impl Volume for SquashfsVolume {
 
     fn coding(&self) -> Option<Coding> {
         self.image_coding()
+    }
+
+    fn kernel_reads(&self) -> Result<Option<Box<dyn KernelReads + '_>>> {
+        Ok(Some(Box::new(self)))
     }
 
     fn inode_count_hint(&self) -> u64 {

@@ -3,9 +3,6 @@
 use crate::advise::kernels::Kernel;
 use packfs_device::{DeviceSpec, Due, Model, Nanos, Operation, Request};
 
-/// The first kernel whose SquashFS keeps such pages ("squashfs: cache partial compressed blocks").
-const EDGES_KEPT: Kernel = Kernel(6, 5);
-
 /// A time in seconds since the workload began.
 pub(crate) type Seconds = f64;
 
@@ -22,8 +19,8 @@ pub(crate) trait Device {
         512
     }
 
-    /// Whether the kernel that reads from it keeps pages of which SquashFS read a part, where blocks are as long as pages.
-    fn keeps_edges(&self) -> bool {
+    /// Returns true if the kernel that reads from it is at least this version.
+    fn is_since(&self, _version: (u16, u16)) -> bool {
         false
     }
 }
@@ -76,8 +73,8 @@ impl Device for Modelled {
         u64::from(self.model.spec().medium.block_len)
     }
 
-    fn keeps_edges(&self) -> bool {
-        self.kernel >= EDGES_KEPT
+    fn is_since(&self, (major, minor): (u16, u16)) -> bool {
+        self.kernel >= Kernel(major, minor)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp, Xattrs};
-use packfs_format::{Extent, ExtentFrom, FactValue};
+use packfs_format::{Extent, ExtentFrom, FactValue, KernelRead};
 
 fn extents(volume: &SquashfsVolume, name: &str, range: std::ops::Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
     let mut found = Vec::new();
@@ -190,4 +190,28 @@ fn every_byte_of_the_true_image_has_an_owner() {
         ]
     );
     assert_eq!(space.iter().map(|owner| owner.len).sum::<u64>(), made.bytes.len() as u64);
+}
+
+#[test]
+fn the_kernel_reads_blocks_of_metadata_whole_and_fragments_too() {
+    let made = made();
+    let volume = made.open().unwrap();
+    let reads = volume.kernel_reads().unwrap().unwrap();
+    let at = |label: &str| made.labels[label] as u64;
+    let places = |found: Vec<KernelRead>| found.iter().map(|read| read.offset).collect::<Vec<_>>();
+    let a = find(&volume, "a");
+    assert_eq!(places(reads.inode(a).unwrap()), [at("inode table"), at("id block"), at("fragment block")]);
+    assert_eq!(places(reads.inode(find(&volume, "b")).unwrap()), [at("inode table"), at("id block")]);
+    // The index stands behind the inode of the root.
+    for name in ["a", "c", "sub", "none"] {
+        let way = places(reads.name(volume.root(), name.as_bytes()).unwrap());
+        assert_eq!(way, [at("inode table"), at("directory table")], "{name}");
+    }
+    let blocks = reads.blocks(a).unwrap();
+    let found: Vec<_> = blocks.iter().map(|it| (it.read.offset, it.read.stored, it.range.clone())).collect();
+    assert_eq!(found, [(at("data"), 4096, 0..4096), (at("tails"), 2000, 4096..5000)]);
+    assert_eq!(blocks.iter().map(|it| it.shared).collect::<Vec<_>>(), [false, true]);
+    let blocks = reads.blocks(find(&volume, "b")).unwrap();
+    let found: Vec<_> = blocks.iter().map(|it| (it.read.offset, it.range.clone())).collect();
+    assert_eq!(found, [(at("data b"), 4096..8192), (at("data b") + 4096, 8192..8292)]);
 }

@@ -1,19 +1,15 @@
 //! How long the kernel takes to read a workload from an image on a device: its caches, readahead and requests, played through.
 //!
-//! What Linux does, as far as it decides the time (`fs/squashfs`, `fs/erofs`, `mm/readahead.c` of 6.1 to 6.18):
-//!
-//! - SquashFS reads a block when it is needed, by one request, and decodes it before it goes on; so reads and decoding add up. It keeps
-//!   eight blocks of metadata and three shared blocks decoded; a metadata block takes two requests, the first for its length. It reads
-//!   whole blocks of the device; where these are as long as pages, it keeps pages of which it needed a part, and reads them once.
-//! - EROFS reads metadata page by page and keeps what it read. A window of readahead becomes as few requests as its clusters lie
-//!   together, and the next window is asked for when the reader comes to the first page of this one; so reads and decoding
-//!   overlap in long files. Decoded clusters of the stream of tails stay in the page cache.
+//! Formats say which pieces their drivers read, and how these are kept ([`KernelCache`]). Where each block is read when it is needed,
+//! reads and decoding add up. Where a window of readahead becomes as few requests as its blocks lie together, the next window is
+//! asked for when the reader comes to the first page of this one; so reads and decoding overlap in long files.
 
-mod erofs;
-mod squashfs;
+mod blocks;
+mod pages;
 
 use super::device::{Device, Seconds};
-use super::pattern::{Pattern, Touch};
+use super::pattern::Pattern;
+use packfs::{KernelBlock, KernelCache};
 use serde::Serialize;
 
 /// A page, and a block of EROFS.
@@ -64,10 +60,9 @@ pub(crate) fn forecast(
     device: &mut dyn Device,
 ) -> ReadTime {
     let mut reading = Reading { scaling, cost, device, now: 0.0, sum: ReadTime::default() };
-    if pattern.format == "erofs" {
-        reading.erofs(pattern);
-    } else {
-        reading.squashfs(pattern);
+    match pattern.cache {
+        KernelCache::Blocks { .. } => reading.blocks(pattern),
+        KernelCache::Pages { .. } => reading.pages(pattern),
     }
     ReadTime { seconds: reading.now, ..reading.sum }
 }
@@ -101,9 +96,9 @@ impl Reading<'_> {
         time
     }
 
-    fn stored(&self, touch: &Touch) -> u64 {
-        let stored = u64::from(touch.stored);
-        if touch.encoded { ((stored as f64 * self.scaling.data).ceil() as u64).max(1) } else { stored }
+    fn stored(&self, block: &KernelBlock) -> u64 {
+        let stored = u64::from(block.read.stored);
+        if block.compressed { ((stored as f64 * self.scaling.data).ceil() as u64).max(1) } else { stored }
     }
 
     fn place(&self, offset: u64) -> u64 {

@@ -1,7 +1,8 @@
 //! What is asked for, and when it is there.
 
 use super::*;
-use crate::advise::forecast::pattern::{FilePattern, Place};
+use crate::advise::forecast::pattern::FilePattern;
+use packfs::KernelRead;
 
 /// A millisecond a request, and one for each MiB.
 struct Slow(Seconds);
@@ -19,15 +20,18 @@ impl Device for Slow {
 
 const K: u64 = 1 << 10;
 
-fn touch(offset: u64, from: u64, shared: bool, packed_at: Option<u64>) -> Touch {
-    let len = 128 * K;
-    let decoded = len as u32;
-    Touch { offset, stored: 64 << 10, decoded, from, len, shared, encoded: true, packed_at }
+fn touch(offset: u64, from: u64, shared: bool, tail_at: Option<u64>) -> KernelBlock {
+    let read = KernelRead { offset, stored: 64 << 10, decoded: 128 << 10 };
+    KernelBlock { read, compressed: true, range: from..from + 128 * K, shared, tail_at }
 }
 
-fn pattern(format: &str, files: Vec<Vec<Touch>>) -> Pattern {
-    let files = files.into_iter().map(|touches| FilePattern { metadata: Vec::new(), touches }).collect();
-    Pattern { format: format.into(), mounted: Vec::new(), files, packed: (0, 0) }
+const SQUASHFS: KernelCache =
+    KernelCache::Blocks { metadata: 8, shared: 3, header_len: 2, unit: 1024, edges_since: Some((6, 5)) };
+const EROFS: KernelCache = KernelCache::Pages { len: PAGE };
+
+fn pattern(cache: KernelCache, files: Vec<Vec<KernelBlock>>) -> Pattern {
+    let files = files.into_iter().map(|blocks| FilePattern { metadata: Vec::new(), blocks }).collect();
+    Pattern { cache, mounted: Vec::new(), files, tails_len: (0, 0) }
 }
 
 const COST: Cost = Cost { per_byte: 1e-3 / 131072.0, per_file: 0.0 };
@@ -35,15 +39,15 @@ const COST: Cost = Cost { per_byte: 1e-3 / 131072.0, per_file: 0.0 };
 #[test]
 fn squashfs_waits_and_decodes_in_turn() {
     let own = (0..8).map(|n| touch(n * 64 * K, n * 128 * K, false, None)).collect();
-    let time = forecast(&pattern("squashfs", vec![own]), &as_it_is(0), &COST, &mut Slow(0.0));
+    let time = forecast(&pattern(SQUASHFS, vec![own]), &as_it_is(0), &COST, &mut Slow(0.0));
     assert_eq!((time.requests, time.bytes), (8, 512 * K));
     assert!((time.seconds - 8.0 * (1e-3 + 0.0625e-3 + 1e-3)).abs() < 1e-9, "{time:?}");
 }
 
 #[test]
 fn erofs_reads_ahead_while_it_decodes() {
-    let own: Vec<Touch> = (0..8).map(|n| touch(n * 64 * K, n * 128 * K, false, None)).collect();
-    let time = forecast(&pattern("erofs", vec![own]), &as_it_is(64 * K), &COST, &mut Slow(0.0));
+    let own: Vec<KernelBlock> = (0..8).map(|n| touch(n * 64 * K, n * 128 * K, false, None)).collect();
+    let time = forecast(&pattern(EROFS, vec![own]), &as_it_is(64 * K), &COST, &mut Slow(0.0));
     let alone = 8.0 * (1e-3 + 0.0625e-3 + 1e-3);
     assert!(time.seconds < alone * 0.65, "{time:?}");
     assert!(time.seconds >= 8.0 * 1.0625e-3, "{time:?}");
@@ -55,11 +59,11 @@ fn a_fourth_shared_block_pushes_the_first_out_of_squashfs_and_none_out_of_erofs(
         let of = |n: u64| vec![touch(n * 64 * K, 0, true, packed.then_some(n * 128 * K))];
         [0, 1, 2, 0, 3, 1, 0].map(of).to_vec()
     };
-    let time = forecast(&pattern("squashfs", files(false)), &as_it_is(0), &COST, &mut Slow(0.0));
+    let time = forecast(&pattern(SQUASHFS, files(false)), &as_it_is(0), &COST, &mut Slow(0.0));
     // 0 1 2, 0 again, 3 pushes 0 out, 1 is still there, 0 pushes it out.
     assert_eq!(time.requests, 5);
-    let mut erofs = pattern("erofs", files(true));
-    erofs.packed = (4 * 128 * K, 4 * 64 * K);
+    let mut erofs = pattern(EROFS, files(true));
+    erofs.tails_len = (4 * 128 * K, 4 * 64 * K);
     let time = forecast(&erofs, &as_it_is(64 * K), &COST, &mut Slow(0.0));
     assert_eq!(time.requests, 4);
 }
@@ -80,18 +84,18 @@ impl Device for Paged {
         PAGE
     }
 
-    fn keeps_edges(&self) -> bool {
-        true
+    fn is_since(&self, version: (u16, u16)) -> bool {
+        version == (6, 5)
     }
 }
 
 #[test]
 fn pages_that_were_needed_in_part_are_read_once() {
-    let place = |offset| Place { offset, len: 3000 };
-    let file = |offset| FilePattern { metadata: vec![place(offset)], touches: Vec::new() };
+    let read = |offset| KernelRead { offset, stored: 3000, decoded: 8192 };
+    let file = |offset| FilePattern { metadata: vec![read(offset)], blocks: Vec::new() };
     let requests = |places: &[u64], device: &mut dyn Device| {
         let files = places.iter().map(|&offset| file(offset)).collect();
-        let pattern = Pattern { format: "squashfs".into(), files, ..Pattern::default() };
+        let pattern = Pattern { files, ..pattern(SQUASHFS, Vec::new()) };
         forecast(&pattern, &as_it_is(0), &COST, device).requests
     };
     // The length stands in the same page as all the rest.
@@ -103,8 +107,8 @@ fn pages_that_were_needed_in_part_are_read_once() {
 
 #[test]
 fn a_denser_codec_reads_less_and_decodes_as_much() {
-    let own: Vec<Touch> = (0..8).map(|n| touch(n * 64 * K, n * 128 * K, false, None)).collect();
-    let all = pattern("squashfs", vec![own]);
+    let own: Vec<KernelBlock> = (0..8).map(|n| touch(n * 64 * K, n * 128 * K, false, None)).collect();
+    let all = pattern(SQUASHFS, vec![own]);
     let full = forecast(&all, &as_it_is(0), &COST, &mut Slow(0.0));
     let half = forecast(&all, &Scaling { data: 0.5, metadata: 0.5, cluster: 0 }, &COST, &mut Slow(0.0));
     assert_eq!((half.bytes, half.decoded), (full.bytes / 2, full.decoded));

@@ -1,33 +1,35 @@
-//! EROFS reading (`fs/erofs/zdata.c`, `mm/readahead.c`).
+//! Page by page, with readahead (`mm/readahead.c`).
 
 use super::{PAGE, Reading, floor};
-use crate::advise::forecast::pattern::{FilePattern, Pattern, Place, Touch};
+use crate::advise::forecast::pattern::{FilePattern, Pattern};
+use packfs::KernelBlock;
 use std::collections::HashSet;
 
 impl Reading<'_> {
     /// Plays it through.
-    pub(super) fn erofs(&mut self, pattern: &Pattern) {
-        let mut pages: HashSet<u64> = pattern.mounted.iter().map(|place| place.offset).collect();
+    pub(super) fn pages(&mut self, pattern: &Pattern) {
+        let mut pages: HashSet<u64> = pattern.mounted.iter().map(|read| read.offset).collect();
         let mut clusters = HashSet::new();
-        let (decoded, stored) = pattern.packed;
+        let (decoded, stored) = pattern.tails_len;
         let cluster = self.scaling.cluster.max(PAGE);
         // So much of the stream a cluster decodes to.
         let span = decoded as f64 * cluster as f64 / (stored as f64 * self.scaling.data).max(1.0);
         let span = span.max(1.0).min((decoded as f64).max(1.0));
-        let packed_from = pattern.files.iter().flat_map(|file| &file.touches);
+        let packed_from = pattern.files.iter().flat_map(|file| &file.blocks);
         let packed_from =
-            packed_from.filter(|touch| touch.packed_at.is_some()).map(|touch| touch.offset).min();
+            packed_from.filter(|block| block.tail_at.is_some()).map(|block| block.read.offset).min();
         let packed_from = self.place(packed_from.unwrap_or(0));
         for file in &pattern.files {
-            for Place { offset, len } in &file.metadata {
-                if pages.insert(*offset) {
-                    self.wait_for(self.place(*offset), u64::from(*len));
+            for read in &file.metadata {
+                if pages.insert(read.offset) {
+                    self.wait_for(self.place(read.offset), u64::from(read.stored));
                 }
             }
             self.windows(file);
-            for touch in &file.touches {
-                let Some(at) = touch.packed_at else { continue };
-                let last = ((at + touch.len.max(1) - 1) as f64 / span) as u64;
+            for block in &file.blocks {
+                let Some(at) = block.tail_at else { continue };
+                let len = block.range.end - block.range.start;
+                let last = ((at + len.max(1) - 1) as f64 / span) as u64;
                 for number in (at as f64 / span) as u64..=last {
                     if clusters.insert(number) {
                         self.wait_for(packed_from + number * cluster, cluster);
@@ -42,20 +44,20 @@ impl Reading<'_> {
 
     /// Reads the clusters that a file has to itself, window by window.
     fn windows(&mut self, file: &FilePattern) {
-        let own = |touch: &&Touch| touch.packed_at.is_none();
+        let own = |block: &&KernelBlock| block.tail_at.is_none();
         let ahead = self.device.read_ahead().max(PAGE);
-        let mut rest = file.touches.iter().filter(own).peekable();
+        let mut rest = file.blocks.iter().filter(own).peekable();
         // When the reader came to the window before, and when it was through with it.
         let (mut began, mut through) = (self.now, self.now);
         let mut window_end = 0;
         while let Some(first) = rest.peek() {
-            window_end = (first.from / ahead * ahead + ahead).max(window_end + 1);
+            window_end = (first.range.start / ahead * ahead + ahead).max(window_end + 1);
             let mut there = began;
             let mut decoded = 0;
             let mut request: Option<(u64, u64)> = None;
-            while let Some(touch) = rest.next_if(|touch| touch.from < window_end) {
-                decoded += u64::from(touch.decoded);
-                let (offset, len) = (floor(self.place(touch.offset), PAGE), self.stored(touch));
+            while let Some(block) = rest.next_if(|block| block.range.start < window_end) {
+                decoded += u64::from(block.read.decoded);
+                let (offset, len) = (floor(self.place(block.read.offset), PAGE), self.stored(block));
                 request = match request {
                     // Clusters that lie together are read together.
                     Some((start, asked)) if offset <= start + asked + 2 * PAGE && offset >= start => {

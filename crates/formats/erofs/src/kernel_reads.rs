@@ -1,0 +1,121 @@
+//! EROFS as Linux reads it (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and clusters.
+
+use crate::inode::{Layout, RawInode};
+use crate::reader::Reader;
+use packfs_core::Result;
+use packfs_format::{ExtentFrom, InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+const PAGE: u64 = 4096;
+/// Bytes of a file that a row of an index stands for.
+const ROW_SPAN: u64 = 4096;
+/// Most pages of an index that are read.
+const INDEX_PAGES_MAX: usize = 64;
+
+/// The steps of reading an image, with the stream of tails at hand.
+pub(crate) struct Reads<'a> {
+    reader: &'a Reader,
+    /// Clusters of the stream by their place in the image: where in the stream one begins, and what it decodes to.
+    tails: BTreeMap<u64, (u64, u32)>,
+    tails_len: (u64, u64),
+}
+
+impl Reads<'_> {
+    /// Looks through the stream of tails.
+    ///
+    /// Errors: those of reading the image.
+    pub(crate) fn of(reader: &Reader) -> Result<Reads<'_>> {
+        let mut reads = Reads { reader, tails: BTreeMap::new(), tails_len: (0, 0) };
+        let Some(packed) = &reader.packed else { return Ok(reads) };
+        reads.tails_len.0 = packed.size;
+        let stream = reader.raw_inode(packed.nid)?;
+        reader.content(&stream, 0..packed.size, &mut |extent| {
+            if let Some(block) = KernelBlock::of_extent(&extent) {
+                reads.tails_len.1 += u64::from(block.read.stored);
+                let begins = extent.offset.saturating_sub(start_of(extent.from));
+                reads
+                    .tails
+                    .insert(block.read.offset, (begins, u32::try_from(extent.len).unwrap_or(u32::MAX)));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(reads)
+    }
+
+    /// Returns the page with the first bytes of a block of a directory.
+    fn dir_page(&self, raw: &RawInode, index: u64) -> Result<Option<KernelRead>> {
+        let start = index * self.reader.geometry.block_len();
+        let mut found = None;
+        self.reader.content(raw, start..start + 1, &mut |extent| {
+            found = KernelBlock::of_extent(&extent).map(|block| page(block.read.offset / PAGE));
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+}
+
+fn page(number: u64) -> KernelRead {
+    KernelRead { offset: number * PAGE, stored: PAGE as u32, decoded: 0 }
+}
+
+/// Returns the place of an extent's first byte in its decoded block.
+fn start_of(from: ExtentFrom) -> u64 {
+    match from {
+        ExtentFrom::Block { start, .. } => u64::from(start),
+        _ => 0,
+    }
+}
+
+impl KernelReads for Reads<'_> {
+    fn cache(&self) -> KernelCache {
+        KernelCache::Pages { len: PAGE }
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Vec<KernelRead>> {
+        let raw = self.reader.raw_inode(id.0)?;
+        let row_len = match raw.layout {
+            Layout::CompressedCompact => 2,
+            Layout::CompressedFull => 8,
+            _ => 0,
+        };
+        let end = raw.tail_at() + raw.size.div_ceil(ROW_SPAN) * row_len;
+        Ok((raw.at / PAGE..=end / PAGE).take(INDEX_PAGES_MAX).map(page).collect())
+    }
+
+    /// The driver halves the blocks of a directory by their first names (`erofs_find_target_block`).
+    fn name(&self, dir: InodeId, name: &[u8]) -> Result<Vec<KernelRead>> {
+        let raw = self.reader.raw_dir(dir)?;
+        let mut pages = Vec::new();
+        let (mut low, mut high) = (0, self.reader.dir_block_count(&raw));
+        while low < high {
+            let middle = low + (high - low - 1) / 2;
+            pages.extend(self.dir_page(&raw, middle)?);
+            let block = self.reader.dir_block(&raw, middle)?;
+            if block.entry(0)?.name <= name { low = middle + 1 } else { high = middle }
+        }
+        Ok(pages)
+    }
+
+    fn blocks(&self, id: InodeId) -> Result<Vec<KernelBlock>> {
+        let raw = self.reader.raw_inode(id.0)?;
+        let mut blocks = Vec::new();
+        self.reader.content(&raw, 0..raw.size, &mut |extent| {
+            let Some(mut block) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
+            if let Some((begins, len)) = self.tails.get(&block.read.offset) {
+                block.tail_at = Some(begins + start_of(extent.from));
+                block.shared = true;
+                if block.compressed {
+                    block.read.decoded = *len;
+                }
+            }
+            blocks.push(block);
+            ControlFlow::Continue(())
+        })?;
+        Ok(blocks)
+    }
+
+    fn tails_len(&self) -> (u64, u64) {
+        self.tails_len
+    }
+}

@@ -1,0 +1,103 @@
+//! SquashFS as Linux reads it (`fs/squashfs/{namei,inode,id,fragment,block,cache}.c`).
+
+use crate::v4::volume::SquashfsVolume;
+use crate::{Cursor, RawKind, Region, SQUASHFS_INVALID_FRAG, data, dir, inode};
+use packfs_core::Result;
+use packfs_format::{InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
+use std::ops::ControlFlow;
+
+/// `SQUASHFS_CACHED_BLKS`.
+const METADATA_KEPT: usize = 8;
+/// `CONFIG_SQUASHFS_FRAGMENT_CACHE_SIZE`, by default.
+const FRAGMENTS_KEPT: usize = 3;
+/// `SQUASHFS_DEVBLK_SIZE`.
+const UNIT: u64 = 1024;
+/// "squashfs: cache partial compressed blocks".
+const EDGES_SINCE: Option<(u16, u16)> = Some((6, 5));
+/// Length of the header of a metadata block.
+const HEADER_LEN: u64 = 2;
+
+impl SquashfsVolume {
+    /// Returns the blocks of a region from the one at `first` to the one at `last`.
+    fn read_from(&self, region: &Region, first: u64, last: u64) -> Result<Vec<KernelRead>> {
+        let mut reads = Vec::new();
+        let mut offset = first;
+        while offset <= last {
+            let block = self.metadata.block(region, offset)?;
+            let stored = (block.next - offset).saturating_sub(HEADER_LEN) as u32;
+            reads.push(KernelRead { offset, stored, decoded: block.bytes.len() as u32 });
+            offset = block.next;
+        }
+        Ok(reads)
+    }
+}
+
+impl KernelReads for &SquashfsVolume {
+    fn cache(&self) -> KernelCache {
+        let (metadata, shared) = (METADATA_KEPT, FRAGMENTS_KEPT);
+        KernelCache::Blocks { metadata, shared, header_len: HEADER_LEN, unit: UNIT, edges_since: EDGES_SINCE }
+    }
+
+    /// With each inode the driver looks up its owners, and the fragment of its tail.
+    fn inode(&self, id: InodeId) -> Result<Vec<KernelRead>> {
+        let raw = inode::raw_inode(*self, id)?;
+        let layout = &self.geometry.layout;
+        let mut end = Cursor::resume(&self.metadata, layout.inodes, "block size", raw.tail)?;
+        if let RawKind::File(file) = &raw.kind {
+            end.skip(inode::word_count(*self, file) * 4)?;
+        }
+        let mut reads = self.read_from(&layout.inodes, raw.place.at, end.position().at)?;
+        let ids = &self.geometry.ids;
+        if let Some(at) = ids.block_of(u32::from(raw.uid)) {
+            reads.splice(1..1, self.read_from(&ids.region, at, at)?);
+        }
+        if let (RawKind::File(file), Some(fragments)) = (&raw.kind, &layout.fragments)
+            && let Some(at) = fragments.block_of(file.fragment)
+        {
+            reads.extend(self.read_from(&fragments.region, at, at)?);
+        }
+        Ok(reads)
+    }
+
+    fn name(&self, id: InodeId, name: &[u8]) -> Result<Vec<KernelRead>> {
+        let layout = &self.geometry.layout;
+        let way = dir::way_to(*self, id, name)?;
+        let index = way.index.map_or(Ok(vec![]), |(first, last)| self.read_from(&layout.inodes, first, last));
+        let list =
+            way.list.map_or(Ok(vec![]), |(first, last)| self.read_from(&layout.directories, first, last));
+        Ok([index?, list?].concat())
+    }
+
+    /// Blocks that are stored as they are lie in one extent, and are read one by one; a fragment is read as a whole.
+    fn blocks(&self, id: InodeId) -> Result<Vec<KernelBlock>> {
+        let raw = inode::raw_inode(*self, id)?;
+        let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };
+        let block_len = u64::from(self.geometry.layout.block_len);
+        let has_fragment = file.fragment != SQUASHFS_INVALID_FRAG;
+        let own_len = if has_fragment { file.file_size / block_len * block_len } else { file.file_size };
+        let mut blocks = Vec::new();
+        data::file_extents(*self, id, 0..own_len, &mut |extent| {
+            let Some(whole) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
+            for start in extent.range().step_by(block_len as usize).filter(|_| !whole.compressed) {
+                let end = (start + block_len).min(whole.range.end);
+                let (offset, len) = (whole.read.offset + start - extent.offset, (end - start) as u32);
+                let read = KernelRead { offset, stored: len, decoded: len };
+                blocks.push(KernelBlock { read, range: start..end, ..whole.clone() });
+            }
+            blocks.extend(Some(whole).filter(|whole| whole.compressed));
+            ControlFlow::Continue(())
+        })?;
+        if has_fragment && own_len < file.file_size {
+            let (offset, stored) = data::fragment(*self, file.fragment, raw.place)?;
+            let decoded = if stored.compressed { block_len as u32 } else { stored.len };
+            blocks.push(KernelBlock {
+                read: KernelRead { offset, stored: stored.len, decoded },
+                compressed: stored.compressed,
+                range: own_len..file.file_size,
+                shared: true,
+                tail_at: None,
+            });
+        }
+        Ok(blocks)
+    }
+}
