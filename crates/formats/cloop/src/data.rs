@@ -38,7 +38,7 @@ impl CloopVolume {
                 let block = BlockRef {
                     offset: stored.start,
                     stored_len: stored.len,
-                    decoded_len: holds as u32,
+                    decoded_len: u32::try_from(holds).unwrap_or(self.geometry.block_len),
                     decodes_to: if is_whole { DecodedLen::Exactly } else { DecodedLen::Prefix },
                     zero_padded: false,
                     algorithm: Some(algorithm),

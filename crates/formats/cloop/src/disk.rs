@@ -105,8 +105,7 @@ pub(crate) const FLAG_LZ4: u32 = 16;
 pub(crate) fn head(version: &[u8; 3], block_size: u32, num_blocks: u32) -> Head {
     let mut preamble = [0; PREAMBLE_LEN];
     let script = [SCRIPT_BEFORE_VERSION, version, SCRIPT_BEHIND_VERSION].concat();
-    let len = script.len().min(PREAMBLE_LEN);
-    preamble[..len].copy_from_slice(&script[..len]);
+    preamble.iter_mut().zip(script).for_each(|(to, byte)| *to = byte);
     Head { preamble, block_size: block_size.into(), num_blocks: num_blocks.into() }
 }
 

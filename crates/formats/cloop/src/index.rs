@@ -7,8 +7,9 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, Version};
 use packfs_codec::Algorithm;
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, usize_of};
 use std::ops::Range;
+use zerocopy::FromBytes;
 
 /// Rows that are read at once.
 const ROWS_AT_ONCE: u64 = 1024;
@@ -43,7 +44,7 @@ impl Index {
         let mut starts = Vec::new();
         if geometry.version == Version::V3_0 {
             let mut at = geometry.data.start;
-            for first in (0..geometry.block_count).step_by(STRIDE as usize) {
+            for first in (0..geometry.block_count).step_by(usize_of(STRIDE)) {
                 starts.push(at);
                 let count = STRIDE.min(geometry.block_count - first);
                 let sizes = read_rows(image, geometry.index.start + 4 * first, 4 * count)?;
@@ -96,18 +97,19 @@ impl Index {
         // Where rows are offsets, the one behind says where a block ends.
         let further = u64::from(!matches!(geometry.version, Version::Accelerated | Version::V3_0));
         let raw = read_rows(image, at, (count + further) * row_len)?;
-        let raw: Vec<&[u8]> = raw.chunks_exact(row_len as usize).collect();
-        let mut rows = Vec::with_capacity(count as usize);
+        let raw: Vec<&[u8]> = raw.chunks_exact(usize_of(row_len)).collect();
+        let pairs = (first..).zip(raw.iter().copied().zip(raw.iter().copied().skip(1)));
+        let mut rows = Vec::with_capacity(usize_of(count));
         match geometry.version {
             Version::Accelerated => {
-                for (block, row) in (first..).zip(&raw) {
-                    let start = number(&row[..8]);
-                    let end = start.saturating_add(number(&row[8..12]));
-                    rows.push(Row { block, start, end, how: How::Zlib });
+                let infos = raw.iter().filter_map(|row| BlockInfo::ref_from_bytes(row).ok());
+                for (block, info) in (first..).zip(infos) {
+                    let (start, len) = (info.offset.get(), u64::from(info.size.get()));
+                    rows.push(Row { block, start, end: start.saturating_add(len), how: How::Zlib });
                 }
             }
             Version::V3_0 => {
-                let mut start = self.starts.get((first / STRIDE) as usize).copied().unwrap_or(u64::MAX);
+                let mut start = self.starts.get(usize_of(first / STRIDE)).copied().unwrap_or(u64::MAX);
                 for (block, row) in (first..).zip(&raw) {
                     let end = start.saturating_add(number(row));
                     rows.push(Row { block, start, end, how: How::Zlib });
@@ -116,27 +118,27 @@ impl Index {
             }
             Version::Alpha3 => {
                 let flags = read_rows(image, geometry.flags_at + 4 * first, 4 * count)?;
-                let flags = flags.chunks_exact(4).map(|flags| How::Flags(number(flags) as u32));
-                for ((block, pair), how) in (first..).zip(raw.windows(2)).zip(flags) {
-                    rows.push(Row { block, start: number(pair[0]), end: number(pair[1]), how });
+                let flags = flags.as_chunks().0.iter().map(|flags| How::Flags(u32::from_be_bytes(*flags)));
+                for ((block, (this, next)), how) in pairs.zip(flags) {
+                    rows.push(Row { block, start: number(this), end: number(next), how });
                 }
             }
             Version::V4Header | Version::V4Footer => {
-                for (block, pair) in (first..).zip(raw.windows(2)) {
-                    let (this, next) = (number(pair[0]), number(pair[1]) & OFFSET_MASK);
+                for (block, (this, next)) in pairs {
+                    let (this, next) = (number(this), number(next) & OFFSET_MASK);
                     let how = How::Method(this >> METHOD_SHIFT);
                     rows.push(Row { block, start: this & OFFSET_MASK, end: next, how });
                 }
             }
             Version::V1_0 => {
-                for (block, pair) in (first..).zip(raw.windows(2)) {
+                for (block, (this, next)) in pairs {
                     let offset = |row: &[u8]| row.iter().rev().fold(0, push_byte);
-                    rows.push(Row { block, start: offset(pair[0]), end: offset(pair[1]), how: How::Zlib });
+                    rows.push(Row { block, start: offset(this), end: offset(next), how: How::Zlib });
                 }
             }
             Version::V0_68 | Version::V2_0 => {
-                for (block, pair) in (first..).zip(raw.windows(2)) {
-                    rows.push(Row { block, start: number(pair[0]), end: number(pair[1]), how: How::Zlib });
+                for (block, (this, next)) in pairs {
+                    rows.push(Row { block, start: number(this), end: number(next), how: How::Zlib });
                 }
             }
         }
@@ -197,7 +199,7 @@ impl Row {
 }
 
 fn read_rows(image: &dyn Image, at: u64, len: u64) -> Result<Vec<u8>> {
-    let mut raw = vec![0; len as usize];
+    let mut raw = vec![0; usize_of(len)];
     image.read_exact_at(at, &mut raw)?;
     Ok(raw)
 }

@@ -3,6 +3,8 @@
 //! Owns everything that knows how a cloop file is built, of every version from 0.68 to 4.0. It is a container: its one file
 //! is the disk, which is an image of its own. Decodes no block; starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
+// Every figure is read from an image: none is cut, and no place is taken for granted.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
 
 mod check;
 mod corruption;
@@ -12,6 +14,11 @@ mod facts;
 mod index;
 mod open;
 mod options;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "what it indexes and counts is its own"
+)]
 mod pack;
 mod space;
 #[cfg(test)]

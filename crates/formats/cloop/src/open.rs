@@ -212,10 +212,9 @@ fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
 
 /// The first words behind a head; zeros where the file ends.
 fn first_words(image: &dyn Image) -> Result<[u32; 3]> {
-    let mut raw = [0; 12];
-    image.read_at(HEAD_LEN, &mut raw)?;
-    let word = |at: usize| u32::from_be_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
-    Ok([word(0), word(4), word(8)])
+    let mut words = [[0; 4]; 3];
+    image.read_at(HEAD_LEN, words.as_flattened_mut())?;
+    Ok(words.map(u32::from_be_bytes))
 }
 
 /// Two kinds of files call themselves 1.0. Little-endian offsets never start with four zeros, and those of blocks with

@@ -10,7 +10,7 @@ use crate::open::Pointers;
 use crate::volume::CramfsVolume;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{FileType, Result};
+use packfs_core::{FileType, Result, usize_of};
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
@@ -60,7 +60,8 @@ impl CramfsVolume {
             return Ok(());
         }
         let block_len = u64::from(self.geometry.block_len);
-        let blocks = (range.start / block_len) as u32..range.end.div_ceil(block_len) as u32;
+        let index = |block: u64| u32::try_from(block).unwrap_or(u32::MAX);
+        let blocks = index(range.start / block_len)..index(range.end.div_ceil(block_len));
         let mut extents = Extents::new(range, visit);
         let _ = self.each_block(&inode, blocks, &mut |block| push(&mut extents, &block, block_len))?;
         extents.finish();
@@ -121,7 +122,7 @@ impl CramfsVolume {
     /// The length in front of a compressed block that is pointed to directly.
     fn direct_len(&self, at: u64, place: Place) -> Result<u16> {
         self.check_data(at, DIRECT_HEADER_LEN, place)?;
-        let mut bytes = [0; DIRECT_HEADER_LEN as usize];
+        let mut bytes = [0; usize_of(DIRECT_HEADER_LEN)];
         self.image.read_exact_at(at, &mut bytes)?;
         Ok(self.geometry.order.half(bytes))
     }
@@ -148,18 +149,18 @@ impl CramfsVolume {
             (start, len)
         };
         let max = if is_plain { block_len } else { 2 * block_len };
-        if len > max {
+        let Some(len) = u32::try_from(len).ok().filter(|_| len <= max) else {
             return Err(Corruption::BlockLength { place, found: len, max }.into());
-        }
+        };
         let stored_as = match geometry.algorithm {
             _ if len == 0 => StoredAs::Hole,
             Some(algorithm) if !is_plain => StoredAs::Compressed(algorithm),
             _ => StoredAs::Plain,
         };
         if stored_as != StoredAs::Hole {
-            self.check_data(at, len, place)?;
+            self.check_data(at, len.into(), place)?;
         }
-        Ok(Block { index, at, len: len as u32, decoded_len, stored_as, is_direct })
+        Ok(Block { index, at, len, decoded_len, stored_as, is_direct })
     }
 
     /// Checks that data lies where data may lie.

@@ -38,12 +38,12 @@ impl Listing<'_> {
             return Ok(None);
         }
         let place = self.place();
-        let mut raw = [0; INODE_LEN as usize];
-        raw.copy_from_slice(self.take(INODE_LEN)?);
-        let inode = CramfsInode::parse(self.volume.geometry.order, &raw);
+        let order = self.volume.geometry.order;
+        let inode = CramfsInode::parse(order, &array_at(self.take(INODE_LEN)?, 0));
         let padded = self.take(inode.name_len)?;
         let name_len = padded.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        let name = padded[..name_len].to_vec();
+        let mut name = padded.to_vec();
+        name.truncate(name_len);
         Name::new(&name).map_err(|fault| Corruption::EntryName { place, fault })?;
         self.name = name;
         Ok(Some((InodeId(place.at), inode)))
@@ -59,7 +59,7 @@ impl Listing<'_> {
         if wanted > left {
             return Err(Corruption::ListingEnd { place: self.place(), left, wanted }.into());
         }
-        if self.at + wanted > self.part_at + self.part.len() as u32 {
+        if (self.at - self.part_at + wanted) as usize > self.part.len() {
             self.part.resize(left.min(PART_LEN) as usize, 0);
             self.part_at = self.at;
             let from = self.start + u64::from(self.at);
@@ -67,7 +67,7 @@ impl Listing<'_> {
         }
         let start = (self.at - self.part_at) as usize;
         self.at += wanted;
-        Ok(&self.part[start..start + wanted as usize])
+        Ok(self.part.get(start..start + wanted as usize).unwrap_or_default())
     }
 }
 

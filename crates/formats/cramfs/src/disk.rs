@@ -3,6 +3,7 @@
 //! Owns layout, numbers and bits of both byte orders. Says nothing about which values are allowed: that is for the reader to
 //! check. Source: the kernel's `include/uapi/linux/cramfs_fs.h` and `Documentation/filesystems/cramfs.rst`.
 
+use packfs_core::usize_of;
 use packfs_format::Magic;
 
 /// First word of a superblock.
@@ -171,10 +172,10 @@ impl CramfsInode {
         let (size, gid) = order.split(word_at(order, bytes, 4), SIZE_WIDTH);
         let (name_units, offset_units) = order.split(word_at(order, bytes, 8), NAMELEN_WIDTH);
         CramfsInode {
-            mode: mode as u16,
-            uid: uid as u16,
+            mode: (mode & 0xffff) as u16,
+            uid: (uid & 0xffff) as u16,
             size,
-            gid: gid as u8,
+            gid: (gid & 0xff) as u8,
             name_len: name_units << 2,
             offset: offset_units << 2,
         }
@@ -216,25 +217,25 @@ pub(crate) struct CramfsSuper {
 }
 
 impl CramfsSuper {
-    pub(crate) fn parse(order: ByteOrder, bytes: &[u8; SUPER_LEN as usize]) -> Self {
+    pub(crate) fn parse(order: ByteOrder, bytes: &[u8; usize_of(SUPER_LEN)]) -> Self {
         let word = |at| word_at(order, bytes, at);
         CramfsSuper {
             size: word(4),
             flags: word(8),
             future: word(12),
             signature: array_at(bytes, 16),
-            crc: word(CRC_AT as usize),
+            crc: word(usize_of(CRC_AT)),
             edition: word(36),
             blocks: word(40),
             files: word(44),
             name: array_at(bytes, 48),
-            root: CramfsInode::parse(order, &array_at(bytes, ROOT_AT as usize)),
+            root: CramfsInode::parse(order, &array_at(bytes, usize_of(ROOT_AT))),
         }
     }
 
     /// With its magic.
     pub(crate) fn to_bytes(self, order: ByteOrder) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(SUPER_LEN as usize);
+        let mut bytes = Vec::with_capacity(usize_of(SUPER_LEN));
         for word in [CRAMFS_MAGIC, self.size, self.flags, self.future] {
             bytes.extend_from_slice(&order.word_bytes(word));
         }
@@ -249,7 +250,7 @@ impl CramfsSuper {
 }
 
 /// A part of a structure; zeros where that is shorter.
-fn array_at<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
+pub(crate) fn array_at<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
     let mut part = [0; LEN];
     if let Some(found) = bytes.get(at..at + LEN) {
         part.copy_from_slice(found);

@@ -49,8 +49,7 @@ impl CramfsVolume {
     /// The image's name, without its padding.
     fn name(&self) -> &[u8] {
         let name = &self.geometry.super_block.name;
-        let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-        &name[..len]
+        name.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
     /// The oldest mainline kernel that mounts the image, and why that one. Kernels read their own byte order only.

@@ -157,8 +157,7 @@ impl CramfsVolume {
                     return Err(Corruption::LinkDecodedLength { place, found, wanted }.into());
                 }
             } else {
-                let len = stored.len().min(bytes.len());
-                bytes[..len].copy_from_slice(&stored[..len]);
+                bytes.iter_mut().zip(stored).for_each(|(to, byte)| *to = byte);
             }
         }
         target.extend_from_slice(&bytes);

@@ -6,7 +6,7 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_codec::Algorithm;
-use packfs_core::{Error, FileType, Image, Result};
+use packfs_core::{Error, FileType, Image, Result, usize_of};
 
 /// How the blocks of an image are stored where their pointers do not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Geometry {
             image.read_exact_at(0, &mut magic)?;
             return Err(Corruption::Magic { found: u32::from_le_bytes(magic) }.into());
         };
-        let mut bytes = [0; SUPER_LEN as usize];
+        let mut bytes = [0; usize_of(SUPER_LEN)];
         image.read_exact_at(super_block_at, &mut bytes)?;
         let super_block = CramfsSuper::parse(order, &bytes);
         let flags = super_block.flags;

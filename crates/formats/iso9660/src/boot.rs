@@ -5,7 +5,7 @@
 use crate::corruption::Place;
 use crate::disk::*;
 use crate::volume::Iso9660Volume;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use zerocopy::FromBytes;
 
 /// Most entries of a catalog that are looked at: what fits in one sector.
@@ -65,8 +65,8 @@ impl Iso9660Volume {
         let mut catalog = Catalog::default();
         let Some((_, block)) = self.geometry.catalog else { return Ok(catalog) };
         let at = u64::from(block) * SECTOR_LEN;
-        let mut bytes = [0; SECTOR_LEN as usize];
-        let len = SECTOR_LEN.min(self.geometry.image_len.saturating_sub(at)) as usize;
+        let mut bytes = [0; usize_of(SECTOR_LEN)];
+        let len = usize_of(SECTOR_LEN.min(self.geometry.image_len.saturating_sub(at)));
         if let Some(bytes) = bytes.get_mut(..len) {
             self.sectors.read(Place::at("boot catalog", at), bytes)?;
         }

@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::sectors::Sectors;
 use crate::volume::Iso9660Volume;
 use crate::zisofs::Compressed;
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, usize_of};
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
@@ -57,7 +57,7 @@ pub(crate) fn read_stored(
             let fault = "zisofs: the file ends within its header or its table of block pointers";
             return Err(Corruption::Zisofs { place, fault }.into());
         };
-        let len = row.min((buf.len() - done) as u64) as usize;
+        let len = usize_of(row).min(buf.len() - done);
         let part = buf.get_mut(done..done + len).unwrap_or_default();
         sectors.read(Place::at("zisofs header", at), part)?;
         done += len;

@@ -19,6 +19,11 @@ pub(crate) struct Civil {
     pub(crate) second: u8,
 }
 
+/// Narrows a number of two digits.
+fn small(number: i64) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}
+
 impl Civil {
     /// In Greenwich, from seconds since 1970.
     pub(crate) fn of_seconds(seconds: i64) -> Self {
@@ -34,11 +39,11 @@ impl Civil {
         let year = year_of_era + era * 400 + i64::from(month <= 2);
         Civil {
             year,
-            month: month as u8,
-            day: day as u8,
-            hour: (rest / 3600) as u8,
-            minute: (rest / 60 % 60) as u8,
-            second: (rest % 60) as u8,
+            month: small(month),
+            day: small(day),
+            hour: small(rest / 3600),
+            minute: small(rest / 60 % 60),
+            second: small(rest % 60),
         }
     }
 
@@ -85,20 +90,20 @@ pub(crate) fn of_digits(time: &[u8; 17]) -> Option<Timestamp> {
             digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
         })
     };
-    let small = |range| number(range).map(|number| number as u8);
+    let two = |range| number(range).map(small);
     let civil = Civil {
         year: number(0..4)?,
-        month: small(4..6)?,
-        day: small(6..8)?,
-        hour: small(8..10)?,
-        minute: small(10..12)?,
-        second: small(12..14)?,
+        month: two(4..6)?,
+        day: two(6..8)?,
+        hour: two(8..10)?,
+        minute: two(10..12)?,
+        second: two(12..14)?,
     };
     if civil.month == 0 || civil.day == 0 {
         return None;
     }
     let offset = offset.first().map_or(0, |offset| *offset as i8);
-    Some(Timestamp { seconds: in_greenwich(civil, offset), nanos: number(14..16)? as u32 * 10_000_000 })
+    Some(Timestamp { seconds: in_greenwich(civil, offset), nanos: u32::from(two(14..16)?) * 10_000_000 })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::sectors::Sectors;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use std::mem::size_of;
 use zerocopy::FromBytes;
 
@@ -30,7 +30,7 @@ impl Record {
         let max = end.saturating_sub(at).min(sector_left).min(u64::from(u8::MAX));
         let mut bytes = [0; u8::MAX as usize];
         let there = max.min(sectors.len().saturating_sub(at));
-        let Some(bytes) = bytes.get_mut(..there.max(1) as usize) else { return Ok(None) };
+        let Some(bytes) = bytes.get_mut(..usize_of(there.max(1))) else { return Ok(None) };
         sectors.read(place, bytes)?;
         let found = bytes.first().copied().unwrap_or(0);
         if found == 0 {

@@ -3,7 +3,7 @@
 //! Directory records, and the areas in which they go on, lie beside each other, and are read one by one.
 
 use crate::corruption::{Corruption, Place};
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, usize_of};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is read at once, in bytes.
@@ -62,7 +62,7 @@ impl Sectors {
         if chunk.number != number {
             chunk.number = u64::MAX;
             let start = number * CHUNK_LEN;
-            chunk.bytes.resize(CHUNK_LEN.min(self.image.len() - start) as usize, 0);
+            chunk.bytes.resize(usize_of(CHUNK_LEN.min(self.image.len() - start)), 0);
             self.image.read_exact_at(start, &mut chunk.bytes)?;
             chunk.number = number;
         }

@@ -10,7 +10,7 @@ use crate::disk::*;
 use crate::sectors::Sectors;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, usize_of};
 use packfs_format::{Extent, ExtentFrom, Extents};
 use std::mem::size_of;
 use std::ops::ControlFlow;
@@ -169,10 +169,10 @@ impl<'a> Compressed<'a> {
             // With the one behind the last.
             let batch = (count - index + 1).min(POINTERS_AT_ONCE);
             let pointer_len = self.marked.pointer_len();
-            bytes.resize((batch * pointer_len) as usize, 0);
+            bytes.resize(usize_of(batch * pointer_len), 0);
             let position = self.marked.header_len() + index * pointer_len;
             read_stored(self.sectors, self.sections, position, &mut bytes, self.place)?;
-            for (number, pointer) in (index..).zip(bytes.chunks_exact(pointer_len as usize)) {
+            for (number, pointer) in (index..).zip(bytes.chunks_exact(usize_of(pointer_len))) {
                 let found = match *pointer {
                     [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
                     _ => u64::read_from_bytes(pointer).map(u64::from_le).unwrap_or(0),
@@ -211,7 +211,7 @@ impl<'a> Compressed<'a> {
                 return Ok(ControlFlow::Break(()));
             }
             let len = block_len.min(self.marked.len - offset);
-            let from = self.block_source(index, &stored, len as u32)?;
+            let from = self.block_source(index, &stored, u32::try_from(len).unwrap_or(self.block_len))?;
             Ok(extents.push(Extent { offset, len, from }))
         })?;
         Ok(())
@@ -231,7 +231,7 @@ impl<'a> Compressed<'a> {
         }
         let block = BlockRef {
             offset: at,
-            stored_len: stored_len as u32,
+            stored_len: u32::try_from(stored_len).unwrap_or(u32::MAX),
             decoded_len: len,
             decodes_to: DecodedLen::Exactly,
             zero_padded: false,

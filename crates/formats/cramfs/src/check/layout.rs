@@ -2,7 +2,7 @@
 
 use crate::disk::*;
 use crate::volume::CramfsVolume;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use packfs_format::check::Report;
 
 /// Read at once.
@@ -62,10 +62,10 @@ impl CramfsVolume {
     pub(super) fn check_padding(&self, report: &mut Report<'_>) -> Result<()> {
         let mut at = self.geometry.end;
         let end = self.geometry.file_len.min(at.saturating_add(BEHIND_LEN_MAX));
-        let mut buf = vec![0; PART_LEN as usize];
+        let mut part = vec![0; usize_of(PART_LEN)];
         while at < end {
-            let part = &mut buf[..(end - at).min(PART_LEN) as usize];
-            self.image.read_exact_at(at, part)?;
+            part.truncate(usize_of(end - at));
+            self.image.read_exact_at(at, &mut part)?;
             if let Some(found) = part.iter().position(|byte| *byte != 0) {
                 let at = at + found as u64;
                 report.note("padding", format_args!("data behind the image's end, first at {at:#x}"));
@@ -84,15 +84,15 @@ pub(crate) fn sum_of(
     read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
 ) -> Result<u32> {
     let mut sum = crc32fast::Hasher::new();
-    let mut buf = vec![0; PART_LEN as usize];
+    let mut part = vec![0; usize_of(PART_LEN)];
     let mut at = start;
     while at < end {
-        let part = &mut buf[..(end - at).min(PART_LEN) as usize];
-        read(at, part)?;
+        part.truncate(usize_of(end - at));
+        read(at, &mut part)?;
         if at == start {
-            part.iter_mut().skip(CRC_AT as usize).take(4).for_each(|byte| *byte = 0);
+            part.iter_mut().skip(usize_of(CRC_AT)).take(4).for_each(|byte| *byte = 0);
         }
-        sum.update(part);
+        sum.update(&part);
         at += part.len() as u64;
     }
     Ok(sum.finalize())

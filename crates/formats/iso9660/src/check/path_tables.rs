@@ -4,7 +4,7 @@ use crate::corruption::Place;
 use crate::disk::*;
 use crate::open::Described;
 use crate::volume::Iso9660Volume;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use packfs_format::check::Report;
 use std::collections::HashSet;
 use zerocopy::FromBytes;
@@ -48,7 +48,7 @@ fn check_tree(volume: &Iso9660Volume, tree: &Described, report: &mut Report<'_>)
         if report.refused(place, room)?.is_none() {
             continue;
         }
-        bytes.resize(len as usize, 0);
+        bytes.resize(usize_of(len), 0);
         volume.sectors.read(place, &mut bytes)?;
         check_rows(place, &bytes, is_big, is_whole.then_some(&extents), report);
     }
