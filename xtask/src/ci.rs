@@ -87,6 +87,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
         step(&mut steps, "cargo-deny", deny)?;
         let lints = ["--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
         step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
+        step(&mut steps, "features", || features(peers))?;
         step(&mut steps, "documentation", document)?;
     }
     step(&mut steps, "tests", || test(peers))?;
@@ -137,6 +138,21 @@ fn deny() -> Result<Outcome> {
         ));
     }
     shell::run(cargo().args(["deny", "check", "advisories"])).map(|()| Outcome::Done)
+}
+
+/// Smaller sets of features of the library, whose sizes docs/guide/library.md tells.
+const FEATURES: [&str; 2] = ["erofs,lz4", "formats,codecs"];
+
+/// Lints the library with fewer features than the workspace asks for.
+fn features(peers: Peers) -> Result<Outcome> {
+    let base = ["--package", "packfs", "--quiet", "--no-default-features", "--features"];
+    for set in FEATURES {
+        let lints = [&base[..], &[set, "--", "-D", "warnings"]].concat();
+        if let skipped @ Outcome::Skipped(_) = tool("clippy", "clippy", &lints, peers)? {
+            return Ok(skipped);
+        }
+    }
+    Ok(Outcome::Done)
 }
 
 /// Documents the libraries and this tool, not the program: it is called as its library is, and both would be written

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::coders::Coders;
 use crate::dictionary::{DictLens, Dictionary};
 use crate::options::{Options, in_range};
-use crate::{Algorithm, Decoder, Encoder, FitEncoder, SettingsError};
+use crate::{Algorithm, Decoder, SettingsError};
 
 /// A codec that users can name, with the facts to choose it by. `none` is no codec.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Codec {
 pub(crate) const THOROUGH_WAYS_MAX: u64 = 4;
 
 /// Settings of one codec, and all that this crate asks of it except decoding.
-pub(crate) trait Settings {
+pub(crate) trait Settings: Coders {
     /// Reads level and options as typed. Options that are left unread are refused afterwards, and
     /// so are settings that [`check`](Settings::check) refuses.
     fn parse(options: &mut Options<'_>) -> Result<Self, SettingsError>
@@ -108,25 +109,6 @@ pub(crate) trait Settings {
     /// The same for a thorough encoder, with room for all the ways that it tries.
     fn thorough_memory(&self, input_len: u64) -> u64 {
         THOROUGH_WAYS_MAX * self.memory(input_len)
-    }
-
-    /// Makes an encoder of settings that are checked.
-    fn encoder(&self) -> Box<dyn Encoder>;
-
-    /// Makes an encoder at the codec's highest level, with all the ways that are worth a try: a
-    /// fixed list, so that the answer depends on the block alone.
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        self.encoder()
-    }
-
-    /// Makes an encoder to outputs of a fixed length; None if the codec has none.
-    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        None
-    }
-
-    /// Makes the same at the codec's highest level, with all the ways that are worth a try.
-    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        self.fit_encoder()
     }
 }
 

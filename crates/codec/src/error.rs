@@ -15,6 +15,8 @@ pub enum DecodeError {
     DictionaryTooLarge,
     /// The decoder could not allocate its state.
     OutOfMemory,
+    /// The build leaves the codec out; see the Cargo features of this crate.
+    Absent,
 }
 
 impl DecodeError {
@@ -25,6 +27,7 @@ impl DecodeError {
             DecodeError::TooLong => "decodes to more bytes than the block may have",
             DecodeError::DictionaryTooLarge => "asks for a dictionary above 64 MiB",
             DecodeError::OutOfMemory => "out of memory",
+            DecodeError::Absent => "this build was made without the codec",
         }
     }
 }

@@ -8,23 +8,27 @@
 //!
 //! # A new codec
 //!
-//! 1. A folder `src/NAME/`: its encoder and decoder ([`Encoder`], [`Decoder`], and [`FitEncoder`]
-//!    if it can fill an output), and in `settings.rs` a struct `NAMESettings` with an `impl
-//!    Settings` (options, ranges, memory, encoders) and a `static NAME: Codec` (name, levels, help,
-//!    levels for goals, decoding).
+//! 1. A folder `src/NAME/`: in `coders` its encoder and decoder ([`Encoder`], [`Decoder`], and
+//!    [`FitEncoder`] if it can fill an output) and an `impl Coders`, and in `settings.rs` a struct
+//!    `NAMESettings` with an `impl Settings` (options, ranges, memory) and a `static NAME: Codec`
+//!    (name, levels, help, levels for goals, decoding).
 //! 2. A row in `src/table.rs`, which declares the codec's variant of [`CodecSettings`].
 //! 3. A row in `src/algorithm.rs` for each framing that has no [`Algorithm`] yet.
 //! 4. Exports in `src/lib.rs`: the folder's module, and its settings.
-//! 5. Its library, if any, in Cargo.toml; calls of C in `src/NAME/ffi.rs`, which SECURITY.md lists.
+//! 5. Its library, if any, in Cargo.toml, behind a feature that gates the folder's module `coders`;
+//!    calls of C in `src/NAME/coders/ffi.rs`, which SECURITY.md lists.
 //!
 //! A format that stores it maps its own number to the algorithm and names it in its list of
 //! algorithms; the tests in `tests/common` get a line of levels to try.
 #![deny(unsafe_code)]
+// Builds without some codecs do not use all that codecs share.
+#![cfg_attr(not(feature = "default"), allow(dead_code))]
 
 mod algorithm;
 mod block_ref;
 mod branches;
 mod codec;
+mod coders;
 mod decoders;
 mod deflate;
 mod dictionary;

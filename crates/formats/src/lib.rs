@@ -6,33 +6,38 @@
 
 use packfs_core::{Image, Result};
 use packfs_format::Format;
-use packfs_format_cloop::Cloop;
-use packfs_format_cramfs::Cramfs;
-use packfs_format_erofs::Erofs;
-use packfs_format_iso9660::Iso9660;
-use packfs_format_partitions::Partitions;
-use packfs_format_romfs::Romfs;
-use packfs_format_squashfs::{Squashfs, SquashfsLegacy};
 
 /// In the order in which images are probed. Partition tables come last: a file system or a CD that can be booted from begins with
-/// one, too.
-static FORMATS: [&dyn Format; 8] =
-    [&Squashfs, &Erofs, &SquashfsLegacy, &Cramfs, &Iso9660, &Romfs, &Cloop, &Partitions];
+/// one, too. Each row is a Cargo feature.
+static FORMATS: &[&dyn Format] = &[
+    #[cfg(feature = "squashfs")]
+    &packfs_format_squashfs::Squashfs,
+    #[cfg(feature = "erofs")]
+    &packfs_format_erofs::Erofs,
+    #[cfg(feature = "squashfs")]
+    &packfs_format_squashfs::SquashfsLegacy,
+    #[cfg(feature = "cramfs")]
+    &packfs_format_cramfs::Cramfs,
+    #[cfg(feature = "iso9660")]
+    &packfs_format_iso9660::Iso9660,
+    #[cfg(feature = "romfs")]
+    &packfs_format_romfs::Romfs,
+    #[cfg(feature = "cloop")]
+    &packfs_format_cloop::Cloop,
+    #[cfg(feature = "partitions")]
+    &packfs_format_partitions::Partitions,
+];
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {
-    &FORMATS
+    FORMATS
 }
 
-/// The format of images that are made where nothing says one.
-pub fn default() -> &'static dyn Format {
-    &Squashfs
-}
+/// The name of the format of images that are made where nothing says one.
+pub const DEFAULT: &str = "squashfs";
 
-/// The format of images that are made of a tree, to be held by an image of another, where nothing says one.
-pub fn inner_default() -> &'static dyn Format {
-    &Iso9660
-}
+/// The name of the format of an image that another image is to hold, where nothing says one.
+pub const INNER_DEFAULT: &str = "iso9660";
 
 /// The format of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Format> {

@@ -5,10 +5,6 @@ use packfs_core::{Image, Result};
 use packfs_format::{Format, Volume};
 use std::sync::Arc;
 
-/// Magics that makers of devices have put in the place of SquashFS's own.
-pub(crate) const ALTERED: [&[u8]; 8] =
-    [b"sqlz", b"zlqs", b"hsqt", b"tqsh", b"qshs", b"shsq", b"sqsh", b"hsqs"];
-
 /// Length of what is looked at: the superblocks of all versions begin with the same fields.
 const HEAD_LEN: usize = 96;
 

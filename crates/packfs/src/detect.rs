@@ -1,8 +1,9 @@
 //! What a path given as a source is: told by what it holds, never by its name.
 
+use crate::nested::Which;
 use crate::{Foreign, OpenOptions};
 use packfs_core::FileImage;
-use packfs_core::{Contents, Error, ErrorKind, Image, Progress, Result, ResultExt, escaped};
+use packfs_core::{Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, escaped};
 use packfs_source::{Loaded, Shape, TarInput};
 use std::fs::File;
 use std::io::Read;
@@ -159,6 +160,34 @@ impl Source {
         let given = if opening.has_devices() { "further devices are" } else { "an offset or a magic is" };
         Err(Error::usage(format!("{path:?} is {what} and no image, but {given} given"))
             .hint("leave it out, or name the image that it is about"))
+    }
+}
+
+/// Properties of options that decide about a source.
+impl OpenOptions {
+    /// True if only an image can be opened so.
+    fn means_an_image(&self) -> bool {
+        self.offset > 0 || self.magic.is_some()
+    }
+
+    /// True if one of several images is chosen.
+    pub(crate) fn chooses_part(&self) -> bool {
+        matches!(self.which, Which::Chosen(_))
+    }
+
+    /// True if further devices were given.
+    fn has_devices(&self) -> bool {
+        !self.devices.is_empty()
+    }
+
+    /// True if anything is said that makes sense for images alone.
+    pub(crate) fn is_about_an_image(&self) -> bool {
+        self.means_an_image() || self.chooses_part() || self.has_devices()
+    }
+
+    /// Limits of a source that is opened so.
+    fn own_limits(&self) -> Limits {
+        self.read.limits
     }
 }
 

@@ -42,8 +42,8 @@ impl Foreign {
         if head.starts_with(b"\x7fELF") {
             return Some(program(image, &head));
         }
-        if packfs_source::looks_like_tar(&head.0) {
-            return Some(what("a tar archive", Advice::Tar));
+        if let Some(kind) = source_kind(&head.0) {
+            return Some(what(kind, Advice::Tar));
         }
         if let Some(row) = ROWS.iter().find(|row| head.holds(&**image, row.at, row.magic)) {
             return Some(what(row.what, row.advice));
@@ -56,9 +56,6 @@ impl Foreign {
                 "a virtual disk (VHD)",
                 Advice::Convert("qemu-img convert -O raw FILE disk.img"),
             ));
-        }
-        if packfs_source::looks_like_manifest(&head.0) {
-            return Some(what("a manifest", Advice::Tar));
         }
         let is_zero = head.0.iter().all(|byte| *byte == 0);
         is_zero.then(|| what("a file that begins with zeros", Advice::Scan))
@@ -123,6 +120,21 @@ impl Advice {
             Advice::Make => "packfs pack SOURCE IMAGE makes an image".into(),
         }
     }
+}
+
+/// Returns the kind of a source that is no image.
+#[cfg(feature = "pack")]
+fn source_kind(beginning: &[u8]) -> Option<&'static str> {
+    if packfs_source::looks_like_tar(beginning) {
+        return Some("a tar archive");
+    }
+    packfs_source::looks_like_manifest(beginning).then_some("a manifest")
+}
+
+/// Tells no source, since nothing is packed.
+#[cfg(not(feature = "pack"))]
+fn source_kind(_: &[u8]) -> Option<&'static str> {
+    None
 }
 
 /// A kind of file that is told by a magic.

@@ -61,31 +61,36 @@
 //! full disk; it becomes a `std::io::Error` of a fitting kind where one is wanted. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is watched and
 //! stopped through [`Progress`], which [`Pack::progress`] and [`OpenOptions::progress`] take.
 //!
+//! Formats, codecs and work beyond reading are Cargo features, all of them on by default; docs/guide/library.md lists them.
+//!
 //! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
 #![forbid(unsafe_code)]
 
 mod altered;
+#[cfg(feature = "pack")]
 mod detect;
-mod earlier;
-mod fitting;
 mod foreign;
 mod nested;
 mod opened;
-mod output_format;
-mod packing;
+#[cfg(feature = "pack")]
+mod pack;
 mod resolve;
+#[cfg(feature = "scan")]
 mod scan;
-mod verifying;
+#[cfg(feature = "unpack")]
+mod unpacking;
 mod walk;
 mod watcher;
-mod wrapping;
 
 pub use altered::magics;
+#[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;
 pub use nested::{Choice, Layer};
 pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
-pub use packing::{MadeAt, Pack, pack, pack_entries, pack_files, repack};
+#[cfg(feature = "pack")]
+pub use pack::{MadeAt, Pack, pack, pack_entries, pack_files, repack};
+#[cfg(feature = "scan")]
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 
@@ -102,6 +107,7 @@ pub use packfs_format::{
     Inode, InodeId, InodeKind, KernelBlock, KernelCache, KernelRead, KernelReads, LinuxDriver, Magic, Makes,
     OptionRow, PackSettings, Severity, SpaceOwner, Volume,
 };
+#[cfg(feature = "pack")]
 pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
 pub use packfs_read::{Counters, FileReader};
 
@@ -110,10 +116,15 @@ pub mod codec {
     pub use packfs_codec::{Algorithm, CODECS, Codec, CodecSpec};
 }
 
+#[cfg(feature = "check")]
 pub use packfs_check as check;
 pub use packfs_formats as formats;
+#[cfg(feature = "integrity")]
 pub use packfs_integrity as integrity;
+#[cfg(feature = "mount")]
 pub use packfs_mount as mount;
 pub use packfs_read as read;
+#[cfg(feature = "unpack")]
 pub use packfs_sink as sink;
+#[cfg(feature = "pack")]
 pub use packfs_source as source;

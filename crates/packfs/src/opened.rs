@@ -11,8 +11,6 @@ use packfs_core::{
 };
 use packfs_format::{Format, InodeId, InodeKind, Volume};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
-use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
-use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,12 +60,12 @@ pub fn open_reader(reader: impl Read + Seek + Send + 'static) -> Result<Opened> 
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    offset: u64,
+    pub(crate) offset: u64,
     len: Option<u64>,
-    devices: Vec<PathBuf>,
-    which: Which,
-    magic: Option<Vec<u8>>,
-    read: ReadOptions,
+    pub(crate) devices: Vec<PathBuf>,
+    pub(crate) which: Which,
+    pub(crate) magic: Option<Vec<u8>>,
+    pub(crate) read: ReadOptions,
     watcher: Watcher,
 }
 
@@ -120,26 +118,6 @@ impl OpenOptions {
     pub fn outermost(mut self) -> Self {
         self.which = Which::Outermost;
         self
-    }
-
-    /// Whether only an image can be opened so.
-    pub(crate) fn means_an_image(&self) -> bool {
-        self.offset > 0 || self.magic.is_some()
-    }
-
-    /// Whether one of several images is chosen.
-    pub(crate) fn chooses_part(&self) -> bool {
-        matches!(self.which, Which::Chosen(_))
-    }
-
-    /// Whether any was given.
-    pub(crate) fn has_devices(&self) -> bool {
-        !self.devices.is_empty()
-    }
-
-    /// Whether anything is said that makes sense for images alone.
-    pub(crate) fn is_about_an_image(&self) -> bool {
-        self.means_an_image() || self.chooses_part() || self.has_devices()
     }
 
     /// Decoding threads; 0: one for each processor.
@@ -206,11 +184,6 @@ impl OpenOptions {
     pub fn ignore_checksum(mut self) -> Self {
         self.read.ignore_checksum = true;
         self
-    }
-
-    /// What a source opened with these options may hold.
-    pub(crate) fn own_limits(&self) -> Limits {
-        self.read.limits
     }
 
     /// Opens a file or block device.
@@ -341,6 +314,12 @@ impl Opened {
     /// The images beside it in a container, where [`OpenOptions::part`] chose none of them: what a user has to be told.
     pub fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
+    }
+
+    /// What watches work that was given no progress of its own.
+    #[cfg(feature = "unpack")]
+    pub(crate) fn progress(&self) -> &dyn Progress {
+        self.watcher.progress()
     }
 
     /// What it may hold.
@@ -488,64 +467,5 @@ impl Opened {
             }
             copied => copied.map(|()| len),
         }
-    }
-
-    /// Unpacks everything into a directory, with default options. See [`Opened::unpack_with`].
-    pub fn unpack(&self, target: impl AsRef<Path>) -> Result<UnpackReport> {
-        self.unpack_with(target, &UnpackOptions::default(), self.watcher.progress())
-    }
-
-    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it. What is damaged is left out and
-    /// told of through `progress`; the first such error is returned once all else is in place, or before anything is written with
-    /// [`UnpackOptions::fail_fast`].
-    ///
-    /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
-    pub fn unpack_with(
-        &self,
-        target: impl AsRef<Path>,
-        options: &UnpackOptions,
-        progress: &dyn Progress,
-    ) -> Result<UnpackReport> {
-        let mut loaded = self.load_what_is_there(progress)?;
-        let faults = std::mem::take(&mut loaded.faults);
-        let no_faults = || faults.into_result();
-        if options.fail_fast {
-            no_faults()?;
-            return packfs_sink::unpack(&self.engine, &loaded, target.as_ref(), options, progress);
-        }
-        let report = packfs_sink::unpack(&self.engine, &loaded, target.as_ref(), options, progress)?;
-        no_faults().map(|()| report)
-    }
-
-    /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
-    pub fn write_tar(&self, out: &mut dyn Write) -> Result<TarReport> {
-        self.write_tar_with(out, &TarOptions::default(), self.watcher.progress())
-    }
-
-    /// Writes a tar archive that packs to the same image again.
-    ///
-    /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
-    pub fn write_tar_with(
-        &self,
-        out: &mut dyn Write,
-        options: &TarOptions,
-        progress: &dyn Progress,
-    ) -> Result<TarReport> {
-        let loaded = self.load(progress)?;
-        packfs_sink::write_tar(&self.engine, &loaded, out, options, progress)
-    }
-
-    /// As [`Opened::write_tar_with`], from where `out` stands. If it is a regular file that ends there, all threads write to
-    /// it at once, and nothing is left of an archive that could not be completed.
-    ///
-    /// Errors: as there.
-    pub fn write_tar_file(
-        &self,
-        out: &File,
-        options: &TarOptions,
-        progress: &dyn Progress,
-    ) -> Result<TarReport> {
-        let loaded = self.load(progress)?;
-        packfs_sink::write_tar_file(&self.engine, &loaded, out, options, progress)
     }
 }

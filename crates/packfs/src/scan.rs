@@ -18,6 +18,9 @@ const CHUNK_LEN: usize = 1 << 20;
 /// How many entries of a root directory are looked at.
 const ENTRIES_MAX: usize = 64;
 
+/// Magics that makers of devices have put in the place of SquashFS's own.
+const ALTERED: [&[u8]; 8] = [b"sqlz", b"zlqs", b"hsqt", b"tqsh", b"qshs", b"shsq", b"sqsh", b"hsqs"];
+
 /// An image that was found.
 #[derive(Clone)]
 pub struct Found {
@@ -121,7 +124,7 @@ impl Scan {
         let patterns: Vec<Pattern> = formats
             .flat_map(|format| format.info().magics.iter().map(move |magic| Pattern::Own(format, magic)))
             // Last, so that an image counts as what it is before it counts as what it could be.
-            .chain(altered::ALTERED.into_iter().map(Pattern::Altered))
+            .chain(ALTERED.into_iter().map(Pattern::Altered))
             .collect();
         let search = AhoCorasick::new(patterns.iter().map(Pattern::bytes));
         let search = search.map_err(|error| Error::failed(format!("internal: {error}")))?;

@@ -12,7 +12,7 @@ const FIRST_WORDS: [&str; 9] = ["What", "Who", "Whoever", "How", "Where", "Wheth
 /// Longer functions by their signatures: loops whose state has to stay in registers.
 const LOOPS: [(&str, &str); 2] = [
     ("crates/codec/src/lzma/decode/fast.rs", "pub(super) fn decode<S: Steps>("),
-    ("crates/codec/src/zstd/fit/quick.rs", "pub(super) fn advance("),
+    ("crates/codec/src/zstd/coders/fit/quick.rs", "pub(super) fn advance("),
 ];
 
 struct Count {
@@ -24,7 +24,7 @@ struct Count {
 const COUNTS: [Count; 3] = [
     Count { of: "functions of more than 70 lines", in_file: long_functions, most: 5 },
     Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 2338 },
-    Count { of: "doc comments that begin with a relative pronoun", in_file: odd_openings, most: 2265 },
+    Count { of: "doc comments that begin with a relative pronoun", in_file: odd_openings, most: 2261 },
 ];
 
 pub fn check(files: &[File]) -> Vec<String> {

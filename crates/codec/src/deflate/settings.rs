@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use super::{FullWindow, Inflate, Raw, RawFit, Strategies, WINDOW_LOG_MAX, Wrapper};
+use super::{raw_decoder, zlib_decoder};
 use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range, name_in, print_names};
-use crate::smallest::several;
-use crate::{Algorithm, Encoder, FitEncoder, SettingsError};
+use crate::{Algorithm, SettingsError};
 
 pub(crate) static ZLIB: Codec = Codec {
     name: "gzip",
@@ -19,7 +18,7 @@ pub(crate) static ZLIB: Codec = Codec {
     // As much as takes no longer than zlib's own level 9.
     for_size: "gzip:11",
     for_build: "gzip:5",
-    decoding: &[Decoding::new(Algorithm::Zlib, || Box::new(Inflate::new(Wrapper::Zlib)))],
+    decoding: &[Decoding::new(Algorithm::Zlib, zlib_decoder)],
 };
 
 pub(crate) static DEFLATE: Codec = Codec {
@@ -31,13 +30,16 @@ pub(crate) static DEFLATE: Codec = Codec {
     description: "DEFLATE without a wrapper; 10 to 12 search for near-optimal parses",
     for_size: "deflate:12",
     for_build: "deflate:5",
-    decoding: &[Decoding::new(Algorithm::Deflate, || Box::new(Inflate::new(Wrapper::None)))],
+    decoding: &[Decoding::new(Algorithm::Deflate, raw_decoder)],
 };
 
 const LEVEL_DEFAULT: u8 = 9;
 
+/// zlib's full window, 32 KiB.
+pub(super) const WINDOW_LOG_MAX: u8 = 15;
+
 /// Levels of a thorough encoder.
-const THOROUGH_LEVELS: [u8; 3] = [12, 11, 10];
+pub(super) const THOROUGH_LEVELS: [u8; 3] = [12, 11, 10];
 
 /// The lowest level that is much slower than others.
 const SLOW_LEVEL_MIN: u8 = 6;
@@ -88,7 +90,7 @@ const STRATEGIES: [(&str, ZlibStrategy); 7] = [
 
 impl ZlibSettings {
     /// True if libdeflate can encode so: it has the full window only, and no strategies.
-    fn is_full_window(&self) -> bool {
+    pub(super) fn is_full_window(&self) -> bool {
         self.window_log == WINDOW_LOG_MAX && self.strategies.is_empty()
     }
 }
@@ -139,20 +141,6 @@ impl Settings for ZlibSettings {
     fn thorough_memory(&self, _: u64) -> u64 {
         THOROUGH_WAYS_MAX * memory(THOROUGH_LEVELS[0])
     }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        match self.is_full_window() {
-            true => Box::new(FullWindow::new(self.level)),
-            false => Box::new(Strategies::new(self.level, self.window_log, &self.strategies)),
-        }
-    }
-
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        match self.is_full_window() {
-            true => several(THOROUGH_LEVELS.map(|level| Box::new(FullWindow::new(level)) as _)),
-            false => self.encoder(),
-        }
-    }
 }
 
 /// Settings of raw DEFLATE.
@@ -193,18 +181,6 @@ impl Settings for DeflateSettings {
 
     fn thorough_memory(&self, _: u64) -> u64 {
         THOROUGH_WAYS_MAX * memory(THOROUGH_LEVELS[0])
-    }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(Raw::new(self.level))
-    }
-
-    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(RawFit::new(self.level)))
-    }
-
-    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(RawFit::new(THOROUGH_LEVELS[0])))
     }
 }
 

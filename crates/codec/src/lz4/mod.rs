@@ -1,113 +1,11 @@
 //! LZ4 block format, raw: no frame, no length, no checksum.
 
-mod distance;
-#[allow(unsafe_code)]
-mod ffi;
-mod high;
+#[cfg(feature = "lz4")]
+mod coders;
+#[cfg(not(feature = "lz4"))]
+crate::coders::coders!(Lz4Settings, Lz4HcSettings; decoder);
 mod settings;
 
-use std::ffi::c_int;
-
-use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
-
+use coders::decoder;
 pub(crate) use settings::{LZ4, LZ4HC};
 pub use settings::{Lz4HcSettings, Lz4Settings};
-
-/// The fast encoder.
-pub(crate) struct Fast {
-    state: ffi::FastState,
-    acceleration: c_int,
-}
-
-impl Fast {
-    /// `acceleration` is 1 to 65,537.
-    pub(crate) fn new(acceleration: u32) -> Fast {
-        Fast {
-            state: ffi::FastState::new(),
-            acceleration: c_int::try_from(acceleration).unwrap_or(c_int::MAX),
-        }
-    }
-}
-
-impl Encoder for Fast {
-    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-        Ok(self.state.compress(src, dst, self.acceleration))
-    }
-}
-
-impl FitEncoder for Fast {
-    fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        Ok(self.state.compress_to_fit(src, dst, self.acceleration))
-    }
-}
-
-/// Lowest level of our own encoder, below which liblz4 is faster.
-const OWN_LEVEL_MIN: u8 = 11;
-
-/// The high compression encoder.
-pub(crate) struct High(Effort);
-
-enum Effort {
-    Low { state: ffi::HighState, level: c_int },
-    High(Box<high::High>),
-}
-
-impl High {
-    /// `level` is 0 to 12.
-    pub(crate) fn new(level: u8) -> High {
-        High(match level {
-            OWN_LEVEL_MIN.. => Effort::High(Box::new(high::High::new(level))),
-            _ => Effort::Low { state: ffi::HighState::new(), level: c_int::from(level) },
-        })
-    }
-}
-
-impl Encoder for High {
-    fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-        Ok(match &mut self.0 {
-            Effort::Low { state, level } => state.compress(src, dst, *level),
-            Effort::High(encoder) => encoder.compress(src, dst),
-        })
-    }
-}
-
-impl FitEncoder for High {
-    fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        Ok(match &mut self.0 {
-            Effort::Low { state, level } => state.compress_to_fit(src, dst, *level),
-            Effort::High(encoder) => encoder.compress_to_fit(src, dst),
-        })
-    }
-
-    fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        let _ = whole;
-        Ok(match &mut self.0 {
-            Effort::Low { state, level } => state.compress_to_fit(src, dst, *level),
-            Effort::High(encoder) => encoder.shorten(src, dst),
-        })
-    }
-}
-
-/// Decodes raw blocks. The format does not say whether a bad block is damaged or too long.
-pub(crate) struct Block;
-
-impl Decoder for Block {
-    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let len = ffi::decompress(src, dst)
-            .ok_or(DecodeError::Corrupt("damaged LZ4 block, or one that decodes to too many bytes"))?;
-        refuse_zero_distance(src, len)
-    }
-
-    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let len = ffi::decompress_prefix(src, dst).ok_or(DecodeError::Corrupt("damaged LZ4 block"))?;
-        refuse_zero_distance(src, len)
-    }
-}
-
-/// Passes the length of what was decoded on, unless it holds what was there before.
-fn refuse_zero_distance(src: &[u8], len: usize) -> Result<usize, DecodeError> {
-    match distance::is_zero_within(src, len) {
-        true => Err(DecodeError::Corrupt("an LZ4 match with the distance 0")),
-        false => Ok(len),
-    }
-}

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{Block, Fast, High};
+use super::decoder;
 use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
-use crate::{Algorithm, Encoder, FitEncoder, SettingsError};
+use crate::{Algorithm, SettingsError};
 
 pub(crate) static LZ4: Codec = Codec {
     name: "lz4",
@@ -17,7 +17,7 @@ pub(crate) static LZ4: Codec = Codec {
     description: "LZ4, fast; packs and reads fastest of all",
     for_size: "lz4",
     for_build: "lz4",
-    decoding: &[Decoding { has_fast_prefix: true, ..Decoding::new(Algorithm::Lz4, || Box::new(Block)) }],
+    decoding: &[Decoding { has_fast_prefix: true, ..Decoding::new(Algorithm::Lz4, decoder) }],
 };
 
 pub(crate) static LZ4HC: Codec = Codec {
@@ -32,7 +32,7 @@ pub(crate) static LZ4HC: Codec = Codec {
     decoding: &[],
 };
 
-const LEVEL_MAX: u8 = 12;
+pub(super) const LEVEL_MAX: u8 = 12;
 
 /// Distances are 16 bits.
 const REACH: u32 = 64 << 10;
@@ -75,22 +75,6 @@ impl Settings for Lz4Settings {
     fn memory(&self, _: u64) -> u64 {
         MIB
     }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(Fast::new(self.acceleration))
-    }
-
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        Box::new(High::new(LEVEL_MAX))
-    }
-
-    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(Fast::new(self.acceleration)))
-    }
-
-    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(High::new(LEVEL_MAX)))
-    }
 }
 
 /// Settings of LZ4's high compression encoder.
@@ -127,21 +111,5 @@ impl Settings for Lz4HcSettings {
 
     fn memory(&self, _: u64) -> u64 {
         4 * MIB
-    }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(High::new(self.level))
-    }
-
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        Box::new(High::new(LEVEL_MAX))
-    }
-
-    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(High::new(self.level)))
-    }
-
-    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(High::new(LEVEL_MAX)))
     }
 }

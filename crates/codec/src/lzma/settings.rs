@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use super::{Alone, Framing, LZMA_DICT_LEN_MIN, Micro, PROPERTIES, Unalone, Unmicro, Unsqlzma, Unvendor};
+use super::{Framing, Unalone, Unmicro, Unsqlzma, Unvendor};
 use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::dictionary::{DictLens, Dictionary, PROVISIONAL_DICT_LEN, check_dict_len};
 use crate::options::Options;
-use crate::smallest::several;
-use crate::{Algorithm, Encoder, FitEncoder, SettingsError};
+use crate::{Algorithm, SettingsError};
 
 pub(crate) static LZMA: Codec = Codec {
     name: "lzma",
@@ -29,6 +28,9 @@ pub(crate) static LZMA: Codec = Codec {
         Decoding::new(Algorithm::Sqlzma, || Box::new(Unsqlzma::new())),
     ],
 };
+
+/// The smallest dictionary of LZMA1 (`LZMA_DICT_SIZE_MIN`).
+pub(super) const LZMA_DICT_LEN_MIN: u32 = 4096;
 
 /// Settings of LZMA1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,36 +102,6 @@ impl Settings for LzmaSettings {
 
     fn memory(&self, _: u64) -> u64 {
         encoder_memory(self.preset, self.extreme, self.dict_len)
-    }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        match self.framing {
-            LzmaFraming::Alone => Box::new(Alone::new(self.preset, self.extreme, self.dict_len)),
-            LzmaFraming::Micro => Box::new(Micro::new(self.preset, self.extreme, self.dict_len)),
-        }
-    }
-
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        match self.framing {
-            LzmaFraming::Alone => {
-                several(PROPERTIES.map(|found| Box::new(Alone::thorough(self.dict_len, found)) as _))
-            }
-            LzmaFraming::Micro => self.encoder(),
-        }
-    }
-
-    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        match self.framing {
-            LzmaFraming::Alone => None,
-            LzmaFraming::Micro => Some(Box::new(Micro::new(self.preset, self.extreme, self.dict_len))),
-        }
-    }
-
-    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        match self.framing {
-            LzmaFraming::Alone => None,
-            LzmaFraming::Micro => Some(Box::new(Micro::thorough(self.dict_len))),
-        }
     }
 }
 

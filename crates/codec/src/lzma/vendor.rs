@@ -8,7 +8,7 @@
 
 use super::decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, stream_error};
-use crate::deflate::{Inflate, Wrapper};
+use crate::deflate::zlib_decoder;
 use crate::{DecodeError, Decoder};
 
 /// Header in front of a stream.
@@ -151,16 +151,16 @@ const ZLIB_FIRST: u8 = 0x78;
 /// Decodes sqlzma's blocks: `.lzma` or zlib, by their first byte.
 pub(crate) struct Unsqlzma {
     lzma: Unvendor,
-    zlib: Inflate,
+    zlib: Box<dyn Decoder>,
 }
 
 impl Unsqlzma {
     pub(crate) fn new() -> Unsqlzma {
-        Unsqlzma { lzma: Unvendor::new(Framing::Alone), zlib: Inflate::new(Wrapper::Zlib) }
+        Unsqlzma { lzma: Unvendor::new(Framing::Alone), zlib: zlib_decoder() }
     }
 
     fn of(&mut self, src: &[u8]) -> &mut dyn Decoder {
-        if src.first() == Some(&ZLIB_FIRST) { &mut self.zlib } else { &mut self.lzma }
+        if src.first() == Some(&ZLIB_FIRST) { &mut *self.zlib } else { &mut self.lzma }
     }
 }
 
@@ -178,7 +178,8 @@ impl Decoder for Unsqlzma {
 mod tests {
     use super::*;
     use crate::Encoder;
-    use crate::lzma::{Alone, HEADER_LEN};
+    use crate::lzma::HEADER_LEN;
+    use crate::lzma::coders::Alone;
 
     const FRAMINGS: [Framing; 6] = [
         Framing::Props,
@@ -291,7 +292,10 @@ mod tests {
         let plain = text(4000, 4);
         let mut decoder = Unsqlzma::new();
         let mut zlib = vec![0; 8000];
-        let len = crate::deflate::FullWindow::new(9).compress(&plain, &mut zlib).unwrap().unwrap();
+        let len = crate::coders::Coders::encoder(&crate::ZlibSettings::default())
+            .compress(&plain, &mut zlib)
+            .unwrap()
+            .unwrap();
         for block in [packed(Framing::Alone, &plain), zlib[..len].to_vec()] {
             let mut dst = vec![0; 4000];
             assert_eq!(decoder.decompress(&block, &mut dst), Ok(4000));

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Compressor, Decompressor};
 use crate::codec::{Codec, Decoding, MIB, Settings};
+use crate::coders::Coders;
 use crate::dictionary::Dictionary;
 use crate::options::{Options, name_in};
 use crate::{Algorithm, Encoder, SettingsError};
@@ -99,7 +100,9 @@ impl Settings for LzoSettings {
     fn memory(&self, _: u64) -> u64 {
         MIB
     }
+}
 
+impl Coders for LzoSettings {
     fn encoder(&self) -> Box<dyn Encoder> {
         Box::new(Compressor::new(self.variant, self.level))
     }

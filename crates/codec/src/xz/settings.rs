@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::{Unxz, XZ_DICT_LEN_MIN, Xz};
+use super::decoder;
 use crate::codec::{Codec, Decoding, Settings};
 use crate::dictionary::{DictLens, Dictionary, PROVISIONAL_DICT_LEN, check_dict_len};
 use crate::lzma::{encoder_memory, print_preset};
 use crate::options::{Options, names, print_names};
-use crate::{Algorithm, BranchFilter, Encoder, SettingsError};
+use crate::{Algorithm, BranchFilter, SettingsError};
 
 pub(crate) static XZ: Codec = Codec {
     name: "xz",
@@ -18,8 +18,12 @@ pub(crate) static XZ: Codec = Codec {
     description: "LZMA2; smallest images, slowest to read",
     for_size: "xz:9,extreme,bcj=auto",
     for_build: "xz:1",
-    decoding: &[Decoding::new(Algorithm::Xz, || Box::new(Unxz::new()))],
+    decoding: &[Decoding::new(Algorithm::Xz, decoder)],
 };
+
+/// The smallest dictionary: readers prepare `max(block, 8 KiB)`, and mksquashfs writes none below
+/// it.
+pub(super) const XZ_DICT_LEN_MIN: u32 = 8192;
 
 /// Settings of XZ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +86,6 @@ impl Settings for XzSettings {
 
     fn memory(&self, _: u64) -> u64 {
         encoder_memory(self.preset, self.extreme, self.dict_len)
-    }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(Xz::new(self.preset, self.extreme, self.dict_len, &self.filters))
-    }
-
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        Box::new(Xz::thorough(self.dict_len, &self.filters))
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use super::{Frame, FrameFit, MATCH_LENS_MIN, Unframe};
+use super::decoder;
 use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
-use crate::smallest::several;
-use crate::{Algorithm, Encoder, FitEncoder, SettingsError};
+use crate::{Algorithm, SettingsError};
 
 pub(crate) static ZSTD: Codec = Codec {
     name: "zstd",
@@ -18,13 +17,13 @@ pub(crate) static ZSTD: Codec = Codec {
     description: "Zstandard; small and fast to read, the best of both for most images",
     for_size: "zstd:22",
     for_build: "zstd:3",
-    decoding: &[Decoding::new(Algorithm::Zstd, || Box::new(Unframe::new()))],
+    decoding: &[Decoding::new(Algorithm::Zstd, decoder)],
 };
 
 /// `ZSTD_minCLevel()`.
 const LEVEL_MIN: i32 = -131_072;
 /// `ZSTD_maxCLevel()`.
-const LEVEL_MAX: i32 = 22;
+pub(super) const LEVEL_MAX: i32 = 22;
 
 /// Settings of Zstandard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,25 +67,6 @@ impl Settings for ZstdSettings {
 
     fn thorough_memory(&self, input_len: u64) -> u64 {
         THOROUGH_WAYS_MAX * memory(LEVEL_MAX, self.window_log_max, input_len)
-    }
-
-    fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(Frame::new(self.level, self.window_log_max))
-    }
-
-    fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        several(
-            MATCH_LENS_MIN
-                .map(|len| Box::new(Frame::with_match_len_min(LEVEL_MAX, self.window_log_max, len)) as _),
-        )
-    }
-
-    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(FrameFit::new(self.level, self.window_log_max)))
-    }
-
-    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
-        Some(Box::new(FrameFit::new(LEVEL_MAX, self.window_log_max)))
     }
 }
 

@@ -15,6 +15,11 @@ mod decoded;
 mod dir;
 mod disk;
 mod facts;
+#[cfg(feature = "globs")]
+mod globs;
+#[cfg(not(feature = "globs"))]
+#[path = "globs_absent.rs"]
+mod globs;
 mod inode;
 mod kernel;
 mod kernel_reads;

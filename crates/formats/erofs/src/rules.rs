@@ -1,11 +1,9 @@
 //! How files are stored, and rules that say so by path.
 
 use crate::codec::{self, Codecs};
+use crate::globs::Globs;
 use crate::options::len_of;
-use globset::{Candidate, GlobBuilder, GlobMatcher};
-use packfs_core::{Error, ImagePath, NodeKind, Result, Tree};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use packfs_core::{ImagePath, NodeKind, Result, Tree};
 
 /// How a file is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +74,7 @@ pub(crate) type Rules = ByPath<Storage>;
 struct Row<T> {
     /// As it was typed.
     glob: String,
-    /// The glob, and the glob of everything below.
-    globs: [GlobMatcher; 2],
+    globs: Globs,
     what: T,
 }
 
@@ -91,7 +88,11 @@ impl Rules {
         chunk_len: Option<u32>,
     ) -> Result<Self> {
         let rule = |(glob, rule): &(String, TypedRule)| {
-            Ok(Row { glob: glob.clone(), globs: compile(glob)?, what: rule.storage(usual_len, chunk_len)? })
+            Ok(Row {
+                glob: glob.clone(),
+                globs: Globs::compile(glob)?,
+                what: rule.storage(usual_len, chunk_len)?,
+            })
         };
         typed.iter().map(rule).collect::<Result<_>>().map(ByPath)
     }
@@ -107,7 +108,7 @@ impl<T> ByPath<T> {
     ///
     /// Errors: `Usage`.
     pub(crate) fn new<'a>(rows: impl Iterator<Item = (&'a str, T)>) -> Result<Self> {
-        rows.map(|(glob, what)| Ok(Row { glob: glob.into(), globs: compile(glob)?, what }))
+        rows.map(|(glob, what)| Ok(Row { glob: glob.into(), globs: Globs::compile(glob)?, what }))
             .collect::<Result<_>>()
             .map(ByPath)
     }
@@ -123,8 +124,7 @@ impl<T> ByPath<T> {
         let mut walk = tree.walk();
         while let Some((path, id)) = walk.next().filter(|_| !rows.is_empty()) {
             if matches!(tree.node(id).kind, NodeKind::File { .. }) {
-                let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
-                rows.retain(|row| !row.globs.iter().any(|glob| glob.is_match_candidate(&path)));
+                rows.retain(|row| !row.globs.match_path(path));
             }
         }
         rows.iter().map(|row| &*row.glob).collect()
@@ -132,23 +132,8 @@ impl<T> ByPath<T> {
 
     /// What the last glob that matches says.
     pub(crate) fn find(&self, path: &ImagePath) -> Option<&T> {
-        let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
-        let matches = |row: &&Row<T>| row.globs.iter().any(|glob| glob.is_match_candidate(&path));
-        self.0.iter().rev().find(matches).map(|row| &row.what)
+        self.0.iter().rev().find(|row| row.globs.match_path(path)).map(|row| &row.what)
     }
-}
-
-/// A glob that holds no slash is about names anywhere; one that matches a directory is about all below it.
-fn compile(glob: &str) -> Result<[GlobMatcher; 2]> {
-    let anchored = glob.trim_start_matches('/').trim_end_matches('/');
-    let anywhere = if glob.contains('/') { anchored.to_owned() } else { format!("**/{anchored}") };
-    let build = |glob: &str| {
-        let built = GlobBuilder::new(glob).literal_separator(true).build();
-        built
-            .map(|glob| glob.compile_matcher())
-            .map_err(|fault| Error::usage(format!("glob {glob:?}: {fault}")))
-    };
-    Ok([build(&anywhere)?, build(&format!("{anywhere}/**"))?])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The loops against each other: all decode the same, whether a stream is sound or not.
 
 use super::*;
-use crate::lzma::ffi::{Parameters, Stream};
+use crate::lzma::coders::ffi::{Parameters, Stream};
 
 struct Noise(u64);
 

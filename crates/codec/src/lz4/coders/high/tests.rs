@@ -4,7 +4,7 @@ use super::High;
 use super::format::{
     END_MATCH_LEN, END_RUN_LEN, MATCH_COST, MATCH_LEN_MIN, MATCH_LEN_SHORT, RUN_LEN_SHORT, extension_len,
 };
-use crate::lz4::ffi;
+use crate::lz4::coders::ffi;
 
 /// splitmix64
 struct Noise(u64);

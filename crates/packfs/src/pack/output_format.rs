@@ -22,14 +22,17 @@ pub(crate) fn choose(
         return packfs_formats::by_name(name)
             .ok_or_else(|| Error::usage(format!("there is no format {name:?}; there are: {}", names())));
     }
-    let default = again.unwrap_or_else(packfs_formats::default);
-    let Some(extension) = output.extension() else { return Ok(default) };
+    let default = || {
+        let default = again.or_else(|| packfs_formats::by_name(packfs_formats::DEFAULT));
+        default.ok_or_else(|| {
+            Error::usage("cannot tell the format").hint(format!("--format names it: {}", names()))
+        })
+    };
+    let Some(extension) = output.extension() else { return default() };
     let text = extension.to_str().unwrap_or_default();
     match packfs_formats::by_extension(text) {
         Some(format) => Ok(format),
-        None if again.is_some() || GENERIC.iter().any(|known| known.eq_ignore_ascii_case(text)) => {
-            Ok(default)
-        }
+        None if again.is_some() || GENERIC.iter().any(|known| known.eq_ignore_ascii_case(text)) => default(),
         None => Err(unknown(extension.as_bytes(), output)),
     }
 }

@@ -3,8 +3,8 @@
 
 use sha2::{Digest, Sha256};
 
-pub(super) use crate::lzma::ffi::crc32;
-use crate::lzma::ffi::crc64;
+pub(super) use crate::lzma::coders::ffi::crc32;
+use crate::lzma::coders::ffi::crc64;
 
 /// The kind of check that a stream's flags name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,14 @@
 //! Makes an image: a builder over sources, formats and the pack engine.
 
-use crate::earlier::{self, Earlier};
-use crate::verifying::{UNASKED_LEN, Verifier};
+mod earlier;
+mod fitting;
+mod output_format;
+mod verifying;
+mod wrapping;
+
 use crate::watcher::Watcher;
-use crate::wrapping::{self, Subject};
-use crate::{OpenOptions, Opened, Source, fitting, output_format};
+use crate::{OpenOptions, Opened, Source};
+use earlier::Earlier;
 use packfs_core::{
     Contents, Error, ErrorKind, Goal, Held, ImagePath, IntoImagePath, Limits, Meta, NodeKind, Progress,
     Result, ResultExt, Tree, TreeBuilder, Xattrs,
@@ -16,6 +20,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use verifying::{UNASKED_LEN, Verifier};
+use wrapping::Subject;
 
 /// When an image says that it was made. Never the time of packing unless that is asked for: the same source is to give the
 /// same bytes.

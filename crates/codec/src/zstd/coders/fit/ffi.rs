@@ -9,7 +9,7 @@ pub(super) use sys::ZSTD_Sequence as Sequence;
 pub(super) use sys::ZSTD_cParameter as Parameter;
 
 use crate::EncodeError;
-use crate::zstd::encode_error;
+use crate::zstd::coders::encode_error;
 
 /// An end of block without literals.
 pub(super) const BLOCK_END: Sequence = Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 };

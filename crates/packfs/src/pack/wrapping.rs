@@ -66,8 +66,7 @@ pub(crate) fn subject(
     match source {
         Source::Image(path) => Ok(Subject::Image(bytes(&path, packer, opening)?)),
         source => {
-            let format =
-                wrapping.inner.clone().unwrap_or_else(|| packfs_formats::inner_default().name().to_owned());
+            let format = wrapping.inner.clone().unwrap_or_else(|| packfs_formats::INNER_DEFAULT.to_owned());
             Ok(Subject::Tree { source, format })
         }
     }

@@ -47,7 +47,7 @@ fn length(block: &[u8], at: &mut usize, begun: u8) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Decoder, lz4};
+    use crate::Decoder;
 
     /// "abcd", then a match of four bytes at the distance, then as many literals as liblz4 wants
     /// behind the last match.
@@ -58,8 +58,11 @@ mod tests {
 
     #[test]
     fn a_match_at_distance_zero_is_refused_where_it_counts() {
-        let decode = |distance, len| lz4::Block.decompress(&block(distance), &mut vec![0x5a; len]);
-        let prefix = |distance, len| lz4::Block.decompress_prefix(&block(distance), &mut vec![0x5a; len]);
+        let decode =
+            |distance, len| crate::lz4::coders::Block.decompress(&block(distance), &mut vec![0x5a; len]);
+        let prefix = |distance, len| {
+            crate::lz4::coders::Block.decompress_prefix(&block(distance), &mut vec![0x5a; len])
+        };
         assert_eq!(decode(4, 21).unwrap(), 21);
         assert!(decode(0, 21).is_err() && decode(0, 1000).is_err());
         assert_eq!(prefix(0, 4).unwrap(), 4);

@@ -63,8 +63,8 @@ pub(super) fn go_on(blocks: &mut [u8]) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zstd::Frame;
-    use crate::{Decoder, Encoder, zstd::Unframe};
+    use crate::zstd::coders::{Frame, Unframe};
+    use crate::{Decoder, Encoder};
 
     fn encoded(plain: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; plain.len() + 1000];

@@ -1,0 +1,64 @@
+//! Coders of a codec, which a build may leave out with their library: names and settings are known
+//! all the same, and the coders refuse.
+
+use crate::{DecodeError, Decoder, EncodeError, Encoder, FitEncoder};
+
+/// Coders of settings that are checked. Where the build has no library for a codec, they refuse.
+pub(crate) trait Coders {
+    /// Makes an encoder.
+    fn encoder(&self) -> Box<dyn Encoder> {
+        Box::new(Absent)
+    }
+
+    /// Makes an encoder at the codec's highest level, with all the ways that are worth a try: a
+    /// fixed list, so that the answer depends on the block alone.
+    fn thorough_encoder(&self) -> Box<dyn Encoder> {
+        self.encoder()
+    }
+
+    /// Makes an encoder to outputs of a fixed length; None if the codec has none.
+    fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
+        None
+    }
+
+    /// Makes the same at the codec's highest level, with all the ways that are worth a try.
+    fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
+        self.fit_encoder()
+    }
+}
+
+/// Declares a module `coders` for a codec without its library: the defaults of
+/// [`Coders`], and functions that make decoders.
+#[allow(unused_macros)] // With every library, no codec is absent.
+macro_rules! coders {
+    ($($settings:ident),*; $($decoder:ident),*) => {
+        mod coders {
+            $(impl crate::coders::Coders for super::$settings {})*
+
+            $(pub(crate) fn $decoder() -> Box<dyn crate::Decoder> {
+                Box::new(crate::coders::Absent)
+            })*
+        }
+    };
+}
+#[allow(unused_imports)]
+pub(crate) use coders;
+
+/// An encoder and decoder that refuses every block.
+pub(crate) struct Absent;
+
+impl Encoder for Absent {
+    fn compress(&mut self, _: &[u8], _: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+        Err(EncodeError::Internal("this build was made without the codec"))
+    }
+}
+
+impl Decoder for Absent {
+    fn decompress(&mut self, _: &[u8], _: &mut [u8]) -> Result<usize, DecodeError> {
+        Err(DecodeError::Absent)
+    }
+
+    fn decompress_prefix(&mut self, _: &[u8], _: &mut [u8]) -> Result<usize, DecodeError> {
+        Err(DecodeError::Absent)
+    }
+}

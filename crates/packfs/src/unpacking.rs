@@ -1,0 +1,70 @@
+//! Takes an opened image apart: into a directory, or into a tar archive.
+
+use crate::Opened;
+use packfs_core::{Progress, Result};
+use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Unpacking, and archives.
+impl Opened {
+    /// Unpacks everything into a directory, with default options. See [`Opened::unpack_with`].
+    pub fn unpack(&self, target: impl AsRef<Path>) -> Result<UnpackReport> {
+        self.unpack_with(target, &UnpackOptions::default(), self.progress())
+    }
+
+    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it. What is damaged is left out and
+    /// told of through `progress`; the first such error is returned once all else is in place, or before anything is written with
+    /// [`UnpackOptions::fail_fast`].
+    ///
+    /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
+    pub fn unpack_with(
+        &self,
+        target: impl AsRef<Path>,
+        options: &UnpackOptions,
+        progress: &dyn Progress,
+    ) -> Result<UnpackReport> {
+        let mut loaded = self.load_what_is_there(progress)?;
+        let faults = std::mem::take(&mut loaded.faults);
+        let no_faults = || faults.into_result();
+        if options.fail_fast {
+            no_faults()?;
+            return packfs_sink::unpack(self.engine(), &loaded, target.as_ref(), options, progress);
+        }
+        let report = packfs_sink::unpack(self.engine(), &loaded, target.as_ref(), options, progress)?;
+        no_faults().map(|()| report)
+    }
+
+    /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
+    pub fn write_tar(&self, out: &mut dyn Write) -> Result<TarReport> {
+        self.write_tar_with(out, &TarOptions::default(), self.progress())
+    }
+
+    /// Writes a tar archive that packs to the same image again.
+    ///
+    /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
+    pub fn write_tar_with(
+        &self,
+        out: &mut dyn Write,
+        options: &TarOptions,
+        progress: &dyn Progress,
+    ) -> Result<TarReport> {
+        let loaded = self.load(progress)?;
+        packfs_sink::write_tar(self.engine(), &loaded, out, options, progress)
+    }
+
+    /// As [`Opened::write_tar_with`], from where `out` stands. If it is a regular file that ends there, all threads write to
+    /// it at once, and nothing is left of an archive that could not be completed.
+    ///
+    /// Errors: as there.
+    pub fn write_tar_file(
+        &self,
+        out: &File,
+        options: &TarOptions,
+        progress: &dyn Progress,
+    ) -> Result<TarReport> {
+        let loaded = self.load(progress)?;
+        packfs_sink::write_tar_file(self.engine(), &loaded, out, options, progress)
+    }
+}
