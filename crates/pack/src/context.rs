@@ -58,6 +58,13 @@ pub(crate) struct Boundaries {
     pub stretch_starts: Vec<u32>,
 }
 
+impl Boundaries {
+    /// Returns all of them, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = u32> {
+        std::iter::once(self.first_used).chain(self.stretch_starts.iter().copied())
+    }
+}
+
 /// What a task needs to know of the whole.
 pub(crate) struct Context<'a, K: DataKind> {
     pub tree: &'a Tree,

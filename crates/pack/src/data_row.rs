@@ -142,7 +142,7 @@ impl<'a> DataRow<'a> {
     }
 
     /// Ends the row; its files, if data do not lie in the image.
-    pub(crate) fn finish(mut self) -> Result<Vec<PlacedFile>> {
+    pub(crate) fn finish(&mut self) -> Result<Vec<PlacedFile>> {
         if self.lens_max.is_empty() {
             return Ok(Vec::new());
         }
@@ -150,7 +150,7 @@ impl<'a> DataRow<'a> {
             self.next()?;
         }
         self.end_file()?;
-        Ok(self.done)
+        Ok(std::mem::take(&mut self.done))
     }
 }
 

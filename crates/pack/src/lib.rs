@@ -11,6 +11,7 @@ mod blocks;
 mod by_class;
 mod class;
 mod clusters;
+mod conductor;
 mod context;
 mod coverage;
 mod data_row;

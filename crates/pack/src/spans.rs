@@ -11,68 +11,64 @@ pub(crate) const SPAN_LEN: u64 = 512 << 10;
 const SPAN_PIECES: usize = 128;
 
 /// Rules by which files are cut into spans.
-pub(crate) struct Rules<O, F, H, J> {
-    /// Bytes of a file before this one are left out.
-    pub own_from: O,
-    /// Input of one span, unless a single piece is longer.
-    pub span_len: u64,
-    /// Files longer than this are cut into pieces of that length.
-    pub piece_len: F,
-    /// Most bytes of a piece that is a hole.
-    pub hole_max: H,
-    /// True if a piece may be in one span with those before it.
-    pub joins: J,
+pub(crate) trait Rules<K: DataKind> {
+    /// Returns the input of one span, unless a single piece is longer.
+    fn span_len(&self) -> u64;
+
+    /// Returns the first byte of a file that is stored; its length: none is.
+    fn own_from(&self, job: &FileJob<K>) -> u64;
+
+    /// Returns the length of the pieces that longer files are cut into.
+    fn piece_len(&self, job: &FileJob<K>) -> u64;
+
+    /// Returns the most bytes of a piece that is a hole.
+    fn hole_max(&self, job: &FileJob<K>) -> u64;
+
+    /// Returns true if a piece may be in one span with those before it.
+    fn joins(&self, _pieces: &[Piece], _piece: &Piece) -> bool {
+        true
+    }
 }
 
 /// Yields the spans of a plan, in plan order.
-pub(crate) struct Spans<'a, K: DataKind, O, F, H, J> {
+pub(crate) struct Spans<'a, K: DataKind> {
     context: &'a Context<'a, K>,
-    rules: Rules<O, F, H, J>,
     holes: Holes<'a, K>,
     next_job: u32,
     next_offset: u64,
 }
 
-impl<'a, K, O, F, H, J> Spans<'a, K, O, F, H, J>
-where
-    K: DataKind,
-    O: Fn(&FileJob<K>) -> u64,
-    F: Fn(&FileJob<K>) -> u64,
-    H: Fn(&FileJob<K>) -> u64,
-    J: Fn(&[Piece], &Piece) -> bool,
-{
+impl<'a, K: DataKind> Spans<'a, K> {
     /// Those of the context's plan.
-    pub(crate) fn new(context: &'a Context<'a, K>, rules: Rules<O, F, H, J>) -> Self {
-        Spans { context, rules, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
+    pub(crate) fn new(context: &'a Context<'a, K>) -> Self {
+        Spans { context, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
     }
 
     /// The pieces of the next span and how much input they are together. A piece that is a hole is a span of its own.
-    pub(crate) fn next(&mut self) -> Option<(Vec<Piece>, u64)> {
+    pub(crate) fn next(&mut self, rules: &impl Rules<K>) -> Option<(Vec<Piece>, u64)> {
         let mut pieces = Vec::new();
         let mut len = 0;
         while let Some(job) = self.context.plan.files.get(self.next_job as usize) {
             let file_len = self.context.len(job.node);
-            let start = self.next_offset.max((self.rules.own_from)(job));
+            let start = self.next_offset.max(rules.own_from(job));
             if start >= file_len {
                 (self.next_job, self.next_offset) = (self.next_job + 1, 0);
                 continue;
             }
             let rest = file_len - start;
-            if pieces.len() == SPAN_PIECES || (len + rest > self.rules.span_len && !pieces.is_empty()) {
+            if pieces.len() == SPAN_PIECES || (len + rest > rules.span_len() && !pieces.is_empty()) {
                 break;
             }
-            let piece_len = (self.rules.piece_len)(job);
+            let piece_len = rules.piece_len(job);
             let hole_len = match pieces.is_empty() && file_len > piece_len {
-                true => {
-                    self.holes.len_at(job.node, start, (self.rules.hole_max)(job)) / piece_len * piece_len
-                }
+                true => self.holes.len_at(job.node, start, rules.hole_max(job)) / piece_len * piece_len,
                 false => 0,
             };
             let is_hole = hole_len > 0;
             let range = start..start + if is_hole { hole_len } else { rest.min(piece_len) };
             let last = range.end == file_len;
             let piece = Piece { job: self.next_job, range, last, is_hole };
-            if !pieces.is_empty() && !(self.rules.joins)(&pieces, &piece) {
+            if !pieces.is_empty() && !rules.joins(&pieces, &piece) {
                 break;
             }
             (self.next_job, self.next_offset) =

@@ -3,6 +3,7 @@
 use super::worth::{self, Worth};
 use crate::base::{Kept, KeptBlocks, OldBlocks, Reuse};
 use crate::class::Class;
+use crate::conductor::{self, Cut};
 use crate::context::{Context, Piece, is_zero};
 use crate::engine::Job;
 use crate::gain::Gain;
@@ -12,13 +13,13 @@ use crate::seen::TailBytes;
 use crate::witness::Witness;
 use packfs_codec::BranchSet;
 use packfs_codec::Encoder;
-use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
+use packfs_core::{ContentReader, Error, NodeId, Result};
 use packfs_format::{BlockStorage, Blocks, Incompressible, StoredBlock};
 use std::ops::Range;
 
-/// What became of one [`Piece`].
+/// The blocks and the tail of a piece.
 #[derive(Default)]
-pub(crate) struct CutPiece {
+pub(crate) struct BlockPiece {
     pub blocks: Vec<StoredBlock>,
     /// Whether its bytes are stored as they are, in one run and not in blocks.
     pub is_flat: bool,
@@ -26,17 +27,12 @@ pub(crate) struct CutPiece {
     pub hole_len: u64,
     /// So many zeros are stored of it, and nothing else.
     pub zeros_len: u64,
-    /// Its stored blocks are the next so many bytes of the span's.
-    pub stored_len: usize,
     pub tail: Option<TailBytes>,
     /// Where the tail lies, if it needs no place of its own.
     pub home: Option<Home>,
-    pub class: Class,
-    /// What was seen of its bytes.
-    pub seen: Witnessed,
 }
 
-impl CutPiece {
+impl BlockPiece {
     fn push(&mut self, block: StoredBlock, len: u64) {
         if block.stored_len == 0 {
             self.hole_len += len;
@@ -87,12 +83,6 @@ impl<'a> Source<'a> {
     fn check_unchanged(&mut self) -> Result<()> {
         self.reader.as_mut().map_or(Ok(()), |reader| reader.check_unchanged())
     }
-}
-
-/// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
-pub(crate) struct CutSpan {
-    pub pieces: Vec<Result<CutPiece>>,
-    pub stored: Vec<u8>,
 }
 
 /// One worker's encoders and scratch.
@@ -148,21 +138,7 @@ impl<'a> Cutter<'a> {
         })
     }
 
-    /// Reads and compresses a span. A piece that cannot be read is an error of its own; a codec's failure is the span's.
-    pub(crate) fn cut(&mut self, pieces: &[Piece]) -> Result<CutSpan> {
-        let mut span = CutSpan { pieces: Vec::with_capacity(pieces.len()), stored: Vec::new() };
-        for piece in pieces {
-            let before = span.stored.len();
-            let cut = self.cut_piece(piece, &mut span.stored);
-            if cut.is_err() {
-                span.stored.truncate(before);
-            }
-            span.pieces.push(cut.map(|cut| CutPiece { stored_len: span.stored.len() - before, ..cut }));
-        }
-        Ok(span)
-    }
-
-    fn cut_piece(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+    fn cut_piece(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         if piece.is_hole {
             return self.cut_hole(piece, stored);
         }
@@ -180,7 +156,7 @@ impl<'a> Cutter<'a> {
         let before = stored.len();
         let cut = self.cut_into_blocks(piece, stored)?;
         let encoded_len = (stored.len() - before) as u64;
-        if Worth::of_short(self.context, piece.range.end, (cut.blocks.len(), encoded_len), self.gain) {
+        if Worth::of_short(self.context, piece.range.end, (cut.piece.blocks.len(), encoded_len), self.gain) {
             return Ok(cut);
         }
         stored.truncate(before);
@@ -188,7 +164,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Cuts a piece that is a hole, of which nothing is read.
-    fn cut_hole(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+    fn cut_hole(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
         let mut source = Source::new(context, node, &mut self.kept);
@@ -199,21 +175,23 @@ impl<'a> Cutter<'a> {
         let mut witness = Witness::new(self.is_verified, piece.range.start);
         witness.saw_zeros(len);
         let class = Class::of(context.tree.first_name(node), &[]);
-        let cut = CutPiece { class, seen: witness.finish(), ..CutPiece::default() };
+        let seen = witness.finish();
+        let cut = |piece| Ok(Cut { piece, class, seen });
         if self.is_flat(piece)? {
-            return Ok(CutPiece { is_flat: true, zeros_len: len, ..cut });
+            return cut(BlockPiece { is_flat: true, zeros_len: len, ..BlockPiece::default() });
         }
         // Pieces that are holes are whole blocks.
         let count = (len / context.block_len()) as usize;
         if context.plan.holes {
-            return Ok(CutPiece { blocks: vec![StoredBlock::HOLE; count], hole_len: len, ..cut });
+            let blocks = vec![StoredBlock::HOLE; count];
+            return cut(BlockPiece { blocks, hole_len: len, ..BlockPiece::default() });
         }
         let (block, bytes) = self.zero_block()?;
         let zeros_len = if block.compressed { 0 } else { len };
         if block.compressed {
             stored.extend((0..count).flat_map(|_| bytes).copied());
         }
-        Ok(CutPiece { blocks: vec![*block; count], zeros_len, ..cut })
+        cut(BlockPiece { blocks: vec![*block; count], zeros_len, ..BlockPiece::default() })
     }
 
     /// Tells whether a file of many pieces is stored as it is, in one run.
@@ -252,7 +230,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Stores a piece as it is, holes as zeros.
-    fn cut_flat(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+    fn cut_flat(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
         let mut witness = Witness::new(self.is_verified, piece.range.start);
@@ -274,15 +252,16 @@ impl<'a> Cutter<'a> {
         source.check_unchanged()?;
         self.keep(source, piece);
         let class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
-        Ok(CutPiece { is_flat: true, class, seen: witness.finish(), ..CutPiece::default() })
+        let piece = BlockPiece { is_flat: true, ..BlockPiece::default() };
+        Ok(Cut { piece, class, seen: witness.finish() })
     }
 
-    fn cut_into_blocks(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<CutPiece> {
+    fn cut_into_blocks(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
         let tail_len = if piece.last { context.shared_tail_len(piece.job) } else { 0 };
         let blocks_end = piece.range.end - tail_len;
-        let mut cut = CutPiece::default();
+        let mut cut = BlockPiece::default();
         let mut witness = Witness::new(self.is_verified, piece.range.start);
         let mut source = Source::new(context, node, &mut self.kept);
         if let Some(old) = &mut self.old {
@@ -337,28 +316,33 @@ impl<'a> Cutter<'a> {
         }
         source.check_unchanged()?;
         self.keep(source, piece);
-        cut.seen = witness.finish();
         // Of what was copied unseen, or is all holes, only the name is known.
-        cut.class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
-        Ok(cut)
+        let class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
+        Ok(Cut { piece: cut, class, seen: witness.finish() })
+    }
+}
+
+impl conductor::Cutter for Cutter<'_> {
+    type Hint = ();
+    type Piece = BlockPiece;
+    /// The bytes of a shared block, and the code that its files hold.
+    type Batch = (Vec<u8>, BranchSet);
+    type Packed = (StoredBlock, Vec<u8>);
+
+    fn cut(&mut self, piece: &Piece, _: &(), stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
+        self.cut_piece(piece, stored)
     }
 
-    /// Compresses a shared block of files that hold such code.
-    pub(crate) fn compress_shared(
-        &mut self,
-        raw: &[u8],
-        branches: BranchSet,
-    ) -> Result<(StoredBlock, Vec<u8>)> {
-        let encoder = match &mut self.shared {
+    fn pack(&mut self, (raw, branches): (Vec<u8>, BranchSet)) -> Result<(StoredBlock, Vec<u8>)> {
+        let mut encoder = match &mut self.shared {
             Some(own) => own.as_deref_mut(),
             None => self.block.as_deref_mut(),
         };
-        let mut encoder = encoder;
         if let Some(encoder) = &mut encoder {
             encoder.expect_code(branches);
         }
         let mut stored = Vec::new();
-        let block = store(encoder, (self.gain, self.incompressible, &mut self.probe), raw, &mut stored)?;
+        let block = store(encoder, (self.gain, self.incompressible, &mut self.probe), &raw, &mut stored)?;
         Ok((block, stored))
     }
 }

@@ -9,19 +9,25 @@ mod tails;
 mod worth;
 
 use crate::base::{KeptBlocks, Reuse};
+use crate::conductor;
 use crate::context::{Context, Kind};
 use crate::data_row::DataRow;
 use crate::engine::{Engine, Job, Stored};
+use crate::limits::{Demand, Limits};
 use crate::report::PackReport;
 use crate::runs::{self, Runs};
+use crate::spans::SPAN_LEN;
 use crate::twins::Twins;
 use crate::witness::Testimony;
 use crate::{PackOptions, base};
+use cutter::Cutter;
 use packfs_codec::CodecSettings;
 use packfs_core::{Progress, Result};
 use packfs_format::{BlockPlan, BlockStorage, Blocks, Placed, Plan};
+use placer::Placer;
 use std::ops::Range;
 use std::path::Path;
+use worth::Worth;
 
 impl Kind for Blocks {
     fn block_len(plan: &BlockPlan) -> u32 {
@@ -81,7 +87,9 @@ impl Engine for Blocks {
     }
 
     fn place(job: &Job<'_, Self>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Self>> {
-        placer::place(job, row, testimony)
+        let worth = &Worth::default();
+        let limits = limits(job)?;
+        conductor::place(job, &limits, || Cutter::new(job, worth), Placer::new(job), row, testimony)
     }
 
     fn leads(plan: &BlockPlan, placed: &Placed<Self>) -> Vec<Range<u64>> {
@@ -98,6 +106,23 @@ impl Engine for Blocks {
         let plain = data.blocks.iter().chain(shared).filter(|block| !block.compressed);
         report.plain_bytes = plain.map(|block| u64::from(block.stored_len)).sum();
     }
+}
+
+/// Input in flight, read but not yet written, where memory is not short.
+const WINDOW_LEN: u64 = 24 << 20;
+
+fn limits(job: &Job<'_, Blocks>) -> Result<Limits> {
+    let Job { context, options, .. } = *job;
+    let BlockPlan { block_codec, shared_codec, .. } = &context.plan.data;
+    let codecs = block_codec.iter().chain(shared_codec.iter().filter(|_| shared_codec != block_codec));
+    let encoders: u64 = codecs.map(|codec| options.effort.encoder_memory(codec, context.block_len())).sum();
+    let demand = Demand {
+        // A span is read and its blocks are kept until it is written.
+        encoder_len: encoders + 2 * context.block_len(),
+        window_min: 2 * SPAN_LEN.max(context.block_len()),
+        node_count: context.tree.node_count().into(),
+    };
+    Limits::new(options, &demand, |_| WINDOW_LEN)
 }
 
 impl Context<'_, Blocks> {

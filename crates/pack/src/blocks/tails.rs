@@ -21,7 +21,6 @@ struct OpenBlock {
 
 /// A shared block that is full, with the places of the tails in it.
 pub(crate) struct FullBlock {
-    pub index: u32,
     pub bytes: Vec<u8>,
     pub tails: Vec<(TailId, SharedTail)>,
     pub branches: BranchSet,
@@ -81,7 +80,7 @@ impl Tails {
         self.next_index += 1;
         let place = |(id, offset)| (id, SharedTail { index, offset });
         let tails = block.tails.into_iter().map(place).collect();
-        FullBlock { index, bytes: block.bytes, tails, branches: block.branches }
+        FullBlock { bytes: block.bytes, tails, branches: block.branches }
     }
 }
 
@@ -127,6 +126,6 @@ mod tests {
             .collect();
         assert_eq!(closed, [None, None, Some(2), None, None]);
         let last = tails.finish();
-        assert_eq!((last.len(), last[0].index, last[0].bytes.len()), (1, 6, 100));
+        assert_eq!((last.len(), last[0].tails[0].1.index, last[0].bytes.len()), (1, 6, 100));
     }
 }

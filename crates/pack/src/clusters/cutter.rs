@@ -8,6 +8,7 @@ use super::stored::{CutCluster, CutForm, Stored};
 use super::stretches::{Coder, Stretches};
 use crate::base::{KeptStream, Reuse};
 use crate::class::Class;
+use crate::conductor::{self, Cut};
 use crate::context::{Context, Piece, is_zero};
 use crate::engine::Job;
 use crate::gain::Gain;
@@ -16,6 +17,7 @@ use crate::witness::Witness;
 use packfs_codec::CodecSettings;
 use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
 use packfs_format::{ClusterForm, ClusterPlan, Clusters, Recipe, Tail};
+use std::mem;
 use std::sync::Arc;
 
 /// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
@@ -40,11 +42,9 @@ pub(super) enum CutTail {
     Inline { bytes: Vec<u8>, compressed: bool },
 }
 
-/// What became of one [`Piece`].
-pub(super) struct CutPiece {
+/// The clusters and the tail of a piece.
+pub(super) struct StoredPiece {
     pub clusters: Vec<CutCluster>,
-    /// Its stored bytes are the next so many of the span's.
-    pub stored_len: usize,
     pub tail: Option<CutTail>,
     /// The file is stored in chunks of this length.
     pub chunk_len: Option<u64>,
@@ -52,15 +52,13 @@ pub(super) struct CutPiece {
     pub zeros_len: u64,
     /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without padding.
     pub zeros: Option<Arc<[u8]>>,
-    /// What its file is.
-    pub class: Class,
-    /// What was seen of its bytes.
-    pub seen: Witnessed,
 }
 
-/// What became of a span: its pieces, or why they could not be read; and the stored bytes of all of them.
-pub(super) struct CutSpan {
-    pub pieces: Vec<Result<CutPiece>>,
+/// A segment of the packed stream that is compressed.
+pub(super) struct PackedSegment {
+    /// Bytes of the stream.
+    pub len: u64,
+    pub clusters: Vec<CutCluster>,
     pub stored: Vec<u8>,
 }
 
@@ -119,48 +117,6 @@ impl<'a> Cutter<'a> {
             scratch: Vec::new(),
             kept: None,
         })
-    }
-
-    /// Reads and cuts a span. A piece that fails is an error of its own.
-    pub(super) fn cut(&mut self, pieces: &[Piece], candidates: &[Vec<Candidate>]) -> CutSpan {
-        let mut stored = Stored::default();
-        let pieces = pieces
-            .iter()
-            .zip(candidates)
-            .map(|(piece, candidates)| {
-                let before = stored.bytes.len();
-                stored.clusters.clear();
-                let cut = self.cut_piece(piece, candidates, &mut stored);
-                if cut.is_err() {
-                    stored.bytes.truncate(before);
-                }
-                let (tail, chunk_len, zeros) = cut?;
-                let stored_len = stored.bytes.len() - before;
-                let (clusters, class, seen) = (stored.clusters.clone(), self.class, self.seen);
-                let zeros_len = std::mem::take(&mut self.zeros_len);
-                Ok(CutPiece { clusters, stored_len, tail, chunk_len, zeros_len, zeros, class, seen })
-            })
-            .collect();
-        stored.bytes.shrink_to_fit();
-        if self.input.len() > SCRATCH_LEN {
-            self.input = Vec::new();
-        }
-        CutSpan { pieces, stored: stored.bytes }
-    }
-
-    /// Cuts a segment of the packed stream.
-    pub(super) fn cut_packed(&mut self, input: &[u8]) -> Result<(Vec<CutCluster>, Vec<u8>)> {
-        let mut stored = Stored::default();
-        match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
-            Some(Recipe::Clusters { codec, second, cluster_len }) => {
-                let measures = self.measures(*cluster_len);
-                let (coder, second) = coders(&mut self.coders, codec, second.as_ref())?;
-                let encoders = Encoders::of(coder, second);
-                segment::cut(measures, input, End::Own, encoders, &mut self.scratch, &mut stored)?;
-            }
-            _ => stored.push_plain(input, self.cut.block_len as usize, 0),
-        }
-        Ok((stored.clusters, stored.bytes))
     }
 
     fn measures(&self, cluster_len: u32) -> Measures {
@@ -447,6 +403,51 @@ impl<'a> Cutter<'a> {
             (_, Rest::Inline { bytes, compressed, .. }) => Some(CutTail::Inline { bytes, compressed }),
         };
         Ok((tail, None, stretches.zeros))
+    }
+}
+
+impl conductor::Cutter for Cutter<'_> {
+    /// The stored clusters that a piece may share.
+    type Hint = Vec<Candidate>;
+    type Piece = StoredPiece;
+    /// A segment of the packed stream.
+    type Batch = Vec<u8>;
+    type Packed = PackedSegment;
+
+    fn cut(
+        &mut self,
+        piece: &Piece,
+        candidates: &Vec<Candidate>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Cut<StoredPiece>> {
+        let mut stored = Stored { bytes: mem::take(bytes), clusters: Vec::new() };
+        let cut = self.cut_piece(piece, candidates, &mut stored);
+        *bytes = stored.bytes;
+        let (tail, chunk_len, zeros) = cut?;
+        let zeros_len = mem::take(&mut self.zeros_len);
+        let piece = StoredPiece { clusters: stored.clusters, tail, chunk_len, zeros_len, zeros };
+        Ok(Cut { piece, class: self.class, seen: self.seen })
+    }
+
+    fn end_span(&mut self, stored: &mut Vec<u8>) {
+        stored.shrink_to_fit();
+        if self.input.len() > SCRATCH_LEN {
+            self.input = Vec::new();
+        }
+    }
+
+    fn pack(&mut self, input: Vec<u8>) -> Result<PackedSegment> {
+        let mut stored = Stored::default();
+        match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
+            Some(Recipe::Clusters { codec, second, cluster_len }) => {
+                let measures = self.measures(*cluster_len);
+                let (coder, second) = coders(&mut self.coders, codec, second.as_ref())?;
+                let encoders = Encoders::of(coder, second);
+                segment::cut(measures, &input, End::Own, encoders, &mut self.scratch, &mut stored)?;
+            }
+            _ => stored.push_plain(&input, self.cut.block_len as usize, 0),
+        }
+        Ok(PackedSegment { len: input.len() as u64, clusters: stored.clusters, stored: stored.bytes })
     }
 }
 

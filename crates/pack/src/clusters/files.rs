@@ -1,5 +1,6 @@
 //! The rows of [`packfs_format::Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
 
+use super::stored::CutCluster;
 use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, TailPlace};
 
 /// Most bytes of one row that is no hole.
@@ -124,4 +125,9 @@ impl Rows {
             hole_len: rows.iter().filter(is_hole).map(|row| row.len).sum(),
         }
     }
+}
+
+/// The row of a cluster that is stored at `offset`.
+pub(super) fn row(cluster: &CutCluster, offset: u64, form: ClusterForm) -> Cluster {
+    Cluster { offset, len: cluster.len, stored_len: cluster.stored_len, form, second: cluster.second }
 }

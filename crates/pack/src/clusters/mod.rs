@@ -17,27 +17,25 @@ mod share;
 mod sparse;
 mod stored;
 mod stretches;
+mod tails;
 
 use crate::PackOptions;
 use crate::base::{self, KeptStream, Reuse};
-use crate::context::{Context, Kind, Piece};
+use crate::conductor;
+use crate::context::{Context, Kind};
 use crate::data_row::DataRow;
 use crate::engine::{Engine, Job, Stored};
 use crate::limits::{Demand, Limits};
-use crate::parallel::start;
-use crate::queue::{CloseOnDrop, TaskQueue, work};
 use crate::report::PackReport;
 use crate::twins::Twins;
 use crate::witness::Testimony;
-use cutter::{CutSpan, Cutter};
+use cutter::Cutter;
 use packfs_codec::CodecSettings;
-use packfs_core::{Error, Progress, Result, Stage};
+use packfs_core::{Error, Progress, Result};
 use packfs_format::{ClusterForm, ClusterPlan, ClusterStorage, Clusters, Placed, Plan, Recipe};
 use placer::Placer;
-use share::{Candidate, Regions};
+use share::Regions;
 use std::path::Path;
-use std::sync::mpsc::channel;
-use stored::CutCluster;
 
 /// Least and most input in flight: read but not yet written. What lies in between is a segment for each worker and as much
 /// again for one, so that who is done finds work.
@@ -114,7 +112,8 @@ impl Engine for Clusters {
     }
 
     fn place(job: &Job<'_, Self>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Self>> {
-        place(job, row, testimony)
+        let limits = limits(job)?;
+        conductor::place(job, &limits, || Cutter::new(job), Placer::new(job), row, testimony)
     }
 
     fn tell(placed: &Placed<Self>, report: &mut PackReport) {
@@ -125,61 +124,11 @@ impl Engine for Clusters {
     }
 }
 
-enum Task {
-    /// Pieces, and for each the stored clusters that it may share.
-    Span(u64, Vec<Piece>, Vec<Vec<Candidate>>),
-    Packed(u64, Vec<u8>),
-}
-
-enum Answer {
-    Span(u64, Vec<Piece>, CutSpan),
-    /// A segment of the packed stream: its number, its length, what became of it.
-    Packed(u64, u64, Result<(Vec<CutCluster>, Vec<u8>)>),
-}
-
-fn answer(cutter: &mut Cutter<'_>, task: Task) -> Answer {
-    match task {
-        Task::Span(number, pieces, candidates) => {
-            let cut = cutter.cut(&pieces, &candidates);
-            Answer::Span(number, pieces, cut)
-        }
-        Task::Packed(number, bytes) => Answer::Packed(number, bytes.len() as u64, cutter.cut_packed(&bytes)),
-    }
-}
-
-/// Reads, compresses and writes the data of every file.
-fn place(job: &Job<'_, Clusters>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Clusters>> {
-    let context = job.context;
+fn limits(job: &Job<'_, Clusters>) -> Result<Limits> {
+    let Job { context, options, .. } = *job;
     let cut = &context.plan.data;
-    let bytes_total = context.bytes_total();
-    job.progress.begin(Stage::Data, context.plan.files.len() as u64, bytes_total);
     let longest = shape::longest_segment(cut, context.plan.files.iter().map(|file| context.len(file.node)));
     let longest = longest.max(sparse::longest_chunk(cut));
-    let limits = limits(context, cut, job.options, longest)?;
-    let queue = &TaskQueue::new();
-    std::thread::scope(|scope| {
-        let _closes = CloseOnDrop(queue);
-        let (answers, answered) = channel();
-        for index in 0..limits.worker_count {
-            let answers = answers.clone();
-            let mut cutter = Cutter::new(job)?;
-            if !start(scope, index, move || work(queue, &answers, |task| answer(&mut cutter, task)))? {
-                break;
-            }
-        }
-        let mut placer = Placer::new(job, queue, row, testimony);
-        placer.copy_kept()?;
-        placer.run(&answered, limits.window_len)?;
-        placer.finish()
-    })
-}
-
-fn limits(
-    context: &Context<'_, Clusters>,
-    cut: &ClusterPlan,
-    options: &PackOptions,
-    longest: u64,
-) -> Result<Limits> {
     let encoder_len = |recipe: &Recipe| match recipe {
         Recipe::Clusters { codec, second, .. } => {
             let codecs = std::iter::once(codec).chain(second);

@@ -1,6 +1,17 @@
 //! The packed stream: tails of many files one behind the other, handed out in segments as they fill.
 
+use super::files::{Rows, row};
+use super::stored::{CutCluster, CutForm};
+use crate::base::{BaseReader, KeptStream, Reuse, is_second};
+use crate::spool::Spool;
+use packfs_codec::without_padding;
+use packfs_core::{Error, Result};
+use packfs_format::{Cluster, ClusterForm, Recipe};
 use std::mem;
+use std::path::Path;
+
+/// Stored bytes kept in memory; more than that lies beside the output.
+const SPOOL_LEN: usize = 16 << 20;
 
 /// See the module.
 pub(super) struct PackedStream {
@@ -43,6 +54,69 @@ impl PackedStream {
         self.start = self.len();
         let rest = mem::take(&mut self.pending);
         (!rest.is_empty()).then_some(rest)
+    }
+}
+
+/// What is stored of the packed stream.
+pub(super) struct StoredStream {
+    pub bytes: Spool,
+    /// Its clusters, as if it started at the image's start.
+    pub rows: Rows,
+    block_len: u32,
+}
+
+impl StoredStream {
+    /// What memory has no room for lies beside `output`.
+    pub(super) fn new(output: &Path, block_len: u32) -> Self {
+        StoredStream { bytes: Spool::new(output, SPOOL_LEN), rows: Rows::default(), block_len }
+    }
+
+    /// Copies what stays of the base's stream.
+    pub(super) fn copy_kept(
+        &mut self,
+        reuse: &Reuse<'_, KeptStream>,
+        recipe: Option<&Recipe>,
+        check: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        let mut reader = BaseReader::new(reuse.base);
+        for cluster in &reuse.kept.clusters {
+            check()?;
+            let (row, offset) = match cluster.block {
+                Some(block) => {
+                    let stored = reader.stored(&block)?;
+                    let stored_len = without_padding(stored).len() as u32;
+                    let (form, second) = (ClusterForm::Compressed, is_second(recipe, &block));
+                    let row = Cluster { offset: 0, len: block.decoded_len.into(), stored_len, form, second };
+                    (row, self.bytes.append(stored)?)
+                }
+                None => {
+                    let plain = reader.plain(cluster.offset, cluster.len)?;
+                    let padding = vec![0; (cluster.space - cluster.len) as usize];
+                    let len = plain.len() as u32;
+                    let form = ClusterForm::Plain;
+                    let offset = self.bytes.append(plain)?;
+                    self.bytes.append(&padding)?;
+                    (Cluster { offset: 0, len: len.into(), stored_len: len, form, second: false }, offset)
+                }
+            };
+            reuse.copied.add(cluster.space);
+            self.rows.push(Cluster { offset, ..row }, self.block_len);
+        }
+        Ok(())
+    }
+
+    /// Adds a segment.
+    pub(super) fn push(&mut self, clusters: &[CutCluster], mut stored: &[u8]) -> Result<()> {
+        for cluster in clusters {
+            let (now, later) = stored.split_at(cluster.space as usize);
+            stored = later;
+            let CutForm::Is(form) = cluster.form else {
+                return Err(Error::failed("internal: the packed stream has neither holes nor chunks"));
+            };
+            let offset = self.bytes.append(now)?;
+            self.rows.push(row(cluster, offset, form), self.block_len);
+        }
+        Ok(())
     }
 }
 
