@@ -30,7 +30,7 @@ pub use image::{BeginningImage, FileImage, Image, MemoryImage, ReaderImage, Slic
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use loss::{Loss, Losses};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
-pub use narrow::usize_of;
+pub use narrow::{u32_of, usize_of};
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use processors::{processor_count, thread_count};
 pub use progress::{Progress, Silent, Stage, WithoutWarnings};

@@ -4,6 +4,7 @@
 //! checked, and may forget anything at any time.
 
 use crate::cursor::Position;
+use packfs_core::usize_of;
 use packfs_format::InodeId;
 use std::sync::{Mutex, PoisonError};
 
@@ -41,7 +42,7 @@ impl BlockIndex {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = files.iter().find(|file| file.id == id)?;
         let point = (index / file.stride).min(file.points.len() as u64).checked_sub(1)?;
-        file.points.get(point as usize).copied()
+        file.points.get(usize_of(point)).copied()
     }
 
     /// Keeps a checkpoint of a file if it is the next one wanted.

@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::stored::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, STORED_LEN_MAX, StoredBlock};
 use packfs_codec::Algorithm;
 use packfs_codec::Decoders;
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, usize_of};
 use packfs_format::SortedDirs;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -95,7 +95,8 @@ impl Metadata {
     /// The block of `region` that starts at `at`.
     pub(crate) fn block(&self, region: &Region, at: u64) -> Result<Arc<Block>> {
         // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all shards.
-        let shard = &self.shards[((at ^ (at >> 6) ^ (at >> 12)) % SHARDS as u64) as usize];
+        let number = usize_of((at ^ (at >> 6) ^ (at >> 12)) % SHARDS as u64);
+        let Some(shard) = self.shards.get(number) else { return Err(region.outside(at)) };
         if let Some(block) = lock(shard).get(at) {
             // The block may have been read for another table, whose end is not this one's.
             return if at < region.start || block.next > region.end {

@@ -7,7 +7,7 @@ use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, u32_of, usize_of};
 use std::mem::size_of;
 use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
 
     fn beyond(&self, found: u32) -> Error {
         let place = Place::at(self.region.block_name, self.at);
-        MetadataFault::MetadataOffset { place, found, len: self.block.bytes.len() as u32 }.into()
+        MetadataFault::MetadataOffset { place, found, len: u32_of(self.block.bytes.len() as u64) }.into()
     }
 
     /// The byte order of the image.
@@ -79,13 +79,13 @@ impl<'a> Cursor<'a> {
     /// Where the cursor is, for messages.
     #[inline]
     pub(crate) fn place(&self) -> Place {
-        Place { what: self.what, at: self.at, within: Some(self.offset as u32) }
+        Place { what: self.what, at: self.at, within: Some(u32_of(self.offset as u64)) }
     }
 
     /// Where the cursor is: inside a block or at its end.
     #[inline]
     pub(crate) fn position(&self) -> Position {
-        Position { at: self.at, offset: self.offset as u32 }
+        Position { at: self.at, offset: u32_of(self.offset as u64) }
     }
 
     /// Goes on to the next block if this one is at its end, so that the position is that of the next byte.
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
     /// What is left of the current block.
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
-        &self.block.bytes[self.offset..]
+        self.block.bytes.get(self.offset..).unwrap_or_default()
     }
 
     /// Goes on to the next block.
@@ -124,11 +124,13 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn read_bytes(&mut self, buf: &mut [u8]) -> Result<()> {
         let mut filled = 0;
-        while filled < buf.len() {
-            self.fill_rest((buf.len() - filled) as u64)?;
+        while let Some(room) = buf.get_mut(filled..).filter(|room| !room.is_empty()) {
+            self.fill_rest(room.len() as u64)?;
             let rest = self.rest();
-            let len = rest.len().min(buf.len() - filled);
-            buf[filled..filled + len].copy_from_slice(&rest[..len]);
+            let len = rest.len().min(room.len());
+            if let (Some(room), Some(part)) = (room.get_mut(..len), rest.get(..len)) {
+                room.copy_from_slice(part);
+            }
             filled += len;
             self.offset += len;
         }
@@ -143,7 +145,7 @@ impl<'a> Cursor<'a> {
             self.fill_rest((len - bytes.len()) as u64)?;
             let rest = self.rest();
             let part = rest.len().min(len - bytes.len());
-            bytes.extend_from_slice(&rest[..part]);
+            bytes.extend_from_slice(rest.get(..part).unwrap_or_default());
             self.offset += part;
         }
         Ok(bytes)
@@ -154,7 +156,7 @@ impl<'a> Cursor<'a> {
         while len > 0 {
             self.fill_rest(len)?;
             let part = (self.rest().len() as u64).min(len);
-            self.offset += part as usize;
+            self.offset += usize_of(part);
             len -= part;
         }
         Ok(())

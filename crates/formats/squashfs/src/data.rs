@@ -10,7 +10,7 @@ use crate::inode::{RawFile, RawInode, RawKind, raw_inode, word_count};
 use crate::place::Place;
 use crate::records::{FragmentRow, Layout, Records, StoredData};
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::Result;
+use packfs_core::{Result, u32_of};
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
@@ -67,7 +67,7 @@ fn block_extents<R: Records>(
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;
         let len = block_len.min(file.file_size - offset);
-        let (source, stored_len) = block_source(records, word, len as u32, data_at, place)?;
+        let (source, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
         data_at += stored_len;
         if index >= first && extents.push(Extent { offset, len, from: source }).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -127,10 +127,10 @@ pub(crate) fn each_stored_block<R: Records>(
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;
         let len = block_len.min(file.file_size - index * block_len);
-        let (from, stored_len) = block_source(records, word, len as u32, data_at, place)?;
+        let (from, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
         if stored_len > 0 {
             let compressed = matches!(from, ExtentFrom::Block { .. });
-            visit(StoredData { len: stored_len as u32, compressed });
+            visit(StoredData { len: u32_of(stored_len), compressed });
         }
         data_at += stored_len;
     }
@@ -175,7 +175,7 @@ pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFil
     let Layout { block_len, algorithm, .. } = *records.layout();
     let offset = file.file_size / u64::from(block_len) * u64::from(block_len);
     let (at, stored) = fragment(records, file.fragment, raw.place)?;
-    let len = (file.file_size - offset) as u32;
+    let len = u32_of(file.file_size - offset);
     let start = file.offset;
     let max = if stored.compressed { block_len } else { stored.len };
     if start.checked_add(len).is_none_or(|end| end > max) {

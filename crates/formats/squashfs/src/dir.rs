@@ -11,7 +11,7 @@ use crate::place::{InodeRef, Place};
 use crate::records::{EntryHead, IndexHead, Records, RunHeader, SQUASHFS_DIR_COUNT, SQUASHFS_NAME_LEN};
 use crate::stored::SQUASHFS_METADATA_SIZE;
 use crate::types::type_of_number;
-use packfs_core::{Error, FileType, Name, Result};
+use packfs_core::{Error, FileType, Name, Result, u32_of};
 use packfs_format::{DirCursor, InodeId};
 use std::ops::ControlFlow;
 
@@ -129,7 +129,7 @@ impl<R: Records> Listing<'_, R> {
         Self::take(cursor, &mut self.at, self.len, self.records.shape().entry_len)?;
         let EntryHead { offset, inode_number, inode_type: found, name_len } =
             self.records.entry_head(cursor)?;
-        if name_len > Name::LEN_MAX as u32 {
+        if name_len as usize > Name::LEN_MAX {
             return Err(MetadataFault::EntryName { place, fault: "name longer than 255 bytes" }.into());
         }
         Self::take(cursor, &mut self.at, self.len, name_len)?;
@@ -148,7 +148,7 @@ impl<R: Records> Listing<'_, R> {
 
     /// Goes on where a [`DirCursor`] says, the cursor standing at the header of its run.
     fn resume(&mut self, from: DirCursor) -> Result<()> {
-        let (done, delta) = ((from.0 >> 20) as u32 & 0xfff, from.0 as u32 & 0xf_ffff);
+        let (done, delta) = (((from.0 >> 20) & 0xfff) as u32, (from.0 & 0xf_ffff) as u32);
         if delta == 0 || self.at >= self.len {
             return Ok(());
         }
@@ -219,7 +219,7 @@ fn listing_at<'a, R: Records>(
     }
     if let Some(near) = near {
         let offset = (u64::from(dir.offset) + u64::from(near.index)) % SQUASHFS_METADATA_SIZE as u64;
-        listing.cursor = Some(header_cursor(records, near.start_block, offset as u32)?);
+        listing.cursor = Some(header_cursor(records, near.start_block, u32_of(offset))?);
         listing.at = near.index;
     }
     if let Some(cursor) = &mut listing.cursor {
@@ -248,7 +248,7 @@ pub(crate) fn each_index_entry<R: Records>(
         if index >= len {
             return Err(MetadataFault::IndexOffset { place, found: index, len }.into());
         }
-        if name_len > SQUASHFS_NAME_LEN as u32 {
+        if name_len as usize > SQUASHFS_NAME_LEN {
             return Err(MetadataFault::IndexName { place, found: name_len }.into());
         }
         let name = cursor.read_vec(name_len)?;

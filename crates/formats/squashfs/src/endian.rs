@@ -57,30 +57,28 @@ impl Endian {
     /// The `width` bits, 1 to 64, from bit `at` of a record that holds them. Bits are counted as compilers of the order lay out
     /// bit fields: little-endian ones fill a word from its low bits, big-endian ones from the high bits of the first byte.
     pub(crate) fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
-        let bytes = &record[at as usize / 8..(at + width).div_ceil(8) as usize];
+        let (first, end) = (at / 8, (at + width).div_ceil(8));
+        let bytes = record.get(first as usize..end as usize).unwrap_or_default();
         let join = |value: u128, byte: &u8| value << 8 | u128::from(*byte);
         let value = match self {
             Endian::Little => bytes.iter().rev().fold(0, join) >> (at % 8),
-            Endian::Big => bytes.iter().fold(0, join) >> (bytes.len() as u32 * 8 - at % 8 - width),
+            Endian::Big => bytes.iter().fold(0, join) >> (8 * (end - first) - at % 8 - width),
         };
-        (value & ((1 << width) - 1)) as u64
+        u64::try_from(value & ((1 << width) - 1)).unwrap_or(u64::MAX)
     }
 
     /// Sets the `width` bits from bit `at` of a record in which they are zero.
     pub(crate) fn put(self, record: &mut [u8], at: u32, width: u32, value: u64) {
-        let bytes = &mut record[at as usize / 8..(at + width).div_ceil(8) as usize];
-        let len = bytes.len();
+        let (first, end) = (at / 8, (at + width).div_ceil(8));
+        let bytes = record.get_mut(first as usize..end as usize).unwrap_or_default().iter_mut();
         let shift = match self {
             Endian::Little => at % 8,
-            Endian::Big => len as u32 * 8 - at % 8 - width,
+            Endian::Big => 8 * (end - first) - at % 8 - width,
         };
-        let placed = (u128::from(value) & ((1 << width) - 1)) << shift;
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            let rank = match self {
-                Endian::Little => index,
-                Endian::Big => len - 1 - index,
-            };
-            *byte |= (placed >> (8 * rank)) as u8;
+        let placed = ((u128::from(value) & ((1 << width) - 1)) << shift).to_le_bytes();
+        match self {
+            Endian::Little => bytes.zip(placed).for_each(|(byte, bits)| *byte |= bits),
+            Endian::Big => bytes.rev().zip(placed).for_each(|(byte, bits)| *byte |= bits),
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct InodeRef {
 impl InodeRef {
     /// Takes a reference apart.
     pub(crate) fn from_raw(raw: u64) -> Self {
-        InodeRef { block: raw >> 16, offset: raw as u16 }
+        InodeRef { block: raw >> 16, offset: (raw & 0xffff) as u16 }
     }
 
     /// Puts it together: `block << 16 | offset`.

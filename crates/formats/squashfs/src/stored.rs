@@ -3,7 +3,7 @@
 use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
-use packfs_core::{Error, ErrorKind, Image, Result};
+use packfs_core::{Error, ErrorKind, Image, Result, usize_of};
 
 /// Most bytes that one metadata block decodes to; all but the last block of a table decode to exactly this.
 pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
@@ -95,8 +95,8 @@ impl<'a> StoredBlock<'a> {
         if at < region.start || at >= region.end || region.end - at < header_len as u64 {
             return Err(region.outside(at));
         }
-        let readable = (region.end - at).min((header_len + SQUASHFS_METADATA_SIZE) as u64) as usize;
-        image.read_exact_at(at, &mut room[..readable])?;
+        let readable = usize_of(region.end - at).min(header_len + SQUASHFS_METADATA_SIZE);
+        image.read_exact_at(at, room.get_mut(..readable).unwrap_or_default())?;
         let (stored_len, compressed) = form.word_parts([room[0], room[1]]);
         // Zero stands for 32,768, which no block of metadata has.
         if stored_len == 0 || usize::from(stored_len) > SQUASHFS_METADATA_SIZE {
@@ -110,7 +110,7 @@ impl<'a> StoredBlock<'a> {
         if end > readable {
             return Err(MetadataFault::MetadataOverrun { place, end: next, limit: region.end }.into());
         }
-        Ok(StoredBlock { bytes: &room[header_len..end], compressed, next })
+        Ok(StoredBlock { bytes: room.get(header_len..end).unwrap_or_default(), compressed, next })
     }
 }
 

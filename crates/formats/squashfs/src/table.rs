@@ -10,7 +10,7 @@ use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, Result, u32_of, usize_of};
 use std::mem::size_of;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -59,7 +59,7 @@ impl TableKind {
     }
 
     fn rows_a_block(self) -> u32 {
-        (SQUASHFS_METADATA_SIZE / self.row_len) as u32
+        u32_of((SQUASHFS_METADATA_SIZE / self.row_len) as u64)
     }
 }
 
@@ -81,7 +81,7 @@ impl Table {
                 MetadataFault::TableEnd { table: kind.name, start: list_start, list_len, limit }.into()
             );
         }
-        let mut list = vec![0; list_len as usize];
+        let mut list = vec![0; usize_of(list_len)];
         image.read_exact_at(list_start, &mut list)?;
         let positions: Vec<u64> =
             list.chunks_exact(kind.position_len).map(|word| kind.position(word)).collect();

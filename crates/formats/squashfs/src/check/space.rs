@@ -1,6 +1,6 @@
 //! What is checked of the space that no structure takes.
 
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, usize_of};
 use packfs_format::SpaceOwner;
 use packfs_format::check::Report;
 use std::ops::Range;
@@ -24,10 +24,10 @@ pub(crate) fn check_unused(owners: &[SpaceOwner], report: &mut Report<'_>) {
 pub(crate) fn check_behind(image: &dyn Image, behind: Range<u64>, report: &mut Report<'_>) -> Result<bool> {
     let end = behind.end.min(behind.start.saturating_add(BEHIND_LEN_MAX));
     let mut at = behind.start;
-    let mut buf = vec![0; PART_LEN];
+    let mut part = vec![0; PART_LEN];
     while at < end {
-        let part = &mut buf[..(end - at).min(PART_LEN as u64) as usize];
-        image.read_exact_at(at, part)?;
+        part.truncate(usize_of(end - at));
+        image.read_exact_at(at, &mut part)?;
         if let Some(found) = part.iter().position(|byte| *byte != 0) {
             let at = at + found as u64;
             report.note("padding", format_args!("data behind the image's end, first at {at:#x}"));

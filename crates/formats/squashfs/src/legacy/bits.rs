@@ -30,12 +30,12 @@ impl<const N: usize> Fields<N> {
 
     /// The next `width` bits, at most 32.
     pub(crate) fn word(&mut self, width: u32) -> u32 {
-        self.take(width) as u32
+        (self.take(width) & 0xffff_ffff) as u32
     }
 
     /// The next `width` bits, at most 16.
     pub(crate) fn half(&mut self, width: u32) -> u16 {
-        self.take(width) as u16
+        (self.take(width) & 0xffff) as u16
     }
 }
 
@@ -71,7 +71,7 @@ impl<'a> Record<'a> {
     pub(crate) fn put(&mut self, width: u32, value: impl Into<u64>) -> &mut Self {
         let end = (self.at + width).div_ceil(8) as usize;
         self.out.resize(self.start + end, 0);
-        self.endian.put(&mut self.out[self.start..], self.at, width, value.into());
+        self.endian.put(self.out.get_mut(self.start..).unwrap_or_default(), self.at, width, value.into());
         self.at += width;
         self
     }

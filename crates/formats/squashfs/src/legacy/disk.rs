@@ -204,7 +204,7 @@ impl SuperBlock {
         fields.take(32);
         let block_size16 = fields.word(16);
         let block_log = fields.half(16);
-        let [flags, no_uids, no_gids] = [(); 3].map(|()| fields.take(8) as u8);
+        let [flags, no_uids, no_gids] = [(); 3].map(|()| (fields.take(8) & 0xff) as u8);
         let mkfs_time = fields.word(32);
         let root_inode = fields.take(64);
         let mut super_block = SuperBlock {

@@ -11,7 +11,7 @@ use crate::{
     SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_FIFO_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE,
     SQUASHFS_SOCKET_TYPE, SQUASHFS_SYMLINK_TYPE, number_doubt, type_of_number,
 };
-use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
+use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of};
 use packfs_format::{Inode, InodeId};
 
 /// An inode without extended attributes, which came with 4.0.
@@ -99,8 +99,12 @@ impl LegacyVolume {
     /// The owners that an inode's indexes mean.
     fn owner(&self, raw: &RawInode) -> Result<Owner> {
         let of = |table: &'static str, ids: &[u32], index: u16| {
-            let missing =
-                Corruption::IdIndex { place: raw.place, table, found: index, count: ids.len() as u32 };
+            let missing = Corruption::IdIndex {
+                place: raw.place,
+                table,
+                found: index,
+                count: u32_of(ids.len() as u64),
+            };
             ids.get(usize::from(index)).copied().ok_or(missing)
         };
         let uid = of("users", &self.uids, raw.uid)?;

@@ -14,6 +14,11 @@ mod facts;
 mod inode;
 mod open;
 mod options;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "what it indexes and counts is its own"
+)]
 mod pack;
 mod records;
 mod space;

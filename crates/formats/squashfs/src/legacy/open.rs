@@ -118,7 +118,7 @@ pub(crate) fn identify(image: &dyn Image) -> Result<Option<(Magic, (u16, u16))>>
     let Some(magic) = MAGICS.into_iter().find(|magic| bytes.starts_with(&magic.bytes)) else {
         return Ok(None);
     };
-    Ok(version_numbers(&bytes[..len], magic.endian).map(|numbers| (magic, numbers)))
+    Ok(version_numbers(bytes.get(..len).unwrap_or_default(), magic.endian).map(|numbers| (magic, numbers)))
 }
 
 fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
@@ -129,11 +129,9 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
         return Err(Corruption::Short { len, wanted: short }.into());
     }
     let Some((magic, (major, minor))) = identify(image)? else {
-        image.read_exact_at(0, &mut bytes[..4])?;
-        return Err(Corruption::Magic {
-            found: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-        }
-        .into());
+        let mut found = [0; 4];
+        image.read_exact_at(0, &mut found)?;
+        return Err(Corruption::Magic { found: u32::from_be_bytes(found) }.into());
     };
     let Some(version) = Version::of(major, minor) else {
         let what = format!("version {major}.{minor}, 1.0, 2.0, 2.1, 3.0 and 3.1 are supported");
@@ -143,7 +141,7 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
     if len < wanted as u64 {
         return Err(Corruption::Short { len, wanted }.into());
     }
-    image.read_exact_at(0, &mut bytes[..wanted])?;
+    image.read_exact_at(0, bytes.get_mut(..wanted).unwrap_or_default())?;
     Ok(SuperBlock::parse(bytes, magic, version))
 }
 

@@ -132,7 +132,7 @@ fn xz(options: &XzOptions, rest: &[u8]) -> CodecWords {
     }
     // The kernel takes 2^n and 2^n + 2^(n+1).
     let odd = dict_len >> dict_len.trailing_zeros().min(31);
-    let fault = if dict_len < SQUASHFS_METADATA_SIZE as u32 || (odd != 1 && odd != 3) {
+    let fault = if (dict_len as usize) < SQUASHFS_METADATA_SIZE || (odd != 1 && odd != 3) {
         Some(format!("xz dictionary of {dict_len} bytes, 2^n and 2^n + 2^(n+1) from 8192 allowed"))
     } else {
         left_over(rest)

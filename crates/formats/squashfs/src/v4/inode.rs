@@ -6,7 +6,7 @@ use crate::v4::volume::SquashfsVolume;
 use crate::{
     Cursor, MetadataFault, Place, Position, RawDir, RawFile, RawInode, RawKind, number_doubt, type_of_number,
 };
-use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
+use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of};
 use packfs_format::Inode;
 
 impl SquashfsVolume {
@@ -42,7 +42,7 @@ impl SquashfsVolume {
 
     /// An owner from the id table.
     fn owner(&self, index: u16, place: Place) -> Result<u32> {
-        let missing = || Corruption::IdIndex { place, found: index, count: self.ids.len() as u32 };
+        let missing = || Corruption::IdIndex { place, found: index, count: u32_of(self.ids.len() as u64) };
         Ok(*self.ids.get(usize::from(index)).ok_or_else(missing)?)
     }
 

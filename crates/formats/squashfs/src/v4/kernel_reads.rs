@@ -2,7 +2,7 @@
 
 use crate::v4::volume::SquashfsVolume;
 use crate::{Cursor, RawKind, Region, SQUASHFS_INVALID_FRAG, data, dir, inode};
-use packfs_core::Result;
+use packfs_core::{Result, u32_of, usize_of};
 use packfs_format::{InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
 use std::ops::ControlFlow;
 
@@ -24,8 +24,8 @@ impl SquashfsVolume {
         let mut offset = first;
         while offset <= last {
             let block = self.metadata.block(region, offset)?;
-            let stored = (block.next - offset).saturating_sub(HEADER_LEN) as u32;
-            reads.push(KernelRead { offset, stored, decoded: block.bytes.len() as u32 });
+            let stored = u32_of((block.next - offset).saturating_sub(HEADER_LEN));
+            reads.push(KernelRead { offset, stored, decoded: u32_of(block.bytes.len() as u64) });
             offset = block.next;
         }
         Ok(reads)
@@ -78,9 +78,9 @@ impl KernelReads for &SquashfsVolume {
         let mut blocks = Vec::new();
         data::file_extents(*self, id, 0..own_len, &mut |extent| {
             let Some(whole) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
-            for start in extent.range().step_by(block_len as usize).filter(|_| !whole.compressed) {
+            for start in extent.range().step_by(usize_of(block_len)).filter(|_| !whole.compressed) {
                 let end = (start + block_len).min(whole.range.end);
-                let (offset, len) = (whole.read.offset + start - extent.offset, (end - start) as u32);
+                let (offset, len) = (whole.read.offset + start - extent.offset, u32_of(end - start));
                 let read = KernelRead { offset, stored: len, decoded: len };
                 blocks.push(KernelBlock { read, range: start..end, ..whole.clone() });
             }
@@ -89,7 +89,7 @@ impl KernelReads for &SquashfsVolume {
         })?;
         if has_fragment && own_len < file.file_size {
             let (offset, stored) = data::fragment(*self, file.fragment, raw.place)?;
-            let decoded = if stored.compressed { block_len as u32 } else { stored.len };
+            let decoded = if stored.compressed { u32_of(block_len) } else { stored.len };
             blocks.push(KernelBlock {
                 read: KernelRead { offset, stored: stored.len, decoded },
                 compressed: stored.compressed,

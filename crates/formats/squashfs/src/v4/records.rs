@@ -7,7 +7,7 @@ use crate::{
     BlockIndex, Cursor, EntryHead, FragmentRow, IndexHead, Layout, Metadata, Place, RawInode, Records,
     RunHeader, Shape, StoredData,
 };
-use packfs_core::Result;
+use packfs_core::{Result, u32_of};
 use packfs_format::{Inode, InodeId};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
@@ -16,9 +16,9 @@ const SHAPE: Shape = Shape {
     // A base and a link count.
     inode_len_min: (size_of::<InodeBase>() + size_of::<IpcInode>()) as u64,
     size_word_len: size_of::<U32>() as u64,
-    run_header_len: size_of::<DirHeader>() as u32,
-    entry_len: size_of::<DirEntry>() as u32,
-    index_entry_len: size_of::<DirIndex>() as u32,
+    run_header_len: u32_of(size_of::<DirHeader>() as u64),
+    entry_len: u32_of(size_of::<DirEntry>() as u64),
+    index_entry_len: u32_of(size_of::<DirIndex>() as u64),
     dir_size_extra: DIR_SIZE_EXTRA,
     has_numbers: true,
     is_sorted: true,
