@@ -5,7 +5,7 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::open::Geometry;
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, Result, usize_of};
 use std::sync::Arc;
 
 /// Files are joined at multiples of this: the largest block.
@@ -66,7 +66,7 @@ impl Joined {
         if let [only] = &*self.parts {
             return only.image.read_at(offset, buf);
         }
-        let len = self.end.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let len = usize_of(self.end.saturating_sub(offset)).min(buf.len());
         let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
         buf.fill(0);
         for part in &self.parts {
@@ -75,7 +75,7 @@ impl Joined {
             if from >= to {
                 continue;
             }
-            if let Some(buf) = buf.get_mut((from - offset) as usize..(to - offset) as usize) {
+            if let Some(buf) = buf.get_mut(usize_of(from - offset)..usize_of(to - offset)) {
                 part.image.read_exact_at(from - part.start, buf)?;
             }
         }
@@ -101,17 +101,17 @@ impl Joined {
     ) -> Result<u64> {
         let mask = (geometry.devices.len() + 1).next_power_of_two() as u64 - 1;
         let device = u64::from(device) & mask;
-        if device as usize > geometry.devices.len() {
+        if usize_of(device) > geometry.devices.len() {
             let allowed = Allowed::AtMost(geometry.devices.len() as u64);
             return Err(Corruption::Figure { place, figure: "device", found: device, allowed }.into());
         }
         let (index, address) = match (device, self.has_devices()) {
             (0, false) => (0, Some(address)),
             (0, true) => unified(geometry, address),
-            (_, true) => (device as usize, Some(address)),
+            (_, true) => (usize_of(device), Some(address)),
             // One file holds all devices, each where the table maps it to.
             (_, false) => {
-                let uniaddr = geometry.devices.get(device as usize - 1).map_or(0, |row| row.uniaddr);
+                let uniaddr = geometry.devices.get(usize_of(device) - 1).map_or(0, |row| row.uniaddr);
                 if uniaddr == 0 {
                     return Err(not_given(place, device));
                 }

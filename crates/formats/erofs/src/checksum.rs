@@ -2,6 +2,7 @@
 
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
+#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "an index below 256")]
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut index = 0;
@@ -19,6 +20,7 @@ const TABLE: [u32; 256] = {
 };
 
 /// The checksum of `bytes`, started from all ones.
+#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "an index of eight bits")]
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     bytes.iter().fold(u32::MAX, |word, &byte| word >> 8 ^ TABLE[usize::from(word as u8 ^ byte)])
 }

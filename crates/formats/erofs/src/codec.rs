@@ -20,20 +20,21 @@ const ZSTD_WINDOW_FACTOR: u32 = 8;
 
 /// The number on disk.
 pub(crate) fn number(algorithm: Algorithm) -> Option<u8> {
-    ALGORITHMS.iter().position(|&known| known == algorithm).map(|number| number as u8)
+    ALGORITHMS.iter().zip(0..).find(|(known, _)| **known == algorithm).map(|(_, number)| number)
+}
+
+fn row(algorithm: Algorithm) -> Option<&'static disk::KernelRow> {
+    disk::ALGORITHM_ROWS.get(usize::from(number(algorithm)?))
 }
 
 /// The name that users type.
 pub(crate) fn name(algorithm: Algorithm) -> &'static str {
-    match number(algorithm) {
-        Some(number) => disk::ALGORITHM_ROWS[usize::from(number)].1,
-        None => algorithm.name(),
-    }
+    row(algorithm).map_or(algorithm.name(), |row| row.1)
 }
 
 /// What an algorithm asks of the kernel.
 pub(crate) fn need(algorithm: Algorithm) -> Need {
-    let since = number(algorithm).map_or((5, 4), |number| disk::ALGORITHM_ROWS[usize::from(number)].2);
+    let since = row(algorithm).map_or((5, 4), |row| row.2);
     Need::new(format!("codec {}", name(algorithm)), since, "codec lz4hc")
 }
 
@@ -109,7 +110,7 @@ fn zstd_window_log(cluster_len: u32) -> u8 {
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN,
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN + disk::ZSTD_WINDOWLOG_STORED_MAX,
     );
-    (len.trailing_zeros() as u8).clamp(min, max)
+    u8::try_from(len.trailing_zeros()).unwrap_or(max).clamp(min, max)
 }
 
 /// How files are stored whose codec was typed so.

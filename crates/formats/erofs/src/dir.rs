@@ -7,7 +7,7 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::inode::{RawInode, not_a};
 use crate::reader::Reader;
-use packfs_core::{Error, ErrorKind, FileType, Result};
+use packfs_core::{Error, ErrorKind, FileType, Result, usize_of};
 use packfs_format::{DirCursor, DirEntry, InodeId};
 use std::mem::size_of;
 use std::ops::{ControlFlow, Range};
@@ -121,7 +121,7 @@ impl Reader {
     /// A block of a directory.
     pub(crate) fn dir_block(&self, raw: &RawInode, index: u64) -> Result<DirBlock> {
         let range = self.dir_block_range(raw, index);
-        let mut bytes = vec![0; (range.end - range.start) as usize];
+        let mut bytes = vec![0; usize_of(range.end - range.start)];
         self.read_content(raw, range.start, &mut bytes)?;
         let is_whole = bytes.len() as u64 == self.geometry.block_len();
         DirBlock::new(bytes, is_whole, raw.place.of("directory"))
@@ -191,7 +191,8 @@ impl Reader {
 
     fn meet_dot(&self, dots: &mut Dots, dir: &RawInode, entry: &RawEntry<'_>) -> Result<ControlFlow<()>> {
         let is_parent = entry.name == b"..";
-        let met = std::mem::replace(&mut dots.met[usize::from(is_parent)], true);
+        let [here, up] = &mut dots.met;
+        let met = std::mem::replace(if is_parent { up } else { here }, true);
         let leads_up = match is_parent {
             true => self.raw_inode(entry.nid)?.file_type == FileType::Directory,
             false => entry.nid == dir.nid,

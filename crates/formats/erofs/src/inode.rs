@@ -6,7 +6,7 @@
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
 use crate::reader::Reader;
-use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp};
+use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, usize_of};
 use packfs_format::{Inode, InodeId, InodeKind};
 use std::mem::size_of;
 use zerocopy::FromBytes;
@@ -142,7 +142,7 @@ impl Reader {
         let mut bytes = [0; size_of::<InodeExtended>()];
         let (compact, rest) = bytes.split_at_mut(size_of::<InodeCompact>());
         self.read_metadata(at, compact, place)?;
-        let format = u16::from_le_bytes([compact[0], compact[1]]);
+        let format = compact.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
         if format & !EROFS_I_ALL != 0 {
             let what = format!("{place}: format {format:#x}, {EROFS_I_ALL:#x} are known");
             return Err(Error::unsupported("erofs image", what));
@@ -292,7 +292,7 @@ impl Reader {
         if raw.file_type != FileType::Symlink {
             return Err(not_a("symlink", raw.file_type));
         }
-        let mut target = vec![0; raw.size as usize];
+        let mut target = vec![0; usize_of(raw.size)];
         self.read_content(&raw, 0, &mut target)?;
         if target.contains(&0) {
             let fault = "a link target with a NUL byte";

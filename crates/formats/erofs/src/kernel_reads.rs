@@ -2,7 +2,7 @@
 
 use crate::inode::{Layout, RawInode};
 use crate::reader::Reader;
-use packfs_core::Result;
+use packfs_core::{Result, u32_of};
 use packfs_format::{ExtentFrom, InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -56,7 +56,7 @@ impl Reads<'_> {
 }
 
 fn page(number: u64) -> KernelRead {
-    KernelRead { offset: number * PAGE, stored: PAGE as u32, decoded: 0 }
+    KernelRead { offset: number * PAGE, stored: u32_of(PAGE), decoded: 0 }
 }
 
 /// Returns the place of an extent's first byte in its decoded block.

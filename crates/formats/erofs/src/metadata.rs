@@ -6,7 +6,7 @@
 
 use crate::corruption::{Corruption, Place};
 use crate::reader::Reader;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -101,12 +101,12 @@ impl Reader {
             Some(bytes) => bytes,
             None => self.read_windows(start, 1)?,
         };
-        if bytes.len() <= WINDOW_LEN as usize {
+        if bytes.len() <= usize_of(WINDOW_LEN) {
             let only = Arc::new(bytes);
             self.windows.put(number, &only);
             return Ok((start, only));
         }
-        let mut windows = bytes.chunks(WINDOW_LEN as usize);
+        let mut windows = bytes.chunks(usize_of(WINDOW_LEN));
         let first = Arc::new(windows.next().unwrap_or_default().to_vec());
         self.windows.put(number, &first);
         for (number, window) in (number + 1..).zip(windows) {
@@ -117,7 +117,7 @@ impl Reader {
 
     /// Up to `count` windows; fewer bytes only where there are no more.
     fn read_windows(&self, start: u64, count: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; (count * WINDOW_LEN) as usize];
+        let mut bytes = vec![0; usize_of(count * WINDOW_LEN)];
         let len = self.read_space(start, &mut bytes)?;
         bytes.truncate(len);
         Ok(bytes)
@@ -131,7 +131,7 @@ impl Reader {
         while done < out.len() {
             let from = at.saturating_add(done as u64);
             let (start, window) = self.window(from)?;
-            let rest = window.get((from - start) as usize..).unwrap_or_default();
+            let rest = window.get(usize_of(from - start)..).unwrap_or_default();
             let len = rest.len().min(out.len() - done);
             let (Some(source), Some(target)) = (rest.get(..len), out.get_mut(done..done + len)) else {
                 break;

@@ -5,7 +5,7 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, Result, usize_of};
 use std::mem::{offset_of, size_of};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -233,7 +233,7 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
         return Err(Corruption::Short { len }.into());
     }
     let mut super_block = SuperBlock::new_zeroed();
-    let there = (len - EROFS_SUPER_OFFSET).min(size_of::<SuperBlock>() as u64) as usize;
+    let there = usize_of(len - EROFS_SUPER_OFFSET).min(size_of::<SuperBlock>());
     if let Some(bytes) = super_block.as_mut_bytes().get_mut(..there) {
         image.read_exact_at(EROFS_SUPER_OFFSET, bytes)?;
     }

@@ -13,7 +13,7 @@ use crate::inode::RawInode;
 use crate::metadata::Windows;
 use crate::open::Geometry;
 use crate::xattr::LongPrefix;
-use packfs_core::{FileType, Image, Result};
+use packfs_core::{FileType, Image, Result, usize_of};
 use packfs_format::{Extent, ExtentFrom, SortedDirs};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
@@ -82,7 +82,7 @@ impl Reader {
     fn wrong_checksum(&self) -> Result<Option<Corruption>> {
         let block_len = self.geometry.block_len();
         let len = if block_len > EROFS_SUPER_OFFSET { block_len - EROFS_SUPER_OFFSET } else { block_len };
-        let mut bytes = vec![0; len as usize];
+        let mut bytes = vec![0; usize_of(len)];
         let there = self.joined.read_at(EROFS_SUPER_OFFSET, &mut bytes)?;
         bytes.truncate(there);
         if let Some(checksum) = bytes.get_mut(4..8) {
@@ -116,7 +116,7 @@ impl Reader {
         };
         let from = offset - metabox.start;
         let len = metabox.inode.size.saturating_sub(from).min(buf.len() as u64);
-        let buf = buf.get_mut(..len as usize).unwrap_or_default();
+        let buf = buf.get_mut(..usize_of(len)).unwrap_or_default();
         self.read_content(&metabox.inode, from, buf)?;
         Ok(buf.len())
     }
@@ -183,7 +183,7 @@ impl Image for Reader {
             Some(metabox)
                 if offset < metabox.start && offset.saturating_add(buf.len() as u64) > metabox.start =>
             {
-                let len = (metabox.start - offset) as usize;
+                let len = usize_of(metabox.start - offset);
                 let (files, rest) = buf.split_at_mut(len.min(buf.len()));
                 files.fill(0);
                 self.joined.read_at(offset, files)?;

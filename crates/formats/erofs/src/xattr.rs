@@ -8,7 +8,7 @@ use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
 use crate::inode::RawInode;
 use crate::reader::Reader;
-use packfs_core::{Result, Xattrs};
+use packfs_core::{Result, Xattrs, usize_of};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
@@ -211,7 +211,7 @@ impl Reader {
                 let (figure, allowed) = ("length", Allowed::Between(1, max));
                 return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
             }
-            let mut bytes = vec![0; len as usize];
+            let mut bytes = vec![0; usize_of(len)];
             read(at + 2, &mut bytes)?;
             at += 2 + len;
             let base_index = bytes.remove(0);

@@ -3,7 +3,7 @@
 use super::tree::Seen;
 use crate::disk::*;
 use crate::reader::Reader;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use packfs_format::check::Report;
 
 /// Bytes without an owner that are looked at for what was left there.
@@ -128,7 +128,7 @@ impl Reader {
             let end = unused.offset + unused.len.min(left);
             left -= unused.len.min(left);
             while at < end {
-                let len = (end - at).min(bytes.len() as u64) as usize;
+                let len = usize_of(end - at).min(bytes.len());
                 let Some(part) = bytes.get_mut(..len) else { break };
                 self.read_space(at, part)?;
                 let count = part.iter().filter(|&&byte| byte != 0).count() as u64;

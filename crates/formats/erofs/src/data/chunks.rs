@@ -32,7 +32,7 @@ impl ChunkMap {
 impl Reader {
     /// Reads and checks what an inode says of its chunks.
     pub(crate) fn chunk_map(&self, raw: &RawInode) -> Result<ChunkMap> {
-        let format = raw.i_u as u16;
+        let format = (raw.i_u & 0xffff) as u16;
         if format & !EROFS_CHUNK_FORMAT_ALL != 0 {
             let what =
                 format!("{}: chunk format {format:#x}, {EROFS_CHUNK_FORMAT_ALL:#x} are known", raw.place);

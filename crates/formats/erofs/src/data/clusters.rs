@@ -150,7 +150,7 @@ impl Reader {
         cluster: &Cluster,
     ) -> Result<Range<u64>> {
         let head = &cluster.head;
-        let big = index.big[usize::from(head.kind != HeadKind::Head1)];
+        let big = if head.kind == HeadKind::Head1 { index.big[0] } else { index.big[1] };
         let blocks = match cluster.blocks {
             Some(0) if big => return Err(entries.fault("a cluster of 0 blocks").into()),
             Some(blocks) if big => u64::from(blocks),

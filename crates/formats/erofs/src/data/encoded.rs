@@ -9,7 +9,7 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::inode::RawInode;
 use crate::reader::Reader;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use std::ops::{ControlFlow, Range};
 use std::sync::PoisonError;
 use zerocopy::FromZeros;
@@ -109,7 +109,7 @@ impl Reader {
         let in_front = if head.record_len == 4 { size_of::<U64>() as u64 } else { 0 };
         let at = head.at.saturating_add(in_front).saturating_add(index.saturating_mul(head.record_len));
         let mut extent = Extent::new_zeroed();
-        let room = extent.as_mut_bytes().get_mut(..head.record_len as usize).unwrap_or_default();
+        let room = extent.as_mut_bytes().get_mut(..usize_of(head.record_len)).unwrap_or_default();
         self.read_metadata(at, room, place(raw))?;
         let (low, high) = (u64::from(extent.pstart_lo.get()), u64::from(extent.pstart_hi.get()));
         let starts = u64::from(extent.lstart_lo.get()) | u64::from(extent.lstart_hi.get()) << 32;

@@ -8,11 +8,11 @@ use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
 use crate::inode::RawInode;
 use crate::reader::Reader;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use std::mem::size_of;
 
 /// Most entries of a pack.
-const PACK_MAX: usize = COMPACT_2B_PACK_COUNT as usize;
+const PACK_MAX: usize = usize_of(COMPACT_2B_PACK_COUNT);
 
 /// How a cluster that starts here is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl<'a> Entries<'a> {
         if index < self.pack_first || index - self.pack_first >= self.pack_len as u64 {
             self.load_pack(index)?;
         }
-        let entry = self.pack.get((index - self.pack_first) as usize).copied();
+        let entry = self.pack.get(usize_of(index - self.pack_first)).copied();
         entry.ok_or_else(|| self.fault("an entry outside of its pack").into())
     }
 
@@ -95,7 +95,7 @@ impl<'a> Entries<'a> {
         let (advise, word) = (raw.di_advise.get(), raw.di_u.get());
         let kind = (advise & Z_EROFS_LI_LCLUSTER_TYPE_MASK) as u8;
         if kind == Z_EROFS_LCLUSTER_TYPE_NONHEAD {
-            return self.later(word as u16, Some(word >> 16));
+            return self.later((word & 0xffff) as u16, Some(word >> 16));
         }
         let partial = advise & Z_EROFS_LI_PARTIAL_REF != 0;
         self.head_entry(kind, u32::from(raw.di_clusterofs.get()), word, partial)
@@ -132,23 +132,23 @@ impl<'a> Entries<'a> {
 
     fn load_pack(&mut self, index: u64) -> Result<()> {
         let PackPlace { at, len, first, count } = self.head.pack_place(index);
-        let mut bytes = [0; COMPACT_2B_PACK_LEN as usize];
-        let room = bytes.get_mut(..len as usize).unwrap_or_default();
+        let mut bytes = [0; usize_of(COMPACT_2B_PACK_LEN)];
+        let room = bytes.get_mut(..usize_of(len)).unwrap_or_default();
         self.reader.read_metadata(at, room, self.place)?;
-        let base_at = len as usize - 4;
+        let base_at = usize_of(len) - 4;
         let word = |at: usize| match bytes.get(at..at + 4) {
             Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
             _ => 0,
         };
         // What lies behind the file's end may be anything.
-        let used = (self.head.lcluster_count - first).min(count as u64) as usize;
+        let used = usize_of(self.head.lcluster_count - first).min(count);
         let lo_bits = self.head.lcluster_bits.max(COMPACT_LO_BITS_MIN);
         let entry_bits = base_at * 8 / count;
         let mut raw = [(0_u8, 0_u16); PACK_MAX];
         for (slot, raw) in raw.iter_mut().enumerate().take(used) {
             let bit = slot * entry_bits;
             let value = word(bit / 8) >> (bit % 8);
-            *raw = ((value >> lo_bits & 3) as u8, (value & ((1 << lo_bits) - 1)) as u16);
+            *raw = ((value >> lo_bits & 3) as u8, (value & ((1 << lo_bits) - 1) & 0xffff) as u16);
         }
         self.pack_len = 0;
         let mut decoded = self.pack;

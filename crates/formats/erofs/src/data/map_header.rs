@@ -4,7 +4,7 @@ use crate::corruption::{Allowed, Corruption};
 use crate::disk::*;
 use crate::inode::{Layout, RawInode};
 use crate::reader::Reader;
-use packfs_core::Result;
+use packfs_core::{Result, usize_of};
 use std::mem::size_of;
 
 /// An index with an entry for each logical cluster.
@@ -75,7 +75,7 @@ impl IndexHead {
             let number = (index - first) / COMPACT_4B_PACK_COUNT;
             let at = at.saturating_add(number.saturating_mul(COMPACT_4B_PACK_LEN));
             let first = first + number * COMPACT_4B_PACK_COUNT;
-            PackPlace { at, len: COMPACT_4B_PACK_LEN, first, count: COMPACT_4B_PACK_COUNT as usize }
+            PackPlace { at, len: COMPACT_4B_PACK_LEN, first, count: usize_of(COMPACT_4B_PACK_COUNT) }
         };
         if count_2b == 0 || index < initial {
             return of_4b(self.at, 0);
@@ -90,7 +90,7 @@ impl IndexHead {
             at: at_2b + number * COMPACT_2B_PACK_LEN,
             len: COMPACT_2B_PACK_LEN,
             first: initial + number * COMPACT_2B_PACK_COUNT,
-            count: COMPACT_2B_PACK_COUNT as usize,
+            count: usize_of(COMPACT_2B_PACK_COUNT),
         }
     }
 }

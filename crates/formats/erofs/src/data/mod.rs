@@ -18,7 +18,7 @@ use crate::reader::Reader;
 pub(crate) use map_header::ClusterMap;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, u32_of};
 use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
@@ -58,7 +58,7 @@ impl Run {
         let from = match self.from {
             RunFrom::Hole => RunFrom::Hole,
             RunFrom::Stored(at) => RunFrom::Stored(at.saturating_add(skipped)),
-            RunFrom::Block(block, first) => RunFrom::Block(block, first.saturating_add(skipped as u32)),
+            RunFrom::Block(block, first) => RunFrom::Block(block, first.saturating_add(u32_of(skipped))),
             RunFrom::Packed(at) => RunFrom::Packed(at.saturating_add(skipped)),
         };
         Some(Run { offset: start, len: end - start, from })
@@ -266,8 +266,8 @@ impl Reader {
         let padded = self.geometry.has(EROFS_FEATURE_INCOMPAT_LZ4_0PADDING);
         Ok(BlockRef {
             offset: stored.start,
-            stored_len: (stored.end - stored.start) as u32,
-            decoded_len: decoded_len as u32,
+            stored_len: u32_of(stored.end - stored.start),
+            decoded_len: u32_of(decoded_len),
             decodes_to: if partial || !padded { DecodedLen::Prefix } else { DecodedLen::Exactly },
             zero_padded: padded,
             algorithm: Some(algorithm),

@@ -67,23 +67,16 @@ pub(crate) fn display_len(len: u32) -> String {
 
 /// Reads 32 hexadecimal digits, with or without hyphens.
 pub(super) fn uuid(value: &str) -> Option<[u8; 16]> {
-    let digits: Vec<u8> = value
-        .bytes()
-        .filter(|&b| b != b'-')
-        .map(|b| (b as char).to_digit(16).map(|d| d as u8))
-        .collect::<Option<_>>()?;
-    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-    if digits.len() == 32 { bytes.try_into().ok() } else { None }
+    let digits: String = value.chars().filter(|&c| c != '-').collect();
+    let is_one = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_one.then(|| u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes))?
 }
 
 /// Reads a volume's name; one byte stays zero, as kernels want it.
 pub(super) fn label(value: &str) -> Option<[u8; disk::VOLUME_NAME_LEN]> {
     let mut label = [0; disk::VOLUME_NAME_LEN];
-    let fits = value.len() < label.len() && !value.contains('\0');
-    fits.then(|| {
-        label[..value.len()].copy_from_slice(value.as_bytes());
-        label
-    })
+    label.iter_mut().zip(value.bytes()).for_each(|(to, byte)| *to = byte);
+    (value.len() < label.len() && !value.contains('\0')).then_some(label)
 }
 
 /// Checks the largest stored length of a cluster.
