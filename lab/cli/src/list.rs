@@ -46,7 +46,7 @@ impl Opts {
         }
         out.line(format_args!("processors for programs (--cpus): {}", Limit::offered()))?;
         out.line("workloads:")?;
-        for row in &WORKLOADS {
+        for row in WORKLOADS.iter() {
             out.line(format_args!("  {:22}{} ({})", row.name, row.command, row.seeds.join(", ")))?;
         }
         if !subjects.missing.is_empty() {

@@ -77,8 +77,8 @@ impl Engine<'_> {
         let row = Row(spec.variables.clone());
         match row.text("workload").and_then(|name| Workload::named(&name).ok()) {
             Some(workload) => row
-                .set("workload-title", workload.row().title)
-                .set("workload-command", workload.row().command),
+                .set("workload-title", &*workload.row().title)
+                .set("workload-command", &*workload.row().command),
             None => row,
         }
     }

@@ -92,7 +92,7 @@ impl Depth {
         match self {
             Self::Quick => quick.into(),
             Self::Usual => [&quick[..], &usual].concat(),
-            Self::Full => WORKLOADS.iter().map(|row| row.workload).collect(),
+            Self::Full => WORKLOADS.iter().filter_map(|row| Workload::named(&row.name).ok()).collect(),
         }
     }
 }

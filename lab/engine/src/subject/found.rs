@@ -33,11 +33,3 @@ impl<K> Found<K> {
         Self { name, program: Program { name: name.into(), version: "1.0".into(), path }, kind }
     }
 }
-
-/// Returns true if a program of these formats, with blanks between them, or one of all formats of packfs, reads a format.
-pub(super) fn is_read(own: Option<&str>, format: &str) -> bool {
-    own.map_or_else(
-        || packfs::formats::by_name(format).is_some(),
-        |own| own.split(' ').any(|own| own == format),
-    )
-}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Found;
-use super::makers::rows::Row;
+use super::table::Making;
 use crate::process::Invocation;
 use crate::results::{Missing, Program, Recipe};
 
@@ -24,14 +24,14 @@ pub struct Makes(pub(super) How);
 
 /// A row, or code for command lines that templates cannot express.
 pub(super) enum How {
-    Row(&'static Row),
+    Row(&'static Making),
     Code(fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>),
 }
 
 impl Maker {
     /// Returns true if it makes images of tars only, never of directories.
     pub fn needs_tar(&self) -> bool {
-        matches!(self.kind.0, How::Row(row) if row.needs_tar())
+        matches!(self.kind.0, How::Row(row) if row.dir.is_none())
     }
 
     /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it cannot make this.

@@ -1,7 +1,7 @@
 //! What is measured: programs that make images, those who read them, and file systems that are written.
 //!
-//! One row per program, in `makers/`, `readers/`, `unpackers.rs` and `writable/`: where it comes from and how it is called, in
-//! its own spelling. Programs that a row cannot describe have a file. What it cannot do it says, with the reason, and is never
+//! One row per program, in `subjects.toml` or `writable/`: where it comes from and how it is called, in its own spelling.
+//! Programs that a row cannot describe have a file in `makers/`. What it cannot do it says, with the reason, and is never
 //! asked for something near it instead. What is measured, and how often, is decided elsewhere.
 
 mod drivers;
@@ -11,6 +11,7 @@ mod makers;
 mod reader;
 mod readers;
 mod subjects;
+mod table;
 mod template;
 mod unpacker;
 mod unpackers;
@@ -18,8 +19,10 @@ mod writable;
 
 pub use found::Found;
 pub use maker::{Input, Maker, Makes};
+use makers::packfs_program;
 pub use reader::{Mounts, Reader};
 pub use subjects::Subjects;
-pub use unpacker::{Unpack, Unpacker, Unpacks};
+pub use table::Unpacks;
+pub use unpacker::{Unpack, Unpacker};
 pub use unpackers::is_unpacker;
 pub use writable::{WritableFs, Writes, is_writable};

@@ -5,8 +5,8 @@ use std::path::Path;
 use packfs::Result;
 
 use super::Found;
-use super::found::is_read;
 use super::readers::kernel;
+use super::table::Mounting;
 use super::template::{call, word};
 use crate::process::Within;
 use crate::scratch::Mounted;
@@ -14,21 +14,13 @@ use crate::scratch::Mounted;
 /// Shows images as trees.
 pub type Reader = Found<Mounts>;
 
-/// Ways to mount.
-pub enum Mounts {
-    /// The kernel's drivers.
-    Kernel,
-    /// A FUSE server of one format, or of all formats of packfs; and its arguments, a template of `{image}` and `{at}`.
-    Server(Option<&'static str>, &'static str),
-}
+/// A way to mount: a FUSE server, or the kernel's drivers.
+pub struct Mounts(pub(super) Option<&'static Mounting>);
 
 impl Reader {
     /// Returns true if it reads images of this format, as packfs names formats.
     pub fn reads(&self, format: &str) -> bool {
-        match self.kind {
-            Mounts::Kernel => kernel::reads(format),
-            Mounts::Server(own, _) => is_read(own, format),
-        }
+        self.kind.0.map_or_else(|| kernel::reads(format), |server| server.reads(format))
     }
 
     /// Mounts `image`, a file or a block device, on `at`, a directory that exists, and returns when it answers.
@@ -40,12 +32,8 @@ impl Reader {
     ///
     /// Errors: a format that it does not read, and those of whoever mounts.
     pub fn mount(&self, format: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {
-        match self.kind {
-            Mounts::Kernel => kernel::mount(format, image, at),
-            Mounts::Server(_, arguments) => {
-                let command = call(&self.program, arguments, &[word("image", image), word("at", at)]);
-                Mounted::served(&within.of(&command), at)
-            }
-        }
+        let Some(server) = self.kind.0 else { return kernel::mount(format, image, at) };
+        let command = call(&self.program, &server.mount, &[word("image", image), word("at", at)]);
+        Mounted::served(&within.of(&command), at)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Found;
-use super::found::is_read;
+use super::table::Unpacks;
 use super::template::{call, word};
 use crate::process::{Invocation, quoted};
 
@@ -17,31 +17,21 @@ pub enum Unpack {
 }
 
 /// Decodes whole images.
-pub type Unpacker = Found<Unpacks>;
-
-/// The format that a program decodes, and its command lines: templates of `{image}`, `{dir}`, `{jobs}` and `{xattrs}`.
-pub struct Unpacks {
-    /// None for all formats of packfs.
-    pub(super) format: Option<&'static str>,
-    /// Arguments that write a tar to standard output; none if it writes none.
-    pub(super) tar: Option<&'static str>,
-    /// Arguments that extract into a directory; none if it extracts nothing.
-    pub(super) dir: Option<&'static str>,
-    /// True if the directory has to exist.
-    pub(super) needs_dir: bool,
-}
+pub type Unpacker = Found<&'static Unpacks>;
 
 impl Unpacker {
     /// Returns true if it reads images of this format, as packfs names formats.
     pub fn reads(&self, format: &str) -> bool {
-        is_read(self.kind.format, format)
+        self.kind.reads(format)
     }
 
     /// Returns the command, in `jobs` threads where it can be told; none if it does no such thing.
     pub fn command(&self, task: &Unpack, image: &Path, jobs: u32) -> Option<Invocation> {
         let values = [word("image", image), word("jobs", jobs.to_string())];
-        let Unpack::Dir(dir) = task else { return Some(call(&self.program, self.kind.tar?, &values)) };
-        let template = self.kind.dir?;
+        let Unpack::Dir(dir) = task else {
+            return Some(call(&self.program, self.kind.tar.as_ref()?, &values));
+        };
+        let template = self.kind.dir.as_ref()?;
         // Old programs extract no attributes, and refuse the option.
         let xattrs = template.contains("{xattrs}") && self.program.offers().has("xattrs");
         let xattrs = ("xattrs", xattrs.then(|| "--xattrs".into()).into_iter().collect());

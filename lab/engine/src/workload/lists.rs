@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use packfs::{Result, ResultExt};
 
-use super::Workload;
 use super::draw::shuffled;
+use super::{Order, Workload};
 
 /// As many files as the documents draw.
 const SMALL: usize = 500;
@@ -68,23 +68,18 @@ impl Lists {
 
     /// The files that a workload reads, in its order; none if it takes no list.
     pub fn of(&self, workload: Workload) -> Result<Option<Vec<Listed>>> {
-        Ok(match workload {
-            Workload::SmallRandomData | Workload::SmallRandomMetadata => {
-                let mut files = shuffled(self.files()?.to_vec(), self.seed);
+        let Some(order) = workload.row().list else { return Ok(None) };
+        let mut files = self.files()?.to_vec();
+        match order {
+            // Stable: files of one length stay in the order of their paths, as `sort -g` leaves them.
+            Order::BySize => files.sort_by_key(|file| file.len),
+            Order::All => files = shuffled(files, self.seed),
+            Order::Few => {
+                files = shuffled(files, self.seed);
                 files.truncate(SMALL);
-                Some(files)
             }
-            Workload::FullRandomData | Workload::ParallelRandomData | Workload::FullRandomMetadata => {
-                Some(shuffled(self.files()?.to_vec(), self.seed))
-            }
-            Workload::SizeOrder => {
-                let mut files = self.files()?.to_vec();
-                // Stable: files of one length stay in the order of their paths, as `sort -g` leaves them.
-                files.sort_by_key(|file| file.len);
-                Some(files)
-            }
-            _ => None,
-        })
+        }
+        Ok(Some(files))
     }
 
     /// The longest file; the first of several by path.

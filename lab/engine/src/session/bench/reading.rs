@@ -17,7 +17,7 @@ use crate::process::{self, Invocation, Output};
 use crate::programs;
 use crate::results::{Missing, Run};
 use crate::scratch::Mounted;
-use crate::workload::{Need, Places, Workload, reading};
+use crate::workload::{Need, Places, Reads, Workload, reading};
 
 /// A tree to be read, cold.
 #[derive(Clone, Copy)]
@@ -125,7 +125,7 @@ impl Lab {
     }
 
     /// Has the kernel forget everything but the programs that are about to run.
-    pub(super) fn forget(&mut self, servers: &[u32], names: &[&str]) -> Result<(), Trouble> {
+    pub(super) fn forget(&mut self, servers: &[u32], names: &[impl AsRef<str>]) -> Result<(), Trouble> {
         machine::drop_caches()?;
         self.sources.cool();
         servers.iter().for_each(|server| cold::load_mapped(*server));
@@ -134,7 +134,7 @@ impl Lab {
             // What a program enters the limit by is loaded, too.
             let _ = process::capture(&within.of(&Invocation::new("true")), true);
         }
-        for program in names.iter().filter_map(|name| programs::locate(name)) {
+        for program in names.iter().filter_map(|name| programs::locate(name.as_ref())) {
             // Telling its version takes its libraries, too. What fails is no worse off.
             let _ = process::capture(&Invocation::new(program).arg("--version"), true);
         }
@@ -168,20 +168,15 @@ impl Lab {
 
     /// What a workload reads, as its user sees it.
     fn bytes_read(&self, cell: &Cell) -> Result<Option<u64>> {
-        Ok(match cell.workload {
-            Workload::SequentialData | Workload::TarRead | Workload::CpRead => {
-                Some(self.sources.bytes(&cell.tree))
-            }
-            Workload::TarPrograms => Some(self.sources.bytes_below(&cell.tree, "usr/bin")?),
-            Workload::SmallRandomData
-            | Workload::FullRandomData
-            | Workload::ParallelRandomData
-            | Workload::SizeOrder => {
+        let Some(reads) = cell.workload.row().reads else { return Ok(None) };
+        Ok(Some(match reads {
+            Reads::Tree => self.sources.bytes(&cell.tree),
+            Reads::Programs => self.sources.bytes_below(&cell.tree, "usr/bin")?,
+            Reads::List => {
                 let files = self.sources.listed(&cell.tree, cell.workload)?.unwrap_or_default();
-                Some(files.iter().map(|file| file.len).sum())
+                files.iter().map(|file| file.len).sum()
             }
-            _ => None,
-        })
+        }))
     }
 }
 

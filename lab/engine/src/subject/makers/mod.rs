@@ -2,29 +2,29 @@
 
 mod mkfs_erofs;
 mod packfs;
-pub(super) mod rows;
+mod rows;
 mod tar;
 
 use std::path::Path;
 
 use super::maker::How;
-use super::{Input, Maker, Makes};
+use super::table::{Making, Row, TABLE};
+use super::{Found, Input, Maker, Makes};
 use crate::results::{Missing, Recipe};
 
 pub(super) use packfs::program as packfs_program;
 
 /// All that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
-    let [mksquashfs, tar2sqfs, mkdwarfs, mkfs_cramfs] = &rows::ROWS;
-    vec![
-        packfs::find(packfs),
-        mksquashfs.find(),
-        tar2sqfs.find(),
-        tar::find(),
-        mkfs_erofs::find(),
-        mkfs_cramfs.find(),
-        mkdwarfs.find(),
-    ]
+    let row = |row: &'static Row<Making>| {
+        let Found { name, program, kind } = row.find()?;
+        Ok(Maker { name, program, kind: Makes(How::Row(kind)) })
+    };
+    let mut makers: Vec<_> =
+        std::iter::once(packfs::find(packfs)).chain(TABLE.makers.iter().map(row)).collect();
+    // Those of SquashFS stand first.
+    makers.splice(3..3, [tar::find(), mkfs_erofs::find()]);
+    makers
 }
 
 /// That a program cannot do what a recipe asks for.

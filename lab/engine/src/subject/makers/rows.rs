@@ -1,151 +1,15 @@
-//! Rivals whose command lines are templates: a row each.
+//! Rivals whose command lines are templates, as `subjects.toml` has them.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{How, Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
-use crate::programs::Wanted;
 use crate::results::{Missing, Program, Recipe};
+use crate::subject::table::{Codec, Making};
 use crate::subject::template::{call, word};
 
-/// A program that makes images of one format.
-pub(in crate::subject) struct Row {
-    wanted: Wanted,
-    format: &'static str,
-    /// Arguments for a directory; none if it takes tars only. Templates of `{input}`, `{image}`, `{codec}`, `{block}`, `{jobs}`
-    /// and `{options}`.
-    dir: Option<&'static str>,
-    /// Arguments for a tar on standard input; none if it takes directories only.
-    tar: Option<&'static str>,
-    block: Block,
-    /// Codecs, their levels and words.
-    codecs: &'static [(&'static str, Levels, &'static str)],
-}
-
-/// The option for the block, and its unit.
-#[derive(Clone, Copy)]
-enum Block {
-    Bytes(&'static str),
-    Log2(&'static str),
-}
-
-/// Levels of a codec.
-#[derive(Clone, Copy)]
-enum Levels {
-    /// The level is not for the user to choose.
-    No,
-    /// One level, which the codec always has.
-    Only(i32),
-    /// A range, and what follows the codec's words for a level `{}`.
-    Range(i32, i32, &'static str),
-    /// The codec cannot be chosen: the reason takes the place of its words.
-    Refused,
-}
-
-use Levels::{No, Only, Range, Refused};
-
-const MKSQUASHFS_LEVEL: &str = " -Xcompression-level {}";
-
-/// LZ4 in its thorough mode is an option of LZ4, for this one and tar2sqfs.
-const MKSQUASHFS: Row = Row {
-    wanted: Wanted {
-        name: "mksquashfs",
-        version_option: "-version",
-        from: "Debian package squashfs-tools, or `cargo xtask peers`",
-    },
-    format: "squashfs",
-    dir: Some("{input} {image} -noappend {codec} {block} -processors {jobs} -no-progress -quiet {options}"),
-    tar: Some("- {image} -tar -noappend {codec} {block} -processors {jobs} -no-progress -quiet {options}"),
-    block: Block::Bytes("-b"),
-    codecs: &[
-        ("gzip", Range(1, 9, MKSQUASHFS_LEVEL), "-comp gzip"),
-        ("lzo", Range(1, 9, MKSQUASHFS_LEVEL), "-comp lzo"),
-        ("zstd", Range(1, 22, MKSQUASHFS_LEVEL), "-comp zstd"),
-        ("lz4", No, "-comp lz4"),
-        ("xz", No, "-comp xz"),
-        ("lzma", No, "-comp lzma"),
-        ("lz4hc", Only(12), "-comp lz4 -Xhc"),
-        ("none", No, "-noI -noD -noF -noX"),
-    ],
-};
-
-const TAR2SQFS_LEVEL: &str = " -X level={}";
-
-const TAR2SQFS: Row = Row {
-    wanted: Wanted {
-        name: "tar2sqfs",
-        version_option: "--version",
-        from: "Debian package squashfs-tools-ng, or `cargo xtask peers`",
-    },
-    format: "squashfs",
-    dir: None,
-    tar: Some("{codec} {block} -j {jobs} -f -q {options} {image}"),
-    block: Block::Bytes("-b"),
-    codecs: &[
-        ("gzip", Range(1, 9, TAR2SQFS_LEVEL), "-c gzip"),
-        ("lzo", Range(1, 9, TAR2SQFS_LEVEL), "-c lzo"),
-        ("xz", Range(0, 9, TAR2SQFS_LEVEL), "-c xz"),
-        ("lzma", Range(0, 9, TAR2SQFS_LEVEL), "-c lzma"),
-        ("zstd", Range(1, 22, TAR2SQFS_LEVEL), "-c zstd"),
-        ("lz4", No, "-c lz4"),
-        ("lz4hc", Only(12), "-c lz4 -X hc"),
-        ("none", Refused, "tar2sqfs has no way to store everything as it is"),
-    ],
-};
-
-/// Its LZMA is that of xz. It keeps everything that a tree holds, as the others do.
-const MKDWARFS: Row = Row {
-    wanted: Wanted {
-        name: "mkdwarfs",
-        version_option: "--help",
-        from: "https://github.com/mhx/dwarfs/releases",
-    },
-    format: "dwarfs",
-    dir: Some(
-        "-i {input} -o {image} --force {codec} {block} -N {jobs} --no-progress --log-level=error --with-devices \
-         --with-specials {options}",
-    ),
-    tar: None,
-    block: Block::Log2("-S"),
-    codecs: &[
-        ("none", No, "-C null"),
-        ("lz4", No, "-C lz4"),
-        ("lz4hc", Range(0, 12, ":level={}"), "-C lz4hc"),
-        ("xz", Range(0, 9, ":level={}"), "-C lzma"),
-        ("lzma", Range(0, 9, ":level={}"), "-C lzma"),
-        ("zstd", Range(1, 22, ":level={}"), "-C zstd"),
-        ("brotli", Range(0, 11, ":quality={}"), "-C brotli"),
-    ],
-};
-
-/// It knows one codec, and has no name for it.
-const MKFS_CRAMFS: Row = Row {
-    wanted: Wanted {
-        name: "mkfs.cramfs",
-        version_option: "--version",
-        from: "Debian package util-linux-extra",
-    },
-    format: "cramfs",
-    dir: Some("{block} {options} {input} {image}"),
-    tar: None,
-    block: Block::Bytes("-b"),
-    codecs: &[("gzip", No, "")],
-};
-
-/// All of them.
-pub(super) static ROWS: [Row; 4] = [MKSQUASHFS, TAR2SQFS, MKDWARFS, MKFS_CRAMFS];
-
-impl Row {
-    pub(super) fn find(&'static self) -> Result<Maker, Missing> {
-        Maker::find(self.wanted, Makes(How::Row(self)))
-    }
-
-    /// Returns true if it makes images of tars only.
-    pub(in crate::subject) fn needs_tar(&self) -> bool {
-        self.dir.is_none()
-    }
-
+impl Making {
     /// Returns the command of a recipe, or the reason why it cannot make this.
     pub(in crate::subject) fn command(
         &self,
@@ -155,15 +19,14 @@ impl Row {
         image: &Path,
         jobs: u32,
     ) -> Result<Invocation, Missing> {
-        allow_format(recipe, self.format)?;
-        let name = &recipe.maker;
+        allow_format(recipe, &self.format)?;
         let (template, path) = match input {
-            Input::Dir(dir) => (self.dir, dir),
-            Input::Tar(tar) => (self.tar, tar),
+            Input::Dir(dir) => (&self.dir, dir),
+            Input::Tar(tar) => (&self.tar, tar),
         };
-        let only = if self.needs_tar() { "tars" } else { "directories" };
-        let template =
-            template.ok_or_else(|| cannot(recipe, format!("{name} makes images of {only} only")))?;
+        let only = if self.dir.is_none() { "tars" } else { "directories" };
+        let refused = || cannot(recipe, format!("{} makes images of {only} only", recipe.maker));
+        let template = template.as_ref().ok_or_else(refused)?;
         let values = [
             word("input", path),
             word("image", image),
@@ -177,42 +40,48 @@ impl Row {
     }
 
     fn codec(&self, recipe: &Recipe) -> Result<String, Missing> {
-        let codec = self.codecs.iter().find(|(codec, ..)| *codec == recipe.codec);
-        let (codec, levels, words) = codec.ok_or_else(|| unknown_codec(recipe))?;
-        let suffix = match *levels {
-            No => no_level(recipe).map(|()| None)?,
-            Only(only) if recipe.level.is_some_and(|level| level != only) => {
-                return Err(cannot(recipe, format!("{} has {codec} at level {only} only", recipe.maker)));
+        let name = &recipe.codec;
+        let Codec { words, levels, only, level, why } =
+            self.codecs.get(name).ok_or_else(|| unknown_codec(recipe))?;
+        if let Some(why) = why {
+            return Err(cannot(recipe, why));
+        }
+        let chosen = match (*levels, *only) {
+            (Some((first, last)), _) => level_within(recipe, first..=last)?,
+            (None, Some(only)) if recipe.level.is_some_and(|level| level != only) => {
+                return Err(cannot(recipe, format!("{} has {name} at level {only} only", recipe.maker)));
             }
-            Only(_) => None,
-            Range(first, last, suffix) => {
-                level_within(recipe, first..=last)?.map(|level| suffix.replace("{}", &level.to_string()))
-            }
-            Refused => return Err(cannot(recipe, *words)),
+            (None, Some(_)) => None,
+            (None, None) => no_level(recipe).map(|()| None)?,
         };
-        Ok(format!("{words}{}", suffix.unwrap_or_default()))
+        let added = level.as_ref().unwrap_or(&self.level);
+        let added = chosen.map(|chosen| added.replace("{}", &chosen.to_string())).unwrap_or_default();
+        Ok(format!("{words}{added}"))
     }
 
     fn block(&self, recipe: &Recipe) -> Result<Vec<String>, Missing> {
         let Some(len) = recipe.block_len else { return Ok(Vec::new()) };
-        match self.block {
-            Block::Bytes(option) => Ok(vec![option.into(), len.to_string()]),
-            Block::Log2(option) if len.is_power_of_two() => Ok(vec![option.into(), len.ilog2().to_string()]),
-            Block::Log2(_) => {
-                Err(cannot(recipe, format!("{} has blocks of powers of two only", recipe.maker)))
+        let value = match self.block_log2 {
+            false => len,
+            true if len.is_power_of_two() => len.ilog2(),
+            true => {
+                return Err(cannot(recipe, format!("{} has blocks of powers of two only", recipe.maker)));
             }
-        }
+        };
+        Ok(vec![self.block.clone(), value.to_string()])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{of_dir, of_tar};
-    use super::*;
+    use crate::subject::maker::How;
+    use crate::subject::table::TABLE;
+    use crate::subject::{Maker, Makes};
 
     fn maker(name: &'static str) -> Maker {
-        let row = ROWS.iter().find(|row| row.wanted.name == name).unwrap();
-        Maker::in_bin(name, Makes(How::Row(row)))
+        let row = TABLE.makers.iter().find(|row| row.name == name).unwrap();
+        Maker::in_bin(name, Makes(How::Row(&row.kind)))
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn find() -> Result<Reader, Missing> {
         return Err(Missing { what: "kernel".into(), why });
     }
     let program = Program { name: "kernel".into(), version: kernel_release(), path: None };
-    Ok(Reader { name: "kernel", program, kind: Mounts::Kernel })
+    Ok(Reader { name: "kernel", program, kind: Mounts(None) })
 }
 
 /// Returns true if this kernel has a driver for a format.

@@ -1,0 +1,132 @@
+//! Programs as `subjects.toml` describes them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::{Found, packfs_program};
+use crate::programs::Wanted;
+use crate::results::Missing;
+
+/// All rows.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Table {
+    #[serde(rename = "maker")]
+    pub(super) makers: Vec<Row<Making>>,
+    #[serde(rename = "reader")]
+    pub(super) readers: Vec<Row<Mounting>>,
+    #[serde(rename = "own-reader")]
+    pub(super) own_readers: Vec<Row<Mounting>>,
+    #[serde(rename = "unpacker")]
+    pub(super) unpackers: Vec<Row<Unpacks>>,
+    #[serde(rename = "own-unpacker")]
+    pub(super) own_unpackers: Vec<Row<Unpacks>>,
+}
+
+/// A program, and its abilities `K`.
+#[derive(Deserialize)]
+pub(super) struct Row<K> {
+    pub(super) name: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    from: String,
+    #[serde(flatten)]
+    pub(super) kind: K,
+}
+
+/// Templates that make images of one format.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Making {
+    pub(super) format: String,
+    /// Arguments for a directory; none if it takes tars only.
+    pub(super) dir: Option<String>,
+    /// Arguments for a tar on standard input; none if it takes directories only.
+    pub(super) tar: Option<String>,
+    /// The option for the block.
+    pub(super) block: String,
+    /// True if it takes the logarithm.
+    #[serde(default)]
+    pub(super) block_log2: bool,
+    /// Words that a level adds to a codec.
+    #[serde(default)]
+    pub(super) level: String,
+    pub(super) codecs: BTreeMap<String, Codec>,
+}
+
+/// A codec of a maker.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Codec {
+    #[serde(default)]
+    pub(super) words: String,
+    /// The first and the last level that the user may choose.
+    pub(super) levels: Option<(i32, i32)>,
+    /// The one level that it always has.
+    pub(super) only: Option<i32>,
+    /// Words that a level adds to this one.
+    pub(super) level: Option<String>,
+    /// The reason why it cannot be chosen.
+    pub(super) why: Option<String>,
+}
+
+/// A FUSE server.
+#[derive(Deserialize)]
+pub(super) struct Mounting {
+    /// None for all formats of packfs.
+    formats: Option<Vec<String>>,
+    /// A template of `{image}` and `{at}`.
+    pub(super) mount: String,
+}
+
+/// The formats that a program decodes, and its command lines: templates of `{image}`, `{dir}`, `{jobs}` and `{xattrs}`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Unpacks {
+    /// None for all formats of packfs.
+    formats: Option<Vec<String>>,
+    /// Arguments that write a tar to standard output; none if it writes none.
+    pub(super) tar: Option<String>,
+    /// Arguments that extract into a directory; none if it extracts nothing.
+    pub(super) dir: Option<String>,
+    /// True if the directory has to exist.
+    #[serde(default)]
+    pub(super) needs_dir: bool,
+}
+
+/// The table; tests read all of it.
+pub(super) static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("../../subjects.toml")).unwrap_or_default());
+
+impl<K> Row<K> {
+    /// Looks for the program.
+    pub(super) fn find(&'static self) -> Result<Found<&'static K>, Missing> {
+        Found::find(Wanted { name: &self.name, version_option: &self.version, from: &self.from }, &self.kind)
+    }
+
+    /// Takes the program packfs at a path for it.
+    pub(super) fn find_own(&'static self, packfs: &Path) -> Result<Found<&'static K>, Missing> {
+        Ok(Found { name: &self.name, program: packfs_program(packfs)?, kind: &self.kind })
+    }
+}
+
+impl Mounting {
+    pub(super) fn reads(&self, format: &str) -> bool {
+        is_read(self.formats.as_deref(), format)
+    }
+}
+
+impl Unpacks {
+    pub(super) fn reads(&self, format: &str) -> bool {
+        is_read(self.formats.as_deref(), format)
+    }
+}
+
+/// Returns true if a program of these formats, or one of all formats of packfs, reads a format.
+fn is_read(own: Option<&[String]>, format: &str) -> bool {
+    own.map_or_else(|| packfs::formats::by_name(format).is_some(), |own| own.iter().any(|own| own == format))
+}
