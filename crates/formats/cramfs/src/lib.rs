@@ -14,6 +14,7 @@ mod dir;
 mod disk;
 mod facts;
 mod inode;
+mod link;
 mod open;
 mod options;
 #[allow(

@@ -2,7 +2,6 @@
 
 use crate::disk;
 use crate::kernel::Need;
-use crate::rules::Storage;
 use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, ZstdSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Result};
@@ -113,19 +112,9 @@ fn zstd_window_log(cluster_len: u32) -> u8 {
     u8::try_from(len.trailing_zeros()).unwrap_or(max).clamp(min, max)
 }
 
-/// How files are stored whose codec was typed so.
-///
-/// Errors: `Usage`.
-pub(crate) fn storage(text: &str, cluster_len: u32) -> Result<Storage> {
-    Ok(match parse(text, cluster_len)?.1 {
-        Some(codecs) => Storage::Clusters { codecs, cluster_len },
-        None => Storage::Flat,
-    })
-}
-
 /// How metadata is compressed: as files are, and if they are not, with LZ4.
-pub(crate) fn of_metadata(storage: &Storage, cluster_len: u32) -> CodecSettings {
-    match storage.codecs().map(|(codecs, _)| &codecs.first) {
+pub(crate) fn of_metadata(codecs: Option<&Codecs>, cluster_len: u32) -> CodecSettings {
+    match codecs.map(|codecs| &codecs.first) {
         Some(CodecSettings::Zstd(zstd)) => zstd_of_clusters(zstd.level, cluster_len),
         Some(codec) => codec.clone(),
         None => CodecSettings::Lz4Hc(Lz4HcSettings { level: 12 }),

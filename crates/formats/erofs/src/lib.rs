@@ -36,6 +36,7 @@ mod options;
 mod pack;
 mod reader;
 mod rules;
+mod sizes;
 mod space;
 mod space_map;
 #[cfg(test)]

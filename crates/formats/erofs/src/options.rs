@@ -5,7 +5,6 @@ mod values;
 mod wants;
 
 pub(crate) use typed::Typed;
-pub(crate) use values::len_32 as len_of;
 
 use crate::kernel::{self, Version};
 use crate::rules::{ByPath, Rules, Storage};

@@ -2,7 +2,7 @@
 
 use crate::codec::{self, Codecs};
 use crate::globs::Globs;
-use crate::options::len_of;
+use crate::sizes::len_32;
 use packfs_core::{ImagePath, NodeKind, Result, Tree};
 
 /// How a file is stored.
@@ -17,6 +17,16 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
+    /// Returns the form of files whose codec was typed so.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn of_codec(text: &str, cluster_len: u32) -> Result<Self> {
+        Ok(match codec::parse(text, cluster_len)?.1 {
+            Some(codecs) => Storage::Clusters { codecs, cluster_len },
+            None => Storage::Flat,
+        })
+    }
+
     /// Codecs and length of clusters, if there are any.
     pub(crate) fn codecs(&self) -> Option<(&Codecs, u32)> {
         match self {
@@ -37,7 +47,7 @@ impl TypedRule {
     /// `None` for a length that is none.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (codec, cluster_len) = match text.rsplit_once('@') {
-            Some((codec, len)) => (codec, Some(len_of(len)?)),
+            Some((codec, len)) => (codec, Some(len_32(len)?)),
             None => (text, None),
         };
         Some(TypedRule { codec: codec.into(), cluster_len })

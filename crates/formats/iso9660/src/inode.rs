@@ -4,12 +4,12 @@
 //! that were moved, are known by their records of themselves.
 
 use crate::corruption::Corruption;
-use crate::data::Section;
 use crate::dates;
 use crate::disk::*;
 use crate::open::View;
 use crate::record::Record;
 use crate::rock_ridge::RockRidge;
+use crate::sections::Section;
 use crate::volume::Iso9660Volume;
 use packfs_core::{Error, FileType, Meta, Owner, Result};
 use packfs_format::{Inode, InodeId, InodeKind};

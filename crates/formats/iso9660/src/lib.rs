@@ -29,6 +29,7 @@ mod options;
 mod pack;
 mod record;
 mod rock_ridge;
+mod sections;
 mod sectors;
 mod space;
 mod susp;

@@ -5,8 +5,8 @@
 //! revoked.
 
 use crate::corruption::{Corruption, Place};
-use crate::data::{Section, at_position, check_position, read_stored};
 use crate::disk::*;
+use crate::sections::{Section, at_position, check_position, read_stored};
 use crate::sectors::Sectors;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};

@@ -1,7 +1,7 @@
 //! What `info` says of a disk.
 
 use crate::kinds;
-use crate::open::{Kind, Partition, TableKind};
+use crate::table::{Kind, Partition, TableKind};
 use crate::volume::PartitionsVolume;
 use packfs_format::{FactValue, Facts};
 

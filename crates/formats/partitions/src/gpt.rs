@@ -6,7 +6,7 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::mbr;
-use crate::open::{Kind, Partition, Table, TableKind};
+use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result, usize_of};
 use std::mem::{offset_of, size_of};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};

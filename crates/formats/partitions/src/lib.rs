@@ -15,6 +15,7 @@ mod kinds;
 mod mbr;
 mod open;
 mod space;
+mod table;
 #[cfg(test)]
 mod tests;
 mod volume;

@@ -4,7 +4,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::*;
-use crate::open::{Kind, Partition, Table, TableKind};
+use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result};
 use std::collections::HashSet;
 use std::mem::size_of;

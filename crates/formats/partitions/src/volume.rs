@@ -1,7 +1,7 @@
 //! The opened table: hands the answers of the read modules out as a [`Container`].
 
 use crate::corruption::Corruption;
-use crate::open::Table;
+use crate::table::Table;
 use packfs_core::{Error, Image, Result};
 use packfs_format::{ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, SpaceOwner};
 use std::ops::{ControlFlow, Range};
@@ -17,7 +17,7 @@ pub(crate) struct PartitionsVolume {
 impl PartitionsVolume {
     /// Opens a disk.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
-        let table = Table::read(&*image)?;
+        let table = crate::open::read(&*image)?;
         let mut files = ContainedFiles::new();
         for partition in &table.partitions {
             files.push(&partition.file_name(), partition.len);

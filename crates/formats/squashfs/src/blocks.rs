@@ -3,7 +3,6 @@
 //! Owns the only place where bytes of metadata are decoded. Invariant: a block lies wholly inside the table it is read for, and
 //! decodes to 1 to 8,192 bytes.
 
-use crate::cursor::{Cursor, Position};
 use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
@@ -135,19 +134,6 @@ impl Metadata {
         }
         bytes.truncate(len);
         Ok(bytes)
-    }
-
-    /// A cursor at `offset` of the block that starts `block` bytes behind the start of `region`; `what` is what it is
-    /// going to read, for messages.
-    pub(crate) fn cursor(
-        &self,
-        region: Region,
-        what: &'static str,
-        block: u64,
-        offset: u32,
-    ) -> Result<Cursor<'_>> {
-        let at = region.start.saturating_add(block);
-        Cursor::new(self, region, what, Position { at, offset })
     }
 }
 

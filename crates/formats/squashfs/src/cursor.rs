@@ -31,6 +31,21 @@ pub(crate) struct Cursor<'a> {
     block: Arc<Block>,
 }
 
+impl Metadata {
+    /// A cursor at `offset` of the block that starts `block` bytes behind the start of `region`; `what` is what it is
+    /// going to read, for messages.
+    pub(crate) fn cursor(
+        &self,
+        region: Region,
+        what: &'static str,
+        block: u64,
+        offset: u32,
+    ) -> Result<Cursor<'_>> {
+        let at = region.start.saturating_add(block);
+        Cursor::new(self, region, what, Position { at, offset })
+    }
+}
+
 impl<'a> Cursor<'a> {
     /// A cursor at `position`, which an image named: it has to lie inside a block.
     pub(crate) fn new(

@@ -6,7 +6,8 @@
 use crate::block_index::{Checkpoint, STRIDE};
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
-use crate::inode::{RawFile, RawInode, RawKind, raw_inode, word_count};
+use crate::inode::{raw_inode, word_count};
+use crate::raw::{RawFile, RawInode, RawKind};
 use crate::place::Place;
 use crate::records::{FragmentRow, Layout, Records, StoredData};
 use packfs_codec::{BlockRef, DecodedLen};

@@ -6,7 +6,8 @@
 
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
-use crate::inode::{RawDir, RawInode, RawKind, raw_inode};
+use crate::inode::raw_inode;
+use crate::raw::{RawDir, RawInode, RawKind};
 use crate::place::{InodeRef, Place};
 use crate::records::{EntryHead, IndexHead, Records, RunHeader, SQUASHFS_DIR_COUNT, SQUASHFS_NAME_LEN};
 use crate::stored::SQUASHFS_METADATA_SIZE;

@@ -28,6 +28,7 @@ mod legacy;
 )]
 mod pack;
 mod place;
+mod raw;
 mod records;
 mod space;
 mod stored;
@@ -45,9 +46,9 @@ pub(crate) use cursor::{Cursor, Position};
 pub(crate) use doubts::{number_doubt, tables_fault};
 pub(crate) use endian::Endian;
 pub(crate) use fault::MetadataFault;
-pub(crate) use inode::{RawDir, RawFile, RawInode, RawKind};
 pub(crate) use layout::{PADDING_UNIT, inodes_and_directories, padded_len};
 pub(crate) use place::{InodeRef, Place};
+pub(crate) use raw::{RawDir, RawFile, RawInode, RawKind};
 pub(crate) use records::{
     EntryHead, FragmentRow, IndexHead, Layout, Records, RunHeader, SQUASHFS_COMPRESSED_BIT_BLOCK,
     SQUASHFS_INVALID_FRAG, Shape, StoredData, size_word,

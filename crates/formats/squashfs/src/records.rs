@@ -7,8 +7,8 @@
 use crate::block_index::BlockIndex;
 use crate::blocks::Metadata;
 use crate::cursor::Cursor;
-use crate::inode::RawInode;
 use crate::place::Place;
+use crate::raw::RawInode;
 use crate::stored::Region;
 use crate::table::Table;
 use packfs_codec::Algorithm;

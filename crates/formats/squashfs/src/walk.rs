@@ -6,7 +6,8 @@
 use crate::data::{check_fragment, each_stored_block};
 use crate::dir;
 use crate::fault::MetadataFault;
-use crate::inode::{RawInode, RawKind, raw_inode, word_count};
+use crate::inode::{raw_inode, word_count};
+use crate::raw::{RawInode, RawKind};
 use crate::place::Place;
 use crate::records::Records;
 use crate::stored::Region;

@@ -1,10 +1,11 @@
 //! Options as they were typed, each understood on its own, and what they ask of the kernel.
 
-use super::values::{self, len_32};
+use super::values;
 use super::{Dedupe, Fragments, IndexForm, Prefixes, Uuid};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{ByPath, TypedRule};
+use crate::sizes::{len, len_32};
 use packfs_core::{Error, Result};
 use packfs_format::{DataFile, SWITCH, Values, one_of, options};
 use std::path::PathBuf;
@@ -233,7 +234,7 @@ fn device_path(text: &str) -> Option<PathBuf> {
 }
 
 fn device_lens(text: &str) -> Option<Vec<u64>> {
-    text.split('+').map(|len| values::len(len).filter(|&len| len > 0)).collect()
+    text.split('+').map(|text| len(text).filter(|&len| len > 0)).collect()
 }
 
 fn device_rule(text: &str) -> Option<(String, u16)> {

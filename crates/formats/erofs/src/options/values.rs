@@ -2,27 +2,11 @@
 
 use super::IndexForm;
 use crate::disk;
+use crate::sizes::{display_len, len, len_32};
 use packfs_core::{Error, Result};
 
 /// Largest chunk, and largest multiple that an image is filled up to.
 const CHUNK_LEN_MAX: u32 = 1 << 30;
-
-/// Reads `131072`, `128K`, `1M` or `2G`.
-pub(crate) fn len(value: &str) -> Option<u64> {
-    let (digits, shift) = match value.as_bytes().last()? {
-        b'K' | b'k' => (&value[..value.len() - 1], 10),
-        b'M' | b'm' => (&value[..value.len() - 1], 20),
-        b'G' | b'g' => (&value[..value.len() - 1], 30),
-        _ => (value, 0),
-    };
-    let number: u64 = digits.parse().ok()?;
-    number.checked_mul(1 << shift)
-}
-
-/// As [`len`], for lengths below 4 GiB.
-pub(crate) fn len_32(value: &str) -> Option<u32> {
-    len(value).and_then(|len| u32::try_from(len).ok())
-}
 
 /// Reads the length of a block.
 pub(super) fn block_len(value: &str) -> Option<u32> {
@@ -54,15 +38,6 @@ pub(super) fn align(value: &str) -> Option<u64> {
 /// Reads seconds since 1970, such as `5` or `@5`.
 pub(super) fn seconds(value: &str) -> Option<i64> {
     value.strip_prefix('@').unwrap_or(value).parse().ok()
-}
-
-/// The shortest of `4096`, `64K` and `1M`.
-pub(crate) fn display_len(len: u32) -> String {
-    match len {
-        len if len >= 1 << 20 && len.is_multiple_of(1 << 20) => format!("{}M", len >> 20),
-        len if len >= 1 << 10 && len.is_multiple_of(1 << 10) => format!("{}K", len >> 10),
-        len => len.to_string(),
-    }
 }
 
 /// Reads 32 hexadecimal digits, with or without hyphens.

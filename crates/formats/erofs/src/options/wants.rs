@@ -6,6 +6,7 @@ use crate::codec::{self, Codecs};
 use crate::disk;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{Rules, Storage};
+use crate::sizes::display_len;
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_core::{Error, Goal, Result};
 use packfs_format::PackSettings;
@@ -69,8 +70,8 @@ impl Wants {
         }
         let cluster_len = settings.block_len.max(typed.all_rules().filter_map(|rule| rule.cluster_len).max());
         if compressed && cluster_len.is_some_and(|len| len > block_len) {
-            let cluster = values::display_len(cluster_len.unwrap_or_default());
-            let what = format!("clusters of {cluster} in blocks of {}", values::display_len(block_len));
+            let cluster = display_len(cluster_len.unwrap_or_default());
+            let what = format!("clusters of {cluster} in blocks of {}", display_len(block_len));
             needs.push(Need::new(what, kernel::BIG_CLUSTERS, "a block size that is one block"));
         }
         if block_len < BLOCK_LEN_DEFAULT {
@@ -78,7 +79,7 @@ impl Wants {
                 true => ("compressed files in blocks", kernel::SMALL_BLOCKS_COMPRESSED),
                 false => ("files in blocks", kernel::SMALL_BLOCKS),
             };
-            let what = format!("{what} of {}", values::display_len(block_len));
+            let what = format!("{what} of {}", display_len(block_len));
             needs.push(Need::new(what, since, "block=4096"));
         }
         algorithms.sort_unstable();
@@ -111,7 +112,7 @@ impl Wants {
         check(cluster_len)?;
         let storage = match typed.chunk_len {
             Some(chunk_len) => Storage::Chunks { chunk_len: chunk_len.max(block_len) },
-            None => codec::storage(&self.typed_codec, cluster_len)?,
+            None => Storage::of_codec(&self.typed_codec, cluster_len)?,
         };
         let chunk_len = typed.chunk_len.map(|len| len.max(block_len));
         let rules = Rules::of_rules(&typed.rules, cluster_len, chunk_len)?;
@@ -131,7 +132,7 @@ impl Wants {
         check(packed_cluster_len)?;
         let metabox = typed.metabox.unwrap_or(compact.metabox).map(|cluster_len| Metabox {
             cluster_len,
-            codec: codec::of_metadata(&storage, cluster_len),
+            codec: codec::of_metadata(storage.codecs().map(|(codecs, _)| codecs), cluster_len),
             for_small_files: typed.metabox.is_none() && settings.goal == Goal::Read,
         });
         let prefixes = prefixes(&typed, kernel, fragments == Fragments::Off && metabox.is_none())?;

@@ -2,12 +2,12 @@
 
 use super::layout::Laid;
 use crate::corruption::{Corruption, Place};
-use crate::data::Section;
 use crate::dir::{Entry, Listing};
 use crate::disk::*;
 use crate::inode::{RawInode, RawKind};
 use crate::open::View;
 use crate::record::Record;
+use crate::sections::Section;
 use crate::volume::Iso9660Volume;
 use crate::walk::Budget;
 use crate::zisofs::Compressed;

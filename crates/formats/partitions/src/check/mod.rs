@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::gpt;
-use crate::open::TableKind;
+use crate::table::TableKind;
 use crate::volume::PartitionsVolume;
 use packfs_core::Result;
 use packfs_format::Finding;

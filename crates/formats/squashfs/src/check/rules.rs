@@ -1,6 +1,6 @@
 //! What a generation checks of the tree beyond what all have in common.
 
-use crate::inode::RawInode;
+use crate::raw::RawInode;
 use packfs_format::check::{EntryPath, Report};
 
 /// Rules of one generation, asked as the walk meets what they are about. Without a rule of its own a generation has the

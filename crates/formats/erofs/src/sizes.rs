@@ -1,0 +1,27 @@
+//! Sizes as users type and read them.
+
+/// Reads `131072`, `128K`, `1M` or `2G`.
+pub(crate) fn len(value: &str) -> Option<u64> {
+    let (digits, shift) = match value.as_bytes().last()? {
+        b'K' | b'k' => (&value[..value.len() - 1], 10),
+        b'M' | b'm' => (&value[..value.len() - 1], 20),
+        b'G' | b'g' => (&value[..value.len() - 1], 30),
+        _ => (value, 0),
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+/// As [`len`], for lengths below 4 GiB.
+pub(crate) fn len_32(value: &str) -> Option<u32> {
+    len(value).and_then(|len| u32::try_from(len).ok())
+}
+
+/// The shortest of `4096`, `64K` and `1M`.
+pub(crate) fn display_len(len: u32) -> String {
+    match len {
+        len if len >= 1 << 20 && len.is_multiple_of(1 << 20) => format!("{}M", len >> 20),
+        len if len >= 1 << 10 && len.is_multiple_of(1 << 10) => format!("{}K", len >> 10),
+        len => len.to_string(),
+    }
+}
