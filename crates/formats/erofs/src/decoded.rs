@@ -3,7 +3,6 @@
 //! Owns a small bounded cache of them and the only place where this crate decodes anything. File data never passes here.
 
 use crate::corruption::Corruption;
-use crate::reader::Reader;
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Result};
@@ -47,31 +46,33 @@ impl DecodedBlocks {
         kept.len += bytes.len();
         kept.blocks.push((block, Arc::clone(bytes)));
     }
-}
 
-impl Reader {
-    /// A block, decoded.
-    pub(crate) fn decoded(&self, block: &BlockRef) -> Result<Arc<[u8]>> {
-        if let Some(bytes) = self.decoded_blocks.get(block) {
+    /// Returns a block, decoded; `read` fills its stored bytes, and tells how many there are.
+    pub(crate) fn decoded(
+        &self,
+        block: &BlockRef,
+        read: impl FnOnce(&mut [u8]) -> Result<usize>,
+    ) -> Result<Arc<[u8]>> {
+        if let Some(bytes) = self.get(block) {
             return Ok(bytes);
         }
-        let bytes: Arc<[u8]> = self.decode(block)?.into();
-        self.decoded_blocks.put(*block, &bytes);
+        let bytes: Arc<[u8]> = self.decode(block, read)?.into();
+        self.put(*block, &bytes);
         Ok(bytes)
     }
 
-    fn decode(&self, block: &BlockRef) -> Result<Vec<u8>> {
+    fn decode(&self, block: &BlockRef, read: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
         let mut stored = vec![0; block.stored_len as usize];
-        let len = self.read_space(block.offset, &mut stored)?;
+        let len = read(&mut stored)?;
         if len < stored.len() {
             return Err(Error::failed("internal: a block outside of the image"));
         }
         let Some(algorithm) = block.algorithm else { return Ok(stored) };
         let mut decoded = vec![0; block.decoded_len as usize];
-        let idle = self.decoded_blocks.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut decoders = idle.unwrap_or_default();
         let outcome = decoders.decompress_block(algorithm, block, &stored, &mut decoded);
-        self.decoded_blocks.decoders.lock().unwrap_or_else(PoisonError::into_inner).push(decoders);
+        self.decoders.lock().unwrap_or_else(PoisonError::into_inner).push(decoders);
         let offset = block.offset;
         let len = outcome.map_err(|reason| Corruption::Decode { offset, algorithm, reason })?;
         if len != decoded.len() {

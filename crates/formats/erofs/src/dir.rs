@@ -5,7 +5,8 @@
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
-use crate::inode::{RawInode, not_a};
+use crate::inode::not_a;
+use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Error, ErrorKind, FileType, Result, usize_of};
 use packfs_format::{DirCursor, DirEntry, InodeId};

@@ -5,6 +5,7 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, usize_of};
 use packfs_format::{Inode, InodeId, InodeKind};
@@ -13,87 +14,6 @@ use zerocopy::FromBytes;
 
 /// Longest target of a symbolic link; Linux has no links longer than 4,095 bytes, but reads them.
 pub(crate) const LINK_LEN_MAX: u64 = 65_535;
-
-/// How an inode's contents are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// One run of blocks.
-    FlatPlain,
-    /// One run of blocks, the last part behind the inode.
-    FlatInline,
-    /// An index of 8 bytes for each logical cluster, or encoded extents.
-    CompressedFull,
-    /// An index of 4 or 2 bytes for each logical cluster.
-    CompressedCompact,
-    /// Chunks of equal length.
-    ChunkBased,
-}
-
-impl Layout {
-    /// The layout of that number.
-    fn from_number(number: u16) -> Option<Layout> {
-        Some(match number {
-            EROFS_INODE_FLAT_PLAIN => Layout::FlatPlain,
-            EROFS_INODE_COMPRESSED_FULL => Layout::CompressedFull,
-            EROFS_INODE_FLAT_INLINE => Layout::FlatInline,
-            EROFS_INODE_COMPRESSED_COMPACT => Layout::CompressedCompact,
-            EROFS_INODE_CHUNK_BASED => Layout::ChunkBased,
-            _ => return None,
-        })
-    }
-}
-
-/// An inode as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawInode {
-    pub(crate) nid: u64,
-    pub(crate) place: Place,
-    /// Where it starts in the address space.
-    pub(crate) at: u64,
-    /// Whether it has 64 bytes.
-    pub(crate) extended: bool,
-    pub(crate) layout: Layout,
-    pub(crate) file_type: FileType,
-    /// The whole `i_mode`.
-    pub(crate) mode: u16,
-    pub(crate) size: u64,
-    pub(crate) nlink: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) mtime: Timestamp,
-    pub(crate) ino: u32,
-    /// The layout's own word.
-    pub(crate) i_u: u32,
-    /// The layout's own word with its upper bits: the blocks of what is compressed.
-    pub(crate) block_word: u64,
-    /// First block of a flat file; `None` for a file that is one hole.
-    pub(crate) start_block: Option<u64>,
-    /// A directory without a `.` entry.
-    pub(crate) dot_omitted: bool,
-    /// Bytes that its xattrs take.
-    pub(crate) xattr_len: u64,
-}
-
-impl RawInode {
-    /// Bytes of the inode itself.
-    pub(crate) fn len(&self) -> u64 {
-        if self.extended { size_of::<InodeExtended>() as u64 } else { size_of::<InodeCompact>() as u64 }
-    }
-
-    /// Where its xattrs start in the address space.
-    pub(crate) fn xattrs_at(&self) -> u64 {
-        self.at + self.len()
-    }
-
-    /// Where its xattrs end: an index, or inline data, follows.
-    pub(crate) fn tail_at(&self) -> u64 {
-        self.xattrs_at() + self.xattr_len
-    }
-
-    pub(crate) fn is_compressed(&self) -> bool {
-        matches!(self.layout, Layout::CompressedFull | Layout::CompressedCompact)
-    }
-}
 
 /// What both forms of the inode tell.
 struct Fields {

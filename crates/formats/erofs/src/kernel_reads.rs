@@ -1,6 +1,6 @@
 //! EROFS as Linux reads it (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and clusters.
 
-use crate::inode::{Layout, RawInode};
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{Result, u32_of};
 use packfs_format::{ExtentFrom, InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};

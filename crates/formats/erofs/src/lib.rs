@@ -34,6 +34,7 @@ mod options;
     reason = "what it indexes and counts is its own"
 )]
 mod pack;
+mod raw;
 mod reader;
 mod rules;
 mod sizes;
@@ -43,6 +44,7 @@ mod space_map;
 mod tests;
 mod volume;
 mod walk;
+mod windows;
 mod xattr;
 
 use packfs_core::{Goal, Image, Result};

@@ -9,10 +9,10 @@ use crate::checksum::crc32c;
 use crate::corruption::{Corruption, Place};
 use crate::decoded::DecodedBlocks;
 use crate::disk::{EROFS_FEATURE_COMPAT_SB_CHKSUM, EROFS_SUPER_OFFSET};
-use crate::inode::RawInode;
-use crate::metadata::Windows;
 use crate::open::Geometry;
-use crate::xattr::LongPrefix;
+use crate::raw::{LongPrefix, RawInode};
+use crate::windows::Windows;
+use packfs_codec::BlockRef;
 use packfs_core::{FileType, Image, Result, usize_of};
 use packfs_format::{Extent, ExtentFrom, SortedDirs};
 use std::ops::{ControlFlow, Range};
@@ -119,6 +119,11 @@ impl Reader {
         let buf = buf.get_mut(..usize_of(len)).unwrap_or_default();
         self.read_content(&metabox.inode, from, buf)?;
         Ok(buf.len())
+    }
+
+    /// Returns a block of metadata, decoded.
+    pub(crate) fn decoded(&self, block: &BlockRef) -> Result<Arc<[u8]>> {
+        self.decoded_blocks.decoded(block, |stored| self.read_space(block.offset, stored))
     }
 
     /// Place of a structure, for messages.

@@ -5,7 +5,7 @@
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::disk::*;
-use crate::inode::{Layout, RawInode};
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::{Claims, Sharing};
 use packfs_core::{ErrorKind, FileType, Result};

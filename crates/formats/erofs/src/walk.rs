@@ -4,7 +4,7 @@
 //! once, and neither more inodes nor more bytes of directories are seen than an image of this length can hold.
 
 use crate::corruption::{Corruption, Place};
-use crate::inode::RawInode;
+use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{FileType, Result};
 use packfs_format::DirCursor;

@@ -6,7 +6,7 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
-use crate::inode::RawInode;
+use crate::raw::{LongPrefix, RawInode};
 use crate::reader::Reader;
 use packfs_core::{Result, Xattrs, usize_of};
 use std::mem::size_of;
@@ -19,15 +19,6 @@ const NAMES_LEN_MAX: usize = 65_536;
 /// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps shared values from
 /// filling memory.
 const VALUES_LEN_MAX: usize = 64 << 20;
-
-/// A long prefix of names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LongPrefix {
-    /// Number of the short prefix.
-    pub(crate) base_index: u8,
-    /// What follows that.
-    pub(crate) infix: Vec<u8>,
-}
 
 /// What is read of one inode's attributes besides themselves.
 #[derive(Clone, Debug, Default)]

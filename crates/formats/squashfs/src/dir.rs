@@ -7,8 +7,8 @@
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
 use crate::inode::raw_inode;
-use crate::raw::{RawDir, RawInode, RawKind};
 use crate::place::{InodeRef, Place};
+use crate::raw::{RawDir, RawInode, RawKind};
 use crate::records::{EntryHead, IndexHead, Records, RunHeader, SQUASHFS_DIR_COUNT, SQUASHFS_NAME_LEN};
 use crate::stored::SQUASHFS_METADATA_SIZE;
 use crate::types::type_of_number;

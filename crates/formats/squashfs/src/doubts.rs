@@ -1,8 +1,8 @@
 //! Contradictions in an image though all that is asked of it can be read: numbers of inodes, tables that nothing uses.
 
 use crate::data::check_fragment;
-use crate::raw::RawInode;
 use crate::place::Place;
+use crate::raw::RawInode;
 use crate::records::Records;
 use crate::table::Table;
 use packfs_core::{Error, ErrorKind, Result};

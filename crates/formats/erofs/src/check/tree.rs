@@ -3,7 +3,7 @@
 use crate::data::{ClusterMap, RunFrom};
 use crate::dir::{RawEntry, entry_type};
 use crate::disk::*;
-use crate::inode::{Layout, RawInode};
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::Claims;
 use crate::walk::Budget;

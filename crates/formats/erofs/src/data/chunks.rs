@@ -3,7 +3,7 @@
 use super::{RunFrom, Runs};
 use crate::corruption::Place;
 use crate::disk::*;
-use crate::inode::RawInode;
+use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Error, Result};
 use std::mem::size_of;

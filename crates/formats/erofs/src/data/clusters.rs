@@ -8,7 +8,7 @@ use super::map_header::IndexHead;
 use super::{RunFrom, Runs};
 use crate::corruption::{Allowed, Corruption};
 use crate::disk::*;
-use crate::inode::RawInode;
+use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_codec::BlockRef;
 use packfs_core::Result;

@@ -7,7 +7,7 @@ use super::map_header::EncodedHead;
 use super::{RunFrom, Runs};
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
-use crate::inode::RawInode;
+use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Result, usize_of};
 use std::ops::{ControlFlow, Range};

@@ -1,7 +1,7 @@
 //! Files in one run of blocks, with or without their last part behind the inode.
 
 use super::{RunFrom, Runs};
-use crate::inode::{Layout, RawInode};
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::Result;
 

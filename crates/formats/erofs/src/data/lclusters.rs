@@ -6,7 +6,7 @@
 use super::map_header::{IndexHead, PackPlace};
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
-use crate::inode::RawInode;
+use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Result, usize_of};
 use std::mem::size_of;

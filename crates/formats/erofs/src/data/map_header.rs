@@ -2,7 +2,7 @@
 
 use crate::corruption::{Allowed, Corruption};
 use crate::disk::*;
-use crate::inode::{Layout, RawInode};
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{Result, usize_of};
 use std::mem::size_of;

@@ -13,7 +13,7 @@ mod map_header;
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
-use crate::inode::{Layout, RawInode};
+use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 pub(crate) use map_header::ClusterMap;
 use packfs_codec::Algorithm;

@@ -1,6 +1,7 @@
 //! The pack side: which file is stored how ([`ErofsPacker`]), and everything around the data ([`layout`]).
 
 mod chunks;
+mod coding;
 mod dirs;
 mod features;
 mod file_map;
@@ -59,7 +60,7 @@ impl PackFormat for ErofsPacker {
     }
 
     fn coding(&self) -> Option<Coding> {
-        Some(crate::coding::of_options(&self.options))
+        Some(coding::of_options(&self.options))
     }
 
     fn layout(&self) -> AnyLayout<'_> {

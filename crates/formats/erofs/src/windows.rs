@@ -1,0 +1,77 @@
+//! A bounded cache of windows of the address space.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a window.
+pub(crate) const WINDOW_LEN: u64 = 16 << 10;
+/// Most windows that are read at once.
+const RUN_MAX: u64 = 4;
+/// A window so many behind the last one that was read goes on there.
+const SKIP_MAX: u64 = 2;
+/// 64 sets of 4 windows of 16 KiB make 4 MiB.
+const SET_COUNT: u64 = 64;
+const SET_LEN: usize = 4;
+
+/// Windows that share a place, each with its number; the one used last stands last.
+type Set = Vec<(u64, Arc<Vec<u8>>)>;
+
+/// Windows by number.
+pub(crate) struct Windows {
+    sets: Vec<Mutex<Set>>,
+    walk: Mutex<Walk>,
+}
+
+/// Where windows were read last.
+#[derive(Default)]
+struct Walk {
+    /// The number behind the last window.
+    next: u64,
+    /// How many were read at once.
+    run: u64,
+}
+
+impl Walk {
+    /// How many windows to read for whoever misses one.
+    fn run_at(&mut self, number: u64) -> u64 {
+        let goes_on = (self.next..=self.next.saturating_add(SKIP_MAX)).contains(&number);
+        self.run = if goes_on { (self.run * 2).clamp(1, RUN_MAX) } else { 1 };
+        self.next = number.saturating_add(self.run);
+        self.run
+    }
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        let sets = (0..SET_COUNT).map(|_| Mutex::default()).collect();
+        Windows { sets, walk: Mutex::default() }
+    }
+}
+
+impl Windows {
+    fn set(&self, number: u64) -> Option<MutexGuard<'_, Set>> {
+        let set = self.sets.get((number % SET_COUNT) as usize)?;
+        Some(set.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<Vec<u8>>> {
+        let mut set = self.set(number)?;
+        let index = set.iter().rposition(|(found, _)| *found == number)?;
+        let row = set.remove(index);
+        let bytes = Arc::clone(&row.1);
+        set.push(row);
+        Some(bytes)
+    }
+
+    pub(crate) fn put(&self, number: u64, bytes: &Arc<Vec<u8>>) {
+        let Some(mut set) = self.set(number) else { return };
+        set.retain(|(found, _)| *found != number);
+        if set.len() >= SET_LEN {
+            set.remove(0);
+        }
+        set.push((number, Arc::clone(bytes)));
+    }
+
+    pub(crate) fn run_at(&self, number: u64) -> u64 {
+        self.walk.lock().unwrap_or_else(PoisonError::into_inner).run_at(number)
+    }
+}
