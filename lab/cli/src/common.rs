@@ -6,7 +6,7 @@ use packfs::Result;
 use packfs_lab::process::Limit;
 use packfs_lab::programs::locate;
 use packfs_lab::report::{Terminal, text, write_all};
-use packfs_lab::results::Results;
+use packfs_lab::results::{Results, Settings};
 use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device};
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
@@ -75,6 +75,18 @@ impl Common {
         self.jobs.map_or_else(|| u32::try_from(given).unwrap_or(1), u32::from)
     }
 
+    /// How a session measures; 0 runs where the user leaves their number open.
+    pub fn settings(&self, limit: Option<&Limit>) -> Settings {
+        Settings {
+            command: command_line(),
+            quick: false,
+            runs: self.runs.unwrap_or(0),
+            seed: self.seed,
+            cpu_limit: limit.map(|limit| limit.facts().clone()),
+            jobs: Some(self.jobs()),
+        }
+    }
+
     /// What programs are to run within, if the user wants a limit; in force from now on.
     pub fn limit(&self) -> Result<Option<Limit>> {
         self.cpus.map(Limit::new).transpose()
@@ -138,7 +150,7 @@ pub fn with_hints<T>(outcome: Result<T>) -> Result<T, String> {
 }
 
 /// The command line as it was typed, for the record.
-pub fn command_line() -> String {
+fn command_line() -> String {
     let words = std::env::args_os().enumerate().map(|(index, word)| match index {
         0 => Path::new(&word).file_name().unwrap_or(&word).to_string_lossy().into_owned(),
         _ => packfs_lab::process::quoted(&word),

@@ -2,7 +2,7 @@
 
 use packfs_lab::process::Limit;
 use packfs_lab::session::device_names;
-use packfs_lab::subject::Subjects;
+use packfs_lab::subject::{Found, Subjects};
 use packfs_lab::workload::WORKLOADS;
 
 use crate::common::packfs_program;
@@ -25,20 +25,11 @@ impl Opts {
     pub fn run(self) -> Outcome {
         let subjects = Subjects::find(&packfs_program());
         let mut out = Out::stdout();
-        let named = |names: Vec<(&str, &str)>| {
-            names.into_iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>()
-        };
-        let makers = subjects.makers.iter().map(|maker| (maker.name(), &*maker.program().version));
-        let readers = subjects.readers.iter().map(|reader| (reader.name(), &*reader.program().version));
-        let unpackers =
-            subjects.unpackers.iter().map(|unpacker| (unpacker.name(), &*unpacker.program().version));
-        let writable =
-            subjects.writable.iter().map(|writable| (writable.name(), &*writable.program().version));
         for (title, names) in [
-            ("makers", named(makers.collect())),
-            ("readers", named(readers.collect())),
-            ("unpackers", named(unpackers.collect())),
-            ("writable file systems", named(writable.collect())),
+            ("makers", named(&subjects.makers)),
+            ("readers", named(&subjects.readers)),
+            ("unpackers", named(&subjects.unpackers)),
+            ("writable file systems", named(&subjects.writable)),
             ("devices", device_names()),
         ] {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -59,4 +50,9 @@ impl Opts {
         out.finish()?;
         Watcher::done()
     }
+}
+
+/// Returns names with versions.
+fn named<K>(found: &[Found<K>]) -> Vec<String> {
+    found.iter().map(|one| format!("{} {}", one.name(), one.program().version)).collect()
 }

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use packfs::{Error, Result};
 use packfs_lab::plans::{self, Asked, Case, PlanFile, Verdicts, judge, session_plan};
-use packfs_lab::results::Settings;
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
 use packfs_terminal::report::Out;
 
-use crate::common::{Common, command_line, packfs_program, with_hints};
+use crate::common::{Common, packfs_program, with_hints};
 use crate::watch::Watcher;
 
 /// Measure plans with targets, and judge whether packfs meets them
@@ -111,14 +110,7 @@ impl RunOpts {
         }
         let watcher = self.common.watcher();
         let limit = self.common.limit()?;
-        let settings = Settings {
-            command: command_line(),
-            runs: self.common.runs.unwrap_or(0),
-            seed: self.common.seed,
-            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
-            jobs: Some(self.common.jobs()),
-            ..Settings::default()
-        };
+        let settings = self.common.settings(limit.as_ref());
         let asked = Asked { trees: self.tree, settings, devices: self.common.device.clone() };
         let plan = session_plan(&self.plan, &cases, &asked);
         let mut verdicts = Verdicts::default();

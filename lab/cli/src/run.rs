@@ -9,7 +9,7 @@ use packfs_lab::trees;
 use packfs_lab::workload::Workload;
 use packfs_terminal::Outcome;
 
-use crate::common::{Common, command_line, packfs_program, with_hints};
+use crate::common::{Common, packfs_program, with_hints};
 
 /// Measure a tree: its images, by packfs and by others, built and read
 #[derive(clap::Args)]
@@ -78,11 +78,7 @@ impl Opts {
             workloads: self.workload,
             devices: self.common.device.clone(),
             depth,
-            runs: self.common.runs,
-            jobs: self.common.jobs(),
-            seed: self.common.seed,
-            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
-            command: command_line(),
+            settings: self.common.settings(limit.as_ref()),
         };
         let subjects = Subjects::find(&packfs_program());
         let plan = own_plan(tree, &wishes, &subjects);

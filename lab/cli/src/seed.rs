@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use packfs::{Error, Result};
+use packfs_lab::results::Settings;
 use packfs_lab::scratch::Scratch;
 use packfs_lab::seed::{Asked, Document, SeedTrees, prepare};
 use packfs_lab::session::Watch;
 use packfs_lab::subject::Subjects;
 
-use crate::common::{Common, command_line, packfs_program, with_hints};
+use crate::common::{Common, packfs_program, with_hints};
 use crate::watch::Watcher;
 use packfs_terminal::Outcome;
 use packfs_terminal::report::Out;
@@ -79,15 +80,10 @@ impl Opts {
         let parent = self.common.scratch.clone().unwrap_or_else(|| PathBuf::from("/var/tmp"));
         let scratch = Scratch::new(&parent)?;
         let mut asked = Asked {
-            quick: self.quick,
             part: self.part,
             devices: self.common.device.clone(),
-            runs: self.common.runs,
-            jobs: self.common.jobs(),
-            seed: self.common.seed,
+            settings: Settings { quick: self.quick, ..self.common.settings(limit.as_ref()) },
             luks: self.luks,
-            cpu_limit: limit.as_ref().map(|limit| limit.facts().clone()),
-            command: command_line(),
             ..Asked::default()
         };
         let note = |line: &str| watcher.note(line);
@@ -112,7 +108,7 @@ fn kept() -> Result<PathBuf> {
 fn list() -> Outcome {
     let mut out = Out::stdout();
     for row in Document::all()? {
-        let trees: Vec<_> = row.trees.iter().map(|kind| kind.row().name).collect();
+        let trees: Vec<_> = row.trees.iter().map(|kind| &*kind.row().name).collect();
         out.line(format_args!("{}: {}", row.name, row.source))?;
         out.line(format_args!("    on {}", row.setup))?;
         out.line(format_args!("    here on {}; trees {}", row.devices.join(", "), trees.join(", ")))?;

@@ -41,7 +41,7 @@ impl Opts {
     pub fn run(self) -> Outcome {
         let (Some(kind), Some(dir)) = (self.name, self.dir) else {
             let mut out = Out::stdout();
-            for row in &TREES {
+            for row in TREES.iter() {
                 out.line(format_args!("{}: {}\n    {}", row.name, row.about, row.made_by))?;
             }
             out.finish()?;

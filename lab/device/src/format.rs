@@ -3,6 +3,7 @@
 use crate::spec::{Access, Bus, DeviceSpec, Limits, Medium, Order, Queue, Scheduler, Seek, Stated};
 use packfs_core::{Error, Result};
 use serde::Deserialize;
+use std::fmt::Display;
 
 /// Longest description that is read.
 pub(crate) const LEN_MAX: u64 = 64 << 10;
@@ -49,27 +50,11 @@ struct QueueTable {
     depth: u32,
     channels: u32,
     #[serde(default)]
-    order: OrderWord,
+    order: Order,
     read_ahead_kib: u32,
     max_request_kib: u32,
     #[serde(default)]
-    scheduler: SchedulerWord,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum OrderWord {
-    #[default]
-    Fifo,
-    Nearest,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum SchedulerWord {
-    #[default]
-    None,
-    MqDeadline,
+    scheduler: Scheduler,
 }
 
 #[derive(Deserialize)]
@@ -175,7 +160,7 @@ impl Checked<'_> {
         if file.read.buffer_kib > 0 && seek.is_none() {
             return Err(self.wrong("[read] buffer_kib", "only a device with [seek] reads ahead by itself"));
         }
-        let read_buffer = self.whole("[read] buffer_kib", file.read.buffer_kib, 0, MIB)? * KIB;
+        let read_buffer = self.within("[read] buffer_kib", file.read.buffer_kib, 0, MIB)? * KIB;
         let mut spec = DeviceSpec {
             name: file.name,
             title: file.title,
@@ -194,7 +179,7 @@ impl Checked<'_> {
             read_buffer,
             write_cache: 0,
             limits: self.limits(&file.limits)?,
-            jitter: self.figure("jitter_percent", file.jitter_percent, 0.0, 90.0)? / 100.0,
+            jitter: self.within("jitter_percent", file.jitter_percent, 0.0, 90.0)? / 100.0,
             seed: u64::from(file.seed),
             stated: self.stated(&file.stated)?,
         };
@@ -204,7 +189,7 @@ impl Checked<'_> {
                 [write.latency_us, write.sequential_latency_us.unwrap_or(write.latency_us)],
                 [write.mb_per_s, write.mb_per_s_at_end.unwrap_or(write.mb_per_s)],
             )?);
-            spec.write_cache = self.whole("[write] cache_kib", write.cache_kib, 0, 16 * MIB)? * KIB;
+            spec.write_cache = self.within("[write] cache_kib", write.cache_kib, 0, 16 * MIB)? * KIB;
             spec.flush = self.microseconds("[write] flush_us", write.flush_us)?;
             spec.discard = self.microseconds("[write] discard_us", write.discard_us)?;
         }
@@ -213,7 +198,7 @@ impl Checked<'_> {
 
     fn medium(&self, table: &MediumTable) -> Result<Medium> {
         // 8 EiB is as long as a file may be; a petabyte is more than anybody simulates.
-        let capacity = self.figure("[medium] capacity_mib", table.capacity_mib, 1.0, 1e9)? * MIB as f64;
+        let capacity = self.within("[medium] capacity_mib", table.capacity_mib, 1.0, 1e9)? * MIB as f64;
         let block_len = table.block_bytes;
         if ![512, 1024, 2048, 4096].contains(&block_len) {
             let found = format!("[medium] block_bytes = {block_len}");
@@ -224,22 +209,13 @@ impl Checked<'_> {
     }
 
     fn queue(&self, table: &QueueTable) -> Result<Queue> {
-        let whole = |name: &str, value: u32, min: u64, max: u64| {
-            self.whole(name, u64::from(value), min, max).map(|value| value as u32)
-        };
         let queue = Queue {
-            depth: whole("[queue] depth", table.depth, 1, 1024)?,
-            channels: whole("[queue] channels", table.channels, 1, 128)?,
-            order: match table.order {
-                OrderWord::Fifo => Order::Fifo,
-                OrderWord::Nearest => Order::Nearest,
-            },
-            read_ahead_kib: whole("[queue] read_ahead_kib", table.read_ahead_kib, 0, 64 * KIB)?,
-            request_kib_max: whole("[queue] max_request_kib", table.max_request_kib, 4, KIB)?,
-            scheduler: match table.scheduler {
-                SchedulerWord::None => Scheduler::None,
-                SchedulerWord::MqDeadline => Scheduler::MqDeadline,
-            },
+            depth: self.within("[queue] depth", table.depth, 1, 1024)?,
+            channels: self.within("[queue] channels", table.channels, 1, 128)?,
+            order: table.order,
+            read_ahead_kib: self.within("[queue] read_ahead_kib", table.read_ahead_kib, 0, 64 << 10)?,
+            request_kib_max: self.within("[queue] max_request_kib", table.max_request_kib, 4, 1 << 10)?,
+            scheduler: table.scheduler,
         };
         if queue.channels > queue.depth {
             let found = format!("[queue] channels = {}", queue.channels);
@@ -263,7 +239,7 @@ impl Checked<'_> {
             track_to_track: self.milliseconds("[seek] track_to_track_ms", table.track_to_track_ms)?,
             average: self.milliseconds("[seek] average_ms", table.average_ms)?,
             full_stroke: self.milliseconds("[seek] full_stroke_ms", table.full_stroke_ms)?,
-            rotation: (60e9 / self.figure("[seek] rpm", table.rpm, 1.0, 1e6)?) as u64,
+            rotation: (60e9 / self.within("[seek] rpm", table.rpm, 1.0, 1e6)?) as u64,
         };
         let (root, line) = seek.curve();
         // The curve's slope: positive at its beginning and at its end, or further would be sooner somewhere.
@@ -280,13 +256,9 @@ impl Checked<'_> {
     }
 
     fn limits(&self, table: &LimitsTable) -> Result<Limits> {
-        let iops = table
-            .iops
-            .map(|iops| self.whole("[limits] iops", u64::from(iops), 1, 100_000_000))
-            .transpose()?;
         Ok(Limits {
-            iops: iops.map(|iops| iops as u32),
-            iops_unit: self.whole("[limits] iops_unit_kib", table.iops_unit_kib, 0, MIB)? * KIB,
+            iops: table.iops.map(|iops| self.within("[limits] iops", iops, 1, 100_000_000)).transpose()?,
+            iops_unit: self.within("[limits] iops_unit_kib", table.iops_unit_kib, 0, MIB)? * KIB,
             rate: table.mb_per_s.map(|rate| self.rate("[limits] mb_per_s", rate)).transpose()?,
         })
     }
@@ -298,7 +270,7 @@ impl Checked<'_> {
                 .transpose()
         };
         let iops = |name: &str, value: Option<f64>| {
-            value.map(|value| self.figure(&format!("[stated] {name}"), value, 0.001, 1e8)).transpose()
+            value.map(|value| self.within(&format!("[stated] {name}"), value, 0.001, 1e8)).transpose()
         };
         Ok(Stated {
             read_rate: rate("read_mb_per_s", table.read_mb_per_s)?,
@@ -312,27 +284,20 @@ impl Checked<'_> {
 
     /// Megabytes (millions) per second as bytes per second.
     fn rate(&self, name: &str, value: f64) -> Result<u64> {
-        Ok((self.figure(name, value, 0.001, 1e6)? * 1e6) as u64)
+        Ok((self.within(name, value, 0.001, 1e6)? * 1e6) as u64)
     }
 
     fn microseconds(&self, name: &str, value: f64) -> Result<u64> {
-        Ok((self.figure(name, value, 0.0, MICROSECONDS_MAX)? * 1000.0) as u64)
+        Ok((self.within(name, value, 0.0, MICROSECONDS_MAX)? * 1000.0) as u64)
     }
 
     fn milliseconds(&self, name: &str, value: f64) -> Result<u64> {
-        Ok((self.figure(name, value, 0.0, MICROSECONDS_MAX / 1000.0)? * 1e6) as u64)
+        Ok((self.within(name, value, 0.0, MICROSECONDS_MAX / 1000.0)? * 1e6) as u64)
     }
 
-    fn figure(&self, name: &str, value: f64, min: f64, max: f64) -> Result<f64> {
-        // Not a number is not in any range.
-        if (min..=max).contains(&value) {
-            return Ok(value);
-        }
-        Err(self.wrong(&format!("{name} = {value}"), &format!("{min} to {max} is allowed")))
-    }
-
-    fn whole(&self, name: &str, value: u64, min: u64, max: u64) -> Result<u64> {
-        if (min..=max).contains(&value) {
+    /// Refuses a value outside of a range, in which no value that is not a number is.
+    fn within<T: PartialOrd + Display>(&self, name: &str, value: T, min: T, max: T) -> Result<T> {
+        if min <= value && value <= max {
             return Ok(value);
         }
         Err(self.wrong(&format!("{name} = {value}"), &format!("{min} to {max} is allowed")))

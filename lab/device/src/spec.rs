@@ -1,6 +1,7 @@
 //! The figures of a device. Times are nanoseconds, rates bytes per second, lengths bytes.
 
 use crate::Nanos;
+use serde::Deserialize;
 
 /// A device, as its figures describe it. Made by [`DeviceSpec::parse`], which refuses what makes no sense.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,19 +70,23 @@ pub struct Queue {
     pub scheduler: Scheduler,
 }
 
-/// Which of several requests a device takes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The one of several requests that a device takes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The oldest.
+    #[default]
     Fifo,
     /// The one that is nearest to where it is (NCQ, elevators).
     Nearest,
 }
 
 /// A scheduler of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
     /// None.
+    #[default]
     None,
     /// `mq-deadline`.
     MqDeadline,

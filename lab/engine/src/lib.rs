@@ -22,6 +22,7 @@ pub mod subject;
 mod told;
 pub mod trees;
 mod undo;
+mod words;
 pub mod workload;
 
 pub use told::told;

@@ -7,8 +7,10 @@ use super::Want;
 use super::kernels::Kernel;
 use crate::results::spelled_len;
 use packfs::{Order, Pack, PackSettings, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 /// The layout of an image, whatever compresses it: what decides which blocks a file needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -47,43 +49,30 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-const K: u32 = 1 << 10;
 /// The first kernel that shares tails between files in EROFS.
 const FRAGMENTS: Kernel = Kernel(6, 1);
 
-/// A layout as the tables below say it: format, block in KiB, order `p`ath, `f`ar, or else the default, and for EROFS `a`ll packed.
-type Row = (&'static str, u32, &'static str, &'static [&'static str]);
+/// A layout of `candidates.toml`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Row {
+    format: String,
+    block_kib: u32,
+    #[serde(default)]
+    order: String,
+    #[serde(default)]
+    all_packed: bool,
+    /// Codecs that are always measured.
+    #[serde(default)]
+    quick: Vec<String>,
+    /// Codecs that are measured if there is time.
+    #[serde(default)]
+    more: Vec<String>,
+}
 
-/// What is measured in minutes for what reads, and without the ones behind the bar (`--quick`).
-const READ: [Row; 6] = [
-    ("squashfs", 128, "", &["zstd:15", "lz4hc:12", "|", "gzip:9", "xz:6"]),
-    ("squashfs", 128, "p", &["zstd:15", "|", "lz4hc:12"]),
-    ("squashfs", 1024, "", &["|", "zstd:15", "xz:6,bcj=auto"]),
-    ("erofs", 64, "", &["lz4hc:12", "zstd:15", "lzma:6", "|", "deflate:9"]),
-    ("erofs", 16, "", &["lz4hc:12", "|", "zstd:15"]),
-    ("erofs", 256, "", &["|", "zstd:15", "lzma:6"]),
-];
-const RANDOM: [Row; 6] = [
-    ("squashfs", 32, "", &["|", "zstd:15", "lz4hc:12"]),
-    ("squashfs", 128, "", &["zstd:15", "lz4hc:12", "|", "gzip:9"]),
-    ("squashfs", 128, "p", &["|", "zstd:15"]),
-    ("erofs", 64, "", &["lz4hc:12", "zstd:15", "|", "lzma:6", "deflate:9"]),
-    ("erofs", 16, "", &["lz4hc:12", "zstd:15", "|", "lzma:6"]),
-    ("erofs", 4, "", &["|", "lz4hc:12"]),
-];
-const SIZE: [Row; 5] = [
-    ("squashfs", 1024, "f", &["xz:9,extreme,bcj=auto", "zstd:22"]),
-    ("squashfs", 256, "", &["|", "xz:9,extreme,bcj=auto", "zstd:19"]),
-    ("squashfs", 128, "", &["zstd:15"]),
-    ("erofs", 1024, "fa", &["lzma:9,extreme", "|", "zstd:22"]),
-    ("erofs", 64, "", &["zstd:19", "lz4hc:12", "|", "lzma:9"]),
-];
-const BUILD: [Row; 4] = [
-    ("squashfs", 128, "", &["lz4", "zstd:1", "zstd:3", "gzip:5"]),
-    ("squashfs", 256, "", &["zstd:3", "|", "zstd:1", "gzip:5"]),
-    ("squashfs", 128, "p", &["|", "zstd:3"]),
-    ("erofs", 64, "", &["lz4", "lz4hc:3", "zstd:3", "|", "zstd:1", "deflate:1"]),
-];
+/// Layouts by what is wanted; a test reads them.
+static ROWS: LazyLock<HashMap<Want, Vec<Row>>> =
+    LazyLock::new(|| toml::from_str(include_str!("../../candidates.toml")).unwrap_or_default());
 
 impl Candidate {
     /// The options of `packfs pack` that make it, without source and image.
@@ -194,26 +183,18 @@ pub fn candidates(
     kernel: Kernel,
     quick: bool,
 ) -> Result<(Vec<Candidate>, Vec<LeftOut>)> {
-    let rows: &[Row] = match want {
-        Want::Size => &SIZE,
-        Want::Boot => &READ,
-        Want::Random => &RANDOM,
-        Want::Build => &BUILD,
-    };
     let mut all = Vec::new();
-    for (format, block, words, codecs) in rows {
+    for row in ROWS.get(&want).into_iter().flatten() {
         let layout = Layout {
-            format,
-            block: Some(block * K),
-            path_order: words.contains('p'),
-            far: words.contains('f'),
-            all_packed: words.contains('a'),
+            format: &row.format,
+            block: Some(row.block_kib << 10),
+            path_order: row.order == "path",
+            far: row.order == "far",
+            all_packed: row.all_packed,
             no_tails: false,
         };
-        let bar = codecs.iter().position(|codec| *codec == "|").unwrap_or(codecs.len());
-        let codecs =
-            codecs.iter().enumerate().filter(|(index, codec)| **codec != "|" && (!quick || *index < bar));
-        all.extend(codecs.map(|(_, codec)| plain(layout, Some((*codec).to_string()))));
+        let more = row.more.iter().filter(|_| !quick);
+        all.extend(row.quick.iter().chain(more).map(|codec| plain(layout, Some(codec.clone()))));
     }
     let first = all.first().map(|candidate: &Candidate| candidate.layout);
     // Noise is best stored.

@@ -1,8 +1,9 @@
 //! What an image is wanted for, and the files that stand for it.
 
+use crate::words;
 use crate::workload::Random;
 use packfs::{NodeId, NodeKind, Tree};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What part of all files a start of a system or program reads, where no list of them is given.
 const BOOT_SHARE: f64 = 0.2;
@@ -12,7 +13,7 @@ const RANDOM_FILES: usize = 500;
 const BYTES_MAX: u64 = 192 << 20;
 
 /// What an image is wanted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Want {
     /// As few bytes as possible, read in acceptable time.
@@ -41,7 +42,7 @@ impl Want {
 
     /// The want of a name.
     pub fn named(name: &str) -> Option<Want> {
-        Want::ALL.into_iter().find(|want| want.name() == name)
+        words::named(name)
     }
 
     /// Whether a trace says what is read.

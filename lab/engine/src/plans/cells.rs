@@ -26,10 +26,8 @@ pub struct Asked {
 
 /// Makes the plan of a session. Trees that are not there are noted with their cases in `missing`.
 pub fn session_plan(file: &PlanFile, cases: &[Case], asked: &Asked) -> Plan {
-    let mut plan = Plan { title: file.name.clone(), settings: asked.settings.clone(), ..Plan::default() };
-    if plan.settings.runs == 0 {
-        plan.settings.runs = file.runs;
-    }
+    let mut plan =
+        Plan { title: file.name.clone(), settings: asked.settings.or_runs(file.runs), ..Plan::default() };
     let devices = if asked.devices.is_empty() { std::slice::from_ref(&file.device) } else { &asked.devices };
     for case in cases {
         for side in std::iter::once(&case.packfs).chain(&case.rival) {

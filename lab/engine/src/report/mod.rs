@@ -23,14 +23,15 @@ use std::str::FromStr;
 use packfs::Result;
 
 pub use csv::csv;
-pub use figures::count;
 pub(crate) use figures::figure;
 pub use files::write_all;
 pub use html::html;
 pub use json::{json, parse, read};
 pub use markdown::markdown;
 pub(crate) use summary::{Summary, as_figure, summaries};
-pub use text::{Terminal, table, text};
+#[cfg(test)]
+pub(crate) use text::table;
+pub use text::{Terminal, text};
 
 use crate::results::Results;
 

@@ -63,8 +63,9 @@ pub fn text(results: &Results, terminal: Terminal) -> String {
     page.text
 }
 
-/// One table, as `packfs advise` and others print it.
-pub fn table(table: &Table, terminal: Terminal) -> String {
+/// A single table.
+#[cfg(test)]
+pub(crate) fn table(table: &Table, terminal: Terminal) -> String {
     let mut page = Page { text: String::new(), terminal };
     page.table(table);
     page.text

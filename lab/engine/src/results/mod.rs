@@ -71,6 +71,11 @@ impl Settings {
     pub fn warm_ups(&self) -> u32 {
         u32::from(self.runs > 1)
     }
+
+    /// Returns the same with so many runs where their number is left open, as 0.
+    pub fn or_runs(&self, usual: u32) -> Self {
+        Self { runs: if self.runs == 0 { usual } else { self.runs }, ..self.clone() }
+    }
 }
 
 /// What the programs and FUSE servers of a session had of the processors. Threads of the kernel are not limited.

@@ -1,33 +1,23 @@
 //! How a document is to be reproduced.
 
 use super::Document;
-use crate::results::{CpuLimit, Settings};
+use crate::results::Settings;
 use crate::session::Plan;
 use crate::trees::PlannedTree;
 
 /// Where the trees of a document are, and how much of it is measured.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Minutes, not hours: fewer cells, fewer runs, smaller trees.
-    pub quick: bool,
     /// Bytes that trees are cut down to, if neither those of `quick` nor the document's will do.
     pub part: Option<u64>,
     /// Trees in the order of the document's own.
     pub roles: Roles,
     /// Devices instead of the document's own; empty for these.
     pub devices: Vec<String>,
-    /// Measured runs of each cell; none for 1, or the document's.
-    pub runs: Option<u32>,
-    /// Most threads of a maker.
-    pub jobs: u32,
-    /// Where random choices begin.
-    pub seed: u64,
+    /// How it is measured; 0 runs for 1 if it is to be quick, or else the document's number.
+    pub settings: Settings,
     /// Whether file systems that are written are measured on LUKS, too.
     pub luks: bool,
-    /// What programs have of the processors; none for all.
-    pub cpu_limit: Option<CpuLimit>,
-    /// The command line, for the record.
-    pub command: String,
 }
 
 /// Trees by what they stand for.
@@ -44,21 +34,13 @@ impl Roles {
 impl Asked {
     /// Bytes that trees are cut down to; none for all of them.
     pub(super) fn tree_bytes(&self, document: &Document) -> Option<u64> {
-        let mib = if self.quick { Some(document.quick_mib) } else { document.part_mib };
+        let mib = if self.settings.quick { Some(document.quick_mib) } else { document.part_mib };
         self.part.or(mib.map(|mib| mib << 20))
     }
 
     /// A plan without a cell.
     pub(super) fn empty_plan(&self, document: &Document) -> Plan {
-        let runs = self.runs.unwrap_or(if self.quick { 1 } else { document.runs });
-        let settings = Settings {
-            command: self.command.clone(),
-            quick: self.quick,
-            runs,
-            seed: self.seed,
-            cpu_limit: self.cpu_limit.clone(),
-            jobs: Some(self.jobs),
-        };
+        let settings = self.settings.or_runs(if self.settings.quick { 1 } else { document.runs });
         let mut plan = Plan { title: document.name.clone(), settings, ..Plan::default() };
         for tree in &self.roles.0 {
             if plan.tree(&tree.facts.id).is_none() {

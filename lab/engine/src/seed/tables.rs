@@ -98,7 +98,7 @@ impl Engine<'_> {
                 RowSpec::Row(row) => std::slice::from_ref(row),
             };
             let mut list: Vec<_> = list.iter().map(|row| self.document.variables(row)).collect();
-            list.retain(|row| !self.asked.quick || !row.contains_key("full"));
+            list.retain(|row| !self.asked.settings.quick || !row.contains_key("full"));
             let on_luks = |row: &Variables| {
                 let mut row = row.clone();
                 let luks = row.get("luks").filter(|_| self.asked.luks)?.as_table()?.clone();
@@ -130,7 +130,7 @@ impl Engine<'_> {
     }
 
     fn jobs(&self, from: u32) -> std::ops::RangeInclusive<u32> {
-        from..=self.asked.jobs.clamp(1, self.document.most_jobs.unwrap_or(1))
+        from..=self.asked.settings.jobs.unwrap_or(1).clamp(1, self.document.most_jobs.unwrap_or(1))
     }
 
     fn cell(&self, value: &Value, row: &Row) -> Cell {

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::report::{Terminal, table};
-use crate::results::{Cell as Shown, CodecUsage, Measurement, Missing, Results, Run, Subject, TreeFacts};
+use crate::results::{
+    Cell as Shown, CodecUsage, Measurement, Missing, Results, Run, Settings, Subject, TreeFacts,
+};
 use crate::session::{Cell, Plan, subject_id};
 use crate::trees::PlannedTree;
 use crate::workload::Workload;
@@ -26,8 +28,9 @@ fn named(name: &str) -> &'static Document {
 }
 
 fn asked(document: &Document, quick: bool) -> Asked {
-    let trees = document.trees.iter().map(|kind| planned(kind.row().name)).collect();
-    Asked { quick, roles: Roles(trees), jobs: 2, seed: 1, ..Asked::default() }
+    let trees = document.trees.iter().map(|kind| planned(&kind.row().name)).collect();
+    let settings = Settings { quick, jobs: Some(2), seed: 1, ..Settings::default() };
+    Asked { roles: Roles(trees), settings, ..Asked::default() }
 }
 
 #[test]
@@ -308,7 +311,8 @@ fn tables_look_as_they_did() {
     }
     for document in Document::all().unwrap() {
         for (name, quick, luks) in [("quick", true, false), ("full", false, false), ("luks", false, true)] {
-            let asked = Asked { luks, jobs: 40, ..asked(document, quick) };
+            let mut asked = Asked { luks, ..asked(document, quick) };
+            asked.settings.jobs = Some(40);
             shown += &format!("{} {name} {:016x}\n", document.name, digest(document, &asked));
         }
     }

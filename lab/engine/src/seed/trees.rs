@@ -33,7 +33,7 @@ impl SeedTrees {
                 }
                 Some((kind, dir)) if document.trees.contains(&kind) => trees.named.push((kind, dir.into())),
                 Some((kind, _)) => {
-                    let own: Vec<_> = document.trees.iter().map(|kind| kind.row().name).collect();
+                    let own: Vec<_> = document.trees.iter().map(|kind| &*kind.row().name).collect();
                     let error = format!("{} does not measure on {}", document.name, kind.row().name);
                     return Err(Error::usage(error).hint(format!("its trees are {}", own.join(", "))));
                 }
@@ -74,28 +74,31 @@ pub fn prepare(
             // The same folder may stand for several: then it is one tree.
             Some(dir) => {
                 let is_own = given.named.iter().any(|(named, _)| *named == kind);
-                planned(dir, is_own.then_some(kind.row().name), None)?
+                planned(dir, is_own.then_some(&*kind.row().name), None)?
             }
             None if kind == TreeKind::Large => {
                 let dir = scratch.path("large");
-                names.check(kind.row().name, &dir)?;
+                names.check(&kind.row().name, &dir)?;
                 note("making one large file");
-                let len = asked.quick.then_some(LARGE_QUICK);
+                let len = asked.settings.quick.then_some(LARGE_QUICK);
                 let from = main.ok_or_else(|| Error::usage("one large file is made of a tree"))?;
                 make_large(&from, &dir, len)?;
-                planned(&dir, Some("large"), Some(kind.row().made_by))?
+                planned(&dir, Some("large"), Some(&kind.row().made_by))?
             }
             None => {
-                names.check(kind.row().name, &kept.join(kind.row().name))?;
+                names.check(&kind.row().name, &kept.join(&kind.row().name))?;
                 kept_tree(kind, kept, note)?
             }
         };
         names.take(&tree)?;
         let bytes = asked.tree_bytes(document);
         let tree = match bytes.filter(|_| kind != TreeKind::Large) {
-            Some(bytes) => {
-                smaller(tree, &Cut { bytes, wanted: &document.wanted, seed: asked.seed }, scratch, note)?
-            }
+            Some(bytes) => smaller(
+                tree,
+                &Cut { bytes, wanted: &document.wanted, seed: asked.settings.seed },
+                scratch,
+                note,
+            )?,
             None => tree,
         };
         roles.0.push(if document.as_tar { as_tar(tree, scratch, note)? } else { tree });
@@ -136,13 +139,13 @@ fn whole(path: &Path) -> PathBuf {
 /// A tree of the folder where they are kept, made if it is not there.
 fn kept_tree(kind: TreeKind, kept: &Path, note: &dyn Fn(&str)) -> Result<PlannedTree> {
     let row = kind.row();
-    let dir = kept.join(row.name);
+    let dir = kept.join(&row.name);
     if !dir.is_dir() {
         note(&format!("making the tree {} in {dir:?}, once: {}", row.name, row.about));
         let hint = format!("--tree {}=DIR names one that is there", row.name);
         kind.make(&dir, None).map_err(|error| error.hint(hint))?;
     }
-    planned(&dir, Some(row.name), Some(row.made_by))
+    planned(&dir, Some(&row.name), Some(&row.made_by))
 }
 
 /// A tree as the tar that the document packs.

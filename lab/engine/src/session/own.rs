@@ -2,7 +2,7 @@
 
 use super::plan::{Cell, Plan};
 use super::spec::parse_recipe;
-use crate::results::{CpuLimit, Recipe, Settings};
+use crate::results::{Recipe, Settings};
 use crate::subject::{Subjects, is_unpacker, is_writable};
 use crate::trees::PlannedTree;
 use crate::workload::{Need, WORKLOADS, Workload};
@@ -32,16 +32,8 @@ pub struct Wishes {
     pub devices: Vec<String>,
     /// How much.
     pub depth: Depth,
-    /// Measured runs of each cell; none for 1 or 3 or 5, by depth.
-    pub runs: Option<u32>,
-    /// Most threads of a maker.
-    pub jobs: u32,
-    /// Where random choices begin.
-    pub seed: u64,
-    /// What programs have of the processors; none for all.
-    pub cpu_limit: Option<CpuLimit>,
-    /// The command line, for the record.
-    pub command: String,
+    /// How it is measured; 0 runs for 1 or 3 or 5, by depth.
+    pub settings: Settings,
 }
 
 /// Subjects that are measured where none are named, the most wanted first.
@@ -102,14 +94,7 @@ pub fn own_plan(tree: PlannedTree, wishes: &Wishes, subjects: &Subjects) -> Plan
     let depth = wishes.depth;
     let mut plan = Plan {
         title: tree.facts.id.clone(),
-        settings: Settings {
-            command: wishes.command.clone(),
-            quick: depth == Depth::Quick,
-            runs: wishes.runs.unwrap_or(depth.runs()),
-            seed: wishes.seed,
-            cpu_limit: wishes.cpu_limit.clone(),
-            jobs: Some(wishes.jobs),
-        },
+        settings: Settings { quick: depth == Depth::Quick, ..wishes.settings.or_runs(depth.runs()) },
         ..Plan::default()
     };
     let recipes = if wishes.subjects.is_empty() {
@@ -165,7 +150,7 @@ fn add(
         (Need::Writable, false) | (_, true) => {}
         (Need::Image, false) => push(None, None),
         (Need::Maker, false) => {
-            let jobs = wishes.jobs.max(1);
+            let jobs = wishes.settings.jobs.unwrap_or(1).max(1);
             let all = if wishes.depth == Depth::Full { (1..=jobs).collect() } else { vec![jobs] };
             all.into_iter().for_each(|jobs| push(None, Some(jobs)));
         }
@@ -250,7 +235,7 @@ mod tests {
         let wishes = Wishes {
             subjects: vec![parse_recipe("mkfs.btrfs:btrfs:zstd:1").unwrap()],
             depth: Depth::Full,
-            jobs: 2,
+            settings: Settings { jobs: Some(2), ..Settings::default() },
             ..Wishes::default()
         };
         let plan = own_plan(tree(), &wishes, &subjects());

@@ -7,11 +7,13 @@ mod made;
 mod part;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use packfs::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::results::TreeFacts;
+use crate::words;
 
 pub use facts::facts_of;
 pub use made::{make_part, make_tar};
@@ -43,55 +45,25 @@ pub enum TreeKind {
 }
 
 /// What is known of a kind of tree.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeRow {
-    /// Which one.
-    pub kind: TreeKind,
     /// As it is asked for.
-    pub name: &'static str,
+    pub name: String,
     /// What it is.
-    pub about: &'static str,
+    pub about: String,
     /// The commands that make it.
-    pub made_by: &'static str,
+    pub made_by: String,
 }
 
-/// All there are.
-pub const TREES: [TreeRow; 5] = [
-    TreeRow {
-        kind: TreeKind::Debian,
-        name: "debian",
-        about: "the root of the smallest Debian 11: 150 MB, some 8,000 files; needs root",
-        made_by: "debootstrap --variant=minbase bullseye DIR; rm -r DIR/var/cache/apt/* DIR/var/lib/apt/lists/*",
-    },
-    TreeRow {
-        kind: TreeKind::Desktop,
-        name: "desktop",
-        about: "the files of a Debian 12 with XFCE: 3 GB, some 90,000 files; needs root",
-        made_by: "mmdebstrap --variant=extract --aptopt='APT::Install-Recommends \"true\"' \
-                  --include='?essential' --include='~prequired' --include='~pimportant' --include=task-xfce-desktop \
-                  bookworm DIR",
-    },
-    TreeRow {
-        kind: TreeKind::Linux,
-        name: "linux",
-        about: "the source of Linux 6.1 as Debian 12 has it: 1.4 GB, some 80,000 files",
-        made_by: "apt-get download linux-source-6.1; dpkg-deb --extract linux-source-6.1_*.deb .; \
-                  tar -xf usr/src/linux-source-6.1.tar.xz; mv linux-source-6.1 DIR",
-    },
-    TreeRow {
-        kind: TreeKind::Large,
-        name: "large",
-        about: "one file of 203 MiB: a tar of files drawn by lot from a tree, as silesia.tar is one of many kinds",
-        made_by: "packfs lab tree large DIR --from TREE",
-    },
-    TreeRow {
-        kind: TreeKind::Media,
-        name: "media",
-        about: "pictures, music and fonts of Debian 12, which do not compress: 300 MB, some 700 files",
-        made_by: "apt-get download plasma-workspace-wallpapers wesnoth-1.16-music gnome-backgrounds \
-                  fonts-katex fonts-mathjax; dpkg-deb --extract PACKAGE DIR/PACKAGE",
-    },
-];
+#[derive(Default, Deserialize)]
+struct File {
+    tree: Vec<TreeRow>,
+}
+
+/// All there are; a test reads them.
+pub static TREES: LazyLock<Vec<TreeRow>> =
+    LazyLock::new(|| toml::from_str::<File>(include_str!("../../trees.toml")).unwrap_or_default().tree);
 
 impl TreeKind {
     /// What is known of it.
@@ -104,8 +76,8 @@ impl TreeKind {
     ///
     /// Errors: `Usage` if there is none; the message lists all.
     pub fn named(name: &str) -> Result<Self> {
-        TREES.iter().find(|row| row.name == name).map(|row| row.kind).ok_or_else(|| {
-            let known: Vec<_> = TREES.iter().map(|row| row.name).collect();
+        words::named(name).ok_or_else(|| {
+            let known: Vec<_> = TREES.iter().map(|row| &*row.name).collect();
             Error::usage(format!("there is no tree {name:?}"))
                 .hint(format!("there are {}; --tree takes a folder of any kind", known.join(", ")))
         })
@@ -162,9 +134,9 @@ mod tests {
 
     #[test]
     fn rows_stand_in_the_order_of_the_kinds() {
-        for row in &TREES {
-            assert_eq!(row.kind.row().name, row.name);
-            assert_eq!(TreeKind::named(row.name).unwrap(), row.kind);
+        assert_eq!(TREES.len(), TreeKind::Media as usize + 1);
+        for row in TREES.iter() {
+            assert_eq!(TreeKind::named(&row.name).unwrap().row().name, row.name);
         }
         assert!(TreeKind::named("suse").unwrap_err().hints()[0].contains("debian, desktop"));
     }

@@ -9,8 +9,9 @@ mod pieces;
 
 use std::sync::LazyLock;
 
-use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
+
+use crate::words;
 
 pub use commands::{Places, Reading, reading};
 pub use lists::{Listed, Lists, files_of};
@@ -155,9 +156,7 @@ impl Workload {
     ///
     /// Errors: there is none; the message lists all.
     pub fn named(name: &str) -> packfs::Result<Self> {
-        let deserializer: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
-            name.into_deserializer();
-        Self::deserialize(deserializer).map_err(|_| {
+        words::named(name).ok_or_else(|| {
             let known: Vec<_> = WORKLOADS.iter().map(|row| &*row.name).collect();
             packfs::Error::usage(format!("there is no workload {name:?}"))
                 .hint(format!("there are {}", known.join(", ")))

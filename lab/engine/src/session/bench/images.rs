@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use packfs::{Error, Result};
 
@@ -84,9 +85,10 @@ impl Lab {
         jobs: u32,
     ) -> Result<(Made, Run), Trouble> {
         let id = subject_id(&subject.tree, &subject.recipe);
-        let maker = self.subjects.maker(&subject.recipe.maker)?;
-        let (program, needs_tar) = (maker.program().clone(), maker.needs_tar());
-        self.note(&program);
+        let subjects = Rc::clone(&self.subjects);
+        let maker = subjects.maker(&subject.recipe.maker)?;
+        let needs_tar = maker.needs_tar();
+        self.note(maker.program());
         let recipe = self.with_earlier_images(&subject.recipe)?;
         // One that is there is replaced: nobody plans with room for two.
         self.images.remove(subject);
@@ -100,7 +102,6 @@ impl Lab {
             Some(Place::Memory) => self.memory(&id)?.path(&name),
             _ => path.clone(),
         };
-        let maker = self.subjects.maker(&subject.recipe.maker)?;
         let command = maker.command(&recipe, &input, &written, jobs).map_err(|missing| Missing {
             what: id.clone(),
             why: format!("{}: {}", missing.what, missing.why),
@@ -200,11 +201,11 @@ impl Lab {
         let place = self.place(&cell.device)?;
         let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
         let name = cell.reader.clone().unwrap_or_default();
-        let program = self.subjects.unpacker(&name).map_err(|m| missing(m.why))?.program().clone();
-        self.note(&program);
+        let subjects = Rc::clone(&self.subjects);
+        let unpacker = subjects.unpacker(&name).map_err(|found| missing(found.why))?;
+        self.note(unpacker.program());
         let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
         let source = attached.as_ref().map_or(image.clone(), |attached| attached.path().to_owned());
-        let unpacker = self.subjects.unpacker(&name).map_err(|m| missing(m.why))?;
         if !unpacker.reads(&cell.recipe.format) {
             return Err(missing(format!("{name} reads no {}", cell.recipe.format)).into());
         }

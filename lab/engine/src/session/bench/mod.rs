@@ -12,6 +12,7 @@ mod writing;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use packfs::{Error, Result, processor_count};
 
@@ -57,7 +58,7 @@ pub struct LabOptions {
 
 /// This machine, ready to measure.
 pub struct Lab {
-    subjects: Subjects,
+    subjects: Rc<Subjects>,
     // Undone before the scratch they lie in.
     disks: Disks,
     images: Images,
@@ -88,7 +89,7 @@ impl Lab {
         // Without a file system in memory, what needs one says so.
         let memory = Path::new(MEMORY).is_dir().then(|| Scratch::new(Path::new(MEMORY)).ok()).flatten();
         Ok(Self {
-            subjects,
+            subjects: Rc::new(subjects),
             disks: Disks::default(),
             images: Images::default(),
             scratch,

@@ -1,6 +1,7 @@
 //! One run of a reader: an image is put on its device, mounted anew, forgotten by the kernel, and read.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use packfs::{Result, ResultExt};
 use packfs_host::cold;
@@ -39,18 +40,17 @@ impl Lab {
         let missing = |why: String| Missing { what: what.clone(), why };
         let place = self.place(&cell.device)?;
         let name = cell.reader.clone().unwrap_or_default();
-        let reader = self.subjects.reader(&name).map_err(|found| missing(found.why))?;
+        let subjects = Rc::clone(&self.subjects);
+        let reader = subjects.reader(&name).map_err(|found| missing(found.why))?;
         if !reader.reads(&cell.recipe.format) {
             return Err(missing(format!("{name} does not read {}", cell.recipe.format)).into());
         }
-        let program = reader.program().clone();
-        self.note(&program);
+        self.note(reader.program());
         let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
         let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
         let source = attached.as_ref().map_or(image, |attached| attached.path().to_owned());
         let at = self.scratch.path("mount");
         make_dir(&at)?;
-        let reader = self.subjects.reader(&name).map_err(|found| missing(found.why))?;
         let mounted = reader.mount(&cell.recipe.format, &source, &at, &self.within());
         let mounted = mounted.map_err(|error| self.trouble(&what, &error))?;
         let device = attached.as_ref().map(|attached| attached.path().to_owned());

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use packfs::{Error, Result, ResultExt};
 use packfs_device::available_memory;
@@ -123,11 +124,10 @@ impl Lab {
         let what = cell.label();
         let missing = |why: String| Missing { what: what.clone(), why };
         let place = self.place(&cell.device)?;
-        let program =
-            self.subjects.writable(&cell.recipe.maker).map_err(|found| missing(found.why))?.program().clone();
-        self.note(&program);
+        let subjects = Rc::clone(&self.subjects);
+        let writable = subjects.writable(&cell.recipe.maker).map_err(|found| missing(found.why))?;
+        self.note(writable.program());
         let below = self.make_below(cell, &place)?;
-        let writable = self.subjects.writable(&cell.recipe.maker).map_err(|found| missing(found.why))?;
         let command = writable.command(&cell.recipe, below.device());
         let command = command.map_err(|found| missing(found.why))?.spelled();
         writable.make(&cell.recipe, below.device()).map_err(|error| self.trouble(&what, &error))?;
