@@ -65,7 +65,7 @@ pub struct PackOptions {
     /// costs workers, never a different image.
     pub memory: Option<u64>,
     /// Bytes before the image in the output file; those of an existing file are kept, others are zeros.
-    pub image_offset: u64,
+    pub offset: u64,
     /// Most bytes that the image may have.
     pub room: Room,
     /// Whether a file that cannot be read is stored empty and reported, instead of ending the work.
@@ -81,7 +81,7 @@ pub struct PackOptions {
     /// One priority a node, instead of that order: higher ones are placed first, equal ones as the tree goes.
     pub priorities: Option<Vec<i16>>,
     /// What compressing has to save, or data is stored as it is.
-    pub gain: Gain,
+    pub min_gain: Gain,
     /// How much work a block is worth.
     pub effort: Effort,
     /// An earlier image whose compressed blocks are copied where they hold what the new one is to hold.
@@ -95,7 +95,7 @@ impl Default for PackOptions {
         PackOptions {
             jobs: 0,
             memory: None,
-            image_offset: 0,
+            offset: 0,
             room: Room::default(),
             keep_going: false,
             lossy: false,
@@ -103,7 +103,7 @@ impl Default for PackOptions {
             order: Order::default(),
             first_used: Vec::new(),
             priorities: None,
-            gain: Gain::default(),
+            min_gain: Gain::default(),
             effort: Effort::default(),
             base: None,
             verify: None,

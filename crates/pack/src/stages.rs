@@ -113,7 +113,7 @@ impl Packing<'_> {
 
     /// Creates the files that are written.
     fn create<'f, E: Engine>(&self, plan: &Plan<E>, data_files: &'f [DataFile]) -> Result<Files<'f>> {
-        let PackOptions { image_offset: base, room, .. } = *self.options;
+        let PackOptions { offset: base, room, .. } = *self.options;
         let place = Place { base, room, len_bound: len_bound(self.tree, plan) };
         let image = Output::create(self.output, &place, plan.data_start, self.progress)?;
         let create = |file: &DataFile| Output::create(&file.path, &Place::default(), 0, self.progress);

@@ -89,7 +89,7 @@ pub use foreign::Foreign;
 pub use nested::{Choice, Layer};
 pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
 #[cfg(feature = "pack")]
-pub use pack::{MadeAt, Pack, pack, pack_entries, pack_files, repack};
+pub use pack::{BaseCheck, MadeAt, Pack, PackOptions, Repack, pack, pack_entries, pack_files, repack};
 #[cfg(feature = "scan")]
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};

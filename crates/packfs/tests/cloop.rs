@@ -215,7 +215,11 @@ fn images_are_wrapped_and_archives_are_not() {
     bytes[..16].fill(b'x');
     let changed = folder.path().join("changed.cloop");
     std::fs::write(&changed, bytes).unwrap();
-    packfs::pack(&changed, &again).source_magic(beginning).block_size(4096).run().unwrap();
+    packfs::pack(&changed, &again)
+        .with(|options| options.source = packfs::OpenOptions::new().magic(beginning))
+        .block_size(4096)
+        .run()
+        .unwrap();
     assert!(unpacked(&again) == std::fs::read(&squash).unwrap());
     // For other formats an image is a tree, and so is the image in a cloop.
     let erofs = folder.path().join("out.erofs");

@@ -114,7 +114,12 @@ fn an_image_with_a_device_is_a_source_like_others() {
     let wish = Wish { codec: "lz4hc:3", block_len: 16 << 10, ..Wish::default() };
     let (image, blob) = packed(wish, folder.path());
     let again = folder.path().join("again.erofs");
-    packfs::pack(&image, &again).source_device(&blob).codec("zstd:3").sync(false).run().unwrap();
+    packfs::pack(&image, &again)
+        .with(|options| options.source = packfs::OpenOptions::new().device(&blob))
+        .codec("zstd:3")
+        .sync(false)
+        .run()
+        .unwrap();
     let load = |options: packfs::OpenOptions, path: &PathBuf| {
         let opened = options.open(path).unwrap();
         let loaded = opened.load(&Silent).unwrap();
@@ -139,7 +144,10 @@ fn wrong_wishes_for_devices_are_told() {
     let error =
         packfs::pack(&source, &image).option("device", "b").option("kernel", "5.15").run().unwrap_err();
     assert!(error.to_string().contains("device needs Linux 5.16"), "{error}");
-    let error = packfs::pack(&source, &image).source_device("b").run().unwrap_err();
+    let error = packfs::pack(&source, &image)
+        .with(|options| options.source = packfs::OpenOptions::new().device("b"))
+        .run()
+        .unwrap_err();
     assert!(error.to_string().contains("a directory and no image"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the source");
     assert!(to(&folder.path().join("blob")).is_none(), "without any data, too");

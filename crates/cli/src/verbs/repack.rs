@@ -40,6 +40,7 @@ impl Opts {
     /// Packs again.
     pub fn run(self) -> Outcome {
         let Opts { source, image, trust, making } = self;
-        making.run(&image, packfs::repack(source, &image).trust_source(trust))
+        let repack = packfs::repack(source, &image).trust(trust);
+        making.run(&image, |options, bars| repack.options(options).run_with(bars))
     }
 }

@@ -117,8 +117,8 @@ impl<'a> Cutter<'a> {
         let raw = vec![0; context.block_len() as usize];
         let old = OldBlocks::new(context, reuse);
         let block = encoder(&plan.data.block_codec)?;
-        let probe = Probe::new(plan.data.block_codec.as_ref(), options.effort, options.gain)?;
-        let (gain, incompressible) = (options.gain, plan.data.incompressible);
+        let probe = Probe::new(plan.data.block_codec.as_ref(), options.effort, options.min_gain)?;
+        let (gain, incompressible) = (options.min_gain, plan.data.incompressible);
         let is_verified = options.verify.is_some();
         Ok(Cutter {
             context,

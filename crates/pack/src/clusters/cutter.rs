@@ -99,7 +99,7 @@ impl<'a> Cutter<'a> {
             }
         }
         let matcher = Matcher::new(context);
-        let gain = options.gain;
+        let gain = options.min_gain;
         let old = OldClusters::new(context, reuse);
         Ok(Cutter {
             context,

@@ -2,6 +2,8 @@
 //!
 //! Whether a source is wrapped is the target format's property ([`PackFormat::wraps`]): for any other, an image is a tree.
 
+use super::job::Job;
+use super::{Given, Pack, PackOptions};
 use crate::nested;
 use crate::{OpenOptions, Source};
 use packfs_core::FileImage;
@@ -10,6 +12,7 @@ use packfs_core::{
     TreeBuilder, Xattrs,
 };
 use packfs_format::{ContainedFiles, PackFormat, Wrapping};
+use packfs_pack::PackReport;
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -19,8 +22,88 @@ use std::sync::Arc;
 /// What the option says if nothing is to be made.
 const AS_IT_IS: &str = "none";
 
+/// Packing in a format that holds one image instead of a tree.
+pub(super) struct Wrap<'a> {
+    pub job: &'a Job<'a>,
+    pub packer: &'a dyn PackFormat,
+    pub wrapping: &'a Wrapping,
+}
+
+impl Wrap<'_> {
+    /// Wraps a source that is an image as it is; of any other, an image is made first.
+    ///
+    /// Errors: as [`Pack::run`].
+    pub(super) fn run(&self, given: &Given) -> Result<PackReport> {
+        let (job, options, name) = (self.job, self.job.options, self.packer.format().name);
+        let orders = options.order_file.is_some() || options.trace.is_some();
+        if orders || options.base.is_some() {
+            let what = "files to place in an order, and no blocks of an earlier one to copy";
+            return Err(Error::usage(format!("a {name} holds one image: there are no {what}")));
+        }
+        let (path, known) = match given {
+            Given::Path(path) => (path.as_path(), None),
+            Given::Known(source) => (Path::new(""), Some(source)),
+            Given::Loaded(_) => {
+                let what = "a tree that is already there has to become an image of its own first";
+                return Err(Error::usage(format!("a {name} holds one image: {what}")));
+            }
+        };
+        let subject = subject(path, known, self.wrapping, self.packer, &options.opening())?;
+        let (bytes, left_out) = match subject {
+            Subject::Image(_) if options.shape.moves_names() => {
+                let message = format!("the image is wrapped as it is: a {name} has nothing to shape");
+                return Err(Error::usage(message)
+                    .hint("pack an image of its own first, shaped as it is to be, and wrap that"));
+            }
+            Subject::Image(bytes) => (bytes, Vec::new()),
+            Subject::Tree { source, format } => self.made_first(source, format)?,
+        };
+        let (tree, contents) = tree(bytes, self.wrapping)?;
+        let engine = packfs_pack::PackOptions { keep_going: false, ..options.engine() };
+        let mut report = job.pack((&tree, &*contents), &job.settings, engine)?;
+        report.skipped.splice(0..0, left_out);
+        Ok(report)
+    }
+
+    /// Makes the image that is wrapped; returns it, and what could not be read.
+    fn made_first(&self, source: Source, format: String) -> Result<(Bytes, Vec<String>)> {
+        let folder = self.folder_for_inner()?;
+        let options = PackOptions {
+            format: Some(format),
+            // What is inside is compressed by what is around it.
+            codec: Some("none".into()),
+            block_size: None,
+            options: Vec::new(),
+            base: None,
+            offset: 0,
+            max_size: None,
+            fit: false,
+            sync: false,
+            ..self.job.options.clone()
+        };
+        let inner = Pack::of(source, folder.path().join("image")).options(options);
+        let report = inner.run_with(self.job.progress)?;
+        // The file is open, so that it lasts as long as it is needed and no longer.
+        Ok((of_file(&inner.output)?.without_name(), report.skipped))
+    }
+
+    /// A folder for an image that is made to be wrapped, gone with what is returned: beside the output, where there is room.
+    fn folder_for_inner(&self) -> Result<tempfile::TempDir> {
+        let beside =
+            self.job.output.parent().filter(|_| !self.job.output.exists() || self.job.output.is_file());
+        let beside = match beside {
+            _ if self.job.output.as_os_str() == "-" => packfs_pack::temporary_folder(),
+            Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+            Some(folder) => folder.to_owned(),
+            None => packfs_pack::temporary_folder(),
+        };
+        let made = tempfile::Builder::new().prefix(".packfs-").tempdir_in(&beside);
+        made.or_io(|| format!("cannot make a folder in {beside:?}"))
+    }
+}
+
 /// What is to be wrapped.
-pub(crate) enum Subject {
+enum Subject {
     /// Bytes that are there.
     Image(Bytes),
     /// A tree, of which an image of this format is to be made first.
@@ -28,14 +111,14 @@ pub(crate) enum Subject {
 }
 
 /// An image, and how the file it is in looked when it was opened.
-pub(crate) struct Bytes {
+struct Bytes {
     image: Arc<dyn Image>,
     file: Option<(PathBuf, Metadata)>,
 }
 
 impl Bytes {
     /// For a file that nobody else knows of, and that is to lose its name.
-    pub(crate) fn without_name(self) -> Bytes {
+    fn without_name(self) -> Bytes {
         Bytes { file: None, ..self }
     }
 }
@@ -44,7 +127,7 @@ impl Bytes {
 /// that is a container of the target's own format, what is in it is wrapped.
 ///
 /// Errors: `Io` if it cannot be read, those of opening an image of which a part was chosen.
-pub(crate) fn subject(
+fn subject(
     path: &Path,
     known: Option<&Source>,
     wrapping: &Wrapping,
@@ -93,7 +176,7 @@ fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<
 /// All bytes of a file.
 ///
 /// Errors: `Io`, `Usage` for what is neither a file nor a block device.
-pub(crate) fn of_file(path: &Path) -> Result<Bytes> {
+fn of_file(path: &Path) -> Result<Bytes> {
     let metadata = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
     let image = Arc::new(FileImage::open(path)?);
     let file = metadata.is_file().then(|| (path.to_owned(), metadata));
@@ -101,7 +184,7 @@ pub(crate) fn of_file(path: &Path) -> Result<Bytes> {
 }
 
 /// The tree that a format packs which wraps an image: one file, filled up with zeros to a length that the format can hold.
-pub(crate) fn tree(bytes: Bytes, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn Contents>)> {
+fn tree(bytes: Bytes, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn Contents>)> {
     let unit = wrapping.multiple_of.max(1);
     let len = bytes.image.len().checked_next_multiple_of(unit);
     let len = len.ok_or_else(|| Error::failed(format!("{} is too long", bytes.image.name())))?;

@@ -67,7 +67,7 @@ fn a_damaged_block_is_never_copied() {
             "lz4" => {}
             _ => assert_eq!(again.unwrap_err().kind(), ErrorKind::Corrupt, "{way:?}"),
         }
-        packfs::repack(&path, fixture.path("again")).sync(false).trust_source(true).run().ok();
+        packfs::repack(&path, fixture.path("again")).sync(false).trust(true).run().ok();
     }
 }
 

@@ -4,6 +4,10 @@ use crate::fixture::{Fixture, WAYS, Way, fixture, put, set_time};
 use packfs::ErrorKind;
 use std::fs;
 
+fn by_times(options: &mut packfs::PackOptions) {
+    options.base_check = packfs::BaseCheck::Times;
+}
+
 #[test]
 fn what_did_not_change_is_copied_and_what_did_is_not() {
     for &way in WAYS {
@@ -109,14 +113,14 @@ fn times_are_believed_only_where_that_is_asked_for() {
         fixture.pack(way, "full");
         fixture.packing(way, "compared").base(fixture.path("old")).run().unwrap();
         fixture.assert_same("compared", "full", way);
-        fixture.packing(way, "believed").base_by_times(fixture.path("old")).run().unwrap();
+        fixture.packing(way, "believed").base(fixture.path("old")).with(by_times).run().unwrap();
         fixture.assert_same("believed", "old", way);
         // Another time, and the file is read.
         for name in unseen(way) {
             set_time(&fixture.source.join(name), 1_650_000_000);
         }
         fixture.pack(way, "full");
-        fixture.packing(way, "seen").base_by_times(fixture.path("old")).run().unwrap();
+        fixture.packing(way, "seen").base(fixture.path("old")).with(by_times).run().unwrap();
         fixture.assert_same("seen", "full", way);
     }
 }

@@ -1,7 +1,7 @@
 //! A source that changes, and images of it.
 
 use crate::common::read_image;
-use packfs::{MadeAt, Pack, PackReport};
+use packfs::{MadeAt, Pack, PackOptions, PackReport};
 use packfs_testkit::{Compare, Mount, Random, is_root, snapshot_dir};
 use std::fs::{self, FileTimes};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ impl Fixture {
 
     /// An image of the source as it is now, to be run.
     pub fn packing(&self, way: Way, image: &str) -> Pack {
-        as_wished(packfs::pack(&self.source, self.path(image)), way)
+        packfs::pack(&self.source, self.path(image)).options(wishes(way))
     }
 
     #[track_caller]
@@ -116,8 +116,15 @@ impl Fixture {
     }
 }
 
-pub fn as_wished(pack: Pack, way: Way) -> Pack {
-    let pack = pack.format(way.format).codec(way.codec).block_size(way.block_len);
-    let pack = way.options.iter().fold(pack, |pack, (name, value)| pack.option(*name, *value));
-    pack.made_at(MadeAt::Seconds(1_700_000_000)).jobs(2).sync(false)
+pub fn wishes(way: Way) -> PackOptions {
+    PackOptions {
+        format: Some(way.format.into()),
+        codec: Some(way.codec.into()),
+        block_size: Some(way.block_len),
+        options: way.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        made_at: MadeAt::Seconds(1_700_000_000),
+        jobs: 2,
+        sync: false,
+        ..PackOptions::default()
+    }
 }

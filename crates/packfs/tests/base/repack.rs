@@ -1,14 +1,14 @@
 //! `repack`: another image of an image.
 
 use crate::common::read_image;
-use crate::fixture::{Fixture, WAYS, Way, as_wished, fixture};
-use packfs::Pack;
+use crate::fixture::{Fixture, WAYS, Way, fixture, wishes};
+use packfs::Repack;
 use packfs::source::Shape;
 use packfs_testkit::Compare;
 use std::fs;
 
 /// The image `old` again, with what no image tells of how it was made.
-fn again(fixture: &Fixture, way: Way, name: &str) -> Pack {
+fn again(fixture: &Fixture, way: Way, name: &str) -> Repack {
     let packing = packfs::repack(fixture.path("old"), fixture.path(name)).sync(false);
     way.options.iter().fold(packing, |packing, (name, value)| packing.option(*name, *value))
 }
@@ -27,11 +27,7 @@ fn all_blocks_are_copied_where_only_metadata_changes() {
         fixture.packing(way, "full").shape(shape).run().unwrap();
         fixture.assert_same("new", "full", way);
         let trusted = again(&fixture, way, "trusted");
-        trusted
-            .shape(Shape { uid: Some(7), gid: Some(8), ..Shape::default() })
-            .trust_source(true)
-            .run()
-            .unwrap();
+        trusted.shape(Shape { uid: Some(7), gid: Some(8), ..Shape::default() }).trust(true).run().unwrap();
         assert!(fs::read(fixture.path("new")).unwrap() == fs::read(fixture.path("trusted")).unwrap());
     }
 }
@@ -64,7 +60,7 @@ fn other_codecs_blocks_and_formats_hold_the_same() {
         let fixture = fixture();
         fixture.pack(from, "old");
         for to in other {
-            let packing = as_wished(packfs::repack(fixture.path("old"), fixture.path("new")), to);
+            let packing = packfs::repack(fixture.path("old"), fixture.path("new")).options(wishes(to));
             packing.run().unwrap_or_else(|e| panic!("{from:?} {to:?}: {e}"));
             let wanted = read_image(&fixture.path("old")).0;
             wanted.assert_same(&read_image(&fixture.path("new")).0, Compare::default(), "other");

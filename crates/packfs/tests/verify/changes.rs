@@ -70,7 +70,7 @@ fn pack_while(stage: Stage, change: fn(&Path), format: &str, keep_going: bool) -
         .format(format)
         .jobs(2)
         .sync(false)
-        .keep_going(keep_going)
+        .with(|options| options.keep_going = keep_going)
         .run_with(&When(stage, move || change(&path), AtomicBool::new(false)));
     assert_eq!(output.exists(), packed.is_ok());
     packed

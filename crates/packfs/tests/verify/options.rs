@@ -18,11 +18,13 @@ type Way = (&'static str, &'static str, &'static [(&'static str, &'static str)],
 /// Format, codec, options of the format, and what else is asked for.
 const WAYS: &[Way] = &[
     ("squashfs", "gzip:1", &[("fragments", "always")], |pack, _| pack),
-    ("squashfs", "zstd:1", &[("fragments", "off"), ("duplicates", "keep")], |pack, _| pack.offset(4096)),
+    ("squashfs", "zstd:1", &[("fragments", "off"), ("duplicates", "keep")], |pack, _| {
+        pack.with(|options| options.offset = 4096)
+    }),
     ("squashfs", "lz4", &[("holes", "off"), ("uncompressed", "all")], |pack, _| pack),
     ("squashfs", "none", &[], |pack, _| pack.block_size(1 << 20)),
     ("erofs", "lz4", &[], |pack, _| pack),
-    ("erofs", "zstd:1", &[("fragments", "all")], |pack, _| pack.offset(8192)),
+    ("erofs", "zstd:1", &[("fragments", "all")], |pack, _| pack.with(|options| options.offset = 8192)),
     ("erofs", "none", &[], |pack, _| pack),
     ("erofs", "lz4", &[("times", "epoch")], |pack, _| pack),
     ("erofs", "zstd:1", &[("dedupe", "ranges")], |pack, _| pack.jobs(1)),
@@ -49,6 +51,13 @@ fn what_is_made_of_an_image_passes() {
     let source = odd_dir(folder.path());
     let image = |name: &str| folder.path().join(name);
     for format in ["squashfs", "erofs"] {
+        let options = packfs::PackOptions {
+            format: Some(format.into()),
+            codec: Some("zstd:1".into()),
+            sync: false,
+            verify: Some(true),
+            ..Default::default()
+        };
         let made = |pack: packfs::Pack| {
             pack.format(format)
                 .codec("zstd:1")
@@ -58,11 +67,15 @@ fn what_is_made_of_an_image_passes() {
                 .unwrap_or_else(|e| panic!("{e}"))
         };
         made(packfs::pack(&source, image("old")));
-        made(packfs::repack(image("old"), image("again")));
-        made(packfs::repack(image("old"), image("trusted")).trust_source(true));
+        packfs::repack(image("old"), image("again")).options(options.clone()).run().unwrap();
+        packfs::repack(image("old"), image("trusted")).trust(true).options(options.clone()).run().unwrap();
         std::fs::write(source.join("new"), format).unwrap();
         assert!(made(packfs::pack(&source, image("next")).base(image("old"))).base_blocks > 0);
-        made(packfs::pack(&source, image("next-by-times")).base_by_times(image("old")));
+        made(
+            packfs::pack(&source, image("next-by-times"))
+                .base(image("old"))
+                .with(|options| options.base_check = packfs::BaseCheck::Times),
+        );
         let other = if format == "erofs" { "squashfs" } else { "erofs" };
         packfs::repack(image("old"), image("converted"))
             .format(other)

@@ -71,7 +71,13 @@ pub(crate) fn pack(
 ) -> Result<Packed> {
     let packing = Pack::of_loaded(Arc::clone(loaded), output);
     let packing = if let Some(trace) = trace { packing.trace(trace) } else { packing };
-    let packing = candidate.apply(packing).jobs(jobs).keep_going(true).lossy(true).verify(false).sync(false);
+    let packing = candidate
+        .apply(packing)
+        .jobs(jobs)
+        .lossy(true)
+        .with(|options| options.keep_going = true)
+        .verify(false)
+        .sync(false);
     let cpu = cpu_seconds();
     // Many images are made, and the same warning of each is no help.
     let report = packing.run_with(&WithoutWarnings(progress)).map_err(explained)?;

@@ -5,7 +5,9 @@ use super::shaping::Shaping;
 use crate::args::{LimitArgs, Magic, parse_magic};
 use crate::out::listed::{any, codecs, formats, goals, listed};
 use crate::out::{Outcome, report, text};
-use packfs::{Effort, Error, Gain, Goal, MadeAt, Order, Pack, Result};
+use packfs::{
+    Effort, Error, Gain, Goal, MadeAt, OpenOptions, Order, PackOptions, PackReport, Progress, Result,
+};
 use packfs_terminal::work::Work;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -163,8 +165,12 @@ pub struct Making {
 }
 
 impl Making {
-    /// Makes an image of what was begun.
-    pub fn run(self, image: &Path, packing: Pack) -> Outcome {
+    /// Makes an image at `image` by what `pack` does with the options.
+    pub fn run(
+        self,
+        image: &Path,
+        pack: impl FnOnce(PackOptions, &dyn Progress) -> Result<PackReport>,
+    ) -> Outcome {
         let is_to_stdout = image == Path::new("-");
         self.work.shown(self.json, |bars| {
             let start = Instant::now();
@@ -172,7 +178,7 @@ impl Making {
                 let fault = "--json and the image cannot both go to standard output";
                 return Err(Error::usage(fault));
             }
-            let report = self.completed(packing)?.run_with(bars)?;
+            let report = pack(self.options()?, bars)?;
             bars.finish();
             let summary = Summary {
                 report: &report,
@@ -195,66 +201,55 @@ impl Making {
         })
     }
 
-    fn completed(&self, begun: Pack) -> Result<Pack> {
+    fn options(&self) -> Result<PackOptions> {
         let shaping = self.shaping.resolve()?;
-        let mut packing = begun
-            .made_at(self.made_at.or(shaping.made_at).unwrap_or_default())
-            .shape(shaping.shape)
-            .jobs(self.work.jobs())
-            .offset(self.offset)
-            .source_offset(self.source_offset)
-            .effort(self.effort.unwrap_or_default())
-            .least_gain(self.min_gain)
-            .keep_going(self.keep_going)
-            .limits(self.limits.limits())
-            .lossy(self.lossy)
-            .sync(!self.no_sync);
-        packing = self.device.iter().fold(packing, Pack::source_device);
-        if let Some(name) = &self.source_part {
-            packing = packing.source_part(name);
-        }
-        if let Some(magic) = self.source_magic {
-            packing = packing.source_magic(magic);
-        }
-        if self.ignore_checksum {
-            packing = packing.ignore_source_checksum();
-        }
-        if self.verify || self.no_verify {
-            packing = packing.verify(self.verify);
-        }
-        if let Some(len) = self.max_size {
-            packing = packing.max_len(len);
-        }
-        if self.fit {
-            packing = packing.fit();
-        }
-        if let Some(memory) = self.memory {
-            packing = packing.memory(memory);
-        }
-        if let Some(format) = &self.format {
-            packing = packing.format(format);
-        }
-        if let Some(goal) = self.optimize {
-            packing = packing.optimize(goal);
-        }
-        if let Some(codec) = &self.codec {
-            packing = packing.codec(codec);
-        }
-        if let Some(block_size) = self.block_size {
-            packing = packing.block_size(block_size);
-        }
-        packing = match &self.order {
-            None => packing,
-            Some(OrderArg::By(order)) => packing.order(*order),
-            Some(OrderArg::File(file)) => packing.order_file(file),
+        let (order, order_file) = match self.order.clone() {
+            None => (None, None),
+            Some(OrderArg::By(order)) => (Some(order), None),
+            Some(OrderArg::File(file)) => (None, Some(file)),
         };
-        if let Some(trace) = &self.trace {
-            packing = packing.trace(trace);
-        }
-        if let Some(kernel) = &self.kernel {
-            packing = packing.option("kernel", kernel);
-        }
-        Ok(self.options.iter().fold(packing, |packing, (name, value)| packing.option(name, value)))
+        let kernel = self.kernel.iter().map(|kernel| ("kernel".to_owned(), kernel.clone()));
+        Ok(PackOptions {
+            format: self.format.clone(),
+            codec: self.codec.clone(),
+            block_size: self.block_size,
+            optimize: self.optimize.unwrap_or_default(),
+            options: kernel.chain(self.options.iter().cloned()).collect(),
+            made_at: self.made_at.or(shaping.made_at).unwrap_or_default(),
+            shape: shaping.shape,
+            source: self.source(),
+            limits: self.limits.limits(),
+            order,
+            order_file,
+            trace: self.trace.clone(),
+            min_gain: self.min_gain,
+            effort: self.effort.unwrap_or_default(),
+            jobs: self.work.jobs(),
+            memory: self.memory,
+            offset: self.offset,
+            max_size: self.max_size,
+            fit: self.fit,
+            keep_going: self.keep_going,
+            lossy: self.lossy,
+            verify: (self.verify || self.no_verify).then_some(self.verify),
+            sync: !self.no_sync,
+            ..PackOptions::default()
+        })
+    }
+
+    /// Returns how a source that is an image is opened.
+    fn source(&self) -> OpenOptions {
+        let options = OpenOptions::new().offset(self.source_offset);
+        let options = match &self.source_part {
+            Some(name) => options.part(name),
+            None => options,
+        };
+        let options = match self.source_magic {
+            Some(magic) => options.magic(magic),
+            None => options,
+        };
+        let options = if self.ignore_checksum { options.ignore_checksum() } else { options };
+        self.device.iter().fold(options, OpenOptions::device)
     }
 }
 

@@ -10,7 +10,7 @@ pub use help::after_long_help;
 pub use making::Making;
 
 use crate::out::Outcome;
-use packfs::{Error, FileImage, Pack, Result, Source};
+use packfs::{BaseCheck, Error, FileImage, Pack, PackOptions, Result, Source};
 use std::path::{Path, PathBuf};
 
 /// Make an image of directories, files, a tar, an image or a manifest
@@ -49,7 +49,7 @@ pub struct Opts {
     /// How a file of the source is told to be one of the base: by its contents, or else by its path, length and time, without
     /// reading it, which misses what changed behind an old time
     #[arg(long, value_name = "contents|times", default_value = "contents", requires = "base")]
-    base_check: BaseCheck,
+    base_check: BaseCheckArg,
 
     #[command(flatten)]
     making: Making,
@@ -57,9 +57,18 @@ pub struct Opts {
 
 /// What `--base-check` may be.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum BaseCheck {
+enum BaseCheckArg {
     Contents,
     Times,
+}
+
+impl From<BaseCheckArg> for BaseCheck {
+    fn from(typed: BaseCheckArg) -> Self {
+        match typed {
+            BaseCheckArg::Contents => BaseCheck::Contents,
+            BaseCheckArg::Times => BaseCheck::Times,
+        }
+    }
 }
 
 const SHORT_EXAMPLES: &str = "\
@@ -93,12 +102,10 @@ impl Opts {
             [source] if !as_file => packfs::pack(source, &image),
             _ => packfs::pack_entries(sources, &image),
         };
-        let packing = match (base, base_check) {
-            (None, _) => packing,
-            (Some(base), BaseCheck::Contents) => packing.base(base),
-            (Some(base), BaseCheck::Times) => packing.base_by_times(base),
-        };
-        making.run(&image, packing)
+        let base_check = base_check.into();
+        making.run(&image, |options, bars| {
+            packing.options(PackOptions { base, base_check, ..options }).run_with(bars)
+        })
     }
 }
 
