@@ -3,7 +3,7 @@
 use super::size::{Pair, Whole};
 use serde::Serialize;
 
-/// What is lost between threads, at the ends of stages; see the speed-up tables of docs/benchmarks.md.
+/// Time lost between threads, at the ends of stages.
 const NOT_PARALLEL: f64 = 1.1;
 
 /// What making an image takes.

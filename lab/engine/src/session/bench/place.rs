@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use packfs::Result;
+use packfs_device::{Backing, DeviceSpec, builtin_names};
 
-use super::simulated::{self, Attached, Spec};
+use super::simulated::Attached;
 use crate::machine;
 use crate::results::{DeviceFacts, Missing};
 use crate::scratch::Scratch;
@@ -21,7 +22,7 @@ pub(super) enum Place {
     /// In a file system in memory.
     Memory,
     /// On a block device that answers as a model says.
-    Simulated(Box<Spec>),
+    Simulated(Box<DeviceSpec>),
 }
 
 impl Place {
@@ -31,7 +32,7 @@ impl Place {
             "disk" => Ok(Self::Disk),
             "memory" => Ok(Self::Memory),
             _ => {
-                let found = simulated::find(name);
+                let found = simulated(name);
                 let missing = |error| Missing { what: name.into(), why: told(&error) };
                 found.map(|spec| Self::Simulated(Box::new(spec))).map_err(missing)
             }
@@ -51,7 +52,11 @@ impl Place {
                 description: "a file system in memory (/dev/shm)".into(),
                 simulated: false,
             },
-            Self::Simulated(spec) => simulated::facts(name, spec),
+            Self::Simulated(spec) => DeviceFacts {
+                id: name.into(),
+                description: format!("{} ({})", spec.title, spec.sources.join("; ")),
+                simulated: true,
+            },
         }
     }
 
@@ -59,19 +64,24 @@ impl Place {
     pub(super) fn attach(&self, image: &Path) -> Result<Option<Attached>> {
         match self {
             Self::Disk | Self::Memory => Ok(None),
-            Self::Simulated(spec) => simulated::attach_image(spec, image).map(Some),
+            Self::Simulated(spec) => Attached::new(spec, Backing::Image(image)).map(Some),
         }
     }
 }
 
 /// Names of all devices there are, those of the machine first.
 pub fn device_names() -> Vec<String> {
-    REAL.into_iter().map(str::to_owned).chain(simulated::names()).collect()
+    REAL.into_iter().chain(builtin_names()).map(str::to_owned).collect()
 }
 
 /// That there is such a device.
 ///
 /// Errors: `Usage` if there is none of this name or its file makes no sense; `Io` if that cannot be read.
 pub fn check_device(name: &str) -> Result<()> {
-    if REAL.contains(&name) { Ok(()) } else { simulated::find(name).map(drop) }
+    if REAL.contains(&name) { Ok(()) } else { simulated(name).map(drop) }
+}
+
+/// Returns the simulated device of this name, or of this file.
+fn simulated(name: &str) -> Result<DeviceSpec> {
+    packfs_device::find(name).map_err(|error| error.hint("disk and memory are the machine's own"))
 }

@@ -6,11 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use packfs::Result;
 use packfs_device::{Backing, DeviceSpec, Simulated, Statistics};
 
-use crate::results::{DeviceFacts, Run, Simulation};
+use crate::results::{Run, Simulation};
 use crate::undo::Undo;
-
-/// A device's figures.
-pub(super) type Spec = DeviceSpec;
 
 /// A device that is attached, as long as this lives.
 #[derive(Debug)]
@@ -62,7 +59,9 @@ pub(super) fn probed(below: Option<&Probe>, run: impl FnOnce() -> Result<Run>) -
 }
 
 impl Attached {
-    fn new(simulated: Simulated) -> Self {
+    /// Attaches a device of these figures, read-only if it holds an image.
+    pub(super) fn new(spec: &DeviceSpec, backing: Backing<'_>) -> Result<Self> {
+        let simulated = Simulated::attach(spec, backing)?;
         let path = simulated.path().to_owned();
         let probe = Probe(Arc::new(Mutex::new(Some(simulated))));
         let taken = probe.clone();
@@ -70,7 +69,7 @@ impl Attached {
             let device = taken.device().take();
             device.map_or(Ok(()), |device| device.detach().map(drop))
         });
-        Self { path, probe, _undo: undo }
+        Ok(Self { path, probe, _undo: undo })
     }
 
     /// What tells how it does.
@@ -82,32 +81,4 @@ impl Attached {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
-}
-
-/// Names of those that come with packfs, slowest first.
-pub(super) fn names() -> Vec<String> {
-    packfs_device::builtin_names().map(str::to_owned).collect()
-}
-
-/// The one of this name, or of this file.
-///
-/// Errors: `Usage` if there is none or its file makes no sense, `Io` if that cannot be read.
-pub(super) fn find(name: &str) -> Result<Spec> {
-    packfs_device::find(name).map_err(|error| error.hint("disk and memory are the machine's own"))
-}
-
-/// What reports say of it; `id` is what it was asked for by.
-pub(super) fn facts(id: &str, spec: &Spec) -> DeviceFacts {
-    let description = format!("{} ({})", spec.title, spec.sources.join("; "));
-    DeviceFacts { id: id.into(), description, simulated: true }
-}
-
-/// Puts an image on it, read-only.
-pub(super) fn attach_image(spec: &Spec, image: &Path) -> Result<Attached> {
-    Simulated::attach(spec, Backing::Image(image)).map(Attached::new)
-}
-
-/// Has it hold a file that is written in place.
-pub(super) fn attach_file(spec: &Spec, file: &Path) -> Result<Attached> {
-    Simulated::attach(spec, Backing::File(file)).map(Attached::new)
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use packfs::{Error, Result, ResultExt};
-use packfs_device::available_memory;
+use packfs_device::{Backing, available_memory};
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::{Ran, Trouble};
 use super::place::Place;
 use super::reading::make_dir;
-use super::simulated::{self, Attached, Probe, probed};
+use super::simulated::{Attached, Probe, probed};
 use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::{self, Invocation, Output};
@@ -168,7 +168,8 @@ impl Lab {
         let made = match place {
             Place::Disk | Place::Memory => BlockFile::new(&path, len).map(Below::File),
             Place::Simulated(spec) => sparse(&path, len).and_then(|()| {
-                simulated::attach_file(spec, &path).map(|attached| Below::Simulated { attached, file: path })
+                Attached::new(spec, Backing::File(&path))
+                    .map(|attached| Below::Simulated { attached, file: path })
             }),
         };
         made.map_err(|error| self.trouble(&what, &error))
