@@ -63,7 +63,7 @@
 //!
 //! Formats, codecs and work beyond reading are Cargo features, all of them on by default; docs/guide/library.md lists them.
 //!
-//! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; the rest is the crates below it, under the names of its modules.
+//! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; its modules name what else is needed of the crates below it.
 #![forbid(unsafe_code)]
 
 mod altered;
@@ -116,15 +116,62 @@ pub mod codec {
     pub use packfs_codec::{Algorithm, CODECS, Codec, CodecSpec};
 }
 
+/// Checks beyond a format's own rules: contents, what was written, differences of two trees.
 #[cfg(feature = "check")]
-pub use packfs_check as check;
-pub use packfs_formats as formats;
+pub mod check {
+    pub use packfs_check::{
+        Change, ContentReport, DiffOptions, DiffReport, Difference, Expected, Side, content, diff, written,
+    };
+}
+
+/// The formats that this build has.
+pub mod formats {
+    pub use packfs_formats::{all, by_name, drivers, probe};
+}
+
+/// Digests, hash trees, signatures, recovery data.
 #[cfg(feature = "integrity")]
-pub use packfs_integrity as integrity;
+pub mod integrity {
+    pub use packfs_integrity::{
+        DigestFacts, FsVerityOptions, HashAlgorithm, NewKeys, RecoveryIndex, RecoveryParams, RecoveryState,
+        Replacement, SigningKey, TreeDigest, TreeDigests, VerifyingKey, VerityOptions, VerityParams,
+        VerityReport, digest_tree, find_appended, from_hex, fs_verity_digest, mend, mend_copy,
+        new_signing_keys, protect, public_key_path, read_verity, recovery_path, signature_path, survey,
+        survey_beside, to_hex, verify_verity, write_verity,
+    };
+}
+
+/// Mounts, through FUSE and by the kernel.
 #[cfg(feature = "mount")]
-pub use packfs_mount as mount;
-pub use packfs_read as read;
+pub mod mount {
+    pub use packfs_mount::{
+        FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions, MountFlags, OwnerMap,
+        Rehearsal, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root, is_stale,
+        kernel, loop_device, record, share_heap, table, unmount,
+    };
+}
+
+/// The read engine, below [`Opened`].
+pub mod read {
+    pub use packfs_read::{
+        Beside, Counters, Faults, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted,
+    };
+}
+
+/// Unpacking, tar archives, lists.
 #[cfg(feature = "unpack")]
-pub use packfs_sink as sink;
+pub mod sink {
+    pub use packfs_sink::{
+        Existing, ListOptions, LossKind, NotRestored, OwnerPolicy, Pattern, Row, RowFormat, TarOptions,
+        TarReport, UnpackOptions, UnpackReport, list, unpack, write_tar, write_tar_file,
+    };
+}
+
+/// Sources, and their shaping.
 #[cfg(feature = "pack")]
-pub use packfs_source as source;
+pub mod source {
+    pub use packfs_source::{
+        Additions, FileContexts, IdMap, Loaded, ModeChange, Notes, Shape, TarInput, Trace, Whiteouts,
+        load_dir, load_manifest, load_tar, write_manifest, write_manifest_below,
+    };
+}
