@@ -98,10 +98,6 @@ impl<C: Container> Volume for C {
         self.files().inode_count()
     }
 
-    fn made_at(&self) -> Option<i64> {
-        None
-    }
-
     fn facts(&self) -> Result<Facts> {
         Container::facts(self)
     }

@@ -182,8 +182,11 @@ pub trait Volume: Send + Sync {
     /// The target of a symbolic link, raw bytes.
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>>;
 
-    /// The extended attributes of an inode, by full name.
-    fn xattrs(&self, id: InodeId) -> Result<Xattrs>;
+    /// The extended attributes of an inode, by full name; none where the format has none.
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
+        let _ = id;
+        Ok(Xattrs::new())
+    }
 
     /// Calls `visit` for the extents that cover `range` of a file, in file order, first and last cut to the range.
     /// Ends early when `visit` breaks.
@@ -230,7 +233,9 @@ pub trait Volume: Send + Sync {
     fn inode_count_hint(&self) -> u64;
 
     /// The time the image was made, seconds since 1970, where the format records it.
-    fn made_at(&self) -> Option<i64>;
+    fn made_at(&self) -> Option<i64> {
+        None
+    }
 
     /// What `info` prints.
     fn facts(&self) -> Result<Facts>;

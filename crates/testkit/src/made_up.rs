@@ -186,10 +186,6 @@ impl Volume for MadeUpVolume {
         self.nodes.len() as u64
     }
 
-    fn made_at(&self) -> Option<i64> {
-        None
-    }
-
     fn facts(&self) -> Result<Facts> {
         Ok(Facts::default())
     }

@@ -4,7 +4,7 @@ use crate::corruption::Corruption;
 use crate::disk::{CRAMFS_FLAG_SORTED_DIRS, ROOT_AT};
 use crate::open::Geometry;
 use packfs_codec::Decoders;
-use packfs_core::{Error, Image, Result, Xattrs};
+use packfs_core::{Error, Image, Result};
 use packfs_format::{
     DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SortedDirs, SpaceOwner, Volume,
 };
@@ -81,10 +81,6 @@ impl Volume for CramfsVolume {
         self.link_target(id)
     }
 
-    fn xattrs(&self, _: InodeId) -> Result<Xattrs> {
-        Ok(Xattrs::new())
-    }
-
     fn extents(
         &self,
         id: InodeId,
@@ -100,10 +96,6 @@ impl Volume for CramfsVolume {
 
     fn inode_count_hint(&self) -> u64 {
         if self.geometry.is_version_2() { u64::from(self.geometry.super_block.files) } else { 0 }
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
     }
 
     fn facts(&self) -> Result<Facts> {

@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::{HEADER_LEN, Header, Kind, SuperBlock};
-use packfs_core::{Error, FileType, Image, Meta, Result, Xattrs, escaped, usize_of};
+use packfs_core::{Error, FileType, Image, Meta, Result, escaped, usize_of};
 use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, FactValue, Facts, Finding, FormatInfo, Inode, InodeId,
     InodeKind, SpaceOwner, Volume, space_owners,
@@ -136,10 +136,6 @@ impl Volume for RomfsVolume {
         if target.contains(&0) { Err(Corruption::SymlinkNul { at }.into()) } else { Ok(target) }
     }
 
-    fn xattrs(&self, _: InodeId) -> Result<Xattrs> {
-        Ok(Xattrs::new())
-    }
-
     fn extents(
         &self,
         id: InodeId,
@@ -165,10 +161,6 @@ impl Volume for RomfsVolume {
     /// A header and its name take at least 32 bytes.
     fn inode_count_hint(&self) -> u64 {
         self.super_block.len / (2 * HEADER_LEN)
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        None
     }
 
     fn facts(&self) -> Result<Facts> {

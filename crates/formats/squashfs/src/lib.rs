@@ -35,6 +35,7 @@ mod stored;
 mod table;
 mod types;
 mod v4;
+mod volume;
 mod walk;
 
 pub use legacy::SquashfsLegacy;

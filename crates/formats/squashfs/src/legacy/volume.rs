@@ -2,7 +2,7 @@
 
 use crate::legacy::open::Geometry;
 use crate::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
-use packfs_core::{Error, Image, Result, Xattrs};
+use packfs_core::{Error, Image, Result};
 use packfs_format::{
     Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SpaceOwner, Volume,
 };
@@ -31,66 +31,14 @@ impl LegacyVolume {
 }
 
 impl Volume for LegacyVolume {
+    crate::volume::shared_answers!();
+
     fn format(&self) -> &'static packfs_format::FormatInfo {
         &crate::legacy::INFO
     }
 
-    fn root(&self) -> InodeId {
-        self.geometry.layout.root
-    }
-
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        self.plain_inode(id, &inode::raw_inode(self, id)?)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        dir::find_entry(self, dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        dir::each_entry(self, dir, from, visit)
-    }
-
-    fn is_sorted(&self) -> bool {
-        self.shape().is_sorted
-    }
-
     fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
         tables_fault(self, &[])
-    }
-
-    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        inode::link_target(self, id)
-    }
-
-    fn xattrs(&self, _id: InodeId) -> Result<Xattrs> {
-        Ok(Xattrs::new())
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        data::file_extents(self, id, range, visit)
-    }
-
-    fn image_len(&self) -> Option<u64> {
-        Some(padded_len(self.geometry.bytes_used, self.geometry.image_len))
-    }
-
-    fn coding(&self) -> Option<Coding> {
-        self.image_coding()
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        u64::from(self.geometry.layout.inode_count)
     }
 
     fn made_at(&self) -> Option<i64> {
@@ -99,13 +47,5 @@ impl Volume for LegacyVolume {
 
     fn facts(&self) -> Result<Facts> {
         Ok(self.image_facts())
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.space_owners()
-    }
-
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
     }
 }

@@ -1,6 +1,6 @@
 //! What may be chosen for images of all generations alike: which tails share blocks, and what is stored once.
 
-use packfs_core::{NodeKind, Result, Tree};
+use packfs_core::{NodeKind, Result, Timestamp, Tree};
 use packfs_format::{BlockSharing, BlockStorage, Blocks, FileJob, OptionField, PackSettings, Values, one_of};
 
 /// Small files are moved within so many fragment blocks: as many as Linux keeps decoded.
@@ -61,6 +61,11 @@ impl Duplicates {
             (Duplicates::Share, Fragments::SmallFiles | Fragments::Always) => BlockSharing::RunsAndTails,
         }
     }
+}
+
+/// Returns the nearest time that images can hold: whole seconds from 1970 to 2106.
+pub(crate) fn stored_time(time: Timestamp) -> u32 {
+    u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
 
 /// How far small files are moved to where they have most in common with their neighbours, in bytes.

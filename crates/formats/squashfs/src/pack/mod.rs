@@ -9,7 +9,9 @@ mod numbering;
 mod writer;
 
 pub(crate) use behind::Behind;
-pub(crate) use choices::{Duplicates, Fragments, PADDING, Uncompressed, reorder_len, typed_options};
+pub(crate) use choices::{
+    Duplicates, Fragments, PADDING, Uncompressed, reorder_len, stored_time, typed_options,
+};
 pub(crate) use inodes::{InodeBody, InodeRecords, InodeTables};
 pub(crate) use listing::{Child, Listing, ListingRecords};
 pub(crate) use writer::{MetadataCodec, MetadataWriter, lookup_table};

@@ -36,33 +36,10 @@ impl SquashfsVolume {
 }
 
 impl Volume for SquashfsVolume {
+    crate::volume::shared_answers!();
+
     fn format(&self) -> &'static packfs_format::FormatInfo {
         &crate::v4::INFO
-    }
-
-    fn root(&self) -> InodeId {
-        self.geometry.layout.root
-    }
-
-    fn inode(&self, id: InodeId) -> Result<Inode> {
-        self.plain_inode(id, &inode::raw_inode(self, id)?)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        dir::find_entry(self, dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        dir::each_entry(self, dir, from, visit)
-    }
-
-    fn is_sorted(&self) -> bool {
-        self.shape().is_sorted
     }
 
     fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
@@ -72,10 +49,6 @@ impl Volume for SquashfsVolume {
         }
         let refusal = self.refusals()?.into_iter().next();
         Ok(refusal.map(|(name, words)| Error::corrupt("squashfs image", format!("{name}: {words}"))))
-    }
-
-    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        inode::link_target(self, id)
     }
 
     fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
@@ -91,29 +64,8 @@ impl Volume for SquashfsVolume {
         Ok(xattrs)
     }
 
-    fn extents(
-        &self,
-        id: InodeId,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        data::file_extents(self, id, range, visit)
-    }
-
-    fn image_len(&self) -> Option<u64> {
-        Some(padded_len(self.geometry.bytes_used, self.geometry.image_len))
-    }
-
-    fn coding(&self) -> Option<Coding> {
-        self.image_coding()
-    }
-
     fn kernel_reads(&self) -> Result<Option<Box<dyn KernelReads + '_>>> {
         Ok(Some(Box::new(self)))
-    }
-
-    fn inode_count_hint(&self) -> u64 {
-        u64::from(self.geometry.layout.inode_count)
     }
 
     fn made_at(&self) -> Option<i64> {
@@ -122,13 +74,5 @@ impl Volume for SquashfsVolume {
 
     fn facts(&self) -> Result<Facts> {
         self.image_facts()
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.space_owners()
-    }
-
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
     }
 }

@@ -1,11 +1,11 @@
 //! Turns one node into its inode, of version 2 or 3: the basic form where that can hold it, else the extended one.
 
 use super::dirs::DirRecords;
-use super::losses::{stored_device, stored_time};
+use super::losses::stored_device;
 use super::owners::Owners;
 use crate::legacy::bits::Record;
 use crate::legacy::disk::{self, Version};
-use crate::pack::{InodeBody, InodeRecords, Listing, ListingRecords};
+use crate::pack::{InodeBody, InodeRecords, Listing, ListingRecords, stored_time};
 use crate::{
     Endian, InodeRef, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, number_of_type, size_word,
 };

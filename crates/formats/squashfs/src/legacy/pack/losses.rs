@@ -2,13 +2,8 @@
 //! anything is written.
 
 use crate::legacy::disk::Version;
-use packfs_core::{DeviceNumber, FileType, Loss, Losses, NodeKind, Timestamp, Tree};
+use packfs_core::{DeviceNumber, FileType, Loss, Losses, NodeKind, Tree};
 use packfs_format::{Capabilities, Links, NO_XATTRS, Times};
-
-/// The nearest time the format can hold: whole seconds from 1970 to 2106.
-pub(super) fn stored_time(time: Timestamp) -> u32 {
-    u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
-}
 
 /// Types that have no time in images whose inodes have no numbers.
 const TIMELESS: &[FileType] =

@@ -2,9 +2,8 @@
 
 use super::dirs::DirRecords;
 use super::ids::Ids;
-use super::losses::stored_time;
 use super::xattrs::XattrTables;
-use crate::pack::{InodeBody, InodeRecords, Listing, ListingRecords};
+use crate::pack::{InodeBody, InodeRecords, Listing, ListingRecords, stored_time};
 use crate::v4::disk;
 use crate::{InodeRef, SQUASHFS_INVALID_FRAG, number_of_type};
 use packfs_core::{DeviceNumber, Error, Node, Result};

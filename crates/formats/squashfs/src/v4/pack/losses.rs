@@ -1,6 +1,6 @@
 //! Losses: metadata of a tree that SquashFS cannot hold, named before anything is written.
 
-use packfs_core::{Loss, Losses, NodeKind, Timestamp, Tree};
+use packfs_core::{Loss, Losses, NodeKind, Tree};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
 /// Prefixes of extended attributes that have a number on disk.
@@ -13,11 +13,6 @@ pub(super) fn split_xattr_name(name: &[u8]) -> Option<(u16, &[u8])> {
         .enumerate()
         .find_map(|(number, prefix)| Some((number, name.strip_prefix(*prefix)?)))?;
     (rest.len() <= usize::from(u16::MAX)).then_some((number as u16, rest))
-}
-
-/// The nearest time the format can hold: whole seconds from 1970 to 2106.
-pub(super) fn stored_time(time: Timestamp) -> u32 {
-    u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
 
 /// Metadata that images hold.
