@@ -16,7 +16,7 @@ use crate::{metadata, mutate, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
 
-  PROPERTY            open walk read check extract repack fuse tar manifest decode recovery verity signature fs-verity [all]
+  PROPERTY            open walk read check extract repack fuse tar manifest decode lzma recovery verity signature fs-verity [all]
   --seconds N         for each property [60]
   --minutes N         for all together: each takes a turn of so many seconds, again and again, whatever is found
   --timeout N         seconds that one input may take [10]
@@ -25,7 +25,7 @@ Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
 Needs a C++ compiler, for libFuzzer. Inputs that lead somewhere new are kept in fuzz/corpus, findings in fuzz/findings. Ends with a table.";
 
 /// All properties, in the order in which they are tried.
-const PROPERTIES: [&str; 14] = [
+const PROPERTIES: [&str; 15] = [
     "open",
     "walk",
     "read",
@@ -36,6 +36,7 @@ const PROPERTIES: [&str; 14] = [
     "tar",
     "manifest",
     "decode",
+    "lzma",
     "recovery",
     "verity",
     "signature",

@@ -70,7 +70,14 @@ algorithms! {
 impl Algorithm {
     /// Framings that device makers gave LZMA before formats had one for it. Nothing encodes to
     /// them.
-    pub const VENDOR_LZMA: &'static [Algorithm] = Algorithm::ALL.split_at(8).1;
+    pub const VENDOR_LZMA: [Algorithm; 6] = [
+        Algorithm::LzmaProps,
+        Algorithm::LzmaLenProps,
+        Algorithm::LzmaPropsLen,
+        Algorithm::LzmaPbLcLp,
+        Algorithm::LzmaBare,
+        Algorithm::Sqlzma,
+    ];
 }
 
 impl fmt::Display for Algorithm {

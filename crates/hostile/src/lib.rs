@@ -25,4 +25,4 @@ pub use fields::{Field, fields};
 pub use judge::{Judged, Verdict, judge};
 pub use mutation::{Class, Mutated, mutate, mutate_plainly};
 pub use sandpit::Sandpit;
-pub(crate) use session::IMAGE_KINDS;
+pub(crate) use session::image_kinds;

@@ -20,7 +20,7 @@ pub struct NestedArgs {
         hide_possible_values = true)]
     magic: Option<Magic>,
 
-    /// Go on where the image's own checksum is not that of its bytes (EROFS, cramfs)
+    /// Go on where the image's own checksum is not that of its bytes (EROFS, cramfs, romfs)
     #[arg(long)]
     ignore_checksum: bool,
 }

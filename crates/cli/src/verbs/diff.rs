@@ -70,7 +70,7 @@ pub struct Opts {
         hide_possible_values = true
     )]
     magic_b: Option<Magic>,
-    /// Go on where an image's own checksum is not that of its bytes (EROFS, cramfs)
+    /// Go on where an image's own checksum is not that of its bytes (EROFS, cramfs, romfs)
     #[arg(long)]
     ignore_checksum: bool,
 

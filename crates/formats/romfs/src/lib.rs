@@ -10,6 +10,8 @@ mod check;
 mod corruption;
 mod dir;
 mod disk;
+#[cfg(test)]
+mod tests;
 mod volume;
 
 use packfs_core::{Error, Image, Result};

@@ -28,7 +28,7 @@ pub fn inputs(kind: Input) -> Result<Vec<Base>> {
 fn all_images() -> Result<Vec<Base>> {
     let folder = tempfile::tempdir().map_err(|error| packfs::Error::io("no temporary folder", error))?;
     let mut all = both_formats()?;
-    for kind in crate::IMAGE_KINDS.into_iter().filter(|kind| !matches!(*kind, "squashfs" | "erofs")) {
+    for kind in crate::image_kinds().filter(|kind| !matches!(*kind, "squashfs" | "erofs")) {
         all.extend(images(kind, folder.path())?);
     }
     Ok(all)

@@ -76,7 +76,7 @@ pub struct Making {
         hide_possible_values = true)]
     source_magic: Option<Magic>,
 
-    /// Go on where the own checksum of a SOURCE that is an image is not that of its bytes (EROFS, cramfs)
+    /// Go on where the own checksum of a SOURCE that is an image is not that of its bytes (EROFS, cramfs, romfs)
     #[arg(long)]
     ignore_checksum: bool,
 
