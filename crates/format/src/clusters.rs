@@ -152,16 +152,28 @@ impl InlineTails for NoTails {
     }
 }
 
-/// Form in which the bytes of a file from its start on are stored, but for its tail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Form in which the bytes of a file from its start on are stored, but for its tail. Files that share their data share its
+/// form, whatever was planned for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
     /// As they are, in one run from [`FilePlace::start`] on.
     Flat,
     /// In [`ClustersPlaced::clusters`], as chunks of one length.
-    Chunks,
+    Chunks {
+        /// Bytes in each chunk but the last.
+        chunk_len: u64,
+    },
     /// In [`ClustersPlaced::clusters`], each holding what it holds.
-    #[default]
-    Clusters,
+    Clusters {
+        /// Index into [`ClusterPlan::recipes`] of the recipe that they were made by.
+        recipe: u16,
+    },
+}
+
+impl Default for FileForm {
+    fn default() -> Self {
+        FileForm::Clusters { recipe: 0 }
+    }
 }
 
 /// What a cluster is.

@@ -31,6 +31,7 @@ mod queue;
 mod report;
 mod room;
 mod runs;
+mod same;
 mod seen;
 mod spans;
 mod spool;

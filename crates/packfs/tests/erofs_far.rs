@@ -20,8 +20,8 @@ type Row = (FileForm, &'static str, &'static [(&'static str, &'static str)]);
 
 const FORMS: &[Row] = &[
     (FileForm::Flat, "none", &[]),
-    (FileForm::Chunks, "none", &[("chunks", "4096")]),
-    (FileForm::Clusters, "lz4", &[("index", "extents"), ("fragments", "off")]),
+    (FileForm::Chunks { chunk_len: 4096 }, "none", &[("chunks", "4096")]),
+    (FileForm::Clusters { recipe: 0 }, "lz4", &[("index", "extents"), ("fragments", "off")]),
 ];
 
 #[test]

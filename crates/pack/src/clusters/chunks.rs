@@ -3,7 +3,8 @@
 //! Remembers a bounded number of them, the ones stored or found again last, so memory does not grow with the data.
 
 use crate::context::Context;
-use packfs_core::{ContentReader, NodeId, Result};
+use crate::same::Earlier;
+use packfs_core::NodeId;
 use packfs_format::Clusters;
 use std::collections::HashMap;
 
@@ -21,24 +22,19 @@ struct Origin {
 
 /// See the module.
 pub(super) struct SeenChunks<'a> {
-    context: &'a Context<'a, Clusters>,
+    earlier: Earlier<'a, Clusters>,
     generation_count: usize,
     young: HashMap<(u32, u128), Origin>,
     old: HashMap<(u32, u128), Origin>,
-    /// The file read last.
-    reader: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
-    buf: Vec<u8>,
 }
 
 impl<'a> SeenChunks<'a> {
     pub(super) fn new(context: &'a Context<'a, Clusters>) -> Self {
         SeenChunks {
-            context,
+            earlier: Earlier::new(context),
             generation_count: GENERATION_COUNT,
             young: HashMap::new(),
             old: HashMap::new(),
-            reader: None,
-            buf: Vec::new(),
         }
     }
 
@@ -47,7 +43,7 @@ impl<'a> SeenChunks<'a> {
         let key = (bytes.len() as u32, hash);
         let origin = *self.young.get(&key).or_else(|| self.old.get(&key))?;
         // An origin that can no longer be read cannot be shared; nothing else follows from that.
-        let same = self.is_same(origin, bytes).unwrap_or(false);
+        let same = self.earlier.holds(origin.node, origin.offset, bytes).unwrap_or(false);
         if same {
             self.insert(key, origin);
         }
@@ -64,16 +60,5 @@ impl<'a> SeenChunks<'a> {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(key, origin);
-    }
-
-    fn is_same(&mut self, origin: Origin, bytes: &[u8]) -> Result<bool> {
-        let mut reader = match self.reader.take() {
-            Some((node, reader)) if node == origin.node => reader,
-            _ => self.context.open(origin.node)?,
-        };
-        self.buf.resize(bytes.len(), 0);
-        reader.read_exact_at(origin.offset, &mut self.buf)?;
-        self.reader = Some((origin.node, reader));
-        Ok(self.buf == bytes)
     }
 }

@@ -14,12 +14,14 @@ pub(super) struct Rows {
     starts: Vec<u64>,
     /// The first row of the file in work.
     start: usize,
+    /// Its recipe.
+    recipe: u16,
 }
 
 impl Rows {
-    /// Begins a file.
-    pub(super) fn begin(&mut self) {
-        self.start = self.clusters.len();
+    /// Begins a file with this recipe.
+    pub(super) fn begin(&mut self, recipe: u16) {
+        (self.start, self.recipe) = (self.clusters.len(), recipe);
     }
 
     /// Drops the rows of the file in work.
@@ -30,7 +32,7 @@ impl Rows {
 
     /// The file in work as far as it is known.
     pub(super) fn unfinished(&self) -> FilePlace<Clusters> {
-        self.place(FileForm::Clusters)
+        self.place(FileForm::Clusters { recipe: self.recipe })
     }
 
     /// The rows of a file that end behind `start` and start before `end`, and where they start in it.
@@ -95,8 +97,8 @@ impl Rows {
     }
 
     /// Ends a file in chunks.
-    pub(super) fn end_chunks(&mut self) -> FilePlace<Clusters> {
-        self.place(FileForm::Chunks)
+    pub(super) fn end_chunks(&mut self, chunk_len: u64) -> FilePlace<Clusters> {
+        self.place(FileForm::Chunks { chunk_len })
     }
 
     /// Ends any other file: flat if it is one run of plain blocks, and if its tail is stored as it is beside the inode.
@@ -106,7 +108,7 @@ impl Rows {
             Some(TailPlace::Packed { .. } | TailPlace::Inline(InlineTail { compressed: true, .. }))
         );
         if !tail_is_raw || !(self.is_empty() || self.flat_end(block_len).is_some()) {
-            return self.place(FileForm::Clusters);
+            return self.place(FileForm::Clusters { recipe: self.recipe });
         }
         let place = self.place(FileForm::Flat);
         self.drop_file();

@@ -136,7 +136,7 @@ impl<'a> Placer<'a> {
         if piece.last {
             let first = desk.placed.files[file.node.index()].tail;
             let place = match cut.chunk_len {
-                Some(_) => self.rows.end_chunks(),
+                Some(chunk_len) => self.rows.end_chunks(chunk_len),
                 None => self.rows.end(self.cut.block_len, tail),
             };
             if place.form == FileForm::Flat {
@@ -275,7 +275,7 @@ impl<'a> Placer<'a> {
             self.write(desk, &buf[..len])?;
             at += len as u64;
         }
-        self.rows.begin();
+        self.rows.begin(self.cut.packed_recipe);
         for row in std::mem::take(&mut self.stream.rows.clusters) {
             self.rows.clusters.push(Cluster { offset: start + row.offset, ..row });
         }
@@ -346,8 +346,8 @@ impl<'a> conductor::Placer for Placer<'a> {
     }
 
     fn begin_file(&mut self, desk: &mut Desk<'_, 'a>, piece: &Piece) -> Result<()> {
-        self.rows.begin();
         let file = self.context.job(piece);
+        self.rows.begin(file.storage.recipe);
         let len = self.context.len(file.node);
         if matches!(shape(self.cut, file.storage, len), Shape::Stream) {
             return Ok(());

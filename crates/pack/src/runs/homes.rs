@@ -7,13 +7,11 @@ use super::samples::{self, Long, SAMPLE_LEN, Samples};
 use super::{LOOKED_MAX, Runs, TRIED_MAX};
 use crate::context::Context;
 use crate::failures::Failures;
+use crate::same::Earlier;
 use crate::seen::TailId;
 use packfs_core::{NodeId, Result};
 use packfs_format::{Blocks, Placed, SharedTail};
 use std::collections::HashSet;
-
-/// How much of a tail is compared at a time.
-const READ_LEN: usize = 16 << 10;
 
 /// A block of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,24 +63,11 @@ impl Runs {
 
 /// Compares all bytes, those at the end first.
 fn begins_with(context: &Context<'_, Blocks>, home: &Home, block_len: u64, tail: &[u8]) -> Result<bool> {
-    let mut reader = context.open(home.node)?;
+    let mut earlier = Earlier::new(context);
     let start = u64::from(home.block) * block_len;
-    let mut buf = [0; READ_LEN];
-    let mut is_same = |at: usize, part: &[u8]| {
-        let buf = &mut buf[..part.len()];
-        reader.read_exact_at(start + at as u64, buf)?;
-        Ok::<_, packfs_core::Error>(buf == part)
-    };
-    let end = tail.len().saturating_sub(SAMPLE_LEN as usize);
-    if !is_same(end, &tail[end..])? {
-        return Ok(false);
-    }
-    for (index, part) in tail[..end].chunks(READ_LEN).enumerate() {
-        if !is_same(index * READ_LEN, part)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let (front, end) = tail.split_at(tail.len().saturating_sub(SAMPLE_LEN as usize));
+    Ok(earlier.holds(home.node, start + front.len() as u64, end)?
+        && earlier.holds(home.node, start, front)?)
 }
 
 /// Tails that lie in other files' blocks.

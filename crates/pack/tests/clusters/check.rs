@@ -77,9 +77,9 @@ fn put_together(
                 );
             }
         }
-        FileForm::Chunks => put_chunks_together(packed, place, len, recipe, &mut bytes),
-        FileForm::Clusters if place.count == 0 => assert!(place.tail.is_some()),
-        FileForm::Clusters => put_clusters_together(packed, place, len, recipe, &mut bytes),
+        FileForm::Chunks { chunk_len } => put_chunks_together(packed, place, len, chunk_len, &mut bytes),
+        FileForm::Clusters { .. } if place.count == 0 => assert!(place.tail.is_some()),
+        FileForm::Clusters { recipe } => put_clusters_together(packed, place, len, recipe, &mut bytes),
     }
     match place.tail {
         None => {}
@@ -130,14 +130,9 @@ fn put_chunks_together(
     packed: &Packed,
     place: &FilePlace<Clusters>,
     len: u64,
-    recipe: u16,
+    chunk_len: u64,
     bytes: &mut Vec<u8>,
 ) {
-    let chunk_len = match packed.cut.recipes[usize::from(recipe)] {
-        Recipe::Chunks { chunk_len } => chunk_len,
-        Recipe::Flat { sparse_chunk_len } => sparse_chunk_len.unwrap(),
-        Recipe::Clusters { .. } => panic!("no chunks"),
-    };
     let mut hole_len = 0;
     for row in packed.placed.clusters_of(place) {
         assert_eq!(bytes.len() as u64 % chunk_len, 0);

@@ -166,7 +166,7 @@ fn files_that_do_not_shrink_are_stored_flat_unless_their_tails_waste_a_block() {
                 let tail_len = len as u32 % BLOCK_LEN;
                 let wastes = tail_len > 0 && (BLOCK_LEN - tail_len) as usize > len / 64;
                 let is_elsewhere = tail(0).0 == Tail::Shared && tail_len > inline_flat_max && wastes;
-                let form = if is_elsewhere { FileForm::Clusters } else { FileForm::Flat };
+                let form = if is_elsewhere { FileForm::Clusters { recipe: 0 } } else { FileForm::Flat };
                 assert_eq!(place(&packed, index).form, form, "{index}");
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn write(
 ) -> Result<()> {
     let xattrs = XattrTables::new(tree, options)?;
     let times = Times::new(tree, options.typed.epoch, options.wide, options.typed.times, options.made_at);
-    let mut nodes = Nodes::new(options, tree, (plan, placed), &xattrs, times)?;
+    let mut nodes = Nodes::new(options, tree, (plan, placed), &xattrs, times);
     let mut features =
         Features { prefixes: xattrs.prefix_count > 0, wide: options.wide, ..Features::default() };
     let zone = match options.devices.is_empty() {

@@ -18,11 +18,9 @@ use crate::options::{IndexForm, Options};
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, FileType, Meta, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
-    Cluster, ClusterForm, ClusterPlan, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe,
-    TailPlace,
+    Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe, TailPlace,
 };
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// Everything that a node's bytes follow from, but places.
 pub(super) struct Nodes<'a> {
@@ -34,9 +32,6 @@ pub(super) struct Nodes<'a> {
     pub xattrs: &'a XattrTables,
     pub times: Times,
     recipes: &'a [Recipe],
-    packed_recipe: u16,
-    /// The recipe by which data was stored; files that share it may have others.
-    recipe_of: HashMap<Stored, u16>,
     block_bits: u32,
     /// What places of data count from, in bytes of the whole address space: where their device starts, if they have one.
     pub data_base: u64,
@@ -52,25 +47,6 @@ pub(super) struct Shape {
     /// Blocks of its own among the metadata.
     pub own_blocks: u64,
     extended: bool,
-}
-
-/// Names stored data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Stored {
-    /// Clusters from this index on.
-    Clusters(u64),
-    /// An inline tail that is all of a file.
-    Tail(u64),
-}
-
-impl Stored {
-    fn of(place: &FilePlace<Clusters>) -> Option<Self> {
-        match place.tail {
-            _ if place.count > 0 => Some(Stored::Clusters(place.first)),
-            Some(TailPlace::Inline(tail)) => Some(Stored::Tail(tail.id)),
-            _ => None,
-        }
-    }
 }
 
 /// Where a node's data lies.
@@ -110,36 +86,24 @@ pub(super) struct Spot<'n> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Errors: `Failed` for a plan that is not this format's.
     pub(super) fn new(
         options: &'a Options,
         tree: &'a Tree,
         (plan, placed): (&'a Plan<Clusters>, &'a Placed<Clusters>),
         xattrs: &'a XattrTables,
         times: Times,
-    ) -> Result<Self> {
-        let ClusterPlan { recipes, packed_recipe, .. } = &plan.data;
-        let mut recipe_of = HashMap::new();
-        if recipes.len() > 1 {
-            for job in &plan.files {
-                if let Some(stored) = Stored::of(&placed.files[job.node.index()]) {
-                    recipe_of.entry(stored).or_insert(job.storage.recipe);
-                }
-            }
-        }
-        Ok(Nodes {
+    ) -> Self {
+        Nodes {
             options,
             tree,
             placed,
             first_used: &plan.first_used,
             xattrs,
             times,
-            recipes,
-            packed_recipe: *packed_recipe,
-            recipe_of,
+            recipes: &plan.data.recipes,
             block_bits: options.block_len.trailing_zeros(),
             data_base: 0,
-        })
+        }
     }
 
     fn block_len(&self) -> u64 {
@@ -189,50 +153,43 @@ impl<'a> Nodes<'a> {
                 let failed = self.placed.failed.binary_search(&id).is_ok();
                 let len = if failed { 0 } else { *len };
                 let place = self.placed.files[id.index()];
-                let recipe = Stored::of(&place).and_then(|stored| self.recipe_of.get(&stored)).copied();
                 let head_len = EXTENDED_LEN + self.xattrs.body(node.xattrs).len() as u64;
-                (len, self.file_data(len, &place, recipe.unwrap_or(0), head_len)?)
+                (len, self.file_data(len, &place, head_len)?)
             }
         })
     }
 
     /// `head_len` is only right in its remainder by 32.
-    fn file_data(
-        &self,
-        len: u64,
-        place: &FilePlace<Clusters>,
-        recipe: u16,
-        head_len: u64,
-    ) -> Result<Data<'a>> {
+    fn file_data(&self, len: u64, place: &FilePlace<Clusters>, head_len: u64) -> Result<Data<'a>> {
         if len == 0 {
             return Ok(Data::None { word: 0 });
         }
         let clusters = &*self.clusters_of(place);
         let whole_fragment = clusters.is_empty() && matches!(place.tail, Some(TailPlace::Packed { .. }));
-        match (place.form, self.recipes.get(usize::from(recipe))) {
-            (FileForm::Flat, _) if !whole_fragment => self.flat_data(len, place, head_len),
-            (
-                FileForm::Chunks,
-                Some(Recipe::Chunks { chunk_len } | Recipe::Flat { sparse_chunk_len: Some(chunk_len) }),
-            ) => {
+        if whole_fragment {
+            let map = FileMap::new(len, &[], place.tail, [0; 2])?;
+            return Ok(Data::Clusters { map, spilled: None });
+        }
+        match place.form {
+            FileForm::Flat => self.flat_data(len, place, head_len),
+            FileForm::Chunks { chunk_len } => {
                 if self.options.wide && clusters.iter().all(|cluster| cluster.form == ClusterForm::Hole) {
                     return Ok(Data::Flat { start_block: disk::EROFS_NULL_ADDR_48, tail: None });
                 }
                 let indexes = self.options.typed.chunk_indexes;
-                Ok(Data::Chunks(ChunkMap::new(len, clusters, *chunk_len, self.block_bits, indexes)?))
+                Ok(Data::Chunks(ChunkMap::new(len, clusters, chunk_len, self.block_bits, indexes)?))
             }
-            (FileForm::Clusters, Some(Recipe::Clusters { codec, second, .. })) => {
+            FileForm::Clusters { recipe } => {
+                let Some(Recipe::Clusters { codec, second, .. }) = self.recipes.get(usize::from(recipe))
+                else {
+                    return Err(internal("clusters of a recipe that makes none"));
+                };
                 let number = |codec: &CodecSettings| {
                     codec::number(codec.algorithm()).ok_or_else(|| internal("an unknown codec"))
                 };
                 let algorithms = [number(codec)?, number(second.as_ref().unwrap_or(codec))?];
                 Ok(self.clusters_data(FileMap::new(len, clusters, place.tail, algorithms)?, place))
             }
-            _ if whole_fragment => {
-                let map = FileMap::new(len, &[], place.tail, [0; 2])?;
-                Ok(Data::Clusters { map, spilled: None })
-            }
-            _ => Err(internal("data in a form that its file was not to have")),
         }
     }
 
@@ -465,8 +422,7 @@ impl<'a> Nodes<'a> {
     pub(super) fn packed(&self, number: u32, features: &mut Features) -> Result<Option<Vec<u8>>> {
         let Some((place, len)) = self.placed.data.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
         let facts = self.special_facts(len, number);
-        let recipe = self.packed_recipe;
-        let data = self.file_data(len, &place, recipe, EXTENDED_LEN)?;
+        let data = self.file_data(len, &place, EXTENDED_LEN)?;
         let mut out = Vec::new();
         match data {
             Data::Flat { start_block, tail: None } => {

@@ -121,8 +121,12 @@ fn round_trip(random: &mut Random, kind: Kind) {
     builder.add(&ImagePath::parse(b"file").unwrap(), file, Meta::default(), Xattrs::new()).unwrap();
     let tree = builder.finish().unwrap();
     let plan = packer.plan(&tree, &[]).unwrap();
-    let place =
-        FilePlace { count: clusters.len() as u32, form: FileForm::Clusters, tail, ..FilePlace::default() };
+    let place = FilePlace {
+        count: clusters.len() as u32,
+        form: FileForm::Clusters { recipe: 0 },
+        tail,
+        ..FilePlace::default()
+    };
     let packed = FilePlace { start: packed_start, form: FileForm::Flat, ..FilePlace::default() };
     let placed = Placed {
         files: vec![FilePlace::default(), place],

@@ -65,7 +65,7 @@ pub(crate) fn candidates(
             let (from, cluster) = run(0, end, origin.place.start);
             add(from, cluster);
         }
-        FileForm::Clusters => {
+        FileForm::Clusters { .. } => {
             for (from, cluster) in origin.rows.within(origin.place, start, end) {
                 match cluster.form {
                     ClusterForm::Plain => {
@@ -79,6 +79,6 @@ pub(crate) fn candidates(
                 }
             }
         }
-        FileForm::Chunks => {}
+        FileForm::Chunks { .. } => {}
     }
 }

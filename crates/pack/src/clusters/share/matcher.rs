@@ -3,28 +3,22 @@
 use super::Candidate;
 use crate::clusters::stored::{CutCluster, CutForm};
 use crate::context::Context;
-use packfs_core::{ContentReader, NodeId, Result};
-use packfs_format::Clusters;
-use packfs_format::{Cluster, ClusterForm};
+use crate::same::Earlier;
+use packfs_format::{Cluster, ClusterForm, Clusters};
 
 /// Less than so many blocks are not worth the cut before and after them.
 const BLOCKS_MIN: usize = 2;
 /// Blocks of a run that are tried before it is given up: more than the widened part of a region has.
 const BLOCKS_TRIED: usize = 64;
-/// How much is compared first, and then at a time.
-const FIRST_LEN: usize = 4 << 10;
-const READ_LEN: usize = 64 << 10;
 
-/// See the module. Keeps the file that was compared with last.
+/// See the module.
 pub(crate) struct Matcher<'a> {
-    context: &'a Context<'a, Clusters>,
-    reader: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
-    buf: Vec<u8>,
+    earlier: Earlier<'a, Clusters>,
 }
 
 impl<'a> Matcher<'a> {
     pub(crate) fn new(context: &'a Context<'a, Clusters>) -> Self {
-        Matcher { context, reader: None, buf: Vec::new() }
+        Matcher { earlier: Earlier::new(context) }
     }
 
     /// Where in `input`, from `at` on, the beginning of a candidate recurs, and the shared cluster; `None` if too little of it
@@ -64,7 +58,8 @@ impl<'a> Matcher<'a> {
             return None;
         }
         // What can no longer be read cannot be compared, and so not be shared; nothing else follows from that.
-        let same = self.same_len(candidate.node, candidate.origin + skip as u64, &rest[..most]).ok()?;
+        let same =
+            self.earlier.same_len(candidate.node, candidate.origin + skip as u64, &rest[..most]).ok()?;
         let len = match cluster.form {
             ClusterForm::Plain => same / block_len * block_len,
             _ => same,
@@ -72,26 +67,6 @@ impl<'a> Matcher<'a> {
         // Which other blocks a cluster of several blocks takes is said by an index of the block after its first.
         let units = (start + len) / block_len - start / block_len;
         (len >= BLOCKS_MIN * block_len && units >= 2).then(|| shared(&cluster, skip as u32, len as u32))
-    }
-
-    fn same_len(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<usize> {
-        let mut reader = match self.reader.take() {
-            Some((last, reader)) if last == node => reader,
-            _ => self.context.open(node)?,
-        };
-        let mut same = 0;
-        let (first, rest) = bytes.split_at(bytes.len().min(FIRST_LEN));
-        for part in std::iter::once(first).chain(rest.chunks(READ_LEN)) {
-            self.buf.resize(part.len(), 0);
-            reader.read_exact_at(offset + same as u64, &mut self.buf)?;
-            let len = common_len(part, &self.buf);
-            same += len;
-            if len < part.len() {
-                break;
-            }
-        }
-        self.reader = Some((node, reader));
-        Ok(same)
     }
 }
 
@@ -104,28 +79,4 @@ fn shared(cluster: &Cluster, skip: u32, len: u32) -> CutCluster {
     };
     let form = CutForm::Shared(offset, form);
     CutCluster { len: len.into(), stored_len, space: 0, form, second: cluster.second }
-}
-
-/// How many bytes at the beginning are the same.
-fn common_len(a: &[u8], b: &[u8]) -> usize {
-    const STEP: usize = 256;
-    let whole = a.chunks_exact(STEP).zip(b.chunks_exact(STEP)).take_while(|(a, b)| a == b).count() * STEP;
-    whole + a[whole..].iter().zip(&b[whole..]).take_while(|(a, b)| a == b).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_first_difference() {
-        let a: Vec<u8> = (0..1000).map(|i| i as u8).collect();
-        for at in [0, 1, 255, 256, 257, 999] {
-            let mut b = a.clone();
-            b[at] ^= 1;
-            assert_eq!(common_len(&a, &b), at);
-        }
-        assert_eq!(common_len(&a, &a), 1000);
-        assert_eq!(common_len(&a, &a[..300]), 300);
-    }
 }
