@@ -76,14 +76,26 @@ pub enum Recipe {
         chunk_len: u64,
     },
     /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files that save nothing.
-    Clusters {
-        /// How.
-        codec: CodecSettings,
-        /// Another codec, for each cluster that it makes hardly larger: one that is quicker to decode.
-        second: Option<CodecSettings>,
-        /// Most stored bytes of one cluster, a multiple of the block; or, with [`ClusterPlan::byte_aligned`], bytes of input.
-        cluster_len: u32,
-    },
+    Clusters(ClusterRecipe),
+}
+
+/// Storage in compressed clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterRecipe {
+    /// The codec.
+    pub codec: CodecSettings,
+    /// Another codec, for each cluster that it makes hardly larger: one that is quicker to decode.
+    pub second: Option<CodecSettings>,
+    /// Most stored bytes of one cluster, a multiple of the block; or, with
+    /// [`ClusterPlan::byte_aligned`], bytes of input.
+    pub cluster_len: u32,
+}
+
+impl ClusterRecipe {
+    /// Returns its one or two codecs.
+    pub fn codecs(&self) -> impl Iterator<Item = &CodecSettings> {
+        std::iter::once(&self.codec).chain(&self.second)
+    }
 }
 
 /// What becomes of the last part of a file, the one that does not fill a block.

@@ -29,8 +29,8 @@ pub use blocks::{
 };
 pub use capabilities::{Capabilities, Links, NO_XATTRS, Times, XattrLoss};
 pub use clusters::{
-    Cluster, ClusterForm, ClusterPlan, ClusterStorage, Clusters, ClustersPlaced, FileForm, InlineTail,
-    InlineTails, PlacedFile, Recipe, SparsePlan, Tail, TailPlace,
+    Cluster, ClusterForm, ClusterPlan, ClusterRecipe, ClusterStorage, Clusters, ClustersPlaced, FileForm,
+    InlineTail, InlineTails, PlacedFile, Recipe, SparsePlan, Tail, TailPlace,
 };
 pub use coding::Coding;
 pub use contained::ContainedFiles;

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::parallel::in_parallel;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, NodeId, Progress, Result, Stage};
-use packfs_format::{ClusterPlan, Clusters, Extent, ExtentFrom, Recipe, Tail};
+use packfs_format::{ClusterPlan, ClusterRecipe, Clusters, Extent, ExtentFrom, Recipe, Tail};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
@@ -247,7 +247,9 @@ fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
             block: None,
         }),
         ExtentFrom::Block { block, start: first } => {
-            let recipe = cut.recipes.get(usize::from(cut.packed_recipe))?;
+            let Recipe::Clusters(recipe) = cut.recipes.get(usize::from(cut.packed_recipe))? else {
+                return None;
+            };
             let holds = first == 0 && is_whole_cluster(cut, recipe, &block, len);
             let space = u64::from(block.stored_len);
             holds.then_some(StreamCluster { start, len, offset: block.offset, space, block: Some(block) })
@@ -256,28 +258,27 @@ fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
 }
 
 /// Whether a block can be copied as a cluster of so many bytes: what the engine promises of its own clusters holds for it.
-pub(crate) fn is_whole_cluster(cut: &ClusterPlan, recipe: &Recipe, block: &BlockRef, len: u64) -> bool {
-    let Recipe::Clusters { codec, second, cluster_len } = recipe else { return false };
-    let algorithms = [Some(codec.algorithm()), second.as_ref().map(|codec| codec.algorithm())];
+pub(crate) fn is_whole_cluster(
+    cut: &ClusterPlan,
+    recipe: &ClusterRecipe,
+    block: &BlockRef,
+    len: u64,
+) -> bool {
     let unit = cut.block_len;
     u64::from(block.decoded_len) == len
         && block.decodes_to == DecodedLen::Exactly
         && block.zero_padded
-        && block.algorithm.is_some()
-        && algorithms.contains(&block.algorithm)
+        && recipe.codecs().any(|codec| block.algorithm == Some(codec.algorithm()))
         && block.offset.is_multiple_of(u64::from(unit))
         && block.stored_len.is_multiple_of(unit)
-        && (unit..=(*cluster_len).max(unit)).contains(&block.stored_len)
+        && (unit..=recipe.cluster_len.max(unit)).contains(&block.stored_len)
         && len > u64::from(block.stored_len)
         && len <= u64::from(cut.decoded_len_max)
 }
 
 /// Whether it was compressed by the second codec of a recipe.
-pub(crate) fn is_second(recipe: Option<&Recipe>, block: &BlockRef) -> bool {
-    match recipe {
-        Some(Recipe::Clusters { codec, second: Some(_), .. }) => block.algorithm != Some(codec.algorithm()),
-        _ => false,
-    }
+pub(crate) fn is_second(recipe: &ClusterRecipe, block: &BlockRef) -> bool {
+    recipe.second.is_some() && block.algorithm != Some(recipe.codec.algorithm())
 }
 
 /// Which ends of files may lie in the stream, and where.

@@ -14,9 +14,8 @@ use crate::engine::Job;
 use crate::gain::Gain;
 use crate::seen::TailBytes;
 use crate::witness::Witness;
-use packfs_codec::CodecSettings;
 use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
-use packfs_format::{ClusterForm, ClusterPlan, Clusters, Recipe, Tail};
+use packfs_format::{ClusterForm, ClusterPlan, ClusterRecipe, Clusters, Recipe};
 use std::mem;
 use std::sync::Arc;
 
@@ -90,8 +89,8 @@ impl<'a> Cutter<'a> {
         let cut = &context.plan.data;
         let mut coders: Vec<Coder> = Vec::new();
         for recipe in &cut.recipes {
-            let Recipe::Clusters { codec, second, .. } = recipe else { continue };
-            for codec in [codec].into_iter().chain(second) {
+            let Recipe::Clusters(recipe) = recipe else { continue };
+            for codec in recipe.codecs() {
                 if !coders.iter().any(|coder| coder.settings == *codec) {
                     let encoder = options.effort.fit_encoder(codec)?;
                     coders.push(Coder::new(codec.clone(), encoder));
@@ -139,7 +138,7 @@ impl<'a> Cutter<'a> {
         self.class = Class::of(self.context.tree.first_name(job.node), &[]);
         if let Some(reuse) = self.reuse
             && let Some(kept) = reuse.kept.tail(job.node)
-            && matches!(shape, Shape::Stream | Shape::Whole)
+            && matches!(shape, Shape::Stream | Shape::Whole { .. })
         {
             self.seen = reuse.kept_is_known(job.node);
             return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None, None));
@@ -158,7 +157,7 @@ impl<'a> Cutter<'a> {
         &mut self,
         reader: &mut dyn ContentReader,
         piece: &Piece,
-        shape: Shape,
+        shape: Shape<'_>,
         candidates: &[Candidate],
         stored: &mut Stored,
     ) -> Result<CutRest> {
@@ -174,19 +173,21 @@ impl<'a> Cutter<'a> {
                 self.read(reader, piece)?;
                 Ok((Some(CutTail::Stream(self.input.clone())), None, None))
             }
-            Shape::Whole => {
+            Shape::Whole { else_by } => {
                 self.read(reader, piece)?;
-                if self.is_better_flat(job.storage.tail, file_len) {
-                    return self.cut_clusters(piece, 0, &[], End::Packed, stored);
+                if let Some(recipe) = else_by
+                    && self.is_better_flat(file_len)
+                {
+                    return self.cut_clusters(piece, recipe, 0, &[], End::Packed, stored);
                 }
                 Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
             }
-            Shape::Clusters { end } => {
+            Shape::Clusters { recipe, end } => {
                 if candidates.is_empty() && self.may_be_old(piece) {
-                    return self.copy_and_cut(reader, piece, end, stored);
+                    return self.copy_and_cut(reader, piece, recipe, end, stored);
                 }
                 self.read(reader, piece)?;
-                self.cut_clusters(piece, 0, candidates, end, stored)
+                self.cut_clusters(piece, recipe, 0, candidates, end, stored)
             }
             Shape::Chunks { chunk_len } => self.cut_chunks(reader, piece, chunk_len, stored),
             Shape::Flat { sparse_chunk_len, end } => {
@@ -203,22 +204,21 @@ impl<'a> Cutter<'a> {
     }
 
     /// Cuts a piece that is a hole without reading it, where that makes a difference.
-    fn cut_hole(&mut self, piece: &Piece, shape: Shape, stored: &mut Stored) -> Result<Option<CutRest>> {
+    fn cut_hole(&mut self, piece: &Piece, shape: Shape<'_>, stored: &mut Stored) -> Result<Option<CutRest>> {
         let len = piece.len();
         let holes = self.context.plan.holes;
-        let recipe = usize::from(self.context.job(piece).storage.recipe);
-        let cut = match (shape, self.cut.recipes.get(recipe)) {
-            (Shape::Flat { sparse_chunk_len, .. }, _) if !holes || sparse_chunk_len.is_none() => {
+        let cut = match shape {
+            Shape::Flat { sparse_chunk_len, .. } if !holes || sparse_chunk_len.is_none() => {
                 self.zeros_len = len;
                 (None, None, None)
             }
-            (Shape::Clusters { .. }, _) if holes && self.cut.byte_aligned => {
+            Shape::Clusters { .. } if holes && self.cut.byte_aligned => {
                 stored.push_empty(len, CutForm::Is(ClusterForm::Hole));
                 (None, None, None)
             }
-            (Shape::Clusters { .. }, Some(Recipe::Clusters { codec, second, .. })) if holes => {
+            Shape::Clusters { recipe, .. } if holes => {
                 let zeros_len = zeros_len(self.cut) as u64;
-                let (coder, _) = coders(&mut self.coders, codec, second.as_ref())?;
+                let (coder, _) = coders(&mut self.coders, recipe)?;
                 let zeros = coder.zeros(zeros_len as usize, self.cut.block_len as usize)?;
                 if zeros.is_none() || !len.is_multiple_of(zeros_len) {
                     return Ok(None);
@@ -244,6 +244,7 @@ impl<'a> Cutter<'a> {
         &mut self,
         reader: &mut dyn ContentReader,
         piece: &Piece,
+        recipe: &ClusterRecipe,
         end: End,
         stored: &mut Stored,
     ) -> Result<CutRest> {
@@ -253,7 +254,7 @@ impl<'a> Cutter<'a> {
         }
         let input = is_read.then_some(self.input.as_slice());
         let mut witness = Witness::new(self.is_verified && !is_read, piece.range.start);
-        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, input, stored, &mut witness));
+        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, recipe, input, stored, &mut witness));
         let at = piece.range.start + copied as u64;
         if !is_read {
             self.seen = witness.finish();
@@ -273,25 +274,19 @@ impl<'a> Cutter<'a> {
         if !is_read {
             self.read(reader, piece)?;
         }
-        let recipe = usize::from(self.context.job(piece).storage.recipe);
-        let rest_max = match self.cut.recipes.get(recipe) {
-            Some(Recipe::Clusters { cluster_len, .. }) => REST_CLUSTERS * u64::from(*cluster_len),
-            _ => 0,
-        };
+        let rest_max = REST_CLUSTERS * u64::from(recipe.cluster_len);
         // What was in the packed stream goes there again, as the cut before would be made at the same place.
         if piece.last && end == End::Packed && copied > 0 && piece.range.end - at <= rest_max {
             let rest = TailBytes::new(self.input[copied..].into());
             return Ok((Some(CutTail::Packed(rest)), None, None));
         }
-        self.cut_clusters(piece, copied, &[], end, stored)
+        self.cut_clusters(piece, recipe, copied, &[], end, stored)
     }
 
     /// Whether a file that may go to the packed stream as a whole gains nothing there.
-    fn is_better_flat(&self, tail: Tail, len: u64) -> bool {
+    fn is_better_flat(&self, len: u64) -> bool {
         let block_len = self.cut.block_len as usize;
-        tail == Tail::Shared
-            && len > 4 * block_len as u64
-            && super::doubt::all_looks_incompressible(&self.input, block_len)
+        len > 4 * block_len as u64 && super::doubt::all_looks_incompressible(&self.input, block_len)
     }
 
     /// Reads a piece into `input`.
@@ -364,17 +359,14 @@ impl<'a> Cutter<'a> {
     fn cut_clusters(
         &mut self,
         piece: &Piece,
+        recipe: &ClusterRecipe,
         from: usize,
         candidates: &[Candidate],
         end: End,
         stored: &mut Stored,
     ) -> Result<CutRest> {
-        let recipe = usize::from(self.context.job(piece).storage.recipe);
-        let Some(Recipe::Clusters { codec, second, cluster_len }) = self.cut.recipes.get(recipe) else {
-            return Err(Error::failed("internal: only recipes of clusters make clusters"));
-        };
-        let measures = self.measures(*cluster_len);
-        let (coder, second) = coders(&mut self.coders, codec, second.as_ref())?;
+        let measures = self.measures(recipe.cluster_len);
+        let (coder, second) = coders(&mut self.coders, recipe)?;
         let zeros_len = match (self.context.plan.holes, self.cut.byte_aligned) {
             (false, _) => None,
             (true, true) => Some(measures.cluster_len),
@@ -439,9 +431,9 @@ impl conductor::Cutter for Cutter<'_> {
     fn pack(&mut self, input: Vec<u8>) -> Result<PackedSegment> {
         let mut stored = Stored::default();
         match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
-            Some(Recipe::Clusters { codec, second, cluster_len }) => {
-                let measures = self.measures(*cluster_len);
-                let (coder, second) = coders(&mut self.coders, codec, second.as_ref())?;
+            Some(Recipe::Clusters(recipe)) => {
+                let measures = self.measures(recipe.cluster_len);
+                let (coder, second) = coders(&mut self.coders, recipe)?;
                 let encoders = Encoders::of(coder, second);
                 segment::cut(measures, &input, End::Own, encoders, &mut self.scratch, &mut stored)?;
             }
@@ -457,19 +449,18 @@ type CutRest = (Option<CutTail>, Option<u64>, Option<Arc<[u8]>>);
 /// The coders of a recipe.
 fn coders<'c>(
     coders: &'c mut [Coder],
-    first: &CodecSettings,
-    second: Option<&CodecSettings>,
+    recipe: &ClusterRecipe,
 ) -> Result<(&'c mut Coder, Option<&'c mut Coder>)> {
     let (mut one, mut other) = (None, None);
     for coder in coders {
-        if coder.settings == *first {
+        if coder.settings == recipe.codec {
             one = Some(coder);
-        } else if Some(&coder.settings) == second {
+        } else if Some(&coder.settings) == recipe.second.as_ref() {
             other = Some(coder);
         }
     }
     match one {
-        Some(one) if other.is_some() == second.is_some() => Ok((one, other)),
+        Some(one) if other.is_some() == recipe.second.is_some() => Ok((one, other)),
         _ => Err(Error::failed("internal: a recipe without an encoder")),
     }
 }

@@ -32,7 +32,9 @@ use crate::witness::Testimony;
 use cutter::Cutter;
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, Progress, Result};
-use packfs_format::{ClusterForm, ClusterPlan, ClusterStorage, Clusters, Placed, Plan, Recipe};
+use packfs_format::{
+    ClusterForm, ClusterPlan, ClusterRecipe, ClusterStorage, Clusters, Placed, Plan, Recipe,
+};
 use placer::Placer;
 use share::Regions;
 use std::path::Path;
@@ -67,8 +69,8 @@ impl Kind for Clusters {
 
     fn shared_window(plan: &ClusterPlan) -> (u32, Option<&CodecSettings>) {
         match plan.recipes.get(usize::from(plan.packed_recipe)) {
-            Some(Recipe::Clusters { cluster_len, codec, .. }) => {
-                (cluster_len.saturating_mul(INPUT_FACTOR), Some(codec))
+            Some(Recipe::Clusters(recipe)) => {
+                (recipe.cluster_len.saturating_mul(INPUT_FACTOR), Some(&recipe.codec))
             }
             _ => (plan.block_len, None),
         }
@@ -130,9 +132,8 @@ fn limits(job: &Job<'_, Clusters>) -> Result<Limits> {
     let longest = shape::longest_segment(cut, context.plan.files.iter().map(|file| context.len(file.node)));
     let longest = longest.max(sparse::longest_chunk(cut));
     let encoder_len = |recipe: &Recipe| match recipe {
-        Recipe::Clusters { codec, second, .. } => {
-            let codecs = std::iter::once(codec).chain(second);
-            codecs.map(|codec| options.effort.encoder_memory(codec, longest)).sum()
+        Recipe::Clusters(recipe) => {
+            recipe.codecs().map(|codec| options.effort.encoder_memory(codec, longest)).sum()
         }
         Recipe::Flat { .. } | Recipe::Chunks { .. } => 0,
     };
@@ -155,7 +156,7 @@ fn check(plan: &Plan<Clusters>, cut: &ClusterPlan) -> Result<()> {
     let recipe_holds = |recipe: &Recipe| match *recipe {
         Recipe::Flat { sparse_chunk_len } => sparse_chunk_len.is_none_or(in_blocks),
         Recipe::Chunks { chunk_len } => in_blocks(chunk_len),
-        Recipe::Clusters { cluster_len, .. } => {
+        Recipe::Clusters(ClusterRecipe { cluster_len, .. }) => {
             in_blocks(cluster_len.into())
                 && cut.decoded_len_max / 2 >= cluster_len
                 && (!cut.byte_aligned || cut.segment_len.is_multiple_of(u64::from(cluster_len)))

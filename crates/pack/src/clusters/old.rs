@@ -8,7 +8,7 @@ use crate::witness::Witness;
 use packfs_codec::BlockRef;
 use packfs_codec::without_padding;
 use packfs_core::Witnessed;
-use packfs_format::{ClusterForm, ClusterPlan, Clusters, Extent, ExtentFrom};
+use packfs_format::{ClusterForm, ClusterPlan, ClusterRecipe, Clusters, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
 /// One worker's view of the base.
@@ -41,6 +41,7 @@ impl<'a> OldClusters<'a> {
     pub(super) fn copy(
         &mut self,
         piece: &Piece,
+        recipe: &ClusterRecipe,
         input: Option<&[u8]>,
         out: &mut Stored,
         witness: &mut Witness,
@@ -64,7 +65,7 @@ impl<'a> OldClusters<'a> {
                 break;
             }
             let rest = input.map(|input| &input[copied..]);
-            match self.copy_extent(piece, found.trust, &extent, rest, out, witness) {
+            match self.copy_extent(recipe, found.trust, &extent, rest, out, witness) {
                 Some(len) => copied += len,
                 None => break,
             }
@@ -75,15 +76,13 @@ impl<'a> OldClusters<'a> {
     /// Copies a cluster, or a run of plain blocks, if it can be; returns how many bytes it holds.
     fn copy_extent(
         &mut self,
-        piece: &Piece,
+        recipe: &ClusterRecipe,
         trust: Trust,
         extent: &Extent,
         input: Option<&[u8]>,
         out: &mut Stored,
         witness: &mut Witness,
     ) -> Option<usize> {
-        let recipe = usize::from(self.context.job(piece).storage.recipe);
-        let recipe = self.cut.recipes.get(recipe)?;
         let unit = u64::from(self.cut.block_len);
         let len = usize::try_from(extent.len).ok()?;
         let raw = match input {
@@ -112,7 +111,7 @@ impl<'a> OldClusters<'a> {
                     stored_len,
                     space: block.stored_len,
                     form: CutForm::Is(ClusterForm::Compressed),
-                    second: is_second(Some(recipe), &block),
+                    second: is_second(recipe, &block),
                 });
                 self.reuse.copied.add(u64::from(block.stored_len));
             }

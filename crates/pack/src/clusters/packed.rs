@@ -85,7 +85,9 @@ impl StoredStream {
                 Some(block) => {
                     let stored = reader.stored(&block)?;
                     let stored_len = without_padding(stored).len() as u32;
-                    let (form, second) = (ClusterForm::Compressed, is_second(recipe, &block));
+                    let form = ClusterForm::Compressed;
+                    let second =
+                        matches!(recipe, Some(Recipe::Clusters(recipe)) if is_second(recipe, &block));
                     let row = Cluster { offset: 0, len: block.decoded_len.into(), stored_len, form, second };
                     (row, self.bytes.append(stored)?)
                 }

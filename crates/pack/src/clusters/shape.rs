@@ -1,6 +1,6 @@
 //! How one file is to be stored, as far as the plan and its length alone tell.
 
-use packfs_format::{ClusterPlan, ClusterStorage, Recipe, Tail};
+use packfs_format::{ClusterPlan, ClusterRecipe, ClusterStorage, Recipe, Tail};
 
 /// Whole files up to so many blocks are compared with others as tails of the packed stream, while they are packed; longer
 /// ones before, since what turns out incompressible does not go there.
@@ -29,9 +29,12 @@ pub(super) enum End {
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// All of it goes to the packed stream, in one go, unless it looks incompressible.
-    Whole,
+pub(super) enum Shape<'a> {
+    /// All of it goes to the packed stream, in one go.
+    Whole {
+        /// How it is stored instead if it looks incompressible.
+        else_by: Option<&'a ClusterRecipe>,
+    },
     /// All of it goes to the packed stream, piece by piece.
     Stream,
     /// As it is; in chunks if the source knows of holes.
@@ -48,32 +51,34 @@ pub(super) enum Shape {
     },
     /// Compressed.
     Clusters {
+        /// How.
+        recipe: &'a ClusterRecipe,
         /// What becomes of what does not fill a cluster.
         end: End,
     },
 }
 
 /// The shape of a file of `len` bytes.
-pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape {
+pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'_> {
     let whole_max = match cut.recipes.get(usize::from(job.recipe)) {
-        Some(Recipe::Clusters { cluster_len, .. }) if cut.byte_aligned => u64::from(*cluster_len) - 1,
-        Some(Recipe::Clusters { cluster_len, .. }) => PACKED_CLUSTERS * u64::from(*cluster_len),
+        Some(Recipe::Clusters(recipe)) if cut.byte_aligned => u64::from(recipe.cluster_len) - 1,
+        Some(Recipe::Clusters(recipe)) => PACKED_CLUSTERS * u64::from(recipe.cluster_len),
         _ => COMPARED_BLOCKS * u64::from(cut.block_len),
     };
     if job.tail == Tail::SharedWhole {
-        return if len <= whole_max { Shape::Whole } else { Shape::Stream };
+        return if len <= whole_max { Shape::Whole { else_by: None } } else { Shape::Stream };
     }
     match cut.recipes.get(usize::from(job.recipe)) {
         Some(&Recipe::Chunks { chunk_len }) => Shape::Chunks { chunk_len },
-        Some(Recipe::Clusters { .. }) => match job.tail {
-            Tail::Shared if len <= whole_max => Shape::Whole,
-            Tail::Shared => Shape::Clusters { end: End::Packed },
+        Some(Recipe::Clusters(recipe)) => match job.tail {
+            Tail::Shared if len <= whole_max => Shape::Whole { else_by: Some(recipe) },
+            Tail::Shared => Shape::Clusters { recipe, end: End::Packed },
             // Byte-aligned clusters waste nothing that an inline tail could save, and formats cannot tell them apart.
-            Tail::Inline if !cut.byte_aligned => Shape::Clusters { end: End::Inline },
+            Tail::Inline if !cut.byte_aligned => Shape::Clusters { recipe, end: End::Inline },
             Tail::Own if cut.inline_flat_max > 0 && !cut.byte_aligned => {
-                Shape::Clusters { end: End::OwnUnlessFlat }
+                Shape::Clusters { recipe, end: End::OwnUnlessFlat }
             }
-            _ => Shape::Clusters { end: End::Own },
+            _ => Shape::Clusters { recipe, end: End::Own },
         },
         Some(&Recipe::Flat { sparse_chunk_len }) => Shape::Flat { sparse_chunk_len, end: flat_end(job.tail) },
         None => Shape::Flat { sparse_chunk_len: None, end: End::Own },
@@ -93,23 +98,23 @@ fn flat_end(tail: Tail) -> End {
 pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
-        Shape::Whole => len <= COMPARED_BLOCKS * block_len,
-        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline } => len < block_len,
-        Shape::Clusters { end: End::OwnUnlessFlat } => len <= u64::from(cut.inline_flat_max),
+        Shape::Whole { .. } => len <= COMPARED_BLOCKS * block_len,
+        Shape::Flat { end: End::Inline, .. } | Shape::Clusters { end: End::Inline, .. } => len < block_len,
+        Shape::Clusters { end: End::OwnUnlessFlat, .. } => len <= u64::from(cut.inline_flat_max),
         _ => false,
     }
 }
 
 /// Whether all of a file goes to the packed stream, unless it looks incompressible.
 pub(super) fn shares_whole(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
-    shape(cut, job, len) == Shape::Whole
+    matches!(shape(cut, job, len), Shape::Whole { .. })
 }
 
 /// How much of a file one worker takes at a time.
 pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     let stretch = |unit: u64| (crate::spans::SPAN_LEN / unit).max(1) * unit;
     match shape(cut, job, len) {
-        Shape::Whole => len,
+        Shape::Whole { .. } => len,
         Shape::Stream => crate::spans::SPAN_LEN,
         Shape::Clusters { .. } => segment_len(cut, len),
         Shape::Chunks { chunk_len } => stretch(chunk_len),
@@ -124,7 +129,7 @@ pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64
 pub(super) fn hole_max(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     match shape(cut, job, len) {
         Shape::Clusters { .. } if !cut.byte_aligned => piece_len(cut, job, len),
-        Shape::Whole | Shape::Stream => 0,
+        Shape::Whole { .. } | Shape::Stream => 0,
         Shape::Clusters { .. } | Shape::Chunks { .. } | Shape::Flat { .. } => u64::MAX,
     }
 }

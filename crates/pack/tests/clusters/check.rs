@@ -4,7 +4,9 @@ use crate::fake::{Files, Packed};
 use packfs_codec::CodecSettings;
 use packfs_codec::Decoders;
 use packfs_core::{NodeId, NodeKind};
-use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Recipe, TailPlace};
+use packfs_format::{
+    Cluster, ClusterForm, ClusterRecipe, Clusters, FileForm, FilePlace, InlineTail, Recipe, TailPlace,
+};
 use std::collections::BTreeMap;
 
 /// Checks everything that has to hold of an image in which no file failed.
@@ -113,7 +115,8 @@ fn put_together(
 
 /// The codec of a cluster.
 fn codec(packed: &Packed, recipe: u16, is_second: bool) -> &CodecSettings {
-    let Recipe::Clusters { codec, second, .. } = &packed.cut.recipes[usize::from(recipe)] else {
+    let Recipe::Clusters(ClusterRecipe { codec, second, .. }) = &packed.cut.recipes[usize::from(recipe)]
+    else {
         panic!("no codec")
     };
     if is_second { second.as_ref().unwrap() } else { codec }
@@ -182,7 +185,7 @@ fn put_clusters_together(
     bytes: &mut Vec<u8>,
 ) {
     let cut = &packed.cut;
-    let Recipe::Clusters { cluster_len, .. } = cut.recipes[usize::from(recipe)] else {
+    let Recipe::Clusters(ClusterRecipe { cluster_len, .. }) = cut.recipes[usize::from(recipe)] else {
         panic!("no clusters")
     };
     let block_len = u64::from(cut.block_len);

@@ -6,8 +6,8 @@ use packfs_core::{
     Silent, Tree, TreeBuilder, Xattrs,
 };
 use packfs_format::{
-    AnyLayout, ClusterPlan, ClusterStorage, Clusters, ClustersPlaced, FileJob, InlineTail, Layout,
-    PackFormat, Placed, Plan, Recipe, Section, Tail, TailPlace,
+    AnyLayout, ClusterPlan, ClusterRecipe, ClusterStorage, Clusters, ClustersPlaced, FileJob, InlineTail,
+    Layout, PackFormat, Placed, Plan, Recipe, Section, Tail, TailPlace,
 };
 use packfs_format::{Capabilities, FormatInfo};
 use packfs_pack::{PackOptions, PackReport, pack};
@@ -24,7 +24,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterPlan {
     ClusterPlan {
         block_len: BLOCK_LEN,
         recipes: vec![
-            Recipe::Clusters { codec, second: None, cluster_len },
+            Recipe::Clusters(ClusterRecipe { codec, second: None, cluster_len }),
             Recipe::Flat { sparse_chunk_len: None },
             Recipe::Chunks { chunk_len: 2 * u64::from(BLOCK_LEN) },
         ],

@@ -5,7 +5,7 @@ use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, SEGMENT_LEN, cut, pack_wi
 use packfs_codec::{
     CodecSettings, DeflateSettings, Lz4HcSettings, Lz4Settings, LzmaFraming, LzmaSettings, ZstdSettings,
 };
-use packfs_format::{FileForm, Recipe, Tail, TailPlace};
+use packfs_format::{ClusterRecipe, FileForm, Recipe, Tail, TailPlace};
 use packfs_testkit::Random;
 
 pub fn codecs() -> Vec<CodecSettings> {
@@ -94,7 +94,7 @@ fn a_second_codec_takes_the_clusters_that_it_makes_hardly_larger() {
         for share_ranges in [false, true] {
             let first = CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max: Some(20) });
             let mut cut = cut(first, CLUSTER_LEN);
-            if let Recipe::Clusters { second, .. } = &mut cut.recipes[0] {
+            if let Recipe::Clusters(ClusterRecipe { second, .. }) = &mut cut.recipes[0] {
                 *second = Some(CodecSettings::Lz4(Lz4Settings { acceleration: 1 }));
             }
             (cut.byte_aligned, cut.share_ranges) = (byte_aligned, share_ranges);

@@ -18,7 +18,8 @@ use crate::options::{IndexForm, Options};
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, FileType, Meta, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
-    Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe, TailPlace,
+    Cluster, ClusterForm, ClusterRecipe, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe,
+    TailPlace,
 };
 use std::borrow::Cow;
 
@@ -180,7 +181,8 @@ impl<'a> Nodes<'a> {
                 Ok(Data::Chunks(ChunkMap::new(len, clusters, chunk_len, self.block_bits, indexes)?))
             }
             FileForm::Clusters { recipe } => {
-                let Some(Recipe::Clusters { codec, second, .. }) = self.recipes.get(usize::from(recipe))
+                let Some(Recipe::Clusters(ClusterRecipe { codec, second, .. })) =
+                    self.recipes.get(usize::from(recipe))
                 else {
                     return Err(internal("clusters of a recipe that makes none"));
                 };

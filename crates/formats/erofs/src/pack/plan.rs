@@ -7,7 +7,9 @@ use crate::kernel;
 use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
-use packfs_format::{ClusterPlan, ClusterStorage, Clusters, FileJob, Plan, Recipe, SparsePlan, Tail};
+use packfs_format::{
+    ClusterPlan, ClusterRecipe, ClusterStorage, Clusters, FileJob, Plan, Recipe, SparsePlan, Tail,
+};
 use std::collections::HashSet;
 
 /// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
@@ -234,7 +236,7 @@ impl Recipes<'_> {
 
 fn clusters(codecs: &Codecs, cluster_len: u32) -> Recipe {
     let Codecs { first, second } = codecs.clone();
-    Recipe::Clusters { codec: first, second, cluster_len }
+    Recipe::Clusters(ClusterRecipe { codec: first, second, cluster_len })
 }
 
 /// Whether the kernel an image is for knows chunks, so that a flat file may become one of them.
@@ -281,7 +283,7 @@ mod tests {
         let rules = [("rule", "b=zstd:3@16K"), ("rule", "c=none"), ("rule", "d=lz4@8K")];
         let rows = planned(&[("a", 9000), ("b", 9000), ("c", 9000), ("d", 9000)], &rules).unwrap();
         let cluster_len = |index: usize| match rows[index].0 {
-            Recipe::Clusters { cluster_len, .. } => cluster_len,
+            Recipe::Clusters(ClusterRecipe { cluster_len, .. }) => cluster_len,
             _ => 0,
         };
         assert_eq!((cluster_len(0), rows[0].1), (64 << 10, Tail::Shared));
@@ -295,7 +297,7 @@ mod tests {
         let options = [("rule", "c!=none"), ("first-used", "lz4hc:3@16K")];
         let rows = planned(&[("a", 9000), ("b!", 9000), ("c!", 9000)], &options).unwrap();
         let clusters = |index: usize| match &rows[index].0 {
-            Recipe::Clusters { codec, cluster_len, .. } => Some((codec.clone(), *cluster_len)),
+            Recipe::Clusters(ClusterRecipe { codec, cluster_len, .. }) => Some((codec.clone(), *cluster_len)),
             _ => None,
         };
         let (usual, first_used) = (clusters(0).unwrap(), clusters(1).unwrap());
@@ -311,7 +313,7 @@ mod tests {
     fn files_below_a_block_stay_flat_where_nothing_shares_their_cluster() {
         let rows = planned(&[("a", 100), ("b", 5000)], &[("kernel", "5.4")]).unwrap();
         assert_eq!(rows[0], (Recipe::Flat { sparse_chunk_len: None }, Tail::Inline));
-        assert!(matches!(rows[1], (Recipe::Clusters { .. }, Tail::Own)));
+        assert!(matches!(rows[1], (Recipe::Clusters(_), Tail::Own)));
     }
 
     #[test]
