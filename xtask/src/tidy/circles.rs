@@ -1,115 +1,185 @@
-//! Circles of imports between the modules at the top of a crate.
+//! Circles of imports among the modules of one folder, at any depth of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::File;
 
-type Graph = BTreeMap<String, BTreeSet<String>>;
+/// Path of a module below its crate, root first.
+type Path<'a> = Vec<&'a str>;
+type Graph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 pub fn check(files: &[File]) -> Vec<String> {
-    let mut crates: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
+    let mut crates: BTreeMap<&str, BTreeMap<Path<'_>, &File>> = BTreeMap::new();
     for file in files.iter().filter(|file| !file.is_test()) {
-        if let Some((folder, _)) = file.path.split_once("/src/") {
-            crates.entry(folder).or_default().push(file);
+        if let Some((folder, inner)) = file.path.split_once("/src/") {
+            crates.entry(folder).or_default().insert(module(inner), file);
         }
     }
-    let faults = crates.into_iter().filter_map(|(folder, files)| {
-        let found = in_circles(&graph(folder, &files));
-        let names = found.iter().cloned().collect::<Vec<_>>().join(", ");
-        (!found.is_empty()).then(|| format!("{folder}: {names}"))
-    });
-    faults.collect()
-}
-
-/// Modules at the top of a crate, and those that each names as `crate::MODULE` or, at the top itself, as `super::MODULE`.
-fn graph(folder: &str, files: &[&File]) -> Graph {
-    let module = |file: &File| {
-        let inner = file.path.strip_prefix(folder)?.strip_prefix("/src/")?;
-        let name = inner.split('/').next()?.trim_end_matches(".rs");
-        (!matches!(name, "lib" | "main" | "bin")).then(|| name.to_owned())
-    };
-    let modules: BTreeSet<String> = files.iter().filter_map(|file| module(file)).collect();
-    let mut graph = Graph::new();
-    for file in files {
-        let Some(own) = module(file) else { continue };
-        let is_top = file.path.matches('/').count() == folder.matches('/').count() + 2;
-        let code: String = file.code().filter(|line| !line.trim_start().starts_with("//")).collect();
-        let mut named = named(&code, "crate::");
-        if is_top {
-            named.extend(self::named(&code, "super::"));
-        }
-        named.retain(|name| *name != own && modules.contains(name));
-        graph.entry(own).or_default().extend(named);
-    }
-    graph
-}
-
-/// First names after each `prefix`, and after each comma of a brace that follows it.
-fn named(code: &str, prefix: &str) -> BTreeSet<String> {
-    let word = |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').next().map(str::to_owned);
-    let mut found = BTreeSet::new();
-    for rest in code.split(prefix).skip(1) {
-        let Some(inner) = rest.strip_prefix('{') else {
-            found.extend(word(rest));
-            continue;
-        };
-        let mut depth = 0;
-        let parts = inner.split(|c: char| {
-            depth += i32::from(c == '{') - i32::from(c == '}');
-            c == ',' && depth == 0
-        });
-        let ended = inner.split(';').next().unwrap_or_default().len();
-        let mut at = 0;
-        for part in parts {
-            if at > ended {
-                break;
+    let mut faults = vec![];
+    for (folder, modules) in &crates {
+        for (parent, graph) in graphs(modules) {
+            let found = in_circles(&graph).into_iter().collect::<Vec<_>>().join(", ");
+            if !found.is_empty() {
+                faults.push(format!("{}: {found}", [&[*folder, "src"], &parent[..]].concat().join("/")));
             }
-            found.extend(word(part.trim_start()));
-            at += part.len() + 1;
+        }
+    }
+    faults
+}
+
+/// Returns the path of the module that a file below `src/` holds.
+fn module(inner: &str) -> Path<'_> {
+    let mut path: Path<'_> = inner.trim_end_matches(".rs").split('/').collect();
+    if matches!(path.last(), Some(&"mod" | &"lib" | &"main")) {
+        path.pop();
+    }
+    path
+}
+
+/// For each module with modules in it, the imports among these: a name below one counts as the one.
+fn graphs<'a>(modules: &BTreeMap<Path<'a>, &'a File>) -> BTreeMap<Path<'a>, Graph<'a>> {
+    let mut graphs: BTreeMap<Path<'a>, Graph<'a>> = BTreeMap::new();
+    for (own, file) in modules {
+        let lines = file.code().filter(|line| !line.trim_start().starts_with("//"));
+        let code = lines.collect::<Vec<_>>().join("\n");
+        for named in named(&code) {
+            let Some(named) = from_root(own, &named) else { continue };
+            // The longest beginning that is a module: the rest are items.
+            let known = (0..=named.len())
+                .rev()
+                .find_map(|len| modules.keys().find(|module| module.iter().eq(&named[..len])));
+            let Some(target) = known else { continue };
+            let common = own.iter().zip(target).take_while(|(a, b)| a == b).count();
+            if let (Some(from), Some(to)) = (own.get(common), target.get(common)) {
+                graphs.entry(own[..common].to_vec()).or_default().entry(from).or_default().insert(to);
+            }
+        }
+    }
+    graphs
+}
+
+/// Returns a path of code in `own`, such as `super::a::B`, from the root of the crate on.
+fn from_root(own: &[&str], named: &[String]) -> Option<Vec<String>> {
+    let ups = named.iter().take_while(|name| *name == "super").count();
+    let (base, rest) = match named.first()?.as_str() {
+        "crate" => (&own[..0], &named[1..]),
+        "self" => (own, &named[1..]),
+        _ => (own.get(..own.len().checked_sub(ups)?)?, &named[ups..]),
+    };
+    Some(base.iter().map(|name| (*name).to_owned()).chain(rest.iter().cloned()).collect())
+}
+
+/// Paths that begin with `crate`, `self` or `super`, each branch of a `use` by itself.
+fn named(code: &str) -> Vec<Vec<String>> {
+    let mut found = vec![];
+    for start in ["crate::", "self::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            let before = code[..at].chars().next_back();
+            if !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                branches(&code[at..], &[], &mut found);
+            }
         }
     }
     found
 }
 
+/// Adds the branches of the `use` tree that `text` begins with, below `prefix`; returns what follows it.
+fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
+    let mut path = prefix.to_vec();
+    loop {
+        text = text.trim_start();
+        if let Some(mut inner) = text.strip_prefix('{') {
+            while let Some(c) = inner.trim_start().chars().next() {
+                inner = match c {
+                    '}' => return &inner.trim_start()[1..],
+                    ',' => &inner.trim_start()[1..],
+                    c if c.is_alphanumeric() || matches!(c, '_' | '*' | '{') => branches(inner, &path, found),
+                    _ => return inner,
+                };
+            }
+            return inner;
+        }
+        let len = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '*'))).unwrap_or(text.len());
+        path.push(text[..len].to_owned());
+        match text[len..].strip_prefix("::") {
+            Some(rest) if len > 0 => text = rest,
+            _ => break,
+        }
+        // `::<`, as in a call with types: the path ends here.
+        if text.starts_with('<') {
+            break;
+        }
+        if text.trim_start().is_empty() {
+            break;
+        }
+    }
+    let len = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '*'))).unwrap_or(text.len());
+    found.push(path);
+    let rest = &text[len..];
+    // `as NAME` is no part of the path.
+    match rest.trim_start().strip_prefix("as ") {
+        Some(renamed) => renamed.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_' || c == ' '),
+        None => rest,
+    }
+}
+
 /// Modules that lead back to themselves.
-fn in_circles(graph: &Graph) -> BTreeSet<String> {
-    let leads_back = |start: &String| {
+fn in_circles<'a>(graph: &Graph<'a>) -> BTreeSet<&'a str> {
+    let leads_back = |start: &str| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![start]);
         while let Some(at) = left.pop() {
             for next in graph.get(at).into_iter().flatten() {
-                if next == start {
+                if *next == start {
                     return true;
                 }
-                if seen.insert(next) {
+                if seen.insert(*next) {
                     left.push(next);
                 }
             }
         }
         false
     };
-    graph.keys().filter(|name| leads_back(name)).cloned().collect()
+    graph.keys().copied().filter(|name| leads_back(name)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn file(name: &str, text: &str) -> File {
+        File::new(&format!("crates/x/src/{name}.rs"), text)
+    }
+
     #[test]
     fn a_circle_is_found_whatever_way_its_imports_are_written() {
-        let file = |name: &str, text: &str| File::new(&format!("crates/x/src/{name}.rs"), text);
         let straight = [file("a", "use crate::{b::B, c};\n"), file("b", "use super::c::C;\n"), file("c", "")];
         assert_eq!(check(&straight), [""; 0]);
         for back in [
             "use crate::a::A;\n",
             "use super::a;\n",
             "use crate::{d::{E, F}, a::A};\n",
-            "fn f() { crate::a::f() }\n",
+            "use crate::{d::{E as G, F}, a as other};\n",
+            "fn f() { crate::a::f::<u8>() }\n",
         ] {
             let round = [file("a", "use crate::{d, b::B};\n"), file("b", back), file("d", "")];
-            assert_eq!(check(&round), ["crates/x: a, b"], "{back}");
+            let fault = "crates/x/src: a, b";
+            assert_eq!(check(&round), [fault], "{back}");
         }
         let tests =
             [file("a", "use crate::b::B;\n"), file("b", "#[cfg(test)]\nmod tests { use crate::a::A; }\n")];
         assert_eq!(check(&tests), [""; 0]);
+    }
+
+    #[test]
+    fn circles_inside_a_module_are_found_and_those_of_its_parent_are_its_own() {
+        let round = [
+            file("m/mod", "mod a;\nmod b;\n"),
+            file("m/a", "use super::b::B;\n"),
+            file("m/b", "use crate::m::a::A;\n"),
+            file("n", "use crate::m::a::A;\n"),
+        ];
+        assert_eq!(check(&round), ["crates/x/src/m: a, b"]);
+        let up = [file("m/a", "use super::super::n::N;\n"), file("n", "use crate::m::a::A;\n")];
+        assert_eq!(check(&[file("m/mod", ""), up[0].clone(), up[1].clone()]).len(), 1);
     }
 }

@@ -18,7 +18,7 @@ const LINES_MAX: usize = 800;
 const LONGER: [(&str, &str); 0] = [];
 
 /// A source file of the checkout.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct File {
     /// Path from the root of the checkout.
     pub path: String,

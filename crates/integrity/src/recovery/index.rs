@@ -1,8 +1,8 @@
 //! The index of a recovery file: the figures, and a checksum of each block of the image and of recovery data.
 
 use super::code;
-use super::page::{self, PAYLOAD_LEN, Page};
-use super::params::{CHECKSUM_LEN, PAGE_LEN, RecoveryParams};
+use super::page::{self, Page};
+use super::params::{CHECKSUM_LEN, PAGE_LEN, PAYLOAD_LEN, RecoveryParams};
 use packfs_core::{Error, Image, Result};
 use sha2::{Digest, Sha256};
 

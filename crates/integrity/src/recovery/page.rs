@@ -2,14 +2,10 @@
 //!
 //! Every page tells everything but the other pages' checksums, so any one that is whole is enough to start from.
 
-use super::params::{PAGE_LEN, RecoveryParams};
+use super::params::{HASH_LEN, HEAD_LEN, PAGE_LEN, RecoveryParams};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"PFSREC\0\x01";
-const HEAD_LEN: usize = 96;
-const HASH_LEN: usize = 32;
-/// Bytes of a page for checksums: a multiple of 64, as the code wants it.
-pub(super) const PAYLOAD_LEN: usize = PAGE_LEN as usize - HEAD_LEN - HASH_LEN;
 
 /// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +67,7 @@ pub(super) fn figures(params: &RecoveryParams) -> [u8; 20] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::params::PAYLOAD_LEN;
     use super::*;
 
     #[test]

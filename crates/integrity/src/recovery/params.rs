@@ -4,6 +4,10 @@ use packfs_core::{Error, Result};
 
 /// Pages of the index, blocks and everything else begin at multiples of this.
 pub(super) const PAGE_LEN: u64 = 4096;
+pub(super) const HEAD_LEN: usize = 96;
+pub(super) const HASH_LEN: usize = 32;
+/// Bytes of a page for checksums: a multiple of 64, as the code wants it.
+pub(super) const PAYLOAD_LEN: usize = PAGE_LEN as usize - HEAD_LEN - HASH_LEN;
 /// More blocks would make every code slower, fewer would make a lost one larger.
 pub(super) const DATA_BLOCKS_MAX: u64 = 16_384;
 /// Longest block; so the longest image has 16 TiB.
@@ -11,7 +15,7 @@ const BLOCK_LEN_MAX: u64 = 1 << 30;
 /// Bytes of a checksum: the first of a SHA-256.
 pub(super) const CHECKSUM_LEN: usize = 16;
 /// Checksums of a page.
-pub(super) const CHECKSUMS_A_PAGE: usize = super::page::PAYLOAD_LEN / CHECKSUM_LEN;
+pub(super) const CHECKSUMS_A_PAGE: usize = PAYLOAD_LEN / CHECKSUM_LEN;
 
 /// How an image is cut into blocks, and how many blocks of recovery data there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

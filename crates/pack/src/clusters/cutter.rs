@@ -1,11 +1,12 @@
 //! What worker threads do: read pieces of files and cut them as their recipes say.
 
+use super::coder::Coder;
 use super::old::OldClusters;
 use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::{End, Shape, shape};
 use super::share::{Candidate, Matcher};
 use super::stored::{CutCluster, CutForm, Stored};
-use super::stretches::{Coder, Stretches};
+use super::stretches::Stretches;
 use crate::base::{KeptStream, Reuse};
 use crate::class::Class;
 use crate::conductor::{self, Cut};

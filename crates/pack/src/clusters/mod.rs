@@ -5,6 +5,7 @@
 //! Knows no format: where indexes and inodes go is not its concern.
 
 mod chunks;
+mod coder;
 mod cutter;
 mod doubt;
 mod files;

@@ -5,10 +5,10 @@
 //! what EROFS's indexes ask for, as stretches start at multiples of the unit. What does not shrink is stored in plain
 //! blocks. Knows neither files nor images.
 
+use super::coder::Coder;
 use super::doubt::{Doubt, all_looks_incompressible};
 use super::shape::End;
 use super::stored::{CutForm, Stored};
-use super::stretches::Coder;
 use crate::gain::Gain;
 use crate::noise::is_noise;
 use packfs_codec::{Fit, FitEncoder};

@@ -1,39 +1,13 @@
 //! Cuts a piece of a file between what is not cut: long runs of zeros, and clusters shared with other files.
 
+use super::coder::Coder;
 use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::End;
 use super::stored::Stored;
 use crate::context::is_zero;
-use packfs_codec::CodecSettings;
-use packfs_codec::FitEncoder;
-use packfs_core::{Error, Result};
+use packfs_core::Result;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// One encoder and what a thread knows of it.
-pub(super) struct Coder {
-    pub settings: CodecSettings,
-    pub encoder: Box<dyn FitEncoder>,
-    /// A run of zeros, if it fits into one block; unset until somebody asks.
-    zeros: Option<Option<Arc<[u8]>>>,
-}
-
-impl Coder {
-    pub(super) fn new(settings: CodecSettings, encoder: Box<dyn FitEncoder>) -> Self {
-        Coder { settings, encoder, zeros: None }
-    }
-
-    /// The cluster that stands for `len` zeros; these figures are the same in every call.
-    pub(super) fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
-        if self.zeros.is_none() {
-            let mut block = vec![0; block_len];
-            self.encoder.begin_segment();
-            let fit = self.encoder.compress_to_fit(&vec![0; len], &mut block).map_err(Error::failed)?;
-            self.zeros = Some((fit.consumed == len).then(|| block[..fit.written].into()));
-        }
-        Ok(self.zeros.clone().flatten())
-    }
-}
 
 /// See the module. Positions are bytes from the start of the piece, which is a multiple of the block.
 pub(super) struct Stretches<'s> {

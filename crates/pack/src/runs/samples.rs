@@ -2,7 +2,7 @@
 //!
 //! Nothing is proven by a sample; who finds one compares bytes.
 
-use super::spilled::Spilled;
+use super::spilled::{Sample, Spilled};
 use crate::PackOptions;
 use crate::context::{Context, is_zero};
 use crate::parallel::learn_in_parallel;
@@ -33,15 +33,6 @@ pub(super) struct Long {
     pub len: u64,
     /// Blocks that it has to itself; the last one may be short.
     pub blocks: u64,
-}
-
-/// The beginning of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Sample {
-    pub hash: u64,
-    /// Index into the files that were looked at.
-    pub file: u32,
-    pub block: u32,
 }
 
 /// All samples, by hash; those with the same hash in the order of files.

@@ -1,6 +1,5 @@
 //! Samples that memory has no room for: sorted, in a file without a name beside the output, found by a page of it.
 
-use super::samples::Sample;
 use crate::destination::nameless_file;
 use packfs_core::{Result, ResultExt};
 use std::fs::File;
@@ -11,6 +10,15 @@ use std::path::Path;
 const ROW_LEN: usize = 16;
 /// Samples of a page, of whose first the hash stays in memory.
 const PAGE_ROWS: usize = 256;
+
+/// The beginning of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sample {
+    pub hash: u64,
+    /// Index into the files that were looked at.
+    pub file: u32,
+    pub block: u32,
+}
 
 /// Samples that were taken one after the other, by hash.
 pub(super) struct Spilled {

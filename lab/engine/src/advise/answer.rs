@@ -1,40 +1,12 @@
 //! What is answered, as data and in words.
 
 use super::Want;
-use super::candidates::{Candidate, LeftOut};
+use super::candidates::LeftOut;
 use super::check::Truth;
-use super::forecast::build::Build;
+use super::figures::{aligned, seconds};
 use super::forecast::size::Size;
-use super::forecast::time::ReadTime;
+use super::row::Row;
 use serde::Serialize;
-use std::fmt;
-
-/// What is expected of one candidate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Which.
-    pub candidate: Candidate,
-    /// Length of the image.
-    pub size: Size,
-    /// What making it takes.
-    pub build: Build,
-    /// What reading the workload takes.
-    pub read: ReadTime,
-    /// MiB of files that packfs itself decodes in a second of one processor: measured on the sample.
-    pub decodes_mib_per_second: f64,
-    /// Whether what decoding costs the kernel was measured, or told from packfs's own decoding.
-    pub kernel_measured: bool,
-    /// What the format cannot hold of the tree: it is packed with `--lossy` only.
-    pub losses: Vec<String>,
-    /// Whether no other is both smaller and read sooner.
-    pub on_front: bool,
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.candidate.fmt(f)
-    }
-}
 
 /// What was looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -245,56 +217,5 @@ fn size_words(size: &Size) -> String {
         format!("{len}, +- {:.1} %: forecast", size.error * 100.0)
     } else {
         format!("{len}: measured, before times and owners that options change")
-    }
-}
-
-/// `0.35 s`, `12 s`, `3 min 20 s`.
-pub(crate) fn seconds(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 0.01 => format!("{:.1} ms", seconds * 1e3),
-        _ if seconds < 10.0 => format!("{seconds:.2} s"),
-        _ if seconds < 120.0 => format!("{seconds:.0} s"),
-        _ => format!("{} min {} s", seconds as u64 / 60, seconds as u64 % 60),
-    }
-}
-
-/// Columns under each other, the first to the left, others to the right.
-pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, &width))| match column {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
-    };
-    rows.iter().map(line).collect()
-}
-
-/// A row for tests of what is made of rows.
-#[cfg(test)]
-pub(crate) fn test_row(codec: &str, bytes: u64, read: f64, build: f64) -> Row {
-    use super::candidates::Layout;
-    let layout = Layout {
-        format: "squashfs",
-        block: Some(128 << 10),
-        path_order: false,
-        far: false,
-        all_packed: false,
-        no_tails: false,
-    };
-    Row {
-        candidate: Candidate { layout, codec: Some(codec.into()), kernel: None },
-        size: Size { bytes, error: 0.01 },
-        build: Build { cpu: build, wall: build / 2.0 },
-        read: ReadTime { seconds: read, waiting: read / 2.0, ..ReadTime::default() },
-        decodes_mib_per_second: 100.0,
-        kernel_measured: true,
-        losses: Vec::new(),
-        on_front: false,
     }
 }

@@ -1,6 +1,5 @@
 //! What is found out of each candidate: packed and read on the samples, or on the whole where that is short, and forecast from that.
 
-use super::answer::Row;
 use super::bench::Bench;
 use super::candidates::Candidate;
 use super::forecast::build::Build;
@@ -10,6 +9,7 @@ use super::forecast::size::{Pair, Ratios, Size, Whole};
 use super::forecast::time::{Cost, Scaling};
 use super::measure::Decoding;
 use super::reading::Measured;
+use super::row::Row;
 use super::scratch::remove;
 use super::{Parts, forecast, measure, reading};
 use packfs::source::Loaded;

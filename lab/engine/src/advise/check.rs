@@ -1,9 +1,10 @@
 //! The forecast against the truth: makes the first two images of the whole tree, and has the kernel read them on the device.
 
-use super::answer::{Row, aligned, seconds};
 use super::bench::Bench;
 use super::candidates::Candidate;
+use super::figures::{aligned, seconds};
 use super::mounted::Mounted;
+use super::row::Row;
 use super::scratch::remove;
 use crate::results::Spread;
 use packfs::{Error, ErrorKind, Progress, Result};

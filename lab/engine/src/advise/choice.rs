@@ -1,7 +1,7 @@
 //! Which candidate is recommended, and why.
 
 use super::Want;
-use super::answer::Row;
+use super::row::Row;
 use std::cmp::Ordering;
 
 /// Reading times so close are one.
@@ -171,7 +171,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::answer::test_row;
+    use crate::advise::row::test_row;
 
     /// Codec, size in MiB, seconds to read, seconds to make.
     fn rows(figures: &[(&str, u64, f64, f64)]) -> Vec<Row> {

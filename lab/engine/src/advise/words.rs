@@ -1,7 +1,8 @@
 //! What is said beside the figures: what was looked at, how, and the command to run.
 
-use super::answer::{Looked, Row};
+use super::answer::Looked;
 use super::bench::Bench;
+use super::row::Row;
 use crate::process::quoted;
 
 impl Bench<'_> {
@@ -99,7 +100,7 @@ fn decoding_words(rows: &[Row], reason: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::test_row;
+    use super::super::row::test_row;
     use super::*;
 
     #[test]

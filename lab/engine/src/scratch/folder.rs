@@ -9,11 +9,10 @@ use packfs::{Error, Result, ResultExt};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 use rustix::io::Errno;
 
-use super::{left_over, mounted};
+use super::left_over::{self, PREFIX, remove};
+use super::mounted;
 use crate::undo::Undo;
 
-/// What folders of sessions are called, before the id of their process.
-pub(super) const PREFIX: &str = "packfs-lab-";
 /// What to do about a place that takes none.
 const ANOTHER_PLACE: &str = "--scratch DIR names another place";
 /// What they are called at first, before something random.
@@ -36,7 +35,7 @@ impl Scratch {
         let parent = parent.canonicalize().map_err(|error| {
             Error::io(format!("cannot use {parent:?} for scratch"), error).hint(ANOTHER_PLACE)
         })?;
-        left_over::remove(&parent)?;
+        left_over::remove_all(&parent)?;
         let (dir, lock) = make(&parent)?;
         let own = dir.clone();
         let undo = Undo::new(format!("remove {dir:?}"), move || remove_patiently(&own));
@@ -99,21 +98,6 @@ fn remove_patiently(dir: &Path) -> Result<()> {
             Err(_) if start.elapsed() < mounted::BUSY_MAX => std::thread::sleep(Duration::from_millis(10)),
             outcome => return outcome,
         }
-    }
-}
-
-/// Removes a folder, unless something is still mounted in it: a mount's contents are never removed with it.
-pub(super) fn remove(dir: &Path) -> Result<()> {
-    if let Some(at) = mounted::below(dir)?.first() {
-        return Err(
-            Error::failed(format!("{at:?} is still mounted")).hint(format!("umount {at:?}; rm -r {dir:?}"))
-        );
-    }
-    match std::fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io(format!("cannot remove {dir:?}"), error))
-        }
-        _ => Ok(()),
     }
 }
 

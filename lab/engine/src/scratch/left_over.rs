@@ -7,14 +7,17 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use packfs::{Result, ResultExt};
+use packfs::{Error, Result, ResultExt};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
-use super::{folder, mounted};
+use super::mounted;
 use crate::process::{self, Invocation};
 
+/// What folders of sessions are called, before the id of their process.
+pub(super) const PREFIX: &str = "packfs-lab-";
+
 /// Undoes what lies in folders of `parent` whose sessions are gone, as far as that can be done: what cannot is told.
-pub(super) fn remove(parent: &Path) -> Result<()> {
+pub(super) fn remove_all(parent: &Path) -> Result<()> {
     let entries = std::fs::read_dir(parent).or_io(|| format!("cannot list {parent:?}"))?;
     for dir in entries.flatten().map(|entry| entry.path()) {
         // Held until the folder is gone: nobody else begins to remove it, too.
@@ -34,7 +37,7 @@ pub(super) fn remove(parent: &Path) -> Result<()> {
 /// Names are used again: between opening a folder and locking it, its session may have removed it, and another one may have
 /// begun under the same name. The lock is then on a folder that is gone, and says nothing about the one that is there.
 fn lock_left_over(path: &Path) -> Option<File> {
-    if !path.file_name()?.to_string_lossy().starts_with(folder::PREFIX) {
+    if !path.file_name()?.to_string_lossy().starts_with(PREFIX) {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -61,7 +64,7 @@ fn undo(dir: &Path) -> Result<()> {
     for device in loop_devices_on(dir) {
         process::capture(&Invocation::new("losetup").arg("--detach").arg(&device), false)?;
     }
-    folder::remove(dir)
+    remove(dir)
 }
 
 /// Mappings whose name begins with a folder's.
@@ -85,6 +88,21 @@ fn blocks() -> Vec<PathBuf> {
     std::fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
+/// Removes a folder, unless something is still mounted in it: a mount's contents are never removed with it.
+pub(super) fn remove(dir: &Path) -> Result<()> {
+    if let Some(at) = mounted::below(dir)?.first() {
+        return Err(
+            Error::failed(format!("{at:?} is still mounted")).hint(format!("umount {at:?}; rm -r {dir:?}"))
+        );
+    }
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io(format!("cannot remove {dir:?}"), error))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +110,7 @@ mod tests {
     #[test]
     fn takes_what_nobody_holds_and_keeps_it_from_others() {
         let parent = tempfile::tempdir().unwrap();
-        let path = parent.path().join(format!("{}1", folder::PREFIX));
+        let path = parent.path().join(format!("{}1", PREFIX));
         std::fs::create_dir(&path).unwrap();
         let lock = lock_left_over(&path).unwrap();
         assert!(lock_left_over(&path).is_none(), "two would remove it at once");
@@ -118,7 +136,7 @@ mod tests {
     #[test]
     fn leaves_links_and_other_names_alone() {
         let parent = tempfile::tempdir().unwrap();
-        let link = parent.path().join(format!("{}2", folder::PREFIX));
+        let link = parent.path().join(format!("{}2", PREFIX));
         let other = parent.path().join("other");
         std::fs::create_dir(&other).unwrap();
         std::os::unix::fs::symlink(&other, &link).unwrap();

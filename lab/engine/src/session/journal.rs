@@ -10,37 +10,15 @@ use std::path::{Path, PathBuf};
 use packfs::{Error, Result, ResultExt};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
+use super::entry::Entry;
 use super::plan::{Plan, SubjectKey};
 use super::recorded;
 use super::steps::Done;
-use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Settings, Subject};
+use crate::results::{CpuLimit, Machine, Results, Settings, Subject};
 
 /// What the journal is called in the output folder.
 pub const NAME: &str = "session.jsonl";
-
-/// One line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum Entry {
-    /// The first one.
-    Plan(Box<Plan>),
-    /// Where it is measured; again each time it is taken up.
-    Machine(Machine),
-    /// A program took part.
-    Program(Program),
-    /// A device is used.
-    Device(DeviceFacts),
-    /// A subject was made; a later line about it holds.
-    Subject(Subject),
-    /// A run was measured.
-    Run { cell: usize, round: u32, command: String, run: Run },
-    /// What is not timed was counted; its subject tells how much.
-    Counted { cell: usize },
-    /// Cells cannot be measured.
-    Missing { cells: Vec<usize>, missing: Missing },
-}
 
 /// A journal, open at its end.
 #[derive(Debug)]
@@ -187,6 +165,7 @@ fn parse(text: &[u8]) -> Result<(Vec<Entry>, u64)> {
 mod tests {
     use super::*;
     use crate::results::Recipe;
+    use crate::results::{Missing, Run};
     use crate::session::Cell;
     use crate::workload::Workload;
 

@@ -4,6 +4,7 @@
 //! noted with the reason, and the rest goes on.
 
 mod bench;
+mod entry;
 mod journal;
 mod own;
 mod plan;
@@ -26,7 +27,8 @@ pub use spec::{earlier_tree, parse_recipe};
 pub use watch::Watch;
 
 use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Subject};
-use journal::{Entry, Journal};
+use entry::Entry;
+use journal::Journal;
 use steps::{Step, Steps};
 use watch::{Forecast, spell_seconds};
 

@@ -1,6 +1,6 @@
 //! What the lines of a journal come to: a session's results.
 
-use super::journal::Entry;
+use super::entry::Entry;
 use super::plan::{Cell, subject_id};
 use crate::results::{Measurement, Missing, Results, Run, SCHEMA};
 

@@ -42,7 +42,7 @@ impl Listings {
             next += 1;
         }
         if end > OFFSET_END {
-            return Err(super::layout::too_large());
+            return Err(super::bounds::too_large());
         }
         Ok(Listings { dirs, places, end })
     }

@@ -1,11 +1,12 @@
 //! Lays out everything around the data: superblock, listings, targets, and the block pointers in front of each file's blocks.
 
 use super::PADDING;
+use super::bounds::{CAPABILITIES, too_large};
 use super::dirs::Listings;
 use super::targets::{Targets, pointers};
 use crate::disk::*;
 use crate::options::Options;
-use packfs_core::{DeviceNumber, Error, NodeId, NodeKind, Result, Tree};
+use packfs_core::{DeviceNumber, NodeId, NodeKind, Result, Tree};
 use packfs_format::{Blocks, FilePlace, Placed, Plan, Section};
 use std::collections::HashSet;
 
@@ -125,7 +126,7 @@ impl InodeWriter<'_> {
         if offset >= OFFSET_END {
             return Err(too_large().hint(format!("{:?} would lie beyond", self.tree.path(id))));
         }
-        let owner = super::losses::CAPABILITIES.held_owner(node.meta.owner);
+        let owner = CAPABILITIES.held_owner(node.meta.owner);
         Ok(CramfsInode {
             mode: node.kind.file_type().mode_bits() as u16 | node.meta.mode & 0o7777,
             uid: owner.uid as u16,
@@ -139,11 +140,6 @@ impl InodeWriter<'_> {
 
 /// A device as kernels read it.
 fn device(number: DeviceNumber) -> u32 {
-    let held = super::losses::CAPABILITIES.held_device(number);
+    let held = CAPABILITIES.held_device(number);
     held.major << 8 | held.minor
-}
-
-/// The image would be larger than cramfs can be.
-pub(super) fn too_large() -> Error {
-    Error::failed("the image would be too large: everything in a cramfs image has to start below 256 MiB")
 }

@@ -1,20 +1,9 @@
 //! Losses: metadata of a tree that cramfs cannot hold, named before anything is written.
 
+use super::bounds::CAPABILITIES;
 use super::dirs::listing_len;
 use crate::disk::{NAME_LEN_MAX, SIZE_END};
 use packfs_core::{Loss, Losses, NodeKind, Tree};
-use packfs_format::{Capabilities, Links, NO_XATTRS, Times};
-
-/// Metadata that images hold: inodes have 16 bits for the user, 8 for the group, and no time.
-pub(super) const CAPABILITIES: Capabilities = Capabilities {
-    times: Times::Epoch,
-    owner_bits: (16, 8),
-    device_bits: (8, 8),
-    links: Links::Split,
-    xattr_losses: NO_XATTRS,
-    data_identifies_files: true,
-    ..Capabilities::ALL
-};
 
 fn contents_len(kind: &NodeKind) -> u64 {
     match kind {

@@ -3,6 +3,7 @@
 //! An image is superblock, directories, targets, file data, in this order: all that has a name lies below the 256 MiB that
 //! an inode can point to, and the rest follows as far as its block pointers do.
 
+mod bounds;
 mod dirs;
 mod layout;
 mod losses;
@@ -59,7 +60,7 @@ impl PackFormat for CramfsPacker {
     }
 
     fn capabilities(&self) -> Capabilities {
-        losses::CAPABILITIES
+        bounds::CAPABILITIES
     }
 
     fn padding(&self) -> u64 {

@@ -2,7 +2,7 @@
 //! the same in all else are stored once; Linux takes links that share their target for one.
 
 use super::OFFSET_UNIT;
-use super::losses::CAPABILITIES;
+use super::bounds::{CAPABILITIES, too_large};
 use crate::disk::*;
 use crate::options::Options;
 use packfs_codec::Encoder;
@@ -110,7 +110,7 @@ pub(super) fn pointers(order: ByteOrder, start: u64, blocks: &[StoredBlock]) -> 
     for block in blocks {
         end += u64::from(block.stored_len);
         let pointer = u32::try_from(end).ok().filter(|pointer| pointer & !POINTER_MASK == 0);
-        let pointer = pointer.ok_or_else(super::layout::too_large)?;
+        let pointer = pointer.ok_or_else(too_large)?;
         let stored = block.stored_len > 0 && !block.compressed;
         let flag = if stored { CRAMFS_BLK_FLAG_UNCOMPRESSED } else { 0 };
         bytes.extend_from_slice(&order.word_bytes(pointer | flag));

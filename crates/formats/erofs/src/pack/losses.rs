@@ -1,14 +1,11 @@
 //! Losses: metadata of a tree that EROFS cannot hold, named before anything is written.
 
-use super::xattrs::split_name;
+use super::xattr_names::split_name;
 use packfs_core::{Loss, Losses, Tree};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
 /// Longest value of an xattr.
 pub(super) const VALUE_LEN_MAX: usize = 65_535;
-
-/// Most bytes of xattrs that one inode may list beside itself; what it shares with others counts 4 bytes.
-pub(super) const XATTRS_LEN_MAX: u64 = 12 + 4 * 65_534;
 
 /// Returns the metadata that images hold, with the times of the tree or without.
 pub(super) fn capabilities(times_kept: bool) -> Capabilities {

@@ -18,6 +18,7 @@ pub(crate) mod superblock;
 #[cfg(test)]
 mod tests;
 mod times;
+mod xattr_names;
 mod xattrs;
 
 use crate::options::Options;

@@ -1,6 +1,7 @@
 //! Extended attributes: those that many inodes have once in an area of their own, the others beside each inode.
 
-use super::losses::{XATTRS_LEN_MAX, capabilities};
+use super::losses::capabilities;
+use super::xattr_names::split_name;
 use crate::disk::{self, XATTR_ALIGN, XattrEntry, XattrIbodyHeader};
 use crate::options::{Options, Prefixes};
 use packfs_core::{Error, Result, Tree, Xattrs, XattrsId};
@@ -13,18 +14,10 @@ const HEADER_LEN: u64 = size_of::<XattrIbodyHeader>() as u64;
 const SHARED_COUNT_MAX: usize = 255;
 /// Sharing an attribute of two inodes only must save so many bytes: what is shared costs a reader another block.
 const SAVED_MIN: u64 = 64;
+/// Most bytes of xattrs that one inode may list beside itself; what it shares with others counts 4 bytes.
+pub(super) const XATTRS_LEN_MAX: u64 = 12 + 4 * 65_534;
 /// Most prefixes an image may define.
 const PREFIX_COUNT_MAX: usize = 128;
-
-/// Splits a name into the number of its prefix and the rest; `None` if the format cannot hold it.
-pub(super) fn split_name(name: &[u8]) -> Option<(u8, &[u8])> {
-    disk::XATTR_PREFIXES.iter().find_map(|&(number, prefix)| {
-        let rest = name.strip_prefix(prefix)?;
-        // Prefixes that do not end with a dot are whole names, and the others never are.
-        let whole = !prefix.ends_with(b".");
-        (rest.is_empty() == whole && rest.len() <= usize::from(u8::MAX)).then_some((number, rest))
-    })
-}
 
 /// All attributes of a tree, ready to be written.
 pub(super) struct XattrTables {

@@ -3,10 +3,10 @@
 //! Two images agree if their options blocks are the same to the byte: kernels size their decoders by it, and it records the
 //! level. What it does not record (gzip beyond level 9, presets of xz) is not compared.
 
+use crate::v4::codec_options;
 use crate::v4::codec_words::CodecWords;
 use crate::v4::disk::SQUASHFS_NOD;
 use crate::v4::options::Options;
-use crate::v4::pack::codec_options;
 use crate::v4::volume::SquashfsVolume;
 use packfs_codec::Algorithm;
 use packfs_format::Coding;

@@ -5,6 +5,7 @@
 //! thread and touches no directory of the host.
 
 mod check;
+mod codec_options;
 mod codec_words;
 mod coding;
 mod corruption;

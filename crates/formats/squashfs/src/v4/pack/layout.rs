@@ -1,10 +1,10 @@
 //! Lays out everything around the data: superblock, inodes, listings and tables, in the order the kernel insists on.
 
-use super::codec_options;
 use super::ids::Ids;
 use super::inodes::Inodes;
 use super::xattrs::XattrTables;
 use crate::pack::{Behind, Duplicates, Fragments, InodeTables, MetadataCodec, lookup_table};
+use crate::v4::codec_options;
 use crate::v4::disk;
 use crate::v4::options::Options;
 use crate::{Endian, InodeRef};

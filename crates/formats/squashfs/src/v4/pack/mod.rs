@@ -1,6 +1,5 @@
 //! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data ([`layout`]).
 
-pub(crate) mod codec_options;
 mod dirs;
 mod ids;
 mod inodes;
@@ -9,6 +8,7 @@ mod losses;
 mod xattrs;
 
 use crate::pack::{Duplicates, reorder_len};
+use crate::v4::codec_options;
 use crate::v4::disk;
 use crate::v4::options::Options;
 use packfs_codec::{Algorithm, CodecSettings};

@@ -8,7 +8,7 @@ use packfs_codec::{
 use zerocopy::IntoBytes;
 
 /// The codec's number in the superblock.
-pub(super) fn codec_id(algorithm: Algorithm) -> u16 {
+pub(crate) fn codec_id(algorithm: Algorithm) -> u16 {
     match algorithm {
         Algorithm::Zlib => disk::ZLIB_COMPRESSION,
         Algorithm::LzmaAlone => disk::LZMA_COMPRESSION,
