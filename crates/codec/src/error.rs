@@ -2,6 +2,7 @@
 //!
 //! Errors here know no place: callers add which block of which image it was.
 
+use packfs_core::Error;
 use std::fmt;
 
 /// Why a block could not be decoded.
@@ -28,6 +29,21 @@ impl DecodeError {
             DecodeError::DictionaryTooLarge => "asks for a dictionary above 64 MiB",
             DecodeError::OutOfMemory => "out of memory",
             DecodeError::Absent => "this build was made without the codec",
+        }
+    }
+}
+
+impl DecodeError {
+    /// Returns the error of `subject`, such as an image, that holds such a block: `Corrupt`, but
+    /// `Unsupported` for a codec that the build leaves out and `Failed` where memory ended. `fault`
+    /// names the block and this reason.
+    pub fn of(self, subject: impl fmt::Display, fault: impl fmt::Display) -> Error {
+        match self {
+            DecodeError::Absent => {
+                Error::unsupported(subject, fault).hint("the Cargo feature of the same name brings the codec")
+            }
+            DecodeError::OutOfMemory => Error::failed(format!("{subject}: {fault}")),
+            _ => Error::corrupt(subject, fault),
         }
     }
 }
@@ -99,3 +115,17 @@ impl fmt::Display for SettingsError {
 }
 
 impl std::error::Error for SettingsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::ErrorKind;
+
+    #[test]
+    fn only_damage_makes_an_image_corrupt() {
+        let kind = |error: DecodeError| error.of("image", format!("block at 0: {error}")).kind();
+        assert_eq!(kind(DecodeError::TooLong), ErrorKind::Corrupt);
+        assert_eq!(kind(DecodeError::Absent), ErrorKind::Unsupported);
+        assert_eq!(kind(DecodeError::OutOfMemory), ErrorKind::Failed);
+    }
+}

@@ -156,7 +156,11 @@ pub(crate) fn decode(
         (Some(_), None) => return Err(Error::failed("internal: no room for a block")),
         (Some(algorithm), Some(out)) => {
             decoders.decompress_block(algorithm, block, stored, out).map_err(|fault| {
-                corrupt(block, format!("{algorithm} data of {} bytes: {fault}", stored.len()))
+                let len = stored.len();
+                fault.of(
+                    "image",
+                    format!("block at {:#x}: {algorithm} data of {len} bytes: {fault}", block.offset),
+                )
             })?
         }
     };

@@ -204,6 +204,9 @@ impl fmt::Display for Corruption {
 
 impl From<Corruption> for Error {
     fn from(corruption: Corruption) -> Error {
+        if let Corruption::LinkDecode { reason, .. } = corruption {
+            return reason.of("cramfs image", corruption);
+        }
         let error = Error::corrupt("cramfs image", corruption);
         match corruption {
             Corruption::Short { .. } | Corruption::Truncated { .. } => {

@@ -122,6 +122,9 @@ impl fmt::Display for Corruption {
 
 impl From<Corruption> for Error {
     fn from(corruption: Corruption) -> Self {
+        if let Corruption::Decode { reason, .. } = corruption {
+            return reason.of("erofs image", corruption);
+        }
         let error = Error::corrupt("erofs image", corruption);
         match corruption {
             Corruption::Outside { .. } | Corruption::Short { .. } => error.hint("the file looks truncated"),

@@ -156,6 +156,9 @@ impl fmt::Display for MetadataFault {
 
 impl From<MetadataFault> for Error {
     fn from(fault: MetadataFault) -> Error {
-        Error::corrupt("squashfs image", fault)
+        match fault {
+            MetadataFault::MetadataDecode { reason, .. } => reason.of("squashfs image", fault),
+            _ => Error::corrupt("squashfs image", fault),
+        }
     }
 }
