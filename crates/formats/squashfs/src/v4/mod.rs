@@ -5,6 +5,7 @@
 //! thread and touches no directory of the host.
 
 mod check;
+#[allow(clippy::cast_possible_truncation, reason = "the options of a codec are a few bytes of our own")]
 mod codec_options;
 mod codec_words;
 mod coding;
