@@ -1,4 +1,4 @@
-//! Options of formats: a row of [`options!`](crate::options) is name, values, default, help and field.
+//! Options of formats: a row of [`options!`](crate::options!) is name, values, default, help and field.
 
 use packfs_core::{Error, Result};
 

@@ -1,6 +1,6 @@
 //! Compressed read-only filesystem images: pack them, open them, unpack, list, check and compare them.
 //!
-//! [`pack`] makes an image of a directory, a tar archive, another image or a manifest:
+//! [`pack()`] makes an image of a directory, a tar archive, another image or a manifest:
 //!
 //! ```
 //! # fn main() -> packfs::Result<()> {

@@ -29,7 +29,7 @@ pub(crate) struct RawFile {
     pub(crate) file_size: u64,
     /// Bytes in holes, as 4.0 says it; 0 elsewhere.
     pub(crate) sparse: u64,
-    /// The fragment that its tail is in, or [`SQUASHFS_INVALID_FRAG`].
+    /// The fragment that its tail is in, or `SQUASHFS_INVALID_FRAG`.
     pub(crate) fragment: u32,
     /// Start of its tail within the fragment.
     pub(crate) offset: u32,

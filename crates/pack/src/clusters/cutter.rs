@@ -77,7 +77,7 @@ pub(super) struct Cutter<'a> {
     /// What was seen of that piece.
     seen: Witnessed,
     is_verified: bool,
-    /// See [`CutPiece::zeros_len`].
+    /// Zeros that stand for the whole piece, in bytes; 0 for other pieces.
     zeros_len: u64,
     scratch: Vec<u8>,
     /// The file of the last piece, if more of it is to come.
