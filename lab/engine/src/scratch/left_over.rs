@@ -116,7 +116,7 @@ mod tests {
         assert!(lock_left_over(&path).is_none(), "two would remove it at once");
         drop(lock);
         assert!(lock_left_over(&path).is_some());
-        remove(parent.path()).unwrap();
+        remove_all(parent.path()).unwrap();
         assert!(!path.exists());
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let other = parent.path().join("other");
         std::fs::create_dir(&other).unwrap();
         std::os::unix::fs::symlink(&other, &link).unwrap();
-        remove(parent.path()).unwrap();
+        remove_all(parent.path()).unwrap();
         assert!(other.is_dir() && link.is_symlink());
     }
 }
