@@ -64,7 +64,7 @@ pub enum BlockStorage {
     Flat,
 }
 
-/// What files may share that are not the same as a whole. Each allows what those before it do.
+/// Data that different files may share. Each value allows all that those before it allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockSharing {
     /// Nothing.
@@ -86,18 +86,18 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// How long it is before so many blocks, in bytes.
+    /// Returns its length before so many blocks, in bytes.
     pub fn len(self, block_count: u64) -> u64 {
         u64::from(self.fixed_len) + u64::from(self.per_block_len) * block_count
     }
 
-    /// Whether there is none before so many blocks.
+    /// Returns true if there is none before so many blocks.
     pub fn is_empty(self, block_count: u64) -> bool {
         self.len(block_count) == 0
     }
 }
 
-/// What becomes of blocks that a codec does not make smaller.
+/// Treatment of blocks that a codec does not make smaller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Incompressible {
     /// Each is stored as it is: an image tells such blocks from others.
@@ -110,12 +110,12 @@ pub enum Incompressible {
     StoreFile,
 }
 
-/// How long a block is on disk, and whether it is compressed; a hole is 0 long.
+/// Length of a block on disk and its form; a hole has length 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlock {
     /// Bytes on disk, 0 for a hole.
     pub stored_len: u32,
-    /// Whether those bytes are compressed.
+    /// True if those bytes are compressed.
     pub compressed: bool,
 }
 

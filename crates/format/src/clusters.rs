@@ -144,7 +144,7 @@ pub struct InlineTail {
     pub id: u64,
     /// How many bytes are to be stored.
     pub stored_len: u32,
-    /// Whether those bytes are compressed.
+    /// True if those bytes are compressed.
     pub compressed: bool,
 }
 

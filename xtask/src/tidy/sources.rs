@@ -56,13 +56,16 @@ pub fn forbid(workspace: &Workspace, root: &Path) -> Result<Vec<String>> {
     let mut faults = vec![];
     for package in workspace.members().filter(|package| !MAY_BE_UNSAFE.contains(&package.name.as_str())) {
         for source in &package.sources {
-            let text = read(source)?;
-            if !text.lines().any(|line| line.trim() == FORBID) {
+            if !forbids(&read(source)?) {
                 faults.push(format!("{} does not say {FORBID}", shown(source, root)));
             }
         }
     }
     Ok(faults)
+}
+
+fn forbids(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == FORBID)
 }
 
 /// Files with more lines than one idea takes.
@@ -133,6 +136,13 @@ fn shown(path: &Path, root: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crate_without_the_attribute_or_with_it_in_a_comment_forbids_nothing() {
+        assert!(forbids("//! Words.\n#![forbid(unsafe_code)]\n\nmod a;\n"));
+        assert!(!forbids("//! Words.\n\nmod a;\n"));
+        assert!(!forbids("// #![forbid(unsafe_code)]\n#![deny(unsafe_code)]\n"));
+    }
 
     #[test]
     fn unsafe_code_is_told_from_words_about_it() {

@@ -46,8 +46,8 @@ pub struct Opts {
     #[arg(long, value_name = "OLD")]
     base: Option<PathBuf>,
 
-    /// How a file of the source is told to be one of the base: by its contents, or else by its path, length and time, without
-    /// reading it, which misses what changed behind an old time
+    /// Test for a file that is unchanged since the base: its contents, or its path, length and time without reading it,
+    /// which misses edits that keep the time
     #[arg(long, value_name = "contents|times", default_value = "contents", requires = "base")]
     base_check: BaseCheckArg,
 
@@ -55,7 +55,7 @@ pub struct Opts {
     making: Making,
 }
 
-/// What `--base-check` may be.
+/// Values of `--base-check`.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum BaseCheckArg {
     Contents,
