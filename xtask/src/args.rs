@@ -1,6 +1,7 @@
 //! The words after the command's name, taken one option at a time.
 //!
-//! A command takes what it knows; `finish` then refuses what is left, so a misspelt option is never ignored.
+//! A command takes what it knows; `finish` then refuses what is left, so a misspelt option is never
+//! ignored.
 
 use crate::failure::{Failure, Result};
 

@@ -1,7 +1,8 @@
-//! `cargo xtask ci`: everything that has to hold before a change is taken, in one command for people and machines.
+//! `cargo xtask ci`: everything that has to hold before a change is taken, in one command for
+//! people and machines.
 //!
-//! Quick checks come first. A check that this machine lacks the tool for is skipped for all to see, or is a failure
-//! where peers are required, which is what the build machine asks for.
+//! Quick checks come first. A check that this machine lacks the tool for is skipped for all to see,
+//! or is a failure where peers are required, which is what the build machine asks for.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -21,8 +22,9 @@ Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
 /// Name of the variable that tells tests whether peers have to be there.
 const PEERS: &str = "PACKFS_PEERS";
 
-/// Tests that use programs whose versions matter (`packfs_testkit::peer`), by the names of their binaries. Those of the command
-/// line use one in a session of the lab alone, which is tested without them.
+/// Tests that use programs whose versions matter (`packfs_testkit::peer`), by the names of their
+/// binaries. Those of the command line use one in a session of the lab alone, which is tested
+/// without them.
 const TESTS_WITH_PEERS: [&str; 11] = [
     "attached",
     "erofs_damage",
@@ -123,8 +125,9 @@ fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result
     shell::run(cargo().arg(verb).args(arguments)).map(|()| Outcome::Done)
 }
 
-/// What is linked against deny.toml, by the tool that the file is written for, with what is known of vulnerabilities. Taking time to
-/// build, it is nowhere required: the check of licences before this holds to the same file, but for vulnerabilities.
+/// What is linked against deny.toml, by the tool that the file is written for, with what is known
+/// of vulnerabilities. Taking time to build, it is nowhere required: the check of licences before
+/// this holds to the same file, but for vulnerabilities.
 fn deny() -> Result<Outcome> {
     if shell::capture(cargo().args(["deny", "--version"])).is_err() {
         let why = "cargo deny is not installed; `cargo install cargo-deny --locked` installs it";
@@ -155,8 +158,8 @@ fn features(peers: Peers) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Documents the libraries and this tool, not the program: it is called as its library is, and both would be written
-/// to one place.
+/// Documents the libraries and this tool, not the program: it is called as its library is, and both
+/// would be written to one place.
 fn document() -> Result<Outcome> {
     for what in [&["--workspace", "--lib"][..], &["--package", "xtask"]] {
         let mut command = cargo();
@@ -203,7 +206,8 @@ mod tests {
         assert!(Peers::parse(Some("yes")).is_err());
     }
 
-    /// Tests of a crate, each with its name and whether it asks for a program whose version matters.
+    /// Tests of a crate, each with its name and whether it asks for a program whose version
+    /// matters.
     fn tests_of(krate: &Path) -> Vec<(String, bool)> {
         let entries = std::fs::read_dir(krate.join("tests")).into_iter().flatten().flatten();
         let targets = entries.map(|entry| entry.path()).filter(|path| {

@@ -1,7 +1,8 @@
 //! `cargo xtask corpus`: the trees that benchmarks pack, below `target/corpora`.
 //!
-//! All are real data: a Debian root and pieces of its files. What is drawn is drawn from a fixed seed, so the same
-//! Debian root gives the same trees. A note beside each tree, written last, says that it is complete.
+//! All are real data: a Debian root and pieces of its files. What is drawn is drawn from a fixed
+//! seed, so the same Debian root gives the same trees. A note beside each tree, written last, says
+//! that it is complete.
 
 mod changed;
 mod debian;

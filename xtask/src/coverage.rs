@@ -1,7 +1,8 @@
 //! `cargo xtask coverage`: which lines of the readers the tests reach.
 //!
-//! The compiler's own source-based coverage; `llvm-profdata` and `llvm-cov` are the component `llvm-tools` of the toolchain. Tests
-//! within the source files are left out of what is counted, by the folders and files they stand in.
+//! The compiler's own source-based coverage; `llvm-profdata` and `llvm-cov` are the component
+//! `llvm-tools` of the toolchain. Tests within the source files are left out of what is counted, by
+//! the folders and files they stand in.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -121,7 +122,8 @@ fn counted(file: &Value) -> Option<(u64, Vec<u64>)> {
     let name = file["filename"].as_str()?;
     let source = std::fs::read_to_string(name).ok()?;
     let tests_at = source.lines().position(|line| line.trim() == "#[cfg(test)]").unwrap_or(usize::MAX) as u64;
-    // Each segment tells from where on how often code is run; a line counts as its most often run part.
+    // Each segment tells from where on how often code is run; a line counts as its most often run
+    // part.
     let mut lines: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let segments = file["segments"].as_array()?;
     for pair in segments.windows(2) {

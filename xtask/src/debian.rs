@@ -17,12 +17,14 @@ pub struct Debootstrap {
 }
 
 impl Debootstrap {
-    /// Finds debootstrap and the archive's keys; as root on a machine with apt, installs what is missing.
+    /// Finds debootstrap and the archive's keys; as root on a machine with apt, installs what is
+    /// missing.
     pub fn find() -> Result<Self> {
         Ok(Self { program: ready("debootstrap")?, mirror: debian::mirror() })
     }
 
-    /// Runs `debootstrap OPTIONS SUITE DIR MIRROR` with the smallest variant, quietly unless it fails.
+    /// Runs `debootstrap OPTIONS SUITE DIR MIRROR` with the smallest variant, quietly unless it
+    /// fails.
     pub fn run(&self, options: &[&str], packages: &[&str], suite: &str, dir: &Path) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.args(debian::debootstrap(options, packages, suite, dir));
@@ -30,7 +32,8 @@ impl Debootstrap {
     }
 }
 
-/// An `mmdebstrap` that checks signatures: it solves what apt solves, recommendations too, and is quick to unpack.
+/// An `mmdebstrap` that checks signatures: it solves what apt solves, recommendations too, and is
+/// quick to unpack.
 pub struct Mmdebstrap {
     program: PathBuf,
 }
@@ -41,14 +44,15 @@ impl Mmdebstrap {
         Ok(Self { program: ready("mmdebstrap")? })
     }
 
-    /// Unpacks packages, which apt's patterns may name, and all they depend on or recommend, into a new folder;
-    /// nothing is configured.
+    /// Unpacks packages, which apt's patterns may name, and all they depend on or recommend, into a
+    /// new folder; nothing is configured.
     pub fn extract(&self, packages: &[&str], suite: &str, dir: &Path) -> Result<()> {
         shell::run_quietly(Command::new(&self.program).args(debian::mmdebstrap(packages, suite, dir)))
     }
 }
 
-/// Finds a program that fetches packages, and what it needs; as root on a machine with apt, installs what is missing.
+/// Finds a program that fetches packages, and what it needs; as root on a machine with apt,
+/// installs what is missing.
 fn ready(program: &'static str) -> Result<PathBuf> {
     let mut missing = missing_packages(&[program, "dpkg-deb", "wget", "gpgv"]);
     if !Path::new(KEYRING).exists() {

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: coverage-guided fuzzing of each property, with the stable compiler.
 //!
-//! The compiler's own sanitizer-coverage pass needs no nightly; what libFuzzer misses without one is the address sanitizer,
-//! which finds little in crates that forbid unsafe code.
+//! The compiler's own sanitizer-coverage pass needs no nightly; what libFuzzer misses without one
+//! is the address sanitizer, which finds little in crates that forbid unsafe code.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

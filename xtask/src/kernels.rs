@@ -1,7 +1,9 @@
-//! `cargo xtask kernels`: kernels of older Debian releases, below `target/kernels`, each with an initramfs of ours.
+//! `cargo xtask kernels`: kernels of older Debian releases, below `target/kernels`, each with an
+//! initramfs of ours.
 //!
-//! A test boots one in a virtual machine, where it mounts an image and copies what it sees, as a tar, to a second disk:
-//! so an old kernel can be asked what it makes of an image. Nothing of theirs is installed.
+//! A test boots one in a virtual machine, where it mounts an image and copies what it sees, as a
+//! tar, to a second disk: so an old kernel can be asked what it makes of an image. Nothing of
+//! theirs is installed.
 
 mod cpio;
 mod extra;
@@ -43,8 +45,9 @@ const STAMP: &str = "recipe";
 /// Debian's smallest kernel for virtual machines, and programs for its first process.
 const PACKAGES: [&str; 2] = ["linux-image-cloud-amd64", "busybox-static"];
 
-/// Modules between the kernel and an image on a virtual disk, as far as a kernel has them. The first process loads them
-/// round by round until no more can be loaded, so their order does not matter.
+/// Modules between the kernel and an image on a virtual disk, as far as a kernel has them. The
+/// first process loads them round by round until no more can be loaded, so their order does not
+/// matter.
 const MODULES: [&str; 19] = [
     "virtio",
     "virtio_ring",
@@ -67,7 +70,8 @@ const MODULES: [&str; 19] = [
     "isofs",
 ];
 
-/// The first process: loads what it has, mounts the first disk and writes a tar of it to the second.
+/// The first process: loads what it has, mounts the first disk and writes a tar of it to the
+/// second.
 const INIT: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin

@@ -1,7 +1,9 @@
-//! `cargo xtask check-licences`: nothing is linked that is not permissively licensed, and nothing twice.
+//! `cargo xtask check-licences`: nothing is linked that is not permissively licensed, and nothing
+//! twice.
 //!
-//! The rules are those of deny.toml, which cargo-deny also reads; this check needs nothing installed. It looks at what
-//! is linked or runs in a build. What only tests use is part of nothing we ship.
+//! The rules are those of deny.toml, which cargo-deny also reads; this check needs nothing
+//! installed. It looks at what is linked or runs in a build. What only tests use is part of nothing
+//! we ship.
 
 mod expression;
 mod rules;

@@ -1,7 +1,7 @@
 //! `cargo xtask`: what the project does to itself.
 //!
-//! One file per verb. Nothing here is linked into packfs, and packfs is only ever run, never imported, so this builds
-//! in seconds whatever state the product crates are in.
+//! One file per verb. Nothing here is linked into packfs, and packfs is only ever run, never
+//! imported, so this builds in seconds whatever state the product crates are in.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,6 +1,8 @@
-//! `cargo xtask matrix`: which reader of EROFS finds in which image what went in, for packfs and for mkfs.erofs.
+//! `cargo xtask matrix`: which reader of EROFS finds in which image what went in, for packfs and
+//! for mkfs.erofs.
 //!
-//! The work is done by a test of packfs that ordinary runs leave out; this names its trees and puts its tables together.
+//! The work is done by a test of packfs that ordinary runs leave out; this names its trees and puts
+//! its tables together.
 
 use std::path::{Path, PathBuf};
 

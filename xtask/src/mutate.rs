@@ -1,6 +1,7 @@
 //! `cargo xtask mutate`: what becomes of very many mutated images, each tried under guard.
 //!
-//! The work is done by a program of `crates/hostile`, with the checks of debug builds; here is only what is asked of it.
+//! The work is done by a program of `crates/hostile`, with the checks of debug builds; here is only
+//! what is asked of it.
 
 mod rivals;
 

@@ -1,7 +1,8 @@
 //! `cargo xtask peers`: the newest SquashFS and EROFS tools of Debian sid, below `target/peers`.
 //!
-//! Packages are downloaded and unpacked, never installed: nothing of the host changes, and no root is needed. Each
-//! program runs with the dynamic loader and the libraries it was built for, through a script in `target/peers/bin`.
+//! Packages are downloaded and unpacked, never installed: nothing of the host changes, and no root
+//! is needed. Each program runs with the dynamic loader and the libraries it was built for, through
+//! a script in `target/peers/bin`.
 
 mod fetch;
 mod stamp;

@@ -1,4 +1,5 @@
-//! Running other programs: each either succeeds or ends the command with what it was and what it said.
+//! Running other programs: each either succeeds or ends the command with what it was and what it
+//! said.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,8 @@ pub fn quoted(word: &OsStr) -> String {
     }
 }
 
-/// Finds a program as a shell would, and in the folders of the administrator, which are not on every user's `PATH`.
+/// Finds a program as a shell would, and in the folders of the administrator, which are not on
+/// every user's `PATH`.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let administrator = ["/usr/sbin", "/sbin"].map(PathBuf::from);

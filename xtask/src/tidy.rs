@@ -1,7 +1,8 @@
 //! `cargo xtask tidy`: rules of the house that a program can check, one table of them with reasons.
 //!
-//! The import table is read from ARCHITECTURE.md and the list of unsafe files from SECURITY.md, so the documents and the rules
-//! cannot differ. A rule that is not kept everywhere yet has a most number of faults, which may only become lower.
+//! The import table is read from ARCHITECTURE.md and the list of unsafe files from SECURITY.md, so
+//! the documents and the rules cannot differ. A rule that is not kept everywhere yet has a most
+//! number of faults, which may only become lower.
 
 mod circles;
 mod counts;

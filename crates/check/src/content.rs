@@ -16,11 +16,13 @@ pub struct ContentReport {
     pub bytes: u64,
     /// Files of which a part cannot be had.
     pub damaged: u64,
-    /// Bytes of them that are stored as they are, so that no codec and no checksum tells whether they are what was packed.
+    /// Bytes of them that are stored as they are, so that no codec and no checksum tells whether
+    /// they are what was packed.
     pub unvouched: u64,
 }
 
-/// Decodes everything. Every file with damage is found once, with its first fault; the work goes on after it.
+/// Decodes everything. Every file with damage is found once, with its first fault; the work goes on
+/// after it.
 ///
 /// Errors: `Io` where the image cannot be read at all, `Cancelled`.
 pub fn content(
@@ -57,7 +59,8 @@ pub fn content(
     Ok(report)
 }
 
-/// Counts the bytes of files that are stored as they are; of files whose map cannot be read, those before the damage.
+/// Counts the bytes of files that are stored as they are; of files whose map cannot be read, those
+/// before the damage.
 fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
     let mut bytes = 0_u64;
     for file in wanted {
@@ -74,7 +77,8 @@ fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
     bytes
 }
 
-/// The fault of each damaged file: the first in the order of words, so that it does not depend on the order of work.
+/// The fault of each damaged file: the first in the order of words, so that it does not depend on
+/// the order of work.
 struct Faults<'a>(&'a Mutex<BTreeMap<usize, String>>);
 
 impl PieceSink for Faults<'_> {

@@ -1,8 +1,9 @@
 //! Checks of contents: decoding all of an image, verifying a new one against its source, comparing
 //! two trees.
 //!
-//! What the structures of an image are worth is the format's to say ([`packfs_format::Volume::check`]); here is what no
-//! format needs to know: reading everything, and comparing.
+//! What the structures of an image are worth is the format's to say
+//! ([`packfs_format::Volume::check`]); here is what no format needs to know: reading everything,
+//! and comparing.
 #![forbid(unsafe_code)]
 
 mod content;

@@ -1,8 +1,9 @@
-//! Whether an image gives back what it was made of: names, metadata, and contents as they were seen when they were read.
+//! Whether an image gives back what it was made of: names, metadata, and contents as they were seen
+//! when they were read.
 //!
-//! Knows no format but what it says it can hold ([`Capabilities`]); what it cannot hold was
-//! told, and accepted, before the image was written. The image's hierarchy is looked at directory by directory and never in memory
-//! as a whole, since that of the source is.
+//! Knows no format but what it says it can hold ([`Capabilities`]); what it cannot hold was told,
+//! and accepted, before the image was written. The image's hierarchy is looked at directory by
+//! directory and never in memory as a whole, since that of the source is.
 
 mod contents;
 
@@ -33,7 +34,8 @@ pub struct Expected<'a> {
 
 /// Reads all of an image and compares it with what it was made of.
 ///
-/// Errors: `Failed` for the first difference, naming the file; `Corrupt` for what cannot be decoded; `Io`, `Cancelled`.
+/// Errors: `Failed` for the first difference, naming the file; `Corrupt` for what cannot be
+/// decoded; `Io`, `Cancelled`.
 pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn Progress) -> Result<()> {
     let inodes = compare_trees(engine, expected, progress)?;
     let mut wanted = Vec::new();
@@ -150,7 +152,8 @@ struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    /// Compares a directory's names with those of the image, and each thing named; directories are to be opened next.
+    /// Compares a directory's names with those of the image, and each thing named; directories are
+    /// to be opened next.
     fn dir(&mut self, dir: NodeId, listing: &Listing, open: &mut Vec<(NodeId, InodeId)>) -> Result<()> {
         let tree = self.expected.tree;
         let path = |name: &[u8]| {

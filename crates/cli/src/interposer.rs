@@ -1,7 +1,8 @@
 //! Programs that pretend to be root by answering for the C library: fakeroot, pseudo, fakechroot.
 //!
-//! Their pretence reaches this program only if their library is loaded into it. A static program loads none, and then the
-//! owners, permissions and devices it sees are the real ones: that has to be said.
+//! Their pretence reaches this program only if their library is loaded into it. A static program
+//! loads none, and then the owners, permissions and devices it sees are the real ones: that has to
+//! be said.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

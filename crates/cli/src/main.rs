@@ -1,8 +1,9 @@
 //! The `packfs` program: one room per verb (`verbs/`), each with its `Opts` and `run`.
 //!
-//! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one JSON document;
-//! progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed (or `diff` found differences),
-//! 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n stopped by signal n. It knows no format by name.
+//! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one
+//! JSON document; progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed
+//! (or `diff` found differences), 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n
+//! stopped by signal n. It knows no format by name.
 #![forbid(unsafe_code)]
 
 mod args;

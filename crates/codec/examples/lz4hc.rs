@@ -1,5 +1,6 @@
-//! Our high compression encoder for LZ4 beside liblz4's: `lz4hc FILE LEN LEVEL...` compresses every eighth MiB of the
-//! file in blocks of LEN bytes and into clusters of LEN bytes, and says sizes and processor time.
+//! Our high compression encoder for LZ4 beside liblz4's: `lz4hc FILE LEN LEVEL...` compresses every
+//! eighth MiB of the file in blocks of LEN bytes and into clusters of LEN bytes, and says sizes and
+//! processor time.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};

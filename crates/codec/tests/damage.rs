@@ -1,4 +1,5 @@
-//! Blocks that no encoder wrote: decoders answer with an error or with bytes within bounds, and never panic.
+//! Blocks that no encoder wrote: decoders answer with an error or with bytes within bounds, and
+//! never panic.
 
 mod common;
 
@@ -86,7 +87,8 @@ fn flipped_bits_never_panic_and_checksums_find_them() {
             let mut damaged = packed.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let result = decoder.decompress(&damaged, &mut plain);
-            // A checksum leaves damage unseen only where it does not matter, such as the padding of the last byte.
+            // A checksum leaves damage unseen only where it does not matter, such as the padding of
+            // the last byte.
             if result.is_ok() && matches!(algorithm, Algorithm::Xz | Algorithm::Zlib) {
                 assert_eq!(result, Ok(PLAIN_LEN), "{algorithm}, bit {bit}");
                 assert!(plain == text(PLAIN_LEN), "{algorithm}, bit {bit}: other bytes came out");
@@ -209,7 +211,8 @@ fn reads_xz_blocks_of_other_writers() {
 #[test]
 fn xz_blocks_that_demand_a_huge_dictionary_are_refused() {
     let (_, mut packed) = samples().into_iter().find(|(algorithm, _)| *algorithm == Algorithm::Xz).unwrap();
-    // Block header at 12: length, flags, filter id 0x21, property length 1, dictionary, padding, CRC32.
+    // Block header at 12: length, flags, filter id 0x21, property length 1, dictionary, padding,
+    // CRC32.
     assert_eq!(packed[14..16], [0x21, 1]);
     packed[16] = 40; // 4 GiB - 1
     let crc = crc32(&packed[12..20]);

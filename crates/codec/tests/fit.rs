@@ -63,7 +63,8 @@ fn fit(
         let decoded = decoders.decompress(algorithm, &dst[..fit.written], &mut plain);
         assert_eq!(decoded, Ok(fit.consumed), "{algorithm}, {room} bytes of room");
         assert!(plain == src[..fit.consumed], "{algorithm}: other bytes came out");
-        // Prefixes are read by other decoders than whole blocks: zlib-rs, and zstd's through a window.
+        // Prefixes are read by other decoders than whole blocks: zlib-rs, and zstd's through a
+        // window.
         plain.fill(0);
         let decoded = decoders.decompress_prefix(algorithm, &dst[..fit.written], &mut plain);
         assert_eq!(decoded, Ok(fit.consumed), "{algorithm}, {room} bytes of room");
@@ -92,7 +93,8 @@ fn clusters_of_all_lengths_round_trip_and_are_well_filled() {
                         clusters += 1;
                     }
                 }
-                // LZ4 has at times no way to end a block where its output ends, MicroLZMA a few bytes before.
+                // LZ4 has at times no way to end a block where its output ends, MicroLZMA a few
+                // bytes before.
                 assert!(
                     slack <= clusters * (24 + room / 200),
                     "{spec}, input {number}, {room} bytes of room: {slack} bytes left in {clusters} clusters"

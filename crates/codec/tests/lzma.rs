@@ -1,5 +1,5 @@
-//! The LZMA decoder against liblzma: all that its encoders write decodes to the same, and of damaged streams both take
-//! the same.
+//! The LZMA decoder against liblzma: all that its encoders write decodes to the same, and of
+//! damaged streams both take the same.
 
 mod common;
 
@@ -132,7 +132,8 @@ fn every_preset_and_length_decodes() {
             assert_decodes(Algorithm::LzmaAlone, &alone, plain);
         }
     }
-    // Chunks of LZMA2 end after 2 MiB decoded and 64 KiB encoded; noise is stored in chunks of its own.
+    // Chunks of LZMA2 end after 2 MiB decoded and 64 KiB encoded; noise is stored in chunks of its
+    // own.
     assert_decodes(Algorithm::Xz, &xz(Check::Crc32, |_| {}, &options(1, USUAL), &data), &data);
 }
 

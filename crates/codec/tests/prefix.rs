@@ -54,7 +54,8 @@ fn a_block_that_holds_less_than_is_asked_for_says_how_much() {
         let mut dst = vec![0; 6000];
         match decoder(algorithm).decompress_prefix(&packed, &mut dst) {
             Ok(5000) => assert!(dst[..5000] == block, "{spec}"),
-            // Its blocks do not tell where they end: what comes after the end is noise, or an error.
+            // Its blocks do not tell where they end: what comes after the end is noise, or an
+            // error.
             _ if algorithm == Algorithm::MicroLzma => {}
             other => panic!("{spec}: {other:?}"),
         }

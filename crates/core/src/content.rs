@@ -21,12 +21,14 @@ pub trait ContentReader: Send {
     /// Fills `buf` from `offset`; holes read as zeros. Errors name a source that ends too early.
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// The first run of data at or after `offset`, everything between being a hole; `None` if only a hole is left.
+    /// The first run of data at or after `offset`, everything between being a hole; `None` if only
+    /// a hole is left.
     ///
     /// A source that does not know its holes answers with one run up to the end.
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>>;
 
-    /// Says, after reading, whether what was read is what the source holds still, as far as it can tell.
+    /// Says, after reading, whether what was read is what the source holds still, as far as it can
+    /// tell.
     ///
     /// Errors: `Failed`, naming the file, if it was changed meanwhile.
     fn check_unchanged(&mut self) -> Result<()> {

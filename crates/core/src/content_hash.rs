@@ -1,9 +1,11 @@
 //! A hash of a file's contents that may be taken in any order, by anybody who has a part of it.
 //!
-//! Contents are cut into units of [`ContentHash::UNIT`] bytes, counted from their start. Each unit that is not all zeros has a hash
-//! of 128 bits (XXH3), multiplied by an odd number that tells where it stands; the sum of these is the hash of the whole. So holes
-//! count nothing, parts are added up as they come, whoever wrote blocks and whoever decodes clusters get the same sum, and what lies in
-//! the wrong place shows. XXH3 since it is as quick as memory, and what it is to find is no forgery but a fault.
+//! Contents are cut into units of [`ContentHash::UNIT`] bytes, counted from their start. Each unit
+//! that is not all zeros has a hash of 128 bits (XXH3), multiplied by an odd number that tells
+//! where it stands; the sum of these is the hash of the whole. So holes count nothing, parts are
+//! added up as they come, whoever wrote blocks and whoever decodes clusters get the same sum, and
+//! what lies in the wrong place shows. XXH3 since it is as quick as memory, and what it is to find
+//! is no forgery but a fault.
 
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_128;

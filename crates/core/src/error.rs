@@ -14,7 +14,8 @@ pub enum ErrorKind {
     Io,
     /// Asked for something that cannot be done with this input, or only in part.
     Failed,
-    /// Nothing in the image has the path that was asked for. A file of this machine that is missing is `Io`.
+    /// Nothing in the image has the path that was asked for. A file of this machine that is missing
+    /// is `Io`.
     NotFound,
     /// The request itself is wrong.
     Usage,
@@ -47,10 +48,11 @@ impl ErrorKind {
     }
 }
 
-/// An error: its kind, a message that names what, where, found and allowed, and hints for what to do.
+/// An error: its kind, a message that names what, where, found and allowed, and hints for what to
+/// do.
 ///
-/// Messages are lower case without a full stop: `corrupt squashfs image: inode table block at 0x1a2c00: length 9000,
-/// at most 8192 allowed`.
+/// Messages are lower case without a full stop: `corrupt squashfs image: inode table block at
+/// 0x1a2c00: length 9000, at most 8192 allowed`.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Inner>);
 
@@ -92,7 +94,8 @@ impl Error {
         Error::new(ErrorKind::Usage, message.to_string())
     }
 
-    /// `subject` (such as `squashfs image` or `tar archive`) breaks its own rules: `fault` says where, found, allowed.
+    /// `subject` (such as `squashfs image` or `tar archive`) breaks its own rules: `fault` says
+    /// where, found, allowed.
     pub fn corrupt(subject: impl fmt::Display, fault: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Corrupt, format!("corrupt {subject}: {fault}"))
     }
@@ -163,8 +166,9 @@ impl std::error::Error for Error {
     }
 }
 
-/// For code that speaks of `std::io::Error`: what the operating system refused keeps its kind, and the rest gets the one that fits.
-/// The error itself is inside, for [`io::Error::get_ref`] and messages.
+/// For code that speaks of `std::io::Error`: what the operating system refused keeps its kind, and
+/// the rest gets the one that fits. The error itself is inside, for [`io::Error::get_ref`] and
+/// messages.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

@@ -1,10 +1,11 @@
-//! How bytes that others chose are shown to people: nothing of them acts on a terminal, and nothing is lost.
+//! How bytes that others chose are shown to people: nothing of them acts on a terminal, and nothing
+//! is lost.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Shows bytes to people without letting them reach the terminal raw: valid UTF-8 without control characters as it is,
-/// everything else (and the backslash) as `\xNN` or `\n`, `\t`, `\\`.
+/// Shows bytes to people without letting them reach the terminal raw: valid UTF-8 without control
+/// characters as it is, everything else (and the backslash) as `\xNN` or `\n`, `\t`, `\\`.
 pub fn escaped(bytes: &[u8]) -> Escaped<'_> {
     Escaped(bytes)
 }
@@ -29,8 +30,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether a terminal could act on it, or make one text look like another: control characters of both sets, DEL, line and
-/// paragraph separators, bidirectional overrides, characters without width.
+/// Whether a terminal could act on it, or make one text look like another: control characters of
+/// both sets, DEL, line and paragraph separators, bidirectional overrides, characters without
+/// width.
 pub fn acts_on_terminals(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -48,8 +50,8 @@ fn write_char(f: &mut impl Write, c: char) -> fmt::Result {
     }
 }
 
-/// The last line of defence for whole messages, whose parts should be escaped already: what acts on terminals is written as
-/// [`escaped`] writes it, and nothing else is touched.
+/// The last line of defence for whole messages, whose parts should be escaped already: what acts on
+/// terminals is written as [`escaped`] writes it, and nothing else is touched.
 pub fn printable(message: &str) -> Cow<'_, str> {
     if !message.contains(acts_on_terminals) {
         return Cow::Borrowed(message);

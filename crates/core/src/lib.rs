@@ -1,7 +1,8 @@
 //! The words of packfs, and bytes at an offset.
 //!
-//! [`Tree`] (a whole file hierarchy in memory) and its metadata, [`ImagePath`], [`Error`], [`Limits`], [`Progress`], and
-//! [`Image`] with the ways to get its bytes. No format, no codec, no thread, no unsafe code.
+//! [`Tree`] (a whole file hierarchy in memory) and its metadata, [`ImagePath`], [`Error`],
+//! [`Limits`], [`Progress`], and [`Image`] with the ways to get its bytes. No format, no codec, no
+//! thread, no unsafe code.
 #![forbid(unsafe_code)]
 
 mod content;

@@ -1,7 +1,8 @@
 //! What an input may hold before it is refused, and the count of what was met of it.
 //!
-//! Formats and archives bound most figures by themselves (a name, a target, the attributes of one inode); what is here bounds
-//! what is still sound one by one and harmful all together. Every default lies far beyond what a true image holds.
+//! Formats and archives bound most figures by themselves (a name, a target, the attributes of one
+//! inode); what is here bounds what is still sound one by one and harmful all together. Every
+//! default lies far beyond what a true image holds.
 
 use crate::{Error, Result, Xattrs};
 
@@ -22,8 +23,9 @@ pub enum Limit {
     Xattrs,
     /// Bytes of all files together, holes included, each inode once.
     Bytes,
-    /// How many times as long as the input its file data may be, holes left out: what many inodes share counts for each. No
-    /// codec that is read gets further than the default with data that is not shared.
+    /// How many times as long as the input its file data may be, holes left out: what many inodes
+    /// share counts for each. No codec that is read gets further than the default with data that is
+    /// not shared.
     Ratio,
     /// Bytes of memory for names, metadata and attributes, where a whole hierarchy is held.
     Memory,
@@ -65,7 +67,8 @@ const NONE: u64 = u64::MAX;
 /// So much file data is never too much for the length of its input, whatever [`Limit::Ratio`] says.
 pub const RATIO_FLOOR: u64 = 16 << 30;
 
-/// What an entry takes of memory besides its name: nodes and rows while a hierarchy is built, and once it is.
+/// What an entry takes of memory besides its name: nodes and rows while a hierarchy is built, and
+/// once it is.
 const ENTRY_MEMORY: u64 = 300;
 
 /// What an input may hold: see [`LIMITS`] for what is allowed where nothing else is said.
@@ -136,7 +139,8 @@ impl Limits {
         }
     }
 
-    /// Refuses more file data than an input of this length may hold; there may be more than was counted.
+    /// Refuses more file data than an input of this length may hold; there may be more than was
+    /// counted.
     ///
     /// Errors: as [`Limits::check`].
     pub fn check_data(&self, subject: &str, data_len: u64, input_len: u64) -> Result<()> {

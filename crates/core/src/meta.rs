@@ -125,7 +125,8 @@ pub struct DeviceNumber {
 }
 
 impl DeviceNumber {
-    /// The 32-bit form that Linux and most formats store (`new_encode_dev` in the kernel's `kdev_t.h`).
+    /// The 32-bit form that Linux and most formats store (`new_encode_dev` in the kernel's
+    /// `kdev_t.h`).
     ///
     /// Numbers beyond 12 and 20 bits are cut off; sources must not produce them.
     pub fn encode(self) -> u32 {
@@ -149,7 +150,8 @@ pub struct Meta {
     pub mtime: Timestamp,
 }
 
-/// Extended attributes by full name (`user.x`, `security.capability`), values as raw bytes; sorted by name.
+/// Extended attributes by full name (`user.x`, `security.capability`), values as raw bytes; sorted
+/// by name.
 pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ impl fmt::Debug for Name<'_> {
     }
 }
 
-/// A path from the root of an image: checked [`Name`]s joined by `/`, no leading or trailing slash; empty is the root.
+/// A path from the root of an image: checked [`Name`]s joined by `/`, no leading or trailing slash;
+/// empty is the root.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImagePath(Vec<u8>);
 
@@ -51,8 +52,8 @@ impl ImagePath {
         ImagePath(Vec::new())
     }
 
-    /// Normalises what users and archives write: leading `/` and `./`, doubled and trailing slashes and `.`
-    /// components are dropped.
+    /// Normalises what users and archives write: leading `/` and `./`, doubled and trailing slashes
+    /// and `.` components are dropped.
     ///
     /// Errors: `Usage` for `..`, a NUL byte or a component over 255 bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
@@ -128,7 +129,8 @@ impl Borrow<[u8]> for ImagePath {
     }
 }
 
-/// Whatever names a path within an image: an [`ImagePath`], or text, bytes and paths of this machine that [`ImagePath::parse`] takes.
+/// Whatever names a path within an image: an [`ImagePath`], or text, bytes and paths of this
+/// machine that [`ImagePath::parse`] takes.
 pub trait IntoImagePath {
     /// The path.
     ///

@@ -25,7 +25,8 @@ pub enum Stage {
     Hash,
 }
 
-/// Watches long work. Every method may be called from any thread, often; implementations must be cheap.
+/// Watches long work. Every method may be called from any thread, often; implementations must be
+/// cheap.
 pub trait Progress: Send + Sync {
     /// A stage begins; totals are 0 where unknown.
     fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
@@ -37,7 +38,8 @@ pub trait Progress: Send + Sync {
         let _ = (files, bytes_in, bytes_out);
     }
 
-    /// A part of long work begins that no stage tells, such as one of several things that are measured: `3 of 12: ...`. Seldom.
+    /// A part of long work begins that no stage tells, such as one of several things that are
+    /// measured: `3 of 12: ...`. Seldom.
     fn part(&self, what: &str) {
         let _ = what;
     }
@@ -47,7 +49,8 @@ pub trait Progress: Send + Sync {
         let _ = message;
     }
 
-    /// Whether the user asked to stop; work then ends with [`crate::Error::cancelled`] and cleans up.
+    /// Whether the user asked to stop; work then ends with [`crate::Error::cancelled`] and cleans
+    /// up.
     fn cancelled(&self) -> bool {
         false
     }
@@ -81,7 +84,8 @@ pub struct Silent;
 
 impl Progress for Silent {}
 
-/// Shows how far the work is, and passes on no warning: for work that is done again, or whose findings are told otherwise.
+/// Shows how far the work is, and passes on no warning: for work that is done again, or whose
+/// findings are told otherwise.
 pub struct WithoutWarnings<'a>(pub &'a dyn Progress);
 
 impl Progress for WithoutWarnings<'_> {

@@ -3,7 +3,8 @@
 /// Longest names whose letters are compared, in bytes: the work grows with the square of it.
 const LEN_MAX: usize = 64;
 
-/// The name most like a wanted one among those it was shown, the first of equals. Holds one name, however many there are.
+/// The name most like a wanted one among those it was shown, the first of equals. Holds one name,
+/// however many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MostSimilar {
     best: Option<(usize, Vec<u8>)>,
@@ -24,8 +25,9 @@ impl MostSimilar {
     }
 }
 
-/// Returns how far apart two names are: 0 if they differ in case alone, then the letters to insert, delete, replace or swap, then
-/// those that a beginning lacks. `None` if one is hardly meant by the other.
+/// Returns how far apart two names are: 0 if they differ in case alone, then the letters to insert,
+/// delete, replace or swap, then those that a beginning lacks. `None` if one is hardly meant by the
+/// other.
 fn distance(wanted: &[u8], name: &[u8]) -> Option<usize> {
     if wanted.eq_ignore_ascii_case(name) {
         return Some(0);
@@ -36,7 +38,8 @@ fn distance(wanted: &[u8], name: &[u8]) -> Option<usize> {
     edits.or_else(|| is_beginning.then(|| LEN_MAX + name.len() - wanted.len()))
 }
 
-/// Returns the edits that make one name the other (optimal string alignment), if there are no more than `allowed`.
+/// Returns the edits that make one name the other (optimal string alignment), if there are no more
+/// than `allowed`.
 fn edits(a: &[u8], b: &[u8], allowed: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > allowed || a.len().max(b.len()) > LEN_MAX {
         return None;

@@ -1,8 +1,8 @@
 //! A whole file hierarchy in memory: what is packed, archived, listed and compared.
 //!
-//! Compact (about 100 bytes an entry), frozen once built by [`crate::TreeBuilder`], and always in one order: nodes are
-//! numbered depth first with names in byte order, so the same hierarchy gives the same tree whatever order its source
-//! was read in.
+//! Compact (about 100 bytes an entry), frozen once built by [`crate::TreeBuilder`], and always in
+//! one order: nodes are numbered depth first with names in byte order, so the same hierarchy gives
+//! the same tree whatever order its source was read in.
 
 use crate::{ContentId, DeviceNumber, FileType, ImagePath, Meta, Name, Xattrs};
 
@@ -77,7 +77,8 @@ pub struct Node {
     pub meta: Meta,
     /// Extended attributes.
     pub xattrs: XattrsId,
-    /// Link count as Linux shows it: entries that name it; for a directory 2 plus its subdirectories.
+    /// Link count as Linux shows it: entries that name it; for a directory 2 plus its
+    /// subdirectories.
     pub links: u32,
     /// Directory of the first entry that names it; the root's is the root.
     pub(crate) parent: NodeId,
@@ -220,8 +221,8 @@ impl Tree {
         &self.xattr_sets
     }
 
-    /// Every name from the root down, parents before children, names in byte order; hard links come each time.
-    /// The root comes first, with an empty path.
+    /// Every name from the root down, parents before children, names in byte order; hard links come
+    /// each time. The root comes first, with an empty path.
     pub fn walk(&self) -> Walk<'_> {
         Walk { tree: self, path: ImagePath::root(), open: Vec::new(), next: Some(NodeId::ROOT) }
     }

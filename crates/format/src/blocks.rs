@@ -36,8 +36,8 @@ pub struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// The plan of blocks of this length and codec where files share nothing but as wholes, and start
-    /// anywhere.
+    /// The plan of blocks of this length and codec where files share nothing but as wholes, and
+    /// start anywhere.
     pub fn new(block_len: u32, codec: Option<CodecSettings>) -> Self {
         BlockPlan {
             block_len,
@@ -59,8 +59,8 @@ pub enum BlockStorage {
     /// Blocks of its own; what does not fill one shares a block with other files' tails (a SquashFS
     /// fragment).
     SharedTail,
-    /// One run, not compressed whatever a codec would save, such as for what firmware loads. Only with
-    /// [`Incompressible::StoreFile`].
+    /// One run, not compressed whatever a codec would save, such as for what firmware loads. Only
+    /// with [`Incompressible::StoreFile`].
     Flat,
 }
 
@@ -71,12 +71,13 @@ pub enum BlockSharing {
     Files,
     /// All blocks of a file may be a run of another's.
     Runs,
-    /// The tail of such a file may lie in a shared block, whatever its [`BlockStorage`] is, and a tail
-    /// that goes to a shared block may be a part of another file's own block instead.
+    /// The tail of such a file may lie in a shared block, whatever its [`BlockStorage`] is, and a
+    /// tail that goes to a shared block may be a part of another file's own block instead.
     RunsAndTails,
 }
 
-/// Room in front of the blocks of each file that has any, which the format fills itself once it is known how long they are.
+/// Room in front of the blocks of each file that has any, which the format fills itself once it is
+/// known how long they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// Bytes for each file.
@@ -105,8 +106,8 @@ pub enum Incompressible {
     StoreBlock,
     /// Each is encoded like any other, and larger than it was: an image holds encoded blocks only.
     Encode,
-    /// A file of which a sample does not shrink is stored as it is, in one run ([`BlockForm::Flat`]) without a [`Lead`]; each
-    /// block of any other file is encoded.
+    /// A file of which a sample does not shrink is stored as it is, in one run
+    /// ([`BlockForm::Flat`]) without a [`Lead`]; each block of any other file is encoded.
     StoreFile,
 }
 

@@ -1,4 +1,5 @@
-//! Metadata that images of a format hold, as data: losses, verification and fidelity derive from it.
+//! Metadata that images of a format hold, as data: losses, verification and fidelity derive from
+//! it.
 
 use packfs_core::{DeviceNumber, FileType, Losses, Node, NodeId, NodeKind, Owner, Timestamp, Tree, Xattrs};
 
@@ -9,7 +10,8 @@ pub enum Times {
     Unheld,
     /// Midnight of 1970-01-01 only.
     Epoch,
-    /// Whole seconds from `min` to `max`, since 1970; the nearest of them stands for any other time.
+    /// Whole seconds from `min` to `max`, since 1970; the nearest of them stands for any other
+    /// time.
     Seconds {
         /// First second.
         min: i64,
@@ -69,7 +71,8 @@ pub struct Capabilities {
     pub links: Links,
     /// Extended attributes that are left out.
     pub xattr_losses: &'static [XattrLoss],
-    /// True if readers take files that share data for one file, with the mode and owner of the name that was looked at first.
+    /// True if readers take files that share data for one file, with the mode and owner of the name
+    /// that was looked at first.
     pub data_identifies_files: bool,
 }
 
@@ -85,7 +88,8 @@ impl Capabilities {
         data_identifies_files: false,
     };
 
-    /// Returns the time that an image says of a node of a type with this time; `None` if it says another of its own choice.
+    /// Returns the time that an image says of a node of a type with this time; `None` if it says
+    /// another of its own choice.
     pub fn held_time(&self, file_type: FileType, time: Timestamp) -> Option<Timestamp> {
         match self.times {
             _ if self.timeless.contains(&file_type) => None,
@@ -119,8 +123,8 @@ impl Capabilities {
         !self.xattr_losses.iter().any(|loss| (loss.concerns)(name, value))
     }
 
-    /// Returns a key that two files of the same contents must have in common to share data: everything that readers would
-    /// take from one of them for both.
+    /// Returns a key that two files of the same contents must have in common to share data:
+    /// everything that readers would take from one of them for both.
     pub fn sharing_key(&self, node: &Node) -> Option<(u16, Owner)> {
         self.data_identifies_files.then(|| (node.meta.mode, self.held_owner(node.meta.owner)))
     }

@@ -1,4 +1,5 @@
-//! Data in clusters: files are cut by output, each cluster filled with as much input as fits (EROFS).
+//! Data in clusters: files are cut by output, each cluster filled with as much input as fits
+//! (EROFS).
 
 use crate::{DataKind, FilePlace, Placed};
 use packfs_codec::CodecSettings;
@@ -20,15 +21,15 @@ impl DataKind for Clusters {
 /// The plan of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterPlan {
-    /// Unit in which the format addresses data, in bytes, a power of two: what is stored starts at a multiple of it, and is
-    /// filled up to one with zeros, unless [`ClusterPlan::byte_aligned`].
+    /// Unit in which the format addresses data, in bytes, a power of two: what is stored starts at
+    /// a multiple of it, and is filled up to one with zeros, unless [`ClusterPlan::byte_aligned`].
     pub block_len: u32,
     /// How files may be stored; [`ClusterStorage::recipe`] is an index.
     pub recipes: Vec<Recipe>,
     /// How the stream of shared tails is stored, an index into `recipes`.
     pub packed_recipe: u16,
-    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many threads busy; a long
-    /// file may have longer ones, of a multiple of this.
+    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many
+    /// threads busy; a long file may have longer ones, of a multiple of this.
     pub segment_len: u64,
     /// Whether compressed clusters may start and end at any byte.
     pub byte_aligned: bool,
@@ -38,19 +39,22 @@ pub struct ClusterPlan {
     pub decoded_len_max: u32,
     /// Whether shared tails are looked for in what is in the packed stream already.
     pub share_tails: bool,
-    /// Whether plain blocks that start amid a block of the file are rotated, so that each byte stands in its block where it
-    /// stands in that of the file (interlaced). Not with `share_ranges` or `byte_aligned`.
+    /// Whether plain blocks that start amid a block of the file are rotated, so that each byte
+    /// stands in its block where it stands in that of the file (interlaced). Not with
+    /// `share_ranges` or `byte_aligned`.
     pub interlaced: bool,
-    /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It is asked where a file with
-    /// a recipe of clusters turns out to be flat: a longer tail has a block of its own, or goes to the packed stream if that
-    /// was asked for and the block would be wasted.
+    /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It
+    /// is asked where a file with a recipe of clusters turns out to be flat: a longer tail has a
+    /// block of its own, or goes to the packed stream if that was asked for and the block would be
+    /// wasted.
     pub inline_flat_max: u32,
     /// Storage of files with long holes; `None`: as that of others.
     pub sparse: Option<SparsePlan>,
 }
 
-/// Storage of files of which the source knows that they are mostly holes: the engine gives such a file a recipe of chunks
-/// ([`Recipe::Chunks`]), of the length by which data and map take least together.
+/// Storage of files of which the source knows that they are mostly holes: the engine gives such a
+/// file a recipe of chunks ([`Recipe::Chunks`]), of the length by which data and map take least
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SparsePlan {
     /// Bytes that a row of a map of chunks takes.
@@ -66,16 +70,19 @@ pub struct SparsePlan {
 pub enum Recipe {
     /// As it is, in one run.
     Flat {
-        /// A file that its source knows to have holes is stored as chunks of so many bytes in their place
-        /// ([`FileForm::Chunks`]), a power of two, if [`crate::Plan::holes`]; `None`: holes are stored as zeros.
+        /// A file that its source knows to have holes is stored as chunks of so many bytes in their
+        /// place ([`FileForm::Chunks`]), a power of two, if [`crate::Plan::holes`]; `None`: holes
+        /// are stored as zeros.
         sparse_chunk_len: Option<u64>,
     },
-    /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros not at all.
+    /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros
+    /// not at all.
     Chunks {
         /// Bytes in each chunk but the last.
         chunk_len: u64,
     },
-    /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files that save nothing.
+    /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files
+    /// that save nothing.
     Clusters(ClusterRecipe),
 }
 
@@ -107,8 +114,8 @@ pub enum Tail {
     Shared,
     /// Shared, and not only the tail but all of the file.
     SharedWhole,
-    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block; of a file with a recipe of
-    /// clusters, if it is at least 32 bytes shorter.
+    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block;
+    /// of a file with a recipe of clusters, if it is at least 32 bytes shorter.
     Inline,
 }
 
@@ -164,8 +171,8 @@ impl InlineTails for NoTails {
     }
 }
 
-/// Form in which the bytes of a file from its start on are stored, but for its tail. Files that share their data share its
-/// form, whatever was planned for them.
+/// Form in which the bytes of a file from its start on are stored, but for its tail. Files that
+/// share their data share its form, whatever was planned for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
     /// As they are, in one run from [`FilePlace::start`] on.
@@ -192,28 +199,32 @@ impl Default for FileForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterForm {
     /// Nothing is stored: zeros. Only in [`FileForm::Chunks`], and in [`FileForm::Clusters`] with
-    /// [`ClusterPlan::byte_aligned`]; elsewhere long runs of zeros are clusters that share one stored cluster.
+    /// [`ClusterPlan::byte_aligned`]; elsewhere long runs of zeros are clusters that share one
+    /// stored cluster.
     Hole,
-    /// Bytes as they are, a run of any length, block behind block without gap; only the last may be short. Each of the blocks is
-    /// a cluster of its own where a format's plain clusters are one block.
+    /// Bytes as they are, a run of any length, block behind block without gap; only the last may be
+    /// short. Each of the blocks is a cluster of its own where a format's plain clusters are one
+    /// block.
     Plain,
-    /// Compressed, as [`ClusterStorage::recipe`] says; the file's bytes are all that it decodes to. Clusters with the same offset
-    /// are one stored cluster.
+    /// Compressed, as [`ClusterStorage::recipe`] says; the file's bytes are all that it decodes to.
+    /// Clusters with the same offset are one stored cluster.
     Compressed,
-    /// Compressed, and more than this file's bytes: it shares the beginning of another file's cluster.
+    /// Compressed, and more than this file's bytes: it shares the beginning of another file's
+    /// cluster.
     CompressedPart,
 }
 
-/// A run of a file's bytes in one stored cluster, or in a run of plain blocks or chunks stored one behind the other.
+/// A run of a file's bytes in one stored cluster, or in a run of plain blocks or chunks stored one
+/// behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// Where the first block starts in the image, zeros in front included; 0 for a hole.
     pub offset: u64,
-    /// Bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of the chunk but for the
-    /// last of a file.
+    /// Bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of
+    /// the chunk but for the last of a file.
     pub len: u64,
-    /// How many bytes are stored, without the zeros that fill up the block; those stand in front of compressed bytes and
-    /// behind plain ones.
+    /// How many bytes are stored, without the zeros that fill up the block; those stand in front of
+    /// compressed bytes and behind plain ones.
     pub stored_len: u32,
     /// What it is.
     pub form: ClusterForm,

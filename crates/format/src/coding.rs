@@ -1,4 +1,5 @@
-//! How an image encodes its data: what two images must agree on before blocks of one may be copied into the other.
+//! How an image encodes its data: what two images must agree on before blocks of one may be copied
+//! into the other.
 
 use packfs_codec::Algorithm;
 
@@ -9,8 +10,8 @@ pub struct Coding {
     pub format: &'static str,
     /// The unit in which data is addressed or cut, in bytes.
     pub block_len: u32,
-    /// Each algorithm, and its settings as they are stored in the image; those may be empty where an algorithm's usual ones hold.
-    /// No algorithm: data are stored as they are.
+    /// Each algorithm, and its settings as they are stored in the image; those may be empty where
+    /// an algorithm's usual ones hold. No algorithm: data are stored as they are.
     pub codecs: Vec<(Algorithm, Vec<u8>)>,
     /// The codec as a user would type it to get the same.
     pub spec: String,
@@ -19,7 +20,8 @@ pub struct Coding {
 }
 
 impl Coding {
-    /// Whether blocks of an image that is encoded so can stand in one that is encoded as `other` says.
+    /// Whether blocks of an image that is encoded so can stand in one that is encoded as `other`
+    /// says.
     pub fn serves(&self, other: &Coding) -> bool {
         let known = |codec: &(Algorithm, Vec<u8>)| other.codecs.contains(codec);
         let agrees =

@@ -1,7 +1,7 @@
 //! The one directory of a container: an image that holds whole images, shown as files side by side.
 //!
-//! Containers store neither owners nor times; what is said here of a file is the same for all of them, so that what packs a
-//! container and what reads it agree.
+//! Containers store neither owners nor times; what is said here of a file is the same for all of
+//! them, so that what packs a container and what reads it agree.
 
 use crate::{DirCursor, DirEntry, InnerImage, Inode, InodeId, InodeKind};
 use packfs_core::{Error, FileType, Meta, Name, Owner, Result, Timestamp};
@@ -34,8 +34,8 @@ impl ContainedFiles {
         ContainedFiles::default()
     }
 
-    /// Adds a file. Names are the format's own choice, so a name that is none, or there already, is a fault of the program:
-    /// such a file is left out.
+    /// Adds a file. Names are the format's own choice, so a name that is none, or there already, is
+    /// a fault of the program: such a file is left out.
     pub fn push(&mut self, name: &str, len: u64) {
         let known = self.files.iter().any(|file| file.name == name);
         debug_assert!(Name::new(name.as_bytes()).is_ok() && !known, "{name}");

@@ -1,5 +1,5 @@
-//! Volumes of containers: one directory of files, each an image itself, and nothing that is not the same for all containers
-//! but where the files' bytes are.
+//! Volumes of containers: one directory of files, each an image itself, and nothing that is not the
+//! same for all containers but where the files' bytes are.
 
 use crate::{
     ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, InnerImage, Inode, InodeId,
@@ -18,8 +18,8 @@ pub trait Container: Send + Sync {
     /// The files in it.
     fn files(&self) -> &ContainedFiles;
 
-    /// The extents of the file that was added so many files after the first; `range` ends where the file does, and is not empty.
-    /// See [`Volume::extents`].
+    /// The extents of the file that was added so many files after the first; `range` ends where the
+    /// file does, and is not empty. See [`Volume::extents`].
     fn file_extents(
         &self,
         index: usize,

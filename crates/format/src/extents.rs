@@ -1,4 +1,5 @@
-//! The extents of a file on their way to who asked for a range of it: cut to the range, those that go on joined.
+//! The extents of a file on their way to who asked for a range of it: cut to the range, those that
+//! go on joined.
 
 use crate::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};

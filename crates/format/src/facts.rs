@@ -1,4 +1,5 @@
-//! What is said about an image: facts for `info`, owners of its bytes for `info --space`, findings of `check`.
+//! What is said about an image: facts for `info`, owners of its bytes for `info --space`, findings
+//! of `check`.
 
 /// The value of a [`Fact`], typed so that JSON keeps numbers as numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,10 +45,12 @@ impl Facts {
     }
 }
 
-/// A range of an image and the structure that owns it. All owners of an image add up to its length without overlap.
+/// A range of an image and the structure that owns it. All owners of an image add up to its length
+/// without overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpaceOwner {
-    /// What owns the bytes, such as `superblock`, `file data`, `fragments`, `inode table`, `padding`, `unused`.
+    /// What owns the bytes, such as `superblock`, `file data`, `fragments`, `inode table`,
+    /// `padding`, `unused`.
     pub owner: &'static str,
     /// Where it starts, in bytes from the start of the file.
     pub offset: u64,

@@ -45,7 +45,8 @@ pub struct Magic {
 pub struct LinuxDriver {
     /// Name, as `mount -t` takes it.
     pub name: &'static str,
-    /// True if it mounts a regular file without a loop device, on kernels that can (EROFS from 6.12 on).
+    /// True if it mounts a regular file without a loop device, on kernels that can (EROFS from 6.12
+    /// on).
     pub mounts_files: bool,
 }
 
@@ -67,8 +68,8 @@ pub struct FormatInfo {
     pub name: &'static str,
     /// File name extensions that mean it, without the dot; the first is the usual one.
     pub extensions: &'static [&'static str],
-    /// Magic bytes used to scan blobs such as firmware. Each hit must be confirmed with [`Format::probe`]. Empty if images
-    /// cannot be found by magic bytes.
+    /// Magic bytes used to scan blobs such as firmware. Each hit must be confirmed with
+    /// [`Format::probe`]. Empty if images cannot be found by magic bytes.
     pub magics: &'static [Magic],
     /// Linux's driver; `None` if it has none.
     pub driver: Option<LinuxDriver>,
@@ -76,8 +77,8 @@ pub struct FormatInfo {
     pub makes: Makes,
     /// Options that [`Format::packer`] takes besides codec and block size.
     pub options: &'static [OptionRow],
-    /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and read; empty where there
-    /// is no choice.
+    /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and
+    /// read; empty where there is no choice.
     pub ladder: &'static [Rung],
 }
 
@@ -106,7 +107,8 @@ impl FormatInfo {
     }
 }
 
-/// One on-disk format. Formats are listed in one table, `packfs-formats`; nothing else knows them by name.
+/// One on-disk format. Formats are listed in one table, `packfs-formats`; nothing else knows them
+/// by name.
 pub trait Format: Send + Sync {
     /// Returns its identity.
     fn info(&self) -> &'static FormatInfo;
@@ -116,15 +118,18 @@ pub trait Format: Send + Sync {
         self.info().name
     }
 
-    /// Returns true if the image starts like one of this format; false for images that are too short to tell.
+    /// Returns true if the image starts like one of this format; false for images that are too
+    /// short to tell.
     fn probe(&self, image: &dyn Image) -> Result<bool>;
 
     /// Opens an image: checks what describes the whole, nothing more.
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>>;
 
-    /// Opens an image whose data lies on further devices, given in the order in which the image lists them.
+    /// Opens an image whose data lies on further devices, given in the order in which the image
+    /// lists them.
     ///
-    /// Errors: as [`Format::open`]; `Usage` if the format has no further devices, or the image another number of them.
+    /// Errors: as [`Format::open`]; `Usage` if the format has no further devices, or the image
+    /// another number of them.
     fn open_with_devices(
         &self,
         image: Arc<dyn Image>,
@@ -142,19 +147,21 @@ pub trait Format: Send + Sync {
 
     /// Prepares to pack.
     ///
-    /// Errors: `Usage` for settings out of range (saying what is allowed), `Unsupported` for a read-only format.
+    /// Errors: `Usage` for settings out of range (saying what is allowed), `Unsupported` for a
+    /// read-only format.
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>>;
 }
 
 /// What a format that holds one image, and no tree, makes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrapping {
-    /// The name of the one file that the tree to pack has, with the metadata of [`crate::ContainedFiles`].
+    /// The name of the one file that the tree to pack has, with the metadata of
+    /// [`crate::ContainedFiles`].
     pub file_name: &'static str,
     /// Its length has to be a multiple of this, in bytes; what is shorter is filled up with zeros.
     pub multiple_of: u64,
-    /// The format of the image that is to be made of a source that is none; `None` if it was not named. `none` has every file
-    /// taken for an image.
+    /// The format of the image that is to be made of a source that is none; `None` if it was not
+    /// named. `none` has every file taken for an image.
     pub inner: Option<String>,
 }
 
@@ -175,25 +182,26 @@ pub trait PackFormat: Send + Sync {
     /// The codec and its settings as a user would type them.
     fn codec_name(&self) -> String;
 
-    /// Name of the Linux driver that mounts the new image and shows what was packed; `None` if these settings, or the format,
-    /// are beyond every driver. See [`FormatInfo::driver`].
+    /// Name of the Linux driver that mounts the new image and shows what was packed; `None` if
+    /// these settings, or the format, are beyond every driver. See [`FormatInfo::driver`].
     fn driver(&self) -> Option<&'static str> {
         None
     }
 
-    /// Returns the options that would compress the metadata of the image of a tree, and the reason; `None` if it is compressed,
-    /// or never can be.
+    /// Returns the options that would compress the metadata of the image of a tree, and the reason;
+    /// `None` if it is compressed, or never can be.
     fn metadata_advice(&self, _tree: &Tree) -> Option<&'static str> {
         None
     }
 
-    /// How blocks of the new image are encoded; [`Coding::serves`] tells whether those of another image can be copied into it.
+    /// How blocks of the new image are encoded; [`Coding::serves`] tells whether those of another
+    /// image can be copied into it.
     fn coding(&self) -> Option<Coding> {
         None
     }
 
-    /// Says that the format holds one image instead of a tree, and how that is to be given. A source that is an image is
-    /// wrapped as it is then, and of any other an image is made first.
+    /// Says that the format holds one image instead of a tree, and how that is to be given. A
+    /// source that is an image is wrapped as it is then, and of any other an image is made first.
     fn wraps(&self) -> Option<Wrapping> {
         None
     }
@@ -206,8 +214,9 @@ pub trait PackFormat: Send + Sync {
     /// Returns the side of the format that plans and lays out.
     fn layout(&self) -> AnyLayout<'_>;
 
-    /// What is known only once all else of the image is written, such as its checksum: sections that replace bytes of those that
-    /// [`Layout::lay_out`] gave. `image` is all of it, with its padding.
+    /// What is known only once all else of the image is written, such as its checksum: sections
+    /// that replace bytes of those that [`Layout::lay_out`] gave. `image` is all of it, with its
+    /// padding.
     ///
     /// Errors: whatever reading the image returns.
     fn seal(&self, image: &dyn Image) -> Result<Vec<Section>> {
@@ -231,9 +240,10 @@ pub enum AnyLayout<'a> {
     Clusters {
         /// Plans, and makes the metadata.
         layout: &'a dyn Layout<Clusters>,
-        /// The files that data is written to, if not to the image: all places of data are in the row
-        /// that these files make, one behind the other, and the sections alone fill the image. The
-        /// stored bytes of one file of the tree lie in one of them, but for what it shares with others.
+        /// The files that data is written to, if not to the image: all places of data are in the
+        /// row that these files make, one behind the other, and the sections alone fill the image.
+        /// The stored bytes of one file of the tree lie in one of them, but for what it shares with
+        /// others.
         data_files: &'a [DataFile],
     },
 }
@@ -254,14 +264,15 @@ pub trait Layout<K: DataKind>: Send + Sync {
     /// `first_used` is for [`Plan::first_used`].
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<K>>;
 
-    /// Makes everything around the data and hands it to `put`, part by part, in the order of the image
-    /// where that matters for speed. Pure: the same tree, plan and places give the same sections.
+    /// Makes everything around the data and hands it to `put`, part by part, in the order of the
+    /// image where that matters for speed. Pure: the same tree, plan and places give the same
+    /// sections.
     ///
-    /// Sections do not overlap each other or the data, and leave no gap from the start of the image to
-    /// its end.
+    /// Sections do not overlap each other or the data, and leave no gap from the start of the image
+    /// to its end.
     ///
-    /// Errors: `Failed` for what only now turns out not to fit, and whatever `put` and reading inline
-    /// tails return.
+    /// Errors: `Failed` for what only now turns out not to fit, and whatever `put` and reading
+    /// inline tails return.
     fn lay_out(
         &self,
         tree: &Tree,

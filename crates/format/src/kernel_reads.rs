@@ -1,4 +1,5 @@
-//! The way of Linux's driver of a format to the bytes of a file, for forecasts of how long it takes.
+//! The way of Linux's driver of a format to the bytes of a file, for forecasts of how long it
+//! takes.
 
 use crate::{Extent, ExtentFrom, InodeId};
 use packfs_core::Result;
@@ -11,7 +12,8 @@ pub struct KernelRead {
     pub offset: u64,
     /// Bytes that are stored.
     pub stored: u32,
-    /// Bytes that are decoded, or copied from what is stored as it is; 0 for pages that are used in place.
+    /// Bytes that are decoded, or copied from what is stored as it is; 0 for pages that are used in
+    /// place.
     pub decoded: u32,
 }
 
@@ -54,8 +56,8 @@ impl KernelBlock {
 /// A driver's way to keep what it has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelCache {
-    /// Every block is read by a request of its own when it is needed, and decoded before the driver goes on. A few stay, decoded;
-    /// the one that came first is dropped first, used or not.
+    /// Every block is read by a request of its own when it is needed, and decoded before the driver
+    /// goes on. A few stay, decoded; the one that came first is dropped first, used or not.
     Blocks {
         /// Blocks of metadata that stay.
         metadata: usize,
@@ -65,11 +67,12 @@ pub enum KernelCache {
         header_len: u64,
         /// Least unit of a request, in bytes; the device's block may be longer.
         unit: u64,
-        /// First Linux, major and minor, that keeps pages of which a block took a part, where the device's blocks are as long
-        /// as pages.
+        /// First Linux, major and minor, that keeps pages of which a block took a part, where the
+        /// device's blocks are as long as pages.
         edges_since: Option<(u16, u16)>,
     },
-    /// Pages stay in the page cache. Blocks of a window of readahead are asked for together, while the window before is decoded.
+    /// Pages stay in the page cache. Blocks of a window of readahead are asked for together, while
+    /// the window before is decoded.
     Pages {
         /// Length of a page, in bytes.
         len: u64,

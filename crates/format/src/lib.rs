@@ -1,9 +1,9 @@
 //! The frame that every format is built in.
 //!
-//! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes one), [`Container`]
-//! (an image that holds other images). Between a format and the pack engine: [`Plan`] and [`Placed`]. Parts that formats
-//! share: [`check`], [`Extents`], [`space_owners`], [`NameOrder`], [`options!`].
-//! No format, no thread, no unsafe code.
+//! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes
+//! one), [`Container`] (an image that holds other images). Between a format and the pack engine:
+//! [`Plan`] and [`Placed`]. Parts that formats share: [`check`], [`Extents`], [`space_owners`],
+//! [`NameOrder`], [`options!`]. No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
 
 mod blocks;

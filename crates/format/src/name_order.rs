@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// Directories that are remembered to be in order, at most: 512 KiB of ids.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// Holds the names of one directory to the order that its image promises ([`Volume::is_sorted`]), as they are listed.
+/// Holds the names of one directory to the order that its image promises ([`Volume::is_sorted`]),
+/// as they are listed.
 #[derive(Debug)]
 pub struct NameOrder {
     /// The name before; `None` where any order will do.
@@ -54,7 +55,8 @@ impl NameOrder {
     }
 }
 
-/// The directories of an image whose names were seen to rise, so that a lookup that finds nothing by their order may end there.
+/// The directories of an image whose names were seen to rise, so that a lookup that finds nothing
+/// by their order may end there.
 #[derive(Debug, Default)]
 pub struct SortedDirs(Mutex<HashSet<InodeId>>);
 
@@ -64,8 +66,8 @@ impl SortedDirs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&dir)
     }
 
-    /// Looks for a name among all entries of a directory, which `read` gives (see [`Volume::read_dir`]), and remembers the directory
-    /// if they are in order.
+    /// Looks for a name among all entries of a directory, which `read` gives (see
+    /// [`Volume::read_dir`]), and remembers the directory if they are in order.
     ///
     /// # Errors
     /// Passes on those of `read`, unless the name was found.

@@ -1,4 +1,5 @@
-//! Options of formats: a row of [`options!`](crate::options!) is name, values, default, help and field.
+//! Options of formats: a row of [`options!`](crate::options!) is name, values, default, help and
+//! field.
 
 use packfs_core::{Error, Result};
 
@@ -126,8 +127,9 @@ macro_rules! one_of {
 /// A row is `field: Type = NAME, VALUES, DEFAULT, HELP;`. `read` makes the struct of its own
 /// fields and of options as typed; `ROWS` is what `--help` prints.
 ///
-/// In a struct that is `for FORMAT needs NEED`, a row may close with `needs PATTERN => NEED`: values
-/// that match ask for something, such as a new kernel. `needs` lists all of it, in the order of rows.
+/// In a struct that is `for FORMAT needs NEED`, a row may close with `needs PATTERN => NEED`:
+/// values that match ask for something, such as a new kernel. `needs` lists all of it, in the order
+/// of rows.
 #[macro_export]
 macro_rules! options {
     (

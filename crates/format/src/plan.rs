@@ -1,9 +1,9 @@
 //! Types between a packing format and the pack engine.
 //!
-//! A format decides which files are cut how ([`Plan`], pure), the engine reads, dedupes, compresses and
-//! writes their data in plan order ([`Placed`]), and the format turns that into the metadata around it
-//! ([`Section`]s, pure). Data lies in [`crate::Blocks`] or in [`crate::Clusters`], and each has types of
-//! its own.
+//! A format decides which files are cut how ([`Plan`], pure), the engine reads, dedupes, compresses
+//! and writes their data in plan order ([`Placed`]), and the format turns that into the metadata
+//! around it ([`Section`]s, pure). Data lies in [`crate::Blocks`] or in [`crate::Clusters`], and
+//! each has types of its own.
 
 use packfs_core::{Loss, NodeId};
 use std::fmt::Debug;
@@ -35,18 +35,18 @@ pub struct FileJob<K: DataKind> {
 /// A format's plan for one image.
 #[derive(Clone, Debug)]
 pub struct Plan<K: DataKind> {
-    /// Start of file data, in bytes from the start of the image; what lies before is the format's. 0
-    /// where data lies in files of its own.
+    /// Start of file data, in bytes from the start of the image; what lies before is the format's.
+    /// 0 where data lies in files of its own.
     pub data_start: u64,
-    /// Every regular file with at least one byte, in tree order. The engine may place them in another
-    /// order, but those that may only lie in later files for data come later.
+    /// Every regular file with at least one byte, in tree order. The engine may place them in
+    /// another order, but those that may only lie in later files for data come later.
     pub files: Vec<FileJob<K>>,
     /// Nodes of any kind in the order of their first use; empty if nobody knows. Formats place its
     /// metadata in that order.
     pub first_used: Vec<NodeId>,
-    /// Distance by which small files may be moved away from their neighbours in the tree, in bytes of
-    /// such files, while it still costs little to read them in tree order. Readers that keep only a few
-    /// decoded blocks decode again what they left.
+    /// Distance by which small files may be moved away from their neighbours in the tree, in bytes
+    /// of such files, while it still costs little to read them in tree order. Readers that keep
+    /// only a few decoded blocks decode again what they left.
     pub reorder_len: u64,
     /// True if files with the same contents share their data.
     pub dedupe: bool,

@@ -6,7 +6,8 @@ use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Names an inode to the [`Volume`] that handed it out; two entries with the same id are hard links to one inode.
+/// Names an inode to the [`Volume`] that handed it out; two entries with the same id are hard links
+/// to one inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InodeId(pub u64);
 
@@ -74,8 +75,9 @@ pub struct Inode {
     pub doubt: Option<&'static str>,
     /// Whether [`Volume::xattrs`] would return anything.
     pub has_xattrs: bool,
-    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts them; where Linux has no driver, and
-    /// where it goes by the length, [`InodeKind::sectors_filled`].
+    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts
+    /// them; where Linux has no driver, and where it goes by the length,
+    /// [`InodeKind::sectors_filled`].
     pub sectors: u64,
 }
 
@@ -133,9 +135,11 @@ pub struct InnerImage {
     pub name: String,
 }
 
-/// An opened image of any format. Every method may be called from any thread; every figure returned has been checked.
+/// An opened image of any format. Every method may be called from any thread; every figure returned
+/// has been checked.
 ///
-/// Errors of all methods: `Corrupt` where the image breaks its format's rules, `Io` where it cannot be read.
+/// Errors of all methods: `Corrupt` where the image breaks its format's rules, `Io` where it cannot
+/// be read.
 pub trait Volume: Send + Sync {
     /// Returns the identity of the format.
     fn format(&self) -> &'static FormatInfo;
@@ -149,9 +153,9 @@ pub trait Volume: Send + Sync {
     /// Finds `name` in a directory; `None` if it is not there.
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>>;
 
-    /// Calls `visit` for each entry from `from` on, in stored order, without `.` and `..`; each entry comes with the
-    /// cursor that goes on after it. Ends early when `visit` breaks. Entries that are damaged may be passed over, to be told of by
-    /// an error at the end.
+    /// Calls `visit` for each entry from `from` on, in stored order, without `.` and `..`; each
+    /// entry comes with the cursor that goes on after it. Ends early when `visit` breaks. Entries
+    /// that are damaged may be passed over, to be told of by an error at the end.
     fn read_dir(
         &self,
         dir: InodeId,
@@ -159,21 +163,21 @@ pub trait Volume: Send + Sync {
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// True if names rise, byte by byte, in every listing of an image that keeps the rules of its format, because readers rely on it
-    /// to find them.
+    /// True if names rise, byte by byte, in every listing of an image that keeps the rules of its
+    /// format, because readers rely on it to find them.
     fn is_sorted(&self) -> bool {
         false
     }
 
-    /// A fault of the image as a whole though all of it can be read, such as a checksum that is not that of its bytes: an
-    /// error for whoever was not told to go on all the same. Cheap; whatever reads all of the image asks for
-    /// [`Volume::whole_fault`], too.
+    /// A fault of the image as a whole though all of it can be read, such as a checksum that is not
+    /// that of its bytes: an error for whoever was not told to go on all the same. Cheap; whatever
+    /// reads all of the image asks for [`Volume::whole_fault`], too.
     fn fault(&self) -> Option<Error> {
         None
     }
 
-    /// As [`Volume::fault`], where more has to be read to know it: tables that describe the whole, and with `checksum` all that a
-    /// checksum covers.
+    /// As [`Volume::fault`], where more has to be read to know it: tables that describe the whole,
+    /// and with `checksum` all that a checksum covers.
     fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
         let _ = checksum;
         Ok(None)
@@ -188,8 +192,8 @@ pub trait Volume: Send + Sync {
         Ok(Xattrs::new())
     }
 
-    /// Calls `visit` for the extents that cover `range` of a file, in file order, first and last cut to the range.
-    /// Ends early when `visit` breaks.
+    /// Calls `visit` for the extents that cover `range` of a file, in file order, first and last
+    /// cut to the range. Ends early when `visit` breaks.
     fn extents(
         &self,
         id: InodeId,
@@ -197,20 +201,21 @@ pub trait Volume: Send + Sync {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// What the offsets of extents and blocks are relative to, where that is not the image alone: images that are spread
-    /// over several devices, or hold stored bytes within decoded ones. `None`: the image that the volume was opened from.
+    /// What the offsets of extents and blocks are relative to, where that is not the image alone:
+    /// images that are spread over several devices, or hold stored bytes within decoded ones.
+    /// `None`: the image that the volume was opened from.
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         None
     }
 
-    /// The files that are images themselves, where the volume is no more than what holds them: a compressed disk, a table of
-    /// partitions. Whoever opens such a volume wants what is inside.
+    /// The files that are images themselves, where the volume is no more than what holds them: a
+    /// compressed disk, a table of partitions. Whoever opens such a volume wants what is inside.
     fn inner_images(&self) -> Result<Vec<InnerImage>> {
         Ok(Vec::new())
     }
 
-    /// How many bytes of the file belong to the image, from its start on, with the padding that its format asks for; `None` if
-    /// it does not say so.
+    /// How many bytes of the file belong to the image, from its start on, with the padding that its
+    /// format asks for; `None` if it does not say so.
     fn image_len(&self) -> Option<u64>;
 
     /// How its blocks are encoded, if they may be copied into another image of the format.
@@ -218,8 +223,8 @@ pub trait Volume: Send + Sync {
         None
     }
 
-    /// The file that tails of others lie in, one behind the other, and its length, where the format has one. Its extents are
-    /// asked for like those of any file.
+    /// The file that tails of others lie in, one behind the other, and its length, where the format
+    /// has one. Its extents are asked for like those of any file.
     fn packed_stream(&self) -> Option<(InodeId, u64)> {
         None
     }
@@ -243,6 +248,7 @@ pub trait Volume: Send + Sync {
     /// Who owns each byte of the image file, in order, adding up to its length.
     fn space(&self) -> Result<Vec<SpaceOwner>>;
 
-    /// Checks every structure (not file data), calling `found` for each fault; an `Err` ends the check early.
+    /// Checks every structure (not file data), calling `found` for each fault; an `Err` ends the
+    /// check early.
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()>;
 }

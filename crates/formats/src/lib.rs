@@ -1,14 +1,14 @@
 //! The one table of all formats: the only place that knows them by name.
 //!
-//! Owns finding a format: by the name users type, by a file name's extension, by what an image starts with. A new format
-//! is one more row here.
+//! Owns finding a format: by the name users type, by a file name's extension, by what an image
+//! starts with. A new format is one more row here.
 #![forbid(unsafe_code)]
 
 use packfs_core::{Image, Result};
 use packfs_format::Format;
 
-/// In the order in which images are probed. Partition tables come last: a file system or a CD that can be booted from begins with
-/// one, too. Each row is a Cargo feature.
+/// In the order in which images are probed. Partition tables come last: a file system or a CD that
+/// can be booted from begins with one, too. Each row is a Cargo feature.
 static FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "squashfs")]
     &packfs_format_squashfs::Squashfs,
@@ -49,7 +49,8 @@ pub fn drivers() -> Vec<&'static str> {
     all().iter().filter_map(|format| format.info().driver_name()).collect()
 }
 
-/// The format that a file name extension (without the dot, in any case) means. A codec may follow, as in `squashfs-xz`.
+/// The format that a file name extension (without the dot, in any case) means. A codec may follow,
+/// as in `squashfs-xz`.
 pub fn by_extension(extension: &str) -> Option<&'static dyn Format> {
     let extension = extension.split_once('-').map_or(extension, |(format, _)| format);
     let means =

@@ -8,14 +8,16 @@ use sha2::{Digest, Sha256};
 const EROFS_AT: usize = 1024;
 const EROFS_MAGIC: [u8; 4] = 0xE0F5_E1E2_u32.to_le_bytes();
 
-/// Puts the checksums of an EROFS superblock, of a cramfs image and of a boot catalog of ISO 9660 right; SquashFS has none. The pages of a
-/// recovery file get the figures of the first one, and hashes that fit. Whatever is none of these stays as it is.
+/// Puts the checksums of an EROFS superblock, of a cramfs image and of a boot catalog of ISO 9660
+/// right; SquashFS has none. The pages of a recovery file get the figures of the first one, and
+/// hashes that fit. Whatever is none of these stays as it is.
 pub fn repair(image: &mut [u8]) {
     unite_pages(image);
     reseal(image);
 }
 
-/// The same, but pages of a recovery file only get hashes that fit them, and may contradict each other.
+/// The same, but pages of a recovery file only get hashes that fit them, and may contradict each
+/// other.
 pub(crate) fn reseal(image: &mut [u8]) {
     for at in pages(image) {
         let (body, hash) = image[at..at + PAGE_LEN].split_at_mut(PAGE_LEN - 32);
@@ -33,7 +35,8 @@ fn pages(file: &[u8]) -> Vec<usize> {
     starts.filter(|&at| at + PAGE_LEN <= file.len() && file[at..].starts_with(MAGIC)).collect()
 }
 
-/// Has all pages say what the first one says, and hash that with their checksums: see docs/formats/recovery.md.
+/// Has all pages say what the first one says, and hash that with their checksums: see
+/// docs/formats/recovery.md.
 fn unite_pages(file: &mut [u8]) {
     let pages = pages(file);
     let Some(&first) = pages.first() else { return };

@@ -1,4 +1,5 @@
-//! Values that figures rarely have: ends of ranges, what is one beside them, and what other figures of the image say.
+//! Values that figures rarely have: ends of ranges, what is one beside them, and what other figures
+//! of the image say.
 
 use crate::Field;
 use packfs_testkit::Random;

@@ -57,7 +57,8 @@ const ENTRIES_MAX: usize = 20_000;
 /// Names that are looked up.
 const LOOKUPS_MAX: usize = 500;
 
-/// Opens, walks, lists, reads, checks and unpacks an image with so many threads. `valid` is the digest of the image that it was made of.
+/// Opens, walks, lists, reads, checks and unpacks an image with so many threads. `valid` is the
+/// digest of the image that it was made of.
 pub fn judge(image: &[u8], pit: &Sandpit, jobs: usize, valid: Option<u64>) -> Judged {
     let mut judging = Judging::default();
     let digest = match open(image, jobs) {
@@ -207,7 +208,8 @@ impl Judging {
         let options = UnpackOptions::default();
         let unpacked = packfs::sink::unpack(opened.engine(), loaded, &pit.target(), &options, &Silent);
         match &unpacked {
-            // What this machine has no room for is its own fault; what cannot be decoded was found before.
+            // What this machine has no room for is its own fault; what cannot be decoded was found
+            // before.
             Err(error) if error.kind() != ErrorKind::Io => self.missed(is_clean, error),
             Err(error) => drop(self.error.get_or_insert_with(|| error.to_string())),
             Ok(_) => {}
@@ -253,7 +255,8 @@ pub(crate) fn digest(opened: &Opened, loaded: &LoadedVolume) -> packfs::Result<u
     Ok(hash.digest())
 }
 
-/// Longest hole that is hashed byte by byte, as the zeros it stands for; of longer ones the length is.
+/// Longest hole that is hashed byte by byte, as the zeros it stands for; of longer ones the length
+/// is.
 const HOLE_HASHED_MAX: u64 = 1 << 20;
 
 fn zeros(hash: &mut Xxh3, len: u64) {

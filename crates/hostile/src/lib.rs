@@ -1,8 +1,9 @@
 //! Inputs made to harm, and what must hold whatever they say.
 //!
-//! Owns the corpus (small images of every codec and layout, tars, manifests), the mutations done to it, and one function
-//! for each property that fuzzing and the mutation run hold packfs to. It judges from outside, through the
-//! library that people use; nothing here is linked into packfs. Same seed, same bytes, same verdict.
+//! Owns the corpus (small images of every codec and layout, tars, manifests), the mutations done to
+//! it, and one function for each property that fuzzing and the mutation run hold packfs to. It
+//! judges from outside, through the library that people use; nothing here is linked into packfs.
+//! Same seed, same bytes, same verdict.
 #![forbid(unsafe_code)]
 
 mod breach;

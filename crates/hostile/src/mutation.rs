@@ -58,8 +58,8 @@ pub struct Mutated {
     pub bytes: Vec<u8>,
 }
 
-/// Mutates a valid image, knowing where its figures are; checksums are mostly put right afterwards. `others` are what stretches may be
-/// taken from.
+/// Mutates a valid image, knowing where its figures are; checksums are mostly put right afterwards.
+/// `others` are what stretches may be taken from.
 pub fn mutate(image: &[u8], fields: &[Field], others: &[Base], random: &mut Random) -> Mutated {
     let mut class = match random.below(100) {
         0..=11 => Class::Flip,
@@ -188,7 +188,8 @@ fn one_of(fields: &[Field], random: &mut Random) -> Field {
     fields[random.below(fields.len() as u64) as usize]
 }
 
-/// The superblock has few figures and decides most; every other kind of structure gets its share, however few there are.
+/// The superblock has few figures and decides most; every other kind of structure gets its share,
+/// however few there are.
 fn weighted(fields: &[Field], random: &mut Random) -> Field {
     let picked = one_of(fields, random);
     match random.below(6) {

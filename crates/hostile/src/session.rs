@@ -1,4 +1,5 @@
-//! Cases by number: what each of them is. A seed and a number say all, so any case can be tried again alone.
+//! Cases by number: what each of them is. A seed and a number say all, so any case can be tried
+//! again alone.
 
 use crate::corpus::{Base, images, inputs};
 use crate::judge::{digest, open};
@@ -8,7 +9,8 @@ use crate::{Breach, Class, Field, Judged, Sandpit, fields, judge, mutate};
 use packfs::Silent;
 use packfs_testkit::Random;
 
-/// What cases are made of: images of a format, images within containers, or what vouches for images.
+/// What cases are made of: images of a format, images within containers, or what vouches for
+/// images.
 pub const KINDS: [&str; 9] = [
     "squashfs",
     "squashfs-legacy",

@@ -1,4 +1,5 @@
-//! What the mutation run and fuzzing found, in the smallest form, each with what has to become of it.
+//! What the mutation run and fuzzing found, in the smallest form, each with what has to become of
+//! it.
 
 use packfs::MemoryImage;
 use packfs::codec::Algorithm;
@@ -12,8 +13,9 @@ fn number_of(algorithm: Algorithm) -> u8 {
     Algorithm::ALL.iter().position(|known| *known == algorithm).unwrap() as u8
 }
 
-/// Found by mutation (EROFS, seed 1, cases 1172, 1651, 1913, 5195, 8570): the check looked at the type that an entry claims only for the
-/// first name of an inode, so that a hard link of an unknown type was clean, and reading its directory failed.
+/// Found by mutation (EROFS, seed 1, cases 1172, 1651, 1913, 5195, 8570): the check looked at the
+/// type that an entry claims only for the first name of an inode, so that a hard link of an unknown
+/// type was clean, and reading its directory failed.
 #[test]
 fn every_name_of_an_inode_has_to_claim_its_type() {
     let folder = tempfile::tempdir().unwrap();
@@ -35,9 +37,10 @@ fn every_name_of_an_inode_has_to_claim_its_type() {
     assert!(tried + 2 >= types.len() as u32 / 4 && tried > 15, "only {tried} of {} told", types.len() / 4);
 }
 
-/// Found by fuzzing `decode` within a second: a DEFLATE stream with a code that the format leaves unused. libdeflate, which decodes whole
-/// blocks, takes it; zlib-rs, which decodes beginnings, refuses it, and so does Linux. Known and left: such a block is never written, and
-/// nothing but the bytes of its own file are other than another reader's. Both must stay within their room.
+/// Found by fuzzing `decode` within a second: a DEFLATE stream with a code that the format leaves
+/// unused. libdeflate, which decodes whole blocks, takes it; zlib-rs, which decodes beginnings,
+/// refuses it, and so does Linux. Known and left: such a block is never written, and nothing but
+/// the bytes of its own file are other than another reader's. Both must stay within their room.
 #[test]
 fn a_code_that_deflate_leaves_unused_stays_within_its_room() {
     let stream = b"\x4b\x4c\x1c\x07\xa3\x60\x14\x8c\x82\x51\x30\x0a\x46\xc1\x50\x07\x00";
@@ -48,16 +51,17 @@ fn a_code_that_deflate_leaves_unused_stays_within_its_room() {
     }
 }
 
-/// Found by fuzzing `decode`: an LZ4 match with the distance 0. liblz4 takes it, and what was in the room before becomes part of the file,
-/// so that a block and its beginning need not agree.
+/// Found by fuzzing `decode`: an LZ4 match with the distance 0. liblz4 takes it, and what was in
+/// the room before becomes part of the file, so that a block and its beginning need not agree.
 #[test]
 fn a_match_at_distance_zero_is_refused() {
     let rest = b"\x00\x19\x00\x00\x00\xcb\xcb\x2f\x51\x48\x54\x3d\x28\x4a\x4d\xe6\xca\x4e";
     assert_eq!(decode(&[&[number_of(Algorithm::Lz4)], &rest[..]].concat()), Ok(()));
 }
 
-/// Found while `recovery` was written: a recovery file with blocks of 1 GiB for an image of a few bytes, which had that many zeros hashed
-/// for each of them. Refused: no block is longer than its image needs.
+/// Found while `recovery` was written: a recovery file with blocks of 1 GiB for an image of a few
+/// bytes, which had that many zeros hashed for each of them. Refused: no block is longer than its
+/// image needs.
 #[test]
 fn blocks_that_are_much_longer_than_their_image_are_refused() {
     let base = inputs(Input::Recovery).unwrap().swap_remove(0).bytes;

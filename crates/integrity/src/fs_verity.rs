@@ -1,6 +1,7 @@
 //! The digest that Linux measures of a file under fs-verity, as `fsverity digest` prints it.
 //!
-//! Documentation/filesystems/fsverity.rst. Only the digest: enabling it is the file system's business.
+//! Documentation/filesystems/fsverity.rst. Only the digest: enabling it is the file system's
+//! business.
 
 use crate::algorithm::{HashAlgorithm, Salted};
 use crate::hash_tree::{self, Fold, Shape};

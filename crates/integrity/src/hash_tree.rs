@@ -1,7 +1,8 @@
-//! The tree of hashes that dm-verity and fs-verity share: blocks of data are hashed, their hashes fill blocks, which are
-//! hashed in turn, until one block is left. Its hash is the root's.
+//! The tree of hashes that dm-verity and fs-verity share: blocks of data are hashed, their hashes
+//! fill blocks, which are hashed in turn, until one block is left. Its hash is the root's.
 //!
-//! Data is hashed on all processors. Of each level one block is held; a block that is full goes to whoever wants it.
+//! Data is hashed on all processors. Of each level one block is held; a block that is full goes to
+//! whoever wants it.
 
 use crate::algorithm::Salted;
 use crate::ordered;
@@ -33,7 +34,8 @@ impl Shape {
         self.levels.iter().sum()
     }
 
-    /// Where a block stands when levels lie one behind the other, the one with the single block first.
+    /// Where a block stands when levels lie one behind the other, the one with the single block
+    /// first.
     pub(crate) fn position(&self, level: usize, index: u64) -> u64 {
         self.levels[level + 1..].iter().sum::<u64>() + index
     }
@@ -102,8 +104,8 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// Hashes the first `len` bytes of `image` in blocks, the last one filled up with zeros; `take` gets the hashes of some blocks at a
-/// time, one behind the other, in order.
+/// Hashes the first `len` bytes of `image` in blocks, the last one filled up with zeros; `take`
+/// gets the hashes of some blocks at a time, one behind the other, in order.
 pub(crate) fn hash_blocks(
     image: &dyn Image,
     len: u64,

@@ -1,7 +1,7 @@
 //! Work on several threads whose results come in the order of what was asked for.
 //!
-//! Workers take items one by one, whoever is free; what is done early waits until all before it was taken. At most a few
-//! results a worker wait, so memory does not grow with the number of items.
+//! Workers take items one by one, whoever is free; what is done early waits until all before it was
+//! taken. At most a few results a worker wait, so memory does not grow with the number of items.
 
 use packfs_core::{Error, Progress, Result};
 use std::collections::VecDeque;
@@ -10,8 +10,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Results that may wait, for each worker.
 const WAITING_A_WORKER: usize = 8;
 
-/// Calls `work` for each item on so many threads, each with a scratch of its own, and `take` with what came of each, in the
-/// order of items, on the calling thread.
+/// Calls `work` for each item on so many threads, each with a scratch of its own, and `take` with
+/// what came of each, in the order of items, on the calling thread.
 ///
 /// Errors: the first in that order, of items, `work` or `take`; `Cancelled`.
 pub(crate) fn in_order<I: Send, S, R: Send>(

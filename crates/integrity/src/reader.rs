@@ -4,7 +4,8 @@ use packfs_core::{Error, Image, Progress, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Reads an image once, copies what it reads if that is wanted, and keeps what went wrong, in our words.
+/// Reads an image once, copies what it reads if that is wanted, and keeps what went wrong, in our
+/// words.
 pub(crate) struct ImageReader<'a> {
     image: &'a dyn Image,
     copy: Option<&'a File>,

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Written beside `path` under another name; what has that name already stays until [`Replacement::finish`].
+/// Written beside `path` under another name; what has that name already stays until
+/// [`Replacement::finish`].
 pub struct Replacement {
     path: PathBuf,
     file: NamedTempFile,

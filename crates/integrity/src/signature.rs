@@ -1,7 +1,9 @@
-//! Detached signatures in the format of minisign: Ed25519 of the BLAKE2b-512 hash of a file, and of a comment.
+//! Detached signatures in the format of minisign: Ed25519 of the BLAKE2b-512 hash of a file, and of
+//! a comment.
 //!
-//! `minisign -V` verifies what is signed here, and what `minisign -S` signed is verified here. Files are read once, in bounded
-//! memory. Signatures of minisign's old kind, over the whole file instead of its hash, are refused.
+//! `minisign -V` verifies what is signed here, and what `minisign -S` signed is verified here.
+//! Files are read once, in bounded memory. Signatures of minisign's old kind, over the whole file
+//! instead of its hash, are refused.
 
 use crate::reader::ImageReader;
 use ct_codecs::{Base64, Decoder};
@@ -112,11 +114,11 @@ impl VerifyingKey {
         id(self.0.keynum())
     }
 
-    /// Verifies a file; the comment that was signed with it. What is verified is copied to `copy` on the way: those bytes, and no
-    /// others, are what the signature is of.
+    /// Verifies a file; the comment that was signed with it. What is verified is copied to `copy`
+    /// on the way: those bytes, and no others, are what the signature is of.
     ///
-    /// Errors: `Corrupt` if the signature is none, or not of this file; `Failed` if another key made it; `Unsupported` for old
-    /// ones; `Io`, `Cancelled`.
+    /// Errors: `Corrupt` if the signature is none, or not of this file; `Failed` if another key
+    /// made it; `Unsupported` for old ones; `Io`, `Cancelled`.
     pub fn verify(
         &self,
         image: &dyn Image,

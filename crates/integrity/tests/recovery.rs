@@ -1,4 +1,5 @@
-//! Recovery data: any blocks up to the number asked for come back, whatever else is damaged is told or does not matter.
+//! Recovery data: any blocks up to the number asked for come back, whatever else is damaged is told
+//! or does not matter.
 
 use packfs_core::{Error, ErrorKind, Image, Result, Silent};
 use packfs_integrity::{RecoveryIndex, RecoveryParams, RecoveryState, mend, protect, survey};

@@ -46,7 +46,8 @@ impl KernelMount {
         self.mount_subdir(&mount, at)
     }
 
-    /// A mount that is nowhere yet, and the loop device it may have: to be dropped when the mount is somewhere.
+    /// A mount that is nowhere yet, and the loop device it may have: to be dropped when the mount
+    /// is somewhere.
     fn detached(&self) -> Result<(OwnedFd, Option<LoopDevice>)> {
         let metadata = std::fs::metadata(&self.image).or_io(|| format!("cannot open {:?}", self.image))?;
         let is_device = metadata.file_type().is_block_device();
@@ -86,7 +87,8 @@ impl KernelMount {
         fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, self.flags.attributes())
     }
 
-    /// Older kernels take no part of a mount that is nowhere, so the whole is mounted aside for a moment.
+    /// Older kernels take no part of a mount that is nowhere, so the whole is mounted aside for a
+    /// moment.
     fn mount_subdir(&self, mount: &OwnedFd, at: &Path) -> Result<()> {
         let aside = Aside::new(mount)?;
         let root = rustix::fs::open(&aside.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())

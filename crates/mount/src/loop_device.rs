@@ -9,22 +9,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// `LO_FLAGS_READ_ONLY`, `LO_FLAGS_AUTOCLEAR` and `LO_FLAGS_DIRECT_IO` of the kernel's `uapi/linux/loop.h`.
+/// `LO_FLAGS_READ_ONLY`, `LO_FLAGS_AUTOCLEAR` and `LO_FLAGS_DIRECT_IO` of the kernel's
+/// `uapi/linux/loop.h`.
 const READ_ONLY: u32 = 1;
 const AUTOCLEAR: u32 = 4;
 const DIRECT_IO: u32 = 16;
 const CONTROL: &str = "/dev/loop-control";
-/// How often another process may take the free device first, and how many devices of our own there may be.
+/// How often another process may take the free device first, and how many devices of our own there
+/// may be.
 const ATTEMPTS_MAX: u32 = 64;
 
-/// A loop device that lives until this is dropped and nothing is mounted from it, whatever becomes of its process.
+/// A loop device that lives until this is dropped and nothing is mounted from it, whatever becomes
+/// of its process.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
     number: u32,
     device: Option<File>,
-    /// The kernel's count of what has been behind block devices, as it was when this was attached: others may get our number
-    /// as soon as we let go of it. `None` before Linux 5.15.
+    /// The kernel's count of what has been behind block devices, as it was when this was attached:
+    /// others may get our number as soon as we let go of it. `None` before Linux 5.15.
     sequence: Option<String>,
     /// Whether it was made for this, and goes with it.
     is_own: bool,
@@ -41,7 +44,8 @@ pub struct LoopOptions {
     pub direct_io: bool,
     /// Length of a logical block in bytes; 0: the kernel's choice.
     pub block_len: u32,
-    /// It gets a number from here on that nobody else uses, and is removed again: for those who change its queue's attributes.
+    /// It gets a number from here on that nobody else uses, and is removed again: for those who
+    /// change its queue's attributes.
     pub own_from: Option<u32>,
 }
 
@@ -115,8 +119,8 @@ impl LoopDevice {
         told.is_ok_and(|told| told.trim() == "1")
     }
 
-    /// Lets go of it, and waits until others have; whether they did within `patience`. What they left in the page cache is
-    /// written. It lives on as long as others use it.
+    /// Lets go of it, and waits until others have; whether they did within `patience`. What they
+    /// left in the page cache is written. It lives on as long as others use it.
     pub fn release(&mut self, patience: Duration) -> bool {
         self.device = None;
         let end = Instant::now() + patience;
@@ -135,7 +139,8 @@ impl LoopDevice {
 
     /// Whether nothing of it is left; what was made for it is removed first.
     fn is_gone(&self) -> bool {
-        // Read first: it changes once nothing of ours is behind the device, and whatever is there by then is somebody else's.
+        // Read first: it changes once nothing of ours is behind the device, and whatever is there
+        // by then is somebody else's.
         let is_ours = sequence(self.number) == self.sequence;
         match self.attribute("backing_file").exists() {
             true => !is_ours,
@@ -155,8 +160,9 @@ impl LoopDevice {
     }
 }
 
-/// Removes loop devices numbered from here that were made for [`LoopOptions::own_from`] and that nobody uses any more: what is left
-/// of processes that were killed. Refused by the kernel for those that are in use.
+/// Removes loop devices numbered from here that were made for [`LoopOptions::own_from`] and that
+/// nobody uses any more: what is left of processes that were killed. Refused by the kernel for
+/// those that are in use.
 pub fn remove_unused(from: u32) {
     let Ok(control) = File::open(CONTROL) else { return };
     for number in from..from + ATTEMPTS_MAX {

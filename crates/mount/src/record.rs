@@ -1,9 +1,10 @@
-//! Records of what packfs mounted: one small file a mount, so that anybody can tell what is mounted, from what, by whom.
+//! Records of what packfs mounted: one small file a mount, so that anybody can tell what is
+//! mounted, from what, by whom.
 //!
-//! They lie in `/run/packfs` for root and in `$XDG_RUNTIME_DIR/packfs` for others, root of a user namespace among them,
-//! and are gone after a restart. The table of mounts has the last word: a record without its mount is removed by whoever
-//! meets it, unless it was made in another mount namespace, whose table cannot be seen from here. A mount works without its
-//! record, too.
+//! They lie in `/run/packfs` for root and in `$XDG_RUNTIME_DIR/packfs` for others, root of a user
+//! namespace among them, and are gone after a restart. The table of mounts has the last word: a
+//! record without its mount is removed by whoever meets it, unless it was made in another mount
+//! namespace, whose table cannot be seen from here. A mount works without its record, too.
 
 use crate::table::{self, Mounted, escape, unescape};
 use packfs_core::{Error, Result, ResultExt};
@@ -46,8 +47,8 @@ pub struct Record {
     pub since: Option<u64>,
 }
 
-/// Writes a record of what is mounted at `record.at` now; `since` is filled in. Paths are taken as they are: to follow them
-/// might lead into the mount, which nobody could unmount meanwhile.
+/// Writes a record of what is mounted at `record.at` now; `since` is filled in. Paths are taken as
+/// they are: to follow them might lead into the mount, which nobody could unmount meanwhile.
 ///
 /// Errors: `Io` if no folder for records can be written, `Failed` if nothing is mounted there.
 pub fn write(record: &Record) -> Result<Written> {
@@ -81,7 +82,8 @@ impl Written {
     }
 }
 
-/// Everything packfs mounted that is mounted still, in the order of the table of mounts. Removes records of what is not.
+/// Everything packfs mounted that is mounted still, in the order of the table of mounts. Removes
+/// records of what is not.
 ///
 /// Errors: `Io` where the table of mounts cannot be read.
 pub fn list() -> Result<Vec<Record>> {
@@ -172,7 +174,8 @@ fn read(path: &Path) -> Option<Record> {
     })
 }
 
-/// A mount is known by the number of its file system, which no two have at a time, and the namespace it is seen in.
+/// A mount is known by the number of its file system, which no two have at a time, and the
+/// namespace it is seen in.
 fn name(mounted: &Mounted) -> String {
     let (major, minor) = mounted.device;
     format!("{major}-{minor}-{}.mount", namespace())
@@ -194,8 +197,8 @@ fn folders() -> Vec<PathBuf> {
 
 const ROOT: &str = "/run/packfs";
 
-/// Where this user's records may lie, the best place first. Root of a user namespace has no right to root's folder and
-/// takes what other users take.
+/// Where this user's records may lie, the best place first. Root of a user namespace has no right
+/// to root's folder and takes what other users take.
 fn own_paths() -> Vec<PathBuf> {
     let uid = rustix::process::geteuid();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());

@@ -1,5 +1,5 @@
-//! Five `ioctl`s, a setting of the C library that nothing safe wraps, and an allocator that says so when memory ends. The only
-//! unsafe code of this crate.
+//! Five `ioctl`s, a setting of the C library that nothing safe wraps, and an allocator that says so
+//! when memory ends. The only unsafe code of this crate.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io;
@@ -18,12 +18,14 @@ const ADD: Opcode = 0x4c80;
 const REMOVE: Opcode = 0x4c81;
 /// `LOOP_CONFIGURE`, since Linux 5.8.
 const CONFIGURE: Opcode = 0x4c0a;
-/// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: a device that clears itself goes with its last user.
+/// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: a device that clears itself goes with its last
+/// user.
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 
 /// Makes `fresh`, an opened `/dev/fuse`, a further door to the mount that `session` belongs to.
 pub(crate) fn clone_fuse_device(fresh: impl AsFd, session: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the call reads one `u32`, a descriptor that is open for as long as `session` is borrowed.
+    // SAFETY: the call reads one `u32`, a descriptor that is open for as long as `session` is
+    // borrowed.
     unsafe { ioctl::ioctl(fresh, Setter::<CLONE, u32>::new(session.as_raw_fd() as u32)) }
 }
 
@@ -111,12 +113,13 @@ pub(crate) fn share_heap() {
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn share_heap() {}
 
-/// The system's allocator for a program: where it has no memory left, the program ends with an error and exit code 1, where Rust's
-/// own would abort it.
+/// The system's allocator for a program: where it has no memory left, the program ends with an
+/// error and exit code 1, where Rust's own would abort it.
 #[derive(Debug)]
 pub struct ReportingAllocator;
 
-// SAFETY: all memory is the system allocator's, under the same layouts; a null pointer is never returned.
+// SAFETY: all memory is the system allocator's, under the same layouts; a null pointer is never
+// returned.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller's.
@@ -146,7 +149,8 @@ fn or_end(memory: *mut u8, len: usize) -> *mut u8 {
     memory
 }
 
-/// Says what is missing, allocating nothing, and ends the program: no destructor could be sure of any memory.
+/// Says what is missing, allocating nothing, and ends the program: no destructor could be sure of
+/// any memory.
 #[cold]
 fn end_without_memory(len: usize) -> ! {
     unsafe extern "C" {

@@ -34,8 +34,8 @@ pub fn topmost(path: &Path) -> Result<Option<Mounted>> {
     Ok(read()?.into_iter().rev().find(|mounted| mounted.at == path))
 }
 
-/// Where a path leads, with its directory's links followed, but without asking whoever serves what is mounted there: that
-/// may be gone.
+/// Where a path leads, with its directory's links followed, but without asking whoever serves what
+/// is mounted there: that may be gone.
 ///
 /// Errors: `Io` if the directory it is in cannot be found.
 pub fn place(path: &Path) -> Result<PathBuf> {
@@ -87,7 +87,8 @@ pub(crate) fn unescape(text: &[u8]) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
-/// A path without blanks, control characters and backslashes, in the form of `/proc/self/mountinfo`.
+/// A path without blanks, control characters and backslashes, in the form of
+/// `/proc/self/mountinfo`.
 pub(crate) fn escape(path: &Path) -> String {
     use std::fmt::Write;
     path.as_os_str().as_bytes().iter().fold(String::new(), |mut text, &byte| {

@@ -15,10 +15,12 @@ use std::time::{Duration, Instant};
 /// How long a server gets to end after its mount is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Unmounts what packfs mounted on a directory; also if its server is gone. `drivers` are the kernel's drivers that packfs has
-/// mount images. `lazy`: at once for those who come, later for those who are in it.
+/// Unmounts what packfs mounted on a directory; also if its server is gone. `drivers` are the
+/// kernel's drivers that packfs has mount images. `lazy`: at once for those who come, later for
+/// those who are in it.
 ///
-/// Errors: `Failed` if nothing of packfs is mounted there or it is in use, `Io` if the kernel refuses.
+/// Errors: `Failed` if nothing of packfs is mounted there or it is in use, `Io` if the kernel
+/// refuses.
 pub fn unmount(path: &Path, drivers: &[&str], lazy: bool) -> Result<()> {
     let at = table::place(path)?;
     let Some(mounted) = table::topmost(&at)? else {

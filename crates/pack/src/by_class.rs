@@ -12,7 +12,8 @@ pub struct ClassRow {
     pub files: u64,
     /// Their length together, in bytes.
     pub bytes: u64,
-    /// How much they take in the image, in bytes; of a block that several files share, each as large a part as it has in it.
+    /// How much they take in the image, in bytes; of a block that several files share, each as
+    /// large a part as it has in it.
     pub stored: u64,
 }
 
@@ -68,7 +69,8 @@ impl ByClass {
         self.parts.push(Part { offset, len, class });
     }
 
-    /// Divides what is shared, given as runs of input and what is stored for each, both in the order of the stream.
+    /// Divides what is shared, given as runs of input and what is stored for each, both in the
+    /// order of the stream.
     pub(crate) fn finish(mut self, shared: impl Iterator<Item = (u64, u64)>) -> Classes {
         let shared_bytes = self.parts.iter().map(|part| part.len).sum();
         self.parts.sort_by_key(|part| part.offset);

@@ -1,4 +1,5 @@
-//! What a file is, told from its first bytes and its name: which filters suit it, and what it counts as in reports.
+//! What a file is, told from its first bytes and its name: which filters suit it, and what it
+//! counts as in reports.
 
 use crate::context::Context;
 use packfs_codec::{BranchFilter, BranchSet};
@@ -116,7 +117,8 @@ impl Class {
         }
     }
 
-    /// The class of a file of which `bytes` were read from `offset` on; its beginning is read if these are not that.
+    /// The class of a file of which `bytes` were read from `offset` on; its beginning is read if
+    /// these are not that.
     pub(crate) fn of_read<K: DataKind>(
         context: &Context<'_, K>,
         node: NodeId,

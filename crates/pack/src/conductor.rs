@@ -1,8 +1,9 @@
 //! Places all file data: hands out work, takes results back in plan order, and has them written.
 //!
-//! One thread decides and writes, the others read and compress. Everything that shapes the image happens on the one thread,
-//! in plan order; workers only answer. Memory is bounded by the input in flight, whatever the size of files. What becomes of
-//! a piece of a file is up to one of two engines ([`Placer`]).
+//! One thread decides and writes, the others read and compress. Everything that shapes the image
+//! happens on the one thread, in plan order; workers only answer. Memory is bounded by the input in
+//! flight, whatever the size of files. What becomes of a piece of a file is up to one of two
+//! engines ([`Placer`]).
 
 use crate::by_class::ByClass;
 use crate::class::Class;
@@ -64,7 +65,8 @@ pub(crate) trait Placer: Rules<Self::Engine> + Sized {
     /// Copies what stays of the base, before anything else is placed.
     fn copy_kept(&mut self, desk: &mut Desk<'_, Self>) -> Result<()>;
 
-    /// Returns what workers are told of each piece of a span; `None` while what it may share is not placed.
+    /// Returns what workers are told of each piece of a span; `None` while what it may share is not
+    /// placed.
     fn hints(&self, desk: &Desk<'_, Self>, pieces: &[Piece]) -> Option<Vec<<Self::Cutter as Cutter>::Hint>>;
 
     /// Sees to it that what comes next is compressed with nothing that came before.
@@ -75,8 +77,8 @@ pub(crate) trait Placer: Rules<Self::Engine> + Sized {
         Ok(())
     }
 
-    /// Takes a piece, whose bytes are a range of those stored of its span. Returns how many bytes it takes in the image
-    /// by itself.
+    /// Takes a piece, whose bytes are a range of those stored of its span. Returns how many bytes
+    /// it takes in the image by itself.
     fn take(
         &mut self,
         desk: &mut Desk<'_, Self>,
@@ -94,7 +96,8 @@ pub(crate) trait Placer: Rules<Self::Engine> + Sized {
     /// Does all that became possible by the last answer.
     fn go_on(&mut self, desk: &mut Desk<'_, Self>) -> Result<()>;
 
-    /// Ends what is placed. Returns the lengths of what several files share, before and after compression.
+    /// Ends what is placed. Returns the lengths of what several files share, before and after
+    /// compression.
     fn finish(self, desk: &mut Desk<'_, Self>) -> Result<Vec<(u64, u64)>>;
 }
 
@@ -110,7 +113,8 @@ enum Answer<C: Cutter> {
     Batch(u64, Result<C::Packed>),
 }
 
-/// What became of a span: its pieces, each with the length of what is stored of it, or why they could not be read.
+/// What became of a span: its pieces, each with the length of what is stored of it, or why they
+/// could not be read.
 struct Span<C: Cutter> {
     pieces: Vec<Result<(Cut<C::Piece>, usize)>>,
     stored: Vec<u8>,

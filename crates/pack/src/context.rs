@@ -33,7 +33,8 @@ pub(crate) trait Kind: DataKind {
     /// Returns true if all of a file of `len` bytes goes where other files go, too.
     fn shares_whole(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
 
-    /// Returns true if a file is compared with others while it is packed, as one tail, and needs no look before.
+    /// Returns true if a file is compared with others while it is packed, as one tail, and needs no
+    /// look before.
     fn is_compared_as_tail(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
 
     /// Returns true if a file must not be compressed and serves all that have the same contents.
@@ -42,7 +43,8 @@ pub(crate) trait Kind: DataKind {
     /// Returns the first of the files for data that a file may lie in.
     fn data_file(storage: Self::Storage) -> u16;
 
-    /// Returns about how much input is compressed together of files that share their place, and the codec if it is.
+    /// Returns about how much input is compressed together of files that share their place, and the
+    /// codec if it is.
     fn shared_window(plan: &Self::Plan) -> (u32, Option<&CodecSettings>);
 
     /// Returns the length of shared blocks if readers keep only a few of them decoded.
@@ -103,7 +105,8 @@ impl<K: DataKind> Context<'_, K> {
 }
 
 impl<K: Kind> Context<'_, K> {
-    /// Whether a file is compared with others while it is packed, as one tail, and needs no look before.
+    /// Whether a file is compared with others while it is packed, as one tail, and needs no look
+    /// before.
     pub(crate) fn is_compared_as_tail(&self, job: &FileJob<K>) -> bool {
         K::is_compared_as_tail(&self.plan.data, job.storage, self.len(job.node))
     }

@@ -1,7 +1,7 @@
 //! Which bytes of the image the format wrote itself.
 //!
-//! Every byte of the image has one owner: sections fill what the data leaves, around them and in front of single files, without
-//! overlap or gap.
+//! Every byte of the image has one owner: sections fill what the data leaves, around them and in
+//! front of single files, without overlap or gap.
 
 use packfs_core::{Error, Result};
 use packfs_format::Section;

@@ -1,8 +1,8 @@
-//! Where data go: the image, or files of their own. Their places make one row, in which each file starts where the one before it
-//! ends.
+//! Where data go: the image, or files of their own. Their places make one row, in which each file
+//! starts where the one before it ends.
 //!
-//! Where there are several files, each ends with a unit that holds no data: nothing that lies in one of them goes on in the
-//! next, not even by the look of its places.
+//! Where there are several files, each ends with a unit that holds no data: nothing that lies in
+//! one of them goes on in the next, not even by the look of its places.
 
 use crate::output::Output;
 use packfs_core::{Error, Result};
@@ -83,8 +83,8 @@ impl<'a> DataRow<'a> {
         self.lens_max.len() > 1
     }
 
-    /// Sees to it that what comes next, of at most `len` bytes, lies in the file of this number or a later one, and where there
-    /// is room for it if the last one is not reached.
+    /// Sees to it that what comes next, of at most `len` bytes, lies in the file of this number or
+    /// a later one, and where there is room for it if the last one is not reached.
     ///
     /// Errors: `Io`; `Failed` for a file that became too long.
     pub(crate) fn begin(&mut self, number: u16, len: u64) -> Result<()> {
@@ -121,7 +121,8 @@ impl<'a> DataRow<'a> {
         Ok(())
     }
 
-    /// Ends the data of the current file, of several ones with a block without data; returns how long the file will be.
+    /// Ends the data of the current file, of several ones with a block without data; returns how
+    /// long the file will be.
     fn end_file(&mut self) -> Result<u64> {
         if self.is_of_several() {
             self.append(&vec![0; self.block_len as usize])?;
@@ -207,7 +208,8 @@ mod tests {
 
     #[test]
     fn what_has_no_room_anywhere_is_refused() {
-        // The last one is taken at its word: what was not expected to fit may do so once it is compressed.
+        // The last one is taken at its word: what was not expected to fit may do so once it is
+        // compressed.
         assert!(written(&[Some(256), Some(256)], &[(0, 32), (0, 192)]).is_ok());
         let error = written(&[Some(256), Some(256)], &[(0, 32), (0, 300)]).unwrap_err();
         assert!(error.to_string().contains("320 bytes of data, 256 are allowed"), "{error}");

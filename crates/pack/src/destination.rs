@@ -1,7 +1,7 @@
 //! What an image is written to: a file that gets its name at the end, a block device, or a pipe.
 //!
-//! The front of an image is known last, so that a pipe only gets it when it is complete; it is kept in a file without a
-//! name until then. A block device is written in place: it has no name to swap.
+//! The front of an image is known last, so that a pipe only gets it when it is complete; it is kept
+//! in a file without a name until then. A block device is written in place: it has no name to swap.
 
 use crate::room::Place;
 use packfs_core::{Error, Progress, Result, ResultExt};
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Standard output, as it is named.
 const STDOUT: &str = "-";
-/// What is cleared of a block device first, so that what was there is not taken for the new image if that fails.
+/// What is cleared of a block device first, so that what was there is not taken for the new image
+/// if that fails.
 const HEAD_LEN: u64 = 4096;
 /// Bytes that are copied at once.
 const COPY_LEN: u64 = 1 << 20;
@@ -24,7 +25,8 @@ const COPY_LEN: u64 = 1 << 20;
 pub(crate) enum Destination {
     /// A file, and the name it has while it is written; `None`: it has none.
     File { path: PathBuf, temporary: Option<PathBuf> },
-    /// A block device of so many bytes; with the device itself if the image is written to another file until it is known to fit.
+    /// A block device of so many bytes; with the device itself if the image is written to another
+    /// file until it is known to fit.
     Device { path: PathBuf, len: u64, waiting: Option<File> },
     /// A pipe, or whatever standard output is.
     Pipe { name: String, pipe: File },
@@ -74,10 +76,11 @@ impl Destination {
         }
     }
 
-    /// Leaves a device alone for which the image may turn out too long: the file to write to until that is known.
+    /// Leaves a device alone for which the image may turn out too long: the file to write to until
+    /// that is known.
     ///
-    /// Errors: `Failed` if there is no room for such a file, unless only the device itself limits the image: that is
-    /// written in place then, with a warning.
+    /// Errors: `Failed` if there is no room for such a file, unless only the device itself limits
+    /// the image: that is written in place then, with a warning.
     pub(crate) fn stage(&mut self, file: File, place: &Place, progress: &dyn Progress) -> Result<File> {
         let Destination::Device { path, len, waiting } = self else { return Ok(file) };
         if !place.may_lack_room_on(*len) {
@@ -126,7 +129,8 @@ impl Destination {
         device.write_all_at(&head, base).or_io(|| format!("cannot write {}", self.name()))
     }
 
-    /// Clears what would make a wrong image on a device be taken for a right one. Nothing else has its place before the end.
+    /// Clears what would make a wrong image on a device be taken for a right one. Nothing else has
+    /// its place before the end.
     pub(crate) fn spoil(&self, file: &File, base: u64) {
         if self.is_in_place() {
             // What led here is the error that counts.
@@ -172,7 +176,8 @@ impl Destination {
         }))
     }
 
-    /// Copies an image that fits to its device: its beginning last, so that half of it is never taken for an image.
+    /// Copies an image that fits to its device: its beginning last, so that half of it is never
+    /// taken for an image.
     fn copy_to_device(&self, file: &File, device: &File, image: Range<u64>) -> Result<()> {
         let cannot = || format!("cannot write {}", self.name());
         let head_end = image.end.min(image.start + HEAD_LEN);
@@ -272,7 +277,8 @@ fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
     Err(Error::failed(format!("cannot create a temporary file beside {path:?}")))
 }
 
-/// A file without a name for what has no place yet: in the folder of `path` if that is or will be a file.
+/// A file without a name for what has no place yet: in the folder of `path` if that is or will be a
+/// file.
 pub(crate) fn nameless_file(path: &Path) -> Result<File> {
     let is_file = std::fs::metadata(path).map_or(path != Path::new(STDOUT), |found| found.is_file());
     let beside = if is_file { path.to_owned() } else { temporary_folder().join("packfs") };

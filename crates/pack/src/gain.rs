@@ -19,7 +19,8 @@ impl Gain {
         len - least.max(1).min(len)
     }
 
-    /// Whether `input` bytes in `space` bytes are few enough, where as many bytes as there are in the input may be taken.
+    /// Whether `input` bytes in `space` bytes are few enough, where as many bytes as there are in
+    /// the input may be taken.
     pub(crate) fn holds(self, input: usize, space: usize) -> bool {
         space as u64 * 100 <= input as u64 * u64::from(100 - self.0)
     }

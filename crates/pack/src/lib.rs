@@ -1,9 +1,10 @@
-//! The pack engine: orders files, reads their data, shares what is the same, compresses on all cores and writes in one
-//! fixed order.
+//! The pack engine: orders files, reads their data, shares what is the same, compresses on all
+//! cores and writes in one fixed order.
 //!
-//! Owns everything between a format's [`packfs_format::Plan`] and its metadata. Invariant: the image depends on the tree,
-//! the plan and the contents alone, never on the number of threads or the order in which they finish. It does not
-//! know any format: what lies around the data comes from [`packfs_format::Layout::lay_out`].
+//! Owns everything between a format's [`packfs_format::Plan`] and its metadata. Invariant: the
+//! image depends on the tree, the plan and the contents alone, never on the number of threads or
+//! the order in which they finish. It does not know any format: what lies around the data comes
+//! from [`packfs_format::Layout::lay_out`].
 #![forbid(unsafe_code)]
 
 mod base;
@@ -62,10 +63,11 @@ use std::sync::Arc;
 pub struct PackOptions {
     /// Worker threads; 0: one for each processor.
     pub jobs: usize,
-    /// Most memory to take, in bytes, the tree included; `None`: what the control groups of this process allow. Short memory
-    /// costs workers, never a different image.
+    /// Most memory to take, in bytes, the tree included; `None`: what the control groups of this
+    /// process allow. Short memory costs workers, never a different image.
     pub memory: Option<u64>,
-    /// Bytes before the image in the output file; those of an existing file are kept, others are zeros.
+    /// Bytes before the image in the output file; those of an existing file are kept, others are
+    /// zeros.
     pub offset: u64,
     /// Most bytes that the image may have.
     pub room: Room,
@@ -77,17 +79,21 @@ pub struct PackOptions {
     pub sync: bool,
     /// In which order small files are placed.
     pub order: Order,
-    /// What is used first, in that order: its data and metadata lie in front, apart from all others.
+    /// What is used first, in that order: its data and metadata lie in front, apart from all
+    /// others.
     pub first_used: Vec<NodeId>,
-    /// One priority a node, instead of that order: higher ones are placed first, equal ones as the tree goes.
+    /// One priority a node, instead of that order: higher ones are placed first, equal ones as the
+    /// tree goes.
     pub priorities: Option<Vec<i16>>,
     /// What compressing has to save, or data is stored as it is.
     pub min_gain: Gain,
     /// How much work a block is worth.
     pub effort: Effort,
-    /// An earlier image whose compressed blocks are copied where they hold what the new one is to hold.
+    /// An earlier image whose compressed blocks are copied where they hold what the new one is to
+    /// hold.
     pub base: Option<Arc<Base>>,
-    /// Who looks at the image before it gets its name. Then hashes of contents are taken as they are read.
+    /// Who looks at the image before it gets its name. Then hashes of contents are taken as they
+    /// are read.
     pub verify: Option<Arc<dyn Verify>>,
 }
 
@@ -114,13 +120,14 @@ impl Default for PackOptions {
 
 /// Packs a tree into an image file.
 ///
-/// The image is written beside `output` and renamed when it is complete, so a failure leaves what was there before.
-/// A block device is written in place. A fifo, or standard output if `output` is `-`, gets the image once it is complete;
-/// until then it is kept in [`temporary_folder`]. Where the format keeps data in files of their own
-/// ([`AnyLayout::data_files`]), those are written in the same way.
+/// The image is written beside `output` and renamed when it is complete, so a failure leaves what
+/// was there before. A block device is written in place. A fifo, or standard output if `output` is
+/// `-`, gets the image once it is complete; until then it is kept in [`temporary_folder`]. Where
+/// the format keeps data in files of their own ([`AnyLayout::data_files`]), those are written in
+/// the same way.
 ///
-/// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and `Failed` from reading
-/// contents and writing the image, `Cancelled`.
+/// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and
+/// `Failed` from reading contents and writing the image, `Cancelled`.
 pub fn pack(
     tree: &Tree,
     contents: &dyn Contents,

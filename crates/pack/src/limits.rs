@@ -1,8 +1,9 @@
 //! How much of the machine packing takes: workers, and input in flight. Neither changes the image.
 //!
-//! Without a word from the user, processors are those that this process may use, and memory is bounded by what its control
-//! groups and its limit of address space (`ulimit -v`) allow. What the tree itself takes, by the time when data is placed, is
-//! counted, and so is what reading the image back will take.
+//! Without a word from the user, processors are those that this process may use, and memory is
+//! bounded by what its control groups and its limit of address space (`ulimit -v`) allow. What the
+//! tree itself takes, by the time when data is placed, is counted, and so is what reading the image
+//! back will take.
 
 use crate::PackOptions;
 use packfs_core::{Error, Result};
@@ -37,10 +38,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// As many workers as wanted and as large a window as `wanted_len` says for so many, less where memory is short.
+    /// As many workers as wanted and as large a window as `wanted_len` says for so many, less where
+    /// memory is short.
     ///
-    /// Errors: `Failed` if not even one worker fits into what the user allows. What a control group allows may be
-    /// more than it seems, so there one worker tries.
+    /// Errors: `Failed` if not even one worker fits into what the user allows. What a control group
+    /// allows may be more than it seems, so there one worker tries.
     pub(crate) fn new(
         options: &PackOptions,
         demand: &Demand,
@@ -91,9 +93,11 @@ fn allowed(options: &PackOptions) -> Option<u64> {
     said.into_iter().chain(room).min()
 }
 
-/// Bytes kept for each node while an image is read back: its inode there, and what came of its contents.
+/// Bytes kept for each node while an image is read back: its inode there, and what came of its
+/// contents.
 const VERIFY_NODE_LEN: u64 = 144;
-/// Memory for reading back with one thread, whatever the image holds: rows of blocks, and their bytes.
+/// Memory for reading back with one thread, whatever the image holds: rows of blocks, and their
+/// bytes.
 const VERIFY_LEN: u64 = 24 * MIB;
 /// Memory for each thread that reads back: a run of stored bytes, a decoded block, a decoder.
 const VERIFY_THREAD_LEN: u64 = 5 * MIB;
@@ -106,7 +110,8 @@ pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
     usize::try_from(room).map_or(jobs, |room| jobs.min(room + 1))
 }
 
-/// Errors: `Failed` if an image of so many nodes cannot be read back within what the user or a control group allows.
+/// Errors: `Failed` if an image of so many nodes cannot be read back within what the user or a
+/// control group allows.
 pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()> {
     let bound = options.memory.or_else(group_limit);
     let (Some(allowed), Some(_)) = (bound, &options.verify) else { return Ok(()) };
@@ -126,7 +131,8 @@ pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()>
 /// Least memory for samples of blocks, in bytes.
 const SAMPLES_LEN_MIN: u64 = MIB;
 
-/// Memory for samples of blocks: a quarter of what is left when they are taken, since encoders and input come later.
+/// Memory for samples of blocks: a quarter of what is left when they are taken, since encoders and
+/// input come later.
 pub(crate) fn room_for_samples(options: &PackOptions) -> u64 {
     match allowed(options) {
         None => u64::MAX,

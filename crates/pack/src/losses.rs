@@ -2,7 +2,8 @@
 
 use packfs_core::{Error, ImagePath, Loss, Progress, Result, escaped};
 
-/// Warns of each kind of loss, and stops for those that are refused; all at once, so that nobody has to try again for each.
+/// Warns of each kind of loss, and stops for those that are refused; all at once, so that nobody
+/// has to try again for each.
 ///
 /// Errors: `Failed` for losses that are refused unless `lossy`, and for those that are fatal.
 pub(crate) fn accept(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Progress) -> Result<()> {

@@ -1,8 +1,8 @@
-//! Whether compressing could be worth its while, told before it is tried: from how often each value occurs, and from
-//! whether anything occurs twice.
+//! Whether compressing could be worth its while, told before it is tried: from how often each value
+//! occurs, and from whether anything occurs twice.
 //!
-//! Deterministic, and a fraction of the cost of the fastest encoder: bytes that are not spread evenly, which is what
-//! nearly all data is, are told by a few kilobytes of them.
+//! Deterministic, and a fraction of the cost of the fastest encoder: bytes that are not spread
+//! evenly, which is what nearly all data is, are told by a few kilobytes of them.
 
 /// Shorter runs say nothing.
 const LEN_MIN: usize = 256;
@@ -14,10 +14,12 @@ const SAMPLED_LEN_MIN: usize = 4 * SAMPLES * SAMPLE_LEN;
 
 /// A tenth more than even spread, in percent: no gain to speak of.
 const NEARLY_EVEN: u64 = 110;
-/// What JPEG, Vorbis and their like have, in percent: of 340 blocks below it, XZ took 3 % or more off two.
+/// What JPEG, Vorbis and their like have, in percent: of 340 blocks below it, XZ took 3 % or more
+/// off two.
 const EVEN_ENOUGH: u64 = 115;
 
-/// What hardly compresses has less, in percent: beyond it an encoder that counts values takes a few percent off.
+/// What hardly compresses has less, in percent: beyond it an encoder that counts values takes a few
+/// percent off.
 const UNEVEN: u64 = 160;
 
 /// Length of the runs that are looked for twice.
@@ -27,8 +29,8 @@ const RUNS_SAMPLED: u32 = 8;
 /// At least one counted run in so many occurs twice where compressing pays.
 const REPEATS_MIN: usize = 64;
 
-/// Whether the values are spread as evenly as those of compressed or encrypted data. Blind to repetitions: who asks must
-/// try the real encoder now and then.
+/// Whether the values are spread as evenly as those of compressed or encrypted data. Blind to
+/// repetitions: who asks must try the real encoder now and then.
 pub(crate) fn values_are_even(bytes: &[u8]) -> bool {
     bytes.len() >= LEN_MIN && Counts::of(bytes).is_even(NEARLY_EVEN)
 }
@@ -92,8 +94,8 @@ impl Counts {
         self.len += (bytes.len() & !1) as u64;
     }
 
-    /// Whether two values are alike at most `percent` as often as with even spread, which gives n + n(n-1)/256 on average, with
-    /// little deviation.
+    /// Whether two values are alike at most `percent` as often as with even spread, which gives n +
+    /// n(n-1)/256 on average, with little deviation.
     fn is_even(&self, percent: u64) -> bool {
         let [even, odd] = &self.tables;
         let squares: u64 = even.iter().zip(odd).map(|(a, b)| u64::from(a + b).pow(2)).sum();
@@ -102,11 +104,12 @@ impl Counts {
     }
 }
 
-/// Whether so much occurs twice that an encoder of long matches would gain from it. Which runs count depends on their bytes
-/// alone, so that what occurs again is counted again.
+/// Whether so much occurs twice that an encoder of long matches would gain from it. Which runs
+/// count depends on their bytes alone, so that what occurs again is counted again.
 fn repeats(bytes: &[u8]) -> bool {
     const SLOTS_LOG: u32 = 14;
-    // The hash of the last run that came by, whole, so that nothing is taken for a repetition that is none.
+    // The hash of the last run that came by, whole, so that nothing is taken for a repetition that
+    // is none.
     let mut slots = vec![0_u32; 1 << SLOTS_LOG];
     let (mut counted, mut twice) = (0_usize, 0_usize);
     for run in bytes.windows(8) {

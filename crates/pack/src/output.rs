@@ -1,4 +1,5 @@
-//! The image while it is written: appended in order, with what goes in front of that put where it belongs.
+//! The image while it is written: appended in order, with what goes in front of that put where it
+//! belongs.
 
 use crate::destination::Destination;
 use crate::room::{self, Place};
@@ -22,7 +23,8 @@ pub(crate) struct Output {
     destination: Destination,
     /// Where the image starts in the file.
     base: u64,
-    /// Where the next byte goes, from the start of the image; bytes before it that are not yet written are in `buffer`.
+    /// Where the next byte goes, from the start of the image; bytes before it that are not yet
+    /// written are in `buffer`.
     position: u64,
     end: u64,
     buffer: Vec<u8>,
@@ -32,7 +34,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Starts what will become `path`; file data begin `position` bytes after the start of the image.
+    /// Starts what will become `path`; file data begin `position` bytes after the start of the
+    /// image.
     pub(crate) fn create(path: &Path, place: &Place, position: u64, progress: &dyn Progress) -> Result<Self> {
         let (mut destination, file) = Destination::open(path)?;
         let file = destination.stage(file, place, progress)?;
@@ -77,7 +80,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes so many zeros behind what was written last: many of them as a hole, where there is nothing that would show through.
+    /// Writes so many zeros behind what was written last: many of them as a hole, where there is
+    /// nothing that would show through.
     pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
         let mut left = len;
         if len >= HOLE_LEN_MIN && !self.destination.is_in_place() {
@@ -129,7 +133,8 @@ impl Output {
         room::check(len, self.len_max, &self.destination.name(), is_whole)
     }
 
-    /// Pads the image with zeros to a multiple of `padding`: nothing is written any more. Returns its length.
+    /// Pads the image with zeros to a multiple of `padding`: nothing is written any more. Returns
+    /// its length.
     pub(crate) fn end(&mut self, padding: u64) -> Result<u64> {
         self.flush()?;
         let len = self.end.next_multiple_of(padding.max(1));
@@ -151,7 +156,8 @@ impl Output {
         WrittenFile { file: &self.file, name: self.name(), start: self.base, len: self.end }
     }
 
-    /// What was written is wrong: where it has its place already, it is not to be taken for an image.
+    /// What was written is wrong: where it has its place already, it is not to be taken for an
+    /// image.
     pub(crate) fn spoil(&self) {
         self.destination.spoil(&self.file, self.base);
     }

@@ -45,8 +45,9 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// The same for what is read of the source before any of it is packed. What cannot be read is not known (`None`) if it may be
-/// left out; else it ends the work: it might be read the next time, and would make another image then.
+/// The same for what is read of the source before any of it is packed. What cannot be read is not
+/// known (`None`) if it may be left out; else it ends the work: it might be read the next time, and
+/// would make another image then.
 pub(crate) fn learn_in_parallel<T: Sync, R: Send>(
     options: &PackOptions,
     progress: &dyn Progress,
@@ -63,7 +64,8 @@ pub(crate) fn learn_in_parallel<T: Sync, R: Send>(
         .collect()
 }
 
-/// Starts the worker of this number; false if there can be no more of them, which those before make up for.
+/// Starts the worker of this number; false if there can be no more of them, which those before make
+/// up for.
 ///
 /// Errors: `Io` if there cannot be even one.
 pub(crate) fn start<'scope>(

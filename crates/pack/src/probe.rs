@@ -1,7 +1,9 @@
-//! Whether a block is worth a slow encoder: told by its values first, and where those leave it open, by a fast encoder.
+//! Whether a block is worth a slow encoder: told by its values first, and where those leave it
+//! open, by a fast encoder.
 //!
-//! Pictures, music and what is scrambled have values that are not quite even, and yet nothing comes off them. A slow encoder takes a
-//! hundred times as long to find that out as a fast one, which finds hardly less where anything is to be found.
+//! Pictures, music and what is scrambled have values that are not quite even, and yet nothing comes
+//! off them. A slow encoder takes a hundred times as long to find that out as a fast one, which
+//! finds hardly less where anything is to be found.
 
 use crate::effort::Effort;
 use crate::gain::Gain;
@@ -56,7 +58,8 @@ mod tests {
 
     const SLOW: CodecSettings = CodecSettings::Zstd(ZstdSettings { level: 15, window_log_max: None });
 
-    /// Bytes that are not quite even, and in no order: two in five are drawn from half of all values.
+    /// Bytes that are not quite even, and in no order: two in five are drawn from half of all
+    /// values.
     fn scrambled(len: usize) -> Vec<u8> {
         let bytes = Random::new(5).noise(2 * len);
         bytes.chunks(2).map(|pair| if pair[1] < 105 { pair[0] & 0x7f } else { pair[0] }).collect()

@@ -22,7 +22,8 @@ impl<T> TaskQueue<T> {
         TaskQueue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    // A worker that panicked must not make the others wait for ever: what it left is still a valid queue.
+    // A worker that panicked must not make the others wait for ever: what it left is still a valid
+    // queue.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,7 +67,8 @@ impl<T> TaskQueue<T> {
     }
 }
 
-/// Closes a queue when it goes out of scope, so that an early return does not leave workers waiting.
+/// Closes a queue when it goes out of scope, so that an early return does not leave workers
+/// waiting.
 pub(crate) struct CloseOnDrop<'a, T>(pub(crate) &'a TaskQueue<T>);
 
 impl<T> Drop for CloseOnDrop<'_, T> {
@@ -75,7 +77,8 @@ impl<T> Drop for CloseOnDrop<'_, T> {
     }
 }
 
-/// One worker thread: answers tasks until the queue is closed. A panic is told to who waits, as `None`.
+/// One worker thread: answers tasks until the queue is closed. A panic is told to who waits, as
+/// `None`.
 pub(crate) fn work<T, A>(queue: &TaskQueue<T>, answers: &Sender<Option<A>>, mut answer: impl FnMut(T) -> A) {
     struct SayIfPanicked<'a, A>(&'a Sender<Option<A>>);
     impl<A> Drop for SayIfPanicked<'_, A> {

@@ -14,7 +14,8 @@ pub struct PackReport {
     pub format: &'static str,
     /// Name of the Linux driver that mounts the image; `None` if none does.
     pub driver: Option<&'static str>,
-    /// Options that would compress the metadata, and the reason; `None` if it is compressed, or never can be.
+    /// Options that would compress the metadata, and the reason; `None` if it is compressed, or
+    /// never can be.
     pub metadata_advice: Option<&'static str>,
     /// How the image is compressed, as a user would type it.
     pub codec: String,
@@ -50,8 +51,9 @@ pub struct PackReport {
     pub shared_blocks: u64,
     /// What lies in them, or in the packed stream: bytes before and after compression.
     pub shared: Stored,
-    /// True if small files lie so far from their neighbours of the tree that the kernel, which keeps three shared blocks of SquashFS,
-    /// decodes blocks anew when it reads the tree in its order.
+    /// True if small files lie so far from their neighbours of the tree that the kernel, which
+    /// keeps three shared blocks of SquashFS, decodes blocks anew when it reads the tree in its
+    /// order.
     pub far_apart: bool,
     /// What lies in blocks and clusters that are stored as they are, in bytes.
     pub plain_bytes: u64,

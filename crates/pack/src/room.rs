@@ -5,9 +5,11 @@ use packfs_core::{Error, Result};
 /// Most bytes of an image, and what happens to a longer one. The default takes what its place has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// Most bytes from the start of the image to its end, padding included; `None`: no other limit than its place.
+    /// Most bytes from the start of the image to its end, padding included; `None`: no other limit
+    /// than its place.
     pub len_max: Option<u64>,
-    /// True if packing ends as soon as the image is longer; else it goes on without writing, to tell how long it would be.
+    /// True if packing ends as soon as the image is longer; else it goes on without writing, to
+    /// tell how long it would be.
     pub gives_up: bool,
 }
 

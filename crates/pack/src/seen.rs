@@ -1,4 +1,5 @@
-//! Tails that were seen before: by length and hash first, then byte by byte, because a hash alone proves nothing.
+//! Tails that were seen before: by length and hash first, then byte by byte, because a hash alone
+//! proves nothing.
 //!
 //! Keeps no tail, only where to read it again, and a few that were just compared.
 

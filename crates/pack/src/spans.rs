@@ -44,7 +44,8 @@ impl<'a, K: DataKind> Spans<'a, K> {
         Spans { context, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
     }
 
-    /// The pieces of the next span and how much input they are together. A piece that is a hole is a span of its own.
+    /// The pieces of the next span and how much input they are together. A piece that is a hole is
+    /// a span of its own.
     pub(crate) fn next(&mut self, rules: &impl Rules<K>) -> Option<(Vec<Piece>, u64)> {
         let mut pieces = Vec::new();
         let mut len = 0;
@@ -98,7 +99,8 @@ struct Asked<'a> {
 }
 
 impl<K: DataKind> Holes<'_, K> {
-    /// Length of the hole from `offset` on, at most `most`. A file that cannot be read has none: its reader says why.
+    /// Length of the hole from `offset` on, at most `most`. A file that cannot be read has none:
+    /// its reader says why.
     fn len_at(&mut self, node: NodeId, offset: u64, most: u64) -> u64 {
         if self.file.as_ref().is_none_or(|file| file.node != node) {
             self.file = Some(Asked { node, reader: self.context.open(node).ok(), data: 0..0 });

@@ -1,4 +1,5 @@
-//! Bytes kept until they have a place: in memory up to a bound, then in a file without a name beside the output.
+//! Bytes kept until they have a place: in memory up to a bound, then in a file without a name
+//! beside the output.
 
 use crate::destination::nameless_file;
 use packfs_core::{Error, Result, ResultExt};

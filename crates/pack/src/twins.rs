@@ -1,8 +1,8 @@
 //! Finds files that are the same before any of them is compressed.
 //!
-//! Looks only at files whose data is cut into blocks of their own: whole files that fit into a shared block are compared
-//! as tails, while they are read. A file is read here only if another has its length, fully only if the beginnings
-//! agree, and counts as the same only if every byte does.
+//! Looks only at files whose data is cut into blocks of their own: whole files that fit into a
+//! shared block are compared as tails, while they are read. A file is read here only if another has
+//! its length, fully only if the beginnings agree, and counts as the same only if every byte does.
 
 use crate::PackOptions;
 use crate::context::{Context, Kind};
@@ -28,15 +28,16 @@ pub(crate) struct Twins {
 }
 
 impl Twins {
-    /// The file with the same contents that is stored: the first of the plan, unless another one must not be compressed. `None` for that
-    /// file itself and for files of their own.
+    /// The file with the same contents that is stored: the first of the plan, unless another one
+    /// must not be compressed. `None` for that file itself and for files of their own.
     pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
         self.originals.get(&node).copied()
     }
 
     /// Gives each twin what was seen of its original when that was packed.
     ///
-    /// Errors: `Failed` for one that held something else when it was compared: its twin may not have changed with it.
+    /// Errors: `Failed` for one that held something else when it was compared: its twin may not
+    /// have changed with it.
     pub(crate) fn check_unchanged<K: DataKind>(
         &self,
         context: &Context<'_, K>,
@@ -89,10 +90,12 @@ impl Twins {
     }
 }
 
-/// Length of a file, and what else files must have in common to share data ([`packfs_format::Capabilities::sharing_key`]).
+/// Length of a file, and what else files must have in common to share data
+/// ([`packfs_format::Capabilities::sharing_key`]).
 type Likeness = (u64, Option<(u16, Owner)>);
 
-/// Compares files of the same length. A file that cannot be read and may be left out counts as different here.
+/// Compares files of the same length. A file that cannot be read and may be left out counts as
+/// different here.
 pub(crate) fn find<K: Kind>(
     context: &Context<'_, K>,
     format: &dyn PackFormat,

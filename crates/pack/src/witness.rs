@@ -1,4 +1,5 @@
-//! What was seen of files while they were packed, for whoever verifies the image: the hash of the very bytes that were compressed.
+//! What was seen of files while they were packed, for whoever verifies the image: the hash of the
+//! very bytes that were compressed.
 
 use packfs_core::{ContentHash, ContentHasher, NodeId, Witnessed};
 

@@ -1,4 +1,5 @@
-//! SquashFS images whose makers changed the magic: told by the rest of their superblock, and read with a magic that is known.
+//! SquashFS images whose makers changed the magic: told by the rest of their superblock, and read
+//! with a magic that is known.
 
 use packfs_core::BeginningImage;
 use packfs_core::{Image, Result};
@@ -50,7 +51,8 @@ fn open_as(image: &Arc<dyn Image>, magic: &str) -> Result<Option<OpenedAs>> {
     Ok(Some((format, volume)))
 }
 
-/// True if version and block size, which is stored twice, are those of a superblock of any version, in either byte order.
+/// True if version and block size, which is stored twice, are those of a superblock of any version,
+/// in either byte order.
 fn looks_like_squashfs(head: &[u8; HEAD_LEN]) -> bool {
     let little = |at: usize, len: usize| {
         head[at..at + len].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))

@@ -30,23 +30,25 @@ pub enum Source {
     Image(PathBuf),
     /// A manifest: one line per entry.
     Manifest(PathBuf),
-    /// Files and directories of this machine, each an entry of the root under its own name, whatever they hold: see
-    /// [`packfs_source::load_entries`].
+    /// Files and directories of this machine, each an entry of the root under its own name,
+    /// whatever they hold: see [`packfs_source::load_entries`].
     Entries(Vec<PathBuf>),
-    /// Directories of this machine whose contents come together in the root: see [`packfs_source::load_merged`].
+    /// Directories of this machine whose contents come together in the root: see
+    /// [`packfs_source::load_merged`].
     Merged(Vec<PathBuf>),
 }
 
 impl Source {
-    /// Looks at what `path` holds. `-` is a tar archive from standard input; a fifo holds a tar archive, too.
+    /// Looks at what `path` holds. `-` is a tar archive from standard input; a fifo holds a tar
+    /// archive, too.
     ///
     /// Errors: `Io` if it cannot be read; `Unsupported` if it is nothing that can be packed.
     pub fn detect(path: impl AsRef<Path>) -> Result<Self> {
         Source::detect_for(path.as_ref(), &OpenOptions::new())
     }
 
-    /// As [`Source::detect`], for what is to be opened with these options: where they place an image somewhere else than at the start of
-    /// its file, or give it another beginning, it is one.
+    /// As [`Source::detect`], for what is to be opened with these options: where they place an
+    /// image somewhere else than at the start of its file, or give it another beginning, it is one.
     ///
     /// Errors: as [`Source::detect`].
     pub fn detect_for(path: &Path, opening: &OpenOptions) -> Result<Self> {
@@ -86,8 +88,9 @@ impl Source {
         Err(Unknown::new(Arc::new(image)).refused(path))
     }
 
-    /// As [`Source::detect_for`], for a new image: a file of no kind that could hold a tree is packed itself, as the only entry of the
-    /// root, of which `progress` is told. Damaged archives and images are no such files, as far as anything tells them.
+    /// As [`Source::detect_for`], for a new image: a file of no kind that could hold a tree is
+    /// packed itself, as the only entry of the root, of which `progress` is told. Damaged archives
+    /// and images are no such files, as far as anything tells them.
     ///
     /// Errors: as [`Source::detect`].
     pub(crate) fn detect_to_pack(
@@ -115,9 +118,11 @@ impl Source {
         self.load_with(&OpenOptions::new(), shape, progress)
     }
 
-    /// As [`Source::load`]; `opening` says how an image is opened, and what an image, a tar or a manifest may hold.
+    /// As [`Source::load`]; `opening` says how an image is opened, and what an image, a tar or a
+    /// manifest may hold.
     ///
-    /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of what is no image.
+    /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of
+    /// what is no image.
     pub fn load_with(&self, opening: &OpenOptions, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
         if opening.has_devices() || opening.means_an_image() {
             self.refuse_unless_an_image(opening)?;
@@ -191,7 +196,8 @@ impl OpenOptions {
     }
 }
 
-/// Endings of names that promise a tree, beside those of formats: what has one and is none may be damaged.
+/// Endings of names that promise a tree, beside those of formats: what has one and is none may be
+/// damaged.
 const TREE_EXTENSIONS: [&str; 25] = [
     "tar", "tgz", "txz", "tbz", "tbz2", "tzst", "tlz", "gz", "xz", "zst", "bz2", "lz4", "lz", "lzma", "z",
     "manifest", "img", "image", "raw", "zip", "cpio", "qcow2", "vmdk", "snap", "appimage",
@@ -237,7 +243,8 @@ impl Unknown {
     }
 }
 
-/// A plain archive in a regular file is read where it lies; anything else only once, from start to end.
+/// A plain archive in a regular file is read where it lies; anything else only once, from start to
+/// end.
 fn tar_input(path: &Path) -> Result<TarInput> {
     let cannot = || format!("cannot read {path:?}");
     let file = File::open(path).or_io(cannot)?;

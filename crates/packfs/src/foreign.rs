@@ -1,6 +1,8 @@
-//! Files that are no image packfs reads: their kind, by their first bytes, and the command that helps.
+//! Files that are no image packfs reads: their kind, by their first bytes, and the command that
+//! helps.
 //!
-//! The only place that knows them. A new kind is one more row of [`ROWS`]; a changed magic of SquashFS is told by its superblock.
+//! The only place that knows them. A new kind is one more row of [`ROWS`]; a changed magic of
+//! SquashFS is told by its superblock.
 
 use crate::altered;
 use packfs_core::SliceImage;
@@ -14,13 +16,14 @@ pub struct Foreign {
     pub what: String,
     /// A command to try.
     pub hint: String,
-    /// True if it is a file like others, in which no tree is to be looked for: a program, a database, a signature.
+    /// True if it is a file like others, in which no tree is to be looked for: a program, a
+    /// database, a signature.
     pub is_alone: bool,
 }
 
 impl Foreign {
-    /// Looks at the beginning of a file, and at its end. `None` for kinds that nothing is known of; an image that cannot be read is
-    /// such a kind.
+    /// Looks at the beginning of a file, and at its end. `None` for kinds that nothing is known of;
+    /// an image that cannot be read is such a kind.
     pub fn identify(image: &Arc<dyn Image>) -> Option<Foreign> {
         let head = Head::read(&**image);
         let what = |what: &str, advice: Advice| Foreign {
@@ -285,7 +288,8 @@ impl Head {
 fn extended(head: &Head) -> Option<&'static str> {
     const SUPER_BLOCK_AT: usize = 1024;
     const HAS_JOURNAL: u64 = 0x4;
-    // Everything but compression, file types in entries, a journal to replay or elsewhere, meta block groups.
+    // Everything but compression, file types in entries, a journal to replay or elsewhere, meta
+    // block groups.
     const ONLY_IN_4: u64 = !0x1f;
     // Everything but sparse superblocks, large files and trees in directories.
     const ONLY_IN_4_RO: u64 = !0x7;

@@ -1,4 +1,5 @@
-//! Compressed read-only filesystem images: pack them, open them, unpack, list, check and compare them.
+//! Compressed read-only filesystem images: pack them, open them, unpack, list, check and compare
+//! them.
 //!
 //! [`pack()`] makes an image of a directory, a tar archive, another image or a manifest:
 //!
@@ -41,8 +42,8 @@
 //! # }
 //! ```
 //!
-//! Neither source nor image has to be a file of this machine: [`pack_files`] packs what is in memory, [`open_bytes`] opens bytes,
-//! [`open_reader`] anything that is `Read + Seek`:
+//! Neither source nor image has to be a file of this machine: [`pack_files`] packs what is in
+//! memory, [`open_bytes`] opens bytes, [`open_reader`] anything that is `Read + Seek`:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -57,13 +58,17 @@
 //! # }
 //! ```
 //!
-//! Every error says what, where, what was found and what is allowed, and its [`ErrorKind`] tells a damaged image from a
-//! full disk; it becomes a `std::io::Error` of a fitting kind where one is wanted. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is watched and
-//! stopped through [`Progress`], which [`Pack::progress`] and [`OpenOptions::progress`] take.
+//! Every error says what, where, what was found and what is allowed, and its [`ErrorKind`] tells a
+//! damaged image from a full disk; it becomes a `std::io::Error` of a fitting kind where one is
+//! wanted. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is
+//! watched and stopped through [`Progress`], which [`Pack::progress`] and [`OpenOptions::progress`]
+//! take.
 //!
-//! Formats, codecs and work beyond reading are Cargo features, all of them on by default; docs/guide/library.md lists them.
+//! Formats, codecs and work beyond reading are Cargo features, all of them on by default;
+//! docs/guide/library.md lists them.
 //!
-//! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; its modules name what else is needed of the crates below it.
+//! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; its modules name what else is
+//! needed of the crates below it.
 #![forbid(unsafe_code)]
 
 mod altered;

@@ -1,4 +1,5 @@
-//! Images within images: a file system in a partition of a disk in a compressed container opens like any other.
+//! Images within images: a file system in a partition of a disk in a compressed container opens
+//! like any other.
 
 use crate::{OpenOptions, Opened};
 use packfs_core::{Error, Image, Result};
@@ -13,7 +14,8 @@ const DEPTH_MAX: usize = 8;
 /// Which of the images within each other is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// The innermost that can be told: where a container holds one image of a known format, that one.
+    /// The innermost that can be told: where a container holds one image of a known format, that
+    /// one.
     #[default]
     Innermost,
     /// The same, with this one where there is a choice, as its name says or its number.
@@ -36,7 +38,8 @@ pub struct Layer {
 pub struct Choice {
     /// Name of the container, as messages have it.
     pub container: String,
-    /// The one that was opened, because no other is of a known format; `None`: the container itself was.
+    /// The one that was opened, because no other is of a known format; `None`: the container itself
+    /// was.
     pub opened: Option<String>,
     /// All of them, each with its format if that is known.
     pub images: Vec<(String, Option<&'static str>)>,
@@ -59,7 +62,8 @@ impl fmt::Display for Choice {
 
 /// Goes inwards from a volume as far as `which` says.
 ///
-/// Errors: `Usage` if what was chosen is not there; `Corrupt` and `Io` of the container, and as [`OpenOptions::open_image`].
+/// Errors: `Usage` if what was chosen is not there; `Corrupt` and `Io` of the container, and as
+/// [`OpenOptions::open_image`].
 pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) -> Result<Opened> {
     if *which == Which::Outermost {
         return Ok(opened);

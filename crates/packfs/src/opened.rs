@@ -18,20 +18,24 @@ use std::sync::Arc;
 /// How much of a hole is written at a time.
 const ZEROS_LEN: usize = 64 << 10;
 
-/// Opens an image, whatever its format. See [`OpenOptions`] for an image that does not begin at the start of its file.
+/// Opens an image, whatever its format. See [`OpenOptions`] for an image that does not begin at the
+/// start of its file.
 ///
-/// Errors: `Io` if it cannot be read, `Unsupported` if no format knows it, `Corrupt` if what describes the whole is damaged.
+/// Errors: `Io` if it cannot be read, `Unsupported` if no format knows it, `Corrupt` if what
+/// describes the whole is damaged.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     OpenOptions::new().open(path)
 }
 
-/// Opens an image that is in memory: a `Vec<u8>`, an `Arc<[u8]>` or a boxed slice is taken over, a `&[u8]` is copied. For anything
-/// else that holds bytes, such as a mapped file, see [`crate::MemoryImage::held`].
+/// Opens an image that is in memory: a `Vec<u8>`, an `Arc<[u8]>` or a boxed slice is taken over, a
+/// `&[u8]` is copied. For anything else that holds bytes, such as a mapped file, see
+/// [`crate::MemoryImage::held`].
 ///
 /// ```
 /// # fn main() -> packfs::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
-/// # packfs::pack_files([("etc/hosts", "127.0.0.1 localhost\n")], dir.path().join("a.sqfs"))?.run()?;
+/// # let hosts = [("etc/hosts", "127.0.0.1 localhost\n")];
+/// # packfs::pack_files(hosts, dir.path().join("a.sqfs"))?.run()?;
 /// # let bytes = std::fs::read(dir.path().join("a.sqfs")).unwrap();
 /// let image = packfs::open_bytes(bytes)?;
 /// assert_eq!(image.read("etc/hosts")?, b"127.0.0.1 localhost\n");
@@ -44,8 +48,9 @@ pub fn open_bytes(bytes: impl Into<MemoryImage>) -> Result<Opened> {
     OpenOptions::new().open_bytes(bytes)
 }
 
-/// Opens an image in anything that can be read and has positions, such as a `std::io::Cursor`. All of it counts, wherever it
-/// stands; threads wait for each other. A file is better opened by its path, or as [`crate::FileImage`].
+/// Opens an image in anything that can be read and has positions, such as a `std::io::Cursor`. All
+/// of it counts, wherever it stands; threads wait for each other. A file is better opened by its
+/// path, or as [`crate::FileImage`].
 ///
 /// Errors: as [`open`].
 pub fn open_reader(reader: impl Read + Seek + Send + 'static) -> Result<Opened> {
@@ -89,24 +94,26 @@ impl OpenOptions {
         self
     }
 
-    /// A further file or block device that holds data of the image (EROFS: blobs, layers, a tar that is only indexed). To
-    /// be called once for each, in the order in which the image lists them.
+    /// A further file or block device that holds data of the image (EROFS: blobs, layers, a tar
+    /// that is only indexed). To be called once for each, in the order in which the image lists
+    /// them.
     #[must_use]
     pub fn device(mut self, path: impl AsRef<Path>) -> Self {
         self.devices.push(path.as_ref().into());
         self
     }
 
-    /// Reads the image as if it began with these bytes: those of a format whose magic somebody has changed, such as `hsqs` for
-    /// a SquashFS image of a router.
+    /// Reads the image as if it began with these bytes: those of a format whose magic somebody has
+    /// changed, such as `hsqs` for a SquashFS image of a router.
     #[must_use]
     pub fn magic(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.magic = Some(bytes.into());
         self
     }
 
-    /// Which image to open where a container holds several, such as the partitions of a disk: its name, or its number. If not
-    /// given, it is the only one of a known format, or else the container.
+    /// Which image to open where a container holds several, such as the partitions of a disk: its
+    /// name, or its number. If not given, it is the only one of a known format, or else the
+    /// container.
     #[must_use]
     pub fn part(mut self, name: impl Into<String>) -> Self {
         self.which = Which::Chosen(name.into());
@@ -134,30 +141,33 @@ impl OpenOptions {
         self
     }
 
-    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache; 0: none.
+    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache;
+    /// 0: none.
     #[must_use]
     pub fn readahead_bytes(mut self, bytes: u64) -> Self {
         self.read.readahead_bytes = bytes;
         self
     }
 
-    /// Says that whoever reads keeps what he has read, as the kernel does for a mount: what was read in order is not kept
-    /// here as well.
+    /// Says that whoever reads keeps what he has read, as the kernel does for a mount: what was
+    /// read in order is not kept here as well.
     #[must_use]
     pub fn kept_by_readers(mut self) -> Self {
         self.read.is_kept_by_readers = true;
         self
     }
 
-    /// Watches what is done with the image, and stops it: unpacking and writing archives, unless that is given a progress of its own.
-    /// An [`Arc`] of one leaves the other handle with the caller.
+    /// Watches what is done with the image, and stops it: unpacking and writing archives, unless
+    /// that is given a progress of its own. An [`Arc`] of one leaves the other handle with the
+    /// caller.
     #[must_use]
     pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
         self.watcher = Watcher::new(progress);
         self
     }
 
-    /// What the image may hold; anything beyond is an error of kind [`ErrorKind::Limit`]. [`Limits::default`] if not given.
+    /// What the image may hold; anything beyond is an error of kind [`ErrorKind::Limit`].
+    /// [`Limits::default`] if not given.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -178,8 +188,8 @@ impl OpenOptions {
         self
     }
 
-    /// Goes on where a checksum that vouches for the image as a whole is not that of its bytes: the superblock's in EROFS, the
-    /// whole image's in cramfs. Kernels refuse the former.
+    /// Goes on where a checksum that vouches for the image as a whole is not that of its bytes: the
+    /// superblock's in EROFS, the whole image's in cramfs. Kernels refuse the former.
     #[must_use]
     pub fn ignore_checksum(mut self) -> Self {
         self.read.ignore_checksum = true;
@@ -247,7 +257,8 @@ impl OpenOptions {
     }
 }
 
-/// An opened image. May be shared between threads: all methods take `&self`, and what one thread has decoded serves all.
+/// An opened image. May be shared between threads: all methods take `&self`, and what one thread
+/// has decoded serves all.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -311,7 +322,8 @@ impl Opened {
         &self.layers
     }
 
-    /// The images beside it in a container, where [`OpenOptions::part`] chose none of them: what a user has to be told.
+    /// The images beside it in a container, where [`OpenOptions::part`] chose none of them: what a
+    /// user has to be told.
     pub fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
     }
@@ -332,8 +344,9 @@ impl Opened {
         self.engine.counters()
     }
 
-    /// Everything in the image, the root first, each directory before what is in it, in stored order. Only the directories
-    /// on the way are held in memory. After an error, the walk goes on with what does not depend on it.
+    /// Everything in the image, the root first, each directory before what is in it, in stored
+    /// order. Only the directories on the way are held in memory. After an error, the walk goes on
+    /// with what does not depend on it.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -354,8 +367,9 @@ impl Opened {
         Walk::new(self)
     }
 
-    /// Opens a file for reading in order (`std::io::Read`, `Seek`) or by position, following symbolic links inside the image.
-    /// Who reads in order is decoded ahead for; every user of a file should open its own.
+    /// Opens a file for reading in order (`std::io::Read`, `Seek`) or by position, following
+    /// symbolic links inside the image. Who reads in order is decoded ahead for; every user of a
+    /// file should open its own.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -377,7 +391,8 @@ impl Opened {
     /// # Ok::<(), packfs::Error>(())
     /// ```
     ///
-    /// Errors: `NotFound` if there is no such path, `Failed` if it is no file, `Corrupt` if it cannot be found in a damaged image.
+    /// Errors: `NotFound` if there is no such path, `Failed` if it is no file, `Corrupt` if it
+    /// cannot be found in a damaged image.
     pub fn open_file(&self, path: impl IntoImagePath) -> Result<FileReader> {
         let path = path.into_image_path()?;
         let id = self.resolve(&path)?;
@@ -398,7 +413,8 @@ impl Opened {
         self.engine.load_tree(progress)
     }
 
-    /// Reads what can be read of all names and metadata: what is damaged is left out, told of through `progress`, and counted.
+    /// Reads what can be read of all names and metadata: what is damaged is left out, told of
+    /// through `progress`, and counted.
     ///
     /// Errors: as [`Opened::load`], and `Corrupt` only where there is no root.
     pub fn load_what_is_there(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
@@ -407,29 +423,33 @@ impl Opened {
 
     /// Finds a path, without following a symbolic link at its end.
     ///
-    /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory.
+    /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no
+    /// directory.
     pub fn find(&self, path: impl IntoImagePath) -> Result<InodeId> {
         resolve(&*self.volume, &path.into_image_path()?, LastLink::Keep)
     }
 
-    /// Finds a path, following symbolic links inside the image: absolute ones start at its root, and `..` never leads out.
+    /// Finds a path, following symbolic links inside the image: absolute ones start at its root,
+    /// and `..` never leads out.
     ///
-    /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory, or it has more links than Linux
-    /// follows.
+    /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no
+    /// directory, or it has more links than Linux follows.
     pub fn resolve(&self, path: impl IntoImagePath) -> Result<InodeId> {
         resolve(&*self.volume, &path.into_image_path()?, LastLink::Follow)
     }
 
     /// Reads a whole file into memory, following symbolic links inside the image.
     ///
-    /// Errors: `NotFound` if there is no such path, `Failed` if it is no file, `Corrupt` if it cannot be decoded.
+    /// Errors: `NotFound` if there is no such path, `Failed` if it is no file, `Corrupt` if it
+    /// cannot be decoded.
     pub fn read(&self, path: impl IntoImagePath) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.copy_file(path, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Writes the contents of a file, following symbolic links inside the image; returns its length.
+    /// Writes the contents of a file, following symbolic links inside the image; returns its
+    /// length.
     ///
     /// Errors: as [`Opened::read`]; `Io` if `out` fails.
     pub fn copy_file(&self, path: impl IntoImagePath, out: &mut dyn Write) -> Result<u64> {

@@ -17,9 +17,11 @@ pub(crate) enum LastLink {
     Follow,
 }
 
-/// Finds a path. `..` in links goes up, at the root it stays there; absolute links start at the image's root.
+/// Finds a path. `..` in links goes up, at the root it stays there; absolute links start at the
+/// image's root.
 ///
-/// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory, or too many links are.
+/// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory,
+/// or too many links are.
 pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> Result<InodeId> {
     let missing = || Error::not_found(format!("{path:?}: no such path in the image"));
     let mut left: Vec<Vec<u8>> = path.names().map(|name| name.as_bytes().to_vec()).collect();

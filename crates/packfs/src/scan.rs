@@ -1,8 +1,9 @@
 //! Images within bytes of any kind, such as firmware: wherever one begins, in one pass.
 //!
-//! Owns the search. What looks like the beginning of an image counts only if the image can be opened there, its root directory read
-//! and what is in it told; so bytes that happen to be a magic are no image. Bounded: a hit costs no more than opening an image and
-//! looking at a few of its files.
+//! Owns the search. What looks like the beginning of an image counts only if the image can be
+//! opened there, its root directory read and what is in it told; so bytes that happen to be a magic
+//! are no image. Bounded: a hit costs no more than opening an image and looking at a few of its
+//! files.
 
 use crate::altered;
 use aho_corasick::AhoCorasick;
@@ -55,7 +56,8 @@ impl ScanOptions {
         ScanOptions::default()
     }
 
-    /// Whether what lies within the bytes of an image that was found is told, too: such as a SquashFS that an ISO 9660 holds.
+    /// Whether what lies within the bytes of an image that was found is told, too: such as a
+    /// SquashFS that an ISO 9660 holds.
     #[must_use]
     pub fn nested(mut self, yes: bool) -> Self {
         self.nested = yes;

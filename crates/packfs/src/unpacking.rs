@@ -14,9 +14,9 @@ impl Opened {
         self.unpack_with(target, &UnpackOptions::default(), self.progress())
     }
 
-    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it. What is damaged is left out and
-    /// told of through `progress`; the first such error is returned once all else is in place, or before anything is written with
-    /// [`UnpackOptions::fail_fast`].
+    /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it.
+    /// What is damaged is left out and told of through `progress`; the first such error is returned
+    /// once all else is in place, or before anything is written with [`UnpackOptions::fail_fast`].
     ///
     /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
     pub fn unpack_with(
@@ -54,8 +54,9 @@ impl Opened {
         packfs_sink::write_tar(self.engine(), &loaded, out, options, progress)
     }
 
-    /// As [`Opened::write_tar_with`], from where `out` stands. If it is a regular file that ends there, all threads write to
-    /// it at once, and nothing is left of an archive that could not be completed.
+    /// As [`Opened::write_tar_with`], from where `out` stands. If it is a regular file that ends
+    /// there, all threads write to it at once, and nothing is left of an archive that could not be
+    /// completed.
     ///
     /// Errors: as there.
     pub fn write_tar_file(

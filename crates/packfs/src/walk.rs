@@ -11,7 +11,8 @@ use std::ops::ControlFlow;
 pub struct Walked {
     /// From the root of the image; the root itself comes first.
     pub path: ImagePath,
-    /// For [`Opened::open_id`] and the image's [`packfs_format::Volume`]; names with the same id are hard links.
+    /// For [`Opened::open_id`] and the image's [`packfs_format::Volume`]; names with the same id
+    /// are hard links.
     pub id: InodeId,
     /// What the image says of it.
     pub inode: Inode,
@@ -21,7 +22,8 @@ pub struct Walked {
 pub struct Walk<'a> {
     opened: &'a Opened,
     path: ImagePath,
-    /// The directories on the way to where the walk is, each with what is still to come of it, the next one last.
+    /// The directories on the way to where the walk is, each with what is still to come of it, the
+    /// next one last.
     open: Vec<Vec<DirEntry>>,
     /// Directories that were met: a second name of one leads in circles.
     seen: HashSet<InodeId>,
@@ -78,7 +80,8 @@ impl<'a> Walk<'a> {
         Error::corrupt(format!("{} image", self.opened.format().name()), fault)
     }
 
-    /// Visits what the path names, and takes its name off again unless it is a directory that was opened.
+    /// Visits what the path names, and takes its name off again unless it is a directory that was
+    /// opened.
     fn visit_named(&mut self, id: InodeId) -> Result<Walked> {
         let depth = self.open.len();
         let visited = self.visit(id).map_err(|error| error.at(format!("{:?}", self.path)));

@@ -1,4 +1,5 @@
-//! Disks packed as cloops: what goes in comes out, for every version and codec, by our own reader and by others.
+//! Disks packed as cloops: what goes in comes out, for every version and codec, by our own reader
+//! and by others.
 
 use packfs::MemoryImage;
 use packfs::{ErrorKind, OpenOptions, Opened, Severity, Silent};
@@ -117,7 +118,8 @@ fn others_read_what_is_packed() {
     }
 }
 
-/// No program of others reads version 4.0, so a second decoder of ours does, which shares no line with packfs.
+/// No program of others reads version 4.0, so a second decoder of ours does, which shares no line
+/// with packfs.
 #[test]
 fn a_second_decoder_reads_version_4() {
     let Some(python) = peer("python3") else { return };

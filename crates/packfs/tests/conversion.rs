@@ -1,5 +1,5 @@
-//! SquashFS to EROFS and back: what both hold comes back byte for byte, what the other cannot hold is named before anything
-//! is written.
+//! SquashFS to EROFS and back: what both hold comes back byte for byte, what the other cannot hold
+//! is named before anything is written.
 
 mod common;
 
@@ -19,8 +19,8 @@ const SQUASHFS: [Wish<'_>; 3] = [
     Wish { codec: "gzip:1", block_len: 4096, options: &[("exports", "off")], jobs: 2 },
 ];
 
-/// Ways to make an EROFS image that have little in common. Which zeros of a stored file are holes, SquashFS knows for whole
-/// blocks only.
+/// Ways to make an EROFS image that have little in common. Which zeros of a stored file are holes,
+/// SquashFS knows for whole blocks only.
 const EROFS: [Wish<'_>; 7] = [
     Wish { codec: "none", block_len: 4096, options: &[("holes", "off")], jobs: 2 },
     Wish { codec: "none", block_len: 4096, options: &[("chunks", "16K")], jobs: 2 },

@@ -1,4 +1,5 @@
-//! What packfs packs as cramfs: it comes back, by our own reader and by fsck.cramfs, and is the same whoever packs it.
+//! What packfs packs as cramfs: it comes back, by our own reader and by fsck.cramfs, and is the
+//! same whoever packs it.
 
 mod common;
 
@@ -55,7 +56,8 @@ impl Maker {
     }
 }
 
-/// All that cramfs can hold: every type and length, long and odd names, equal files of one owner and of several.
+/// All that cramfs can hold: every type and length, long and odd names, equal files of one owner
+/// and of several.
 fn tree() -> (Tree, Held) {
     let root = Meta { mode: 0o755, ..Meta::default() };
     let tree = TreeBuilder::new(root);
@@ -172,7 +174,8 @@ fn seven_zip_reads_both_byte_orders() {
     }
 }
 
-/// Every option of the layout in one of few images, for a machine has to start for each; of the byte orders, the kernel's own.
+/// Every option of the layout in one of few images, for a machine has to start for each; of the
+/// byte orders, the kernel's own.
 #[test]
 fn a_kernel_reads_what_is_packed() {
     let Some(kernel) = OldKernel::find_with_module("6.1", "cramfs") else { return };
@@ -238,7 +241,8 @@ fn equal_files_share_their_data_only_where_linux_can_still_tell_them_apart() {
     }
     let tree = builder.finish().unwrap();
     let image = std::fs::read(cramfs(&tree, &contents, Wish::default(), folder.path(), "image")).unwrap();
-    // Entries of one directory: an inode of 12 bytes and a name of 4, whose last word has the offset.
+    // Entries of one directory: an inode of 12 bytes and a name of 4, whose last word has the
+    // offset.
     let offset =
         |index: usize| u32::from_le_bytes(image[76 + 16 * index + 8..][..4].try_into().unwrap()) >> 6;
     let offsets: Vec<u32> = (0..6).map(offset).collect();

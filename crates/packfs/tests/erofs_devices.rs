@@ -1,4 +1,5 @@
-//! Images whose data lie in a file of their own: the kernel mounts the two together, packfs reads and converts them.
+//! Images whose data lie in a file of their own: the kernel mounts the two together, packfs reads
+//! and converts them.
 //!
 //! erofs-utils 1.9 are no judge here: they look for such data in the wrong file.
 

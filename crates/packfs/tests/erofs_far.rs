@@ -1,6 +1,8 @@
-//! Data and metadata beyond 2^32 blocks: what the format lays out there is found by the kernel and by packfs.
+//! Data and metadata beyond 2^32 blocks: what the format lays out there is found by the kernel and
+//! by packfs.
 //!
-//! Nothing of that size is packed: data are put where they are said to lie, in a file that is nearly all hole.
+//! Nothing of that size is packed: data are put where they are said to lie, in a file that is
+//! nearly all hole.
 
 mod common;
 

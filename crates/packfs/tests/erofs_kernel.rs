@@ -1,4 +1,5 @@
-//! The kernel's own mount judges what packfs writes as EROFS, and so do erofs-utils: every name, fact and byte.
+//! The kernel's own mount judges what packfs writes as EROFS, and so do erofs-utils: every name,
+//! fact and byte.
 
 mod common;
 

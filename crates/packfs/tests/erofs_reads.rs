@@ -1,4 +1,5 @@
-//! Every layout that mkfs.erofs writes, read by packfs as the kernel reads it: equal walks, equal contents.
+//! Every layout that mkfs.erofs writes, read by packfs as the kernel reads it: equal walks, equal
+//! contents.
 
 mod common;
 
@@ -200,7 +201,8 @@ fn says_which_device_is_missing_and_how_many_are_wanted() {
     );
 }
 
-/// A tar that is only indexed: the image's data are ranges of the tar, given as a device or joined behind the image.
+/// A tar that is only indexed: the image's data are ranges of the tar, given as a device or joined
+/// behind the image.
 #[test]
 fn reads_an_indexed_tar() {
     let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
@@ -236,7 +238,8 @@ fn reads_an_indexed_tar() {
     read(packfs::OpenOptions::new(), &whole, "tar behind the image");
 }
 
-/// Images made of other images: by references to those, which are then devices, by copies of their data, and in place.
+/// Images made of other images: by references to those, which are then devices, by copies of their
+/// data, and in place.
 #[test]
 fn reads_images_rebuilt_from_others() {
     let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
@@ -322,8 +325,9 @@ fn reads_merged_layers_of_indexed_tars() {
     assert_eq!(expected.0.len(), 5);
 }
 
-/// mkfs.erofs 1.9 does not rotate the data of an interlaced plain cluster that it puts behind an inode, but kernels rotate
-/// it back. The data is read as it was written, and the check says what kernels do to it.
+/// mkfs.erofs 1.9 does not rotate the data of an interlaced plain cluster that it puts behind an
+/// inode, but kernels rotate it back. The data is read as it was written, and the check says what
+/// kernels do to it.
 #[test]
 fn tells_of_tails_that_kernels_read_wrongly() {
     let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {

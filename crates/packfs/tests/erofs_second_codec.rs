@@ -1,4 +1,5 @@
-//! Files whose clusters are compressed with two codecs: the kernel, erofs-utils and packfs read what was packed.
+//! Files whose clusters are compressed with two codecs: the kernel, erofs-utils and packfs read
+//! what was packed.
 
 mod common;
 
@@ -7,8 +8,8 @@ use packfs_core::{Held, ImagePath, Meta, NodeKind, Tree, TreeBuilder, Xattrs};
 use packfs_testkit::{Compare, Mount, Random, is_root, peer, skip, snapshot_dir, snapshot_tree};
 use std::path::Path;
 
-/// Files that begin with what only zstd and its like make much smaller, and go on with noise that recurs, which LZ4 gets as
-/// far down.
+/// Files that begin with what only zstd and its like make much smaller, and go on with noise that
+/// recurs, which LZ4 gets as far down.
 fn mixed_tree() -> (Tree, Held) {
     let mut random = Random::new(11);
     let mut contents = Held::default();

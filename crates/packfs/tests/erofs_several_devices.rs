@@ -1,4 +1,5 @@
-//! Images whose data lie in several files: the kernel mounts them together, each holds what was asked for.
+//! Images whose data lie in several files: the kernel mounts them together, each holds what was
+//! asked for.
 
 mod common;
 

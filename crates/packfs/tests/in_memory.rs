@@ -1,5 +1,5 @@
-//! Images without files of this machine: packed from memory, opened from bytes and readers; paths of every kind, watched work,
-//! and errors for those who speak of `std::io`.
+//! Images without files of this machine: packed from memory, opened from bytes and readers; paths
+//! of every kind, watched work, and errors for those who speak of `std::io`.
 
 use packfs::{ErrorKind, ImagePath, OpenOptions, Opened, Progress, Stage};
 use std::ffi::OsStr;

@@ -1,4 +1,5 @@
-//! ISO 9660 images: what is packed is read back, by packfs, by other tools, and by a kernel in a virtual machine.
+//! ISO 9660 images: what is packed is read back, by packfs, by other tools, and by a kernel in a
+//! virtual machine.
 
 mod common;
 

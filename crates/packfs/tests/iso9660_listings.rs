@@ -1,5 +1,5 @@
-//! Names in ISO 9660 images of every kind: those that others write, and those that packfs writes, as bsdtar, xorriso, 7-Zip and
-//! isoinfo list them.
+//! Names in ISO 9660 images of every kind: those that others write, and those that packfs writes,
+//! as bsdtar, xorriso, 7-Zip and isoinfo list them.
 
 mod common;
 
@@ -26,7 +26,8 @@ fn simple_tree(root: &Path) {
     fs::hard_link(root.join("text.txt"), root.join("hard.txt")).unwrap();
 }
 
-/// Names that need Rock Ridge, and areas in which its records go on: so many that they fill several sectors.
+/// Names that need Rock Ridge, and areas in which its records go on: so many that they fill several
+/// sectors.
 fn rich_tree(root: &Path) {
     simple_tree(root);
     symlink("../lib//foo", root.join("doubled")).unwrap();
@@ -73,7 +74,8 @@ fn listed_by_packfs(image: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Has every tool list an image; 7-Zip only where no name is long, as it does not follow records into other areas. `view` is isoinfo's option for what is to be seen; `None` where it cannot.
+/// Has every tool list an image; 7-Zip only where no name is long, as it does not follow records
+/// into other areas. `view` is isoinfo's option for what is to be seen; `None` where it cannot.
 #[track_caller]
 fn all_agree(image: &Path, view: Option<&str>, expected: Option<&BTreeSet<String>>, kind: &str) {
     let ours = listed_by_packfs(image);
@@ -108,7 +110,8 @@ fn names_below(root: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Options of the program, and of isoinfo, whether the tree is the rich one, and whether all its names are kept.
+/// Options of the program, and of isoinfo, whether the tree is the rich one, and whether all its
+/// names are kept.
 type Written<'a> = (&'a str, &'a [&'a str], Option<&'a str>, bool, bool);
 
 const BY_OTHERS: &[Written<'_>] = &[
@@ -300,7 +303,8 @@ fn a_plain_directorys_time_is_that_of_its_own_record() {
     let image = folder.path().join("image.iso");
     tool.run(&[&"-quiet", &"-o", &image, &root]);
     let mut bytes = fs::read(&image).unwrap();
-    // The record that leads to the directory, and behind it the directory: 33 bytes of head and its name.
+    // The record that leads to the directory, and behind it the directory: 33 bytes of head and its
+    // name.
     let at = bytes.windows(4).position(|bytes| bytes == b"\x03DIR").unwrap() - 32;
     let extent = u32::from_le_bytes(bytes[at + 2..at + 6].try_into().unwrap()) as usize * 2048;
     bytes[at + 18..at + 25].copy_from_slice(&[100, 1, 1, 0, 0, 0, 0]);

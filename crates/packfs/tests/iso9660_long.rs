@@ -1,7 +1,8 @@
-//! Files of 4 GiB and more in ISO 9660: several extents, or zisofs 2, told as one file by whoever reads.
+//! Files of 4 GiB and more in ISO 9660: several extents, or zisofs 2, told as one file by whoever
+//! reads.
 //!
-//! Files are holes but for a few bytes where extents begin and end. Images with several extents are laid out around them, so that
-//! nothing of that length is written.
+//! Files are holes but for a few bytes where extents begin and end. Images with several extents are
+//! laid out around them, so that nothing of that length is written.
 
 mod common;
 
@@ -96,7 +97,8 @@ fn laid_out(files: &[Long], folder: &Path) -> PathBuf {
     path
 }
 
-/// Compares what is known of a file with what an image says: its length, and bytes on both sides of each border.
+/// Compares what is known of a file with what an image says: its length, and bytes on both sides of
+/// each border.
 #[track_caller]
 fn compare(engine: &ReadEngine, files: &[Long]) {
     let loaded = engine.load_tree(&Silent).unwrap();

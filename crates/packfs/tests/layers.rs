@@ -1,4 +1,5 @@
-//! Layers of containers: marks of hidden files as overlayfs knows them, judged by the kernel's overlayfs; and SELinux labels.
+//! Layers of containers: marks of hidden files as overlayfs knows them, judged by the kernel's
+//! overlayfs; and SELinux labels.
 
 use packfs::source::{FileContexts, Shape, Whiteouts};
 use packfs::{ImagePath, Silent};

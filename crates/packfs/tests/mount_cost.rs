@@ -1,4 +1,5 @@
-//! What a mount is asked for, and what it gives unasked: requests, stores into the page cache, decodes.
+//! What a mount is asked for, and what it gives unasked: requests, stores into the page cache,
+//! decodes.
 
 use packfs::mount::{FuseCounters, FuseMount, FuseOptions};
 use packfs::{ExtentFrom, InodeId, OpenOptions, Opened};
@@ -66,7 +67,8 @@ impl Mounted {
         std::fs::read(self.source.join(name)).unwrap()
     }
 
-    /// Reads a page where nothing of its block was read before, and waits until the rest of that was dealt with.
+    /// Reads a page where nothing of its block was read before, and waits until the rest of that
+    /// was dealt with.
     fn jump(&self, big: &File, content: &[u8], offset: u64, dealt_with: u64) -> FuseCounters {
         assert!(page(big, offset).unwrap() == page_of(content, offset), "{offset}");
         let end = Instant::now() + Duration::from_secs(60);
@@ -217,7 +219,8 @@ fn small_files_cost_two_requests_each_and_no_block_is_decoded_twice() {
         let (asked, counters) = (mounted.mount.counters().requests - before, mounted.opened.counters());
         // Forgetting is told, too, whenever the kernel likes.
         assert!(asked <= 2 * SMALL_COUNT as u64 + 10, "{format}: {asked}");
-        // At the end of the walk, blocks behind the last file are decoded ahead that nobody comes to.
+        // At the end of the walk, blocks behind the last file are decoded ahead that nobody comes
+        // to.
         let needed = counters.decodes - (counters.readahead_blocks - counters.readahead_used);
         let blocks = counters.decoded_bytes / counters.decodes * needed / 20_000;
         assert!(blocks <= SMALL_COUNT as u64 + 10, "{format}: {counters:?}");

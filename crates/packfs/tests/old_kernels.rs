@@ -1,4 +1,5 @@
-//! Kernels of older releases read what packfs writes: each boots in a virtual machine, mounts an image and copies it.
+//! Kernels of older releases read what packfs writes: each boots in a virtual machine, mounts an
+//! image and copies it.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Files that are holes but for a few bytes cost what their data costs, whatever their length: what is read, how often a file is
-//! opened and what is written are counted.
+//! Files that are holes but for a few bytes cost what their data costs, whatever their length: what
+//! is read, how often a file is opened and what is written are counted.
 
 use packfs_core::FileImage;
 use packfs_core::{
@@ -120,8 +120,8 @@ fn compare(files: &[Sparse], read: &dyn Fn(usize, u64, &mut [u8]), what: &str) {
     }
 }
 
-/// Packs files and holds what it took against `taken_max`, the bytes that the image may take on the disk; packfs and, where
-/// `mounted` says as which type, the kernel find every island.
+/// Packs files and holds what it took against `taken_max`, the bytes that the image may take on the
+/// disk; packfs and, where `mounted` says as which type, the kernel find every island.
 #[track_caller]
 fn costs_nothing(
     how: (&str, &str, &[(&str, &str)]),

@@ -1,4 +1,5 @@
-//! The kernel's own mount judges what packfs writes: every name and every fact of it, for each codec and option.
+//! The kernel's own mount judges what packfs writes: every name and every fact of it, for each
+//! codec and option.
 
 mod common;
 

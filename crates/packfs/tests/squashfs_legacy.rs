@@ -1,5 +1,5 @@
-//! Squashfs 2.0 to 3.1 as packfs writes it, of both byte orders: what unsquashfs and packfs itself make of it, and what becomes of
-//! it when it is damaged.
+//! Squashfs 2.0 to 3.1 as packfs writes it, of both byte orders: what unsquashfs and packfs itself
+//! make of it, and what becomes of it when it is damaged.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Other people's readers agree with what packfs writes, and packfs with what other people's packers write: on a tree of
-//! odd things, and on a whole Debian root where one is at hand.
+//! Other people's readers agree with what packfs writes, and packfs with what other people's
+//! packers write: on a tree of odd things, and on a whole Debian root where one is at hand.
 
 mod common;
 
@@ -27,13 +27,15 @@ fn readers_agree(image: &Path, expected: &Snapshot, what: &str) {
         let to = folder.path().join("rdsquashfs");
         std::fs::create_dir(&to).unwrap();
         rdsquashfs.run(&[&"-q", &"-X", &"-T", &"-C", &"-O", &"-u", &"/", &"-p", &to, &image]);
-        // It splits hard links, loses capabilities to its own chown, and leaves the target directory as it found it.
+        // It splits hard links, loses capabilities to its own chown, and leaves the target
+        // directory as it found it.
         let compare = Compare { hard_links: false, xattrs: false, root: false, ..Compare::default() };
         expected.assert_same(&snapshot_dir(&to), compare, &format!("{what}: rdsquashfs"));
     }
     if let Some(squashfuse) = peer("squashfuse") {
         let mount = Mount::fuse(&squashfuse, image).unwrap();
-        // It gives every name an inode number of its own, and takes an attribute for another whose name starts like it.
+        // It gives every name an inode number of its own, and takes an attribute for another whose
+        // name starts like it.
         let compare = Compare { hard_links: false, xattrs: false, ..Compare::default() };
         expected.assert_same(&snapshot_dir(&mount.path()), compare, &format!("{what}: squashfuse"));
     }
@@ -81,7 +83,8 @@ fn readers_agree_on_a_debian_root() {
 /// How a peer is asked to pack a directory.
 type Packer = fn(&Peer, &Path, &Path, &str, u32);
 
-/// The fastest setting of a codec, as mksquashfs and as the others want it: how hard they tried does not matter here.
+/// The fastest setting of a codec, as mksquashfs and as the others want it: how hard they tried
+/// does not matter here.
 fn fastest(codec: &str) -> (&'static [&'static str], &'static str) {
     match codec {
         "gzip" | "zstd" => (&["-Xcompression-level", "1"], "level=1"),
@@ -160,8 +163,8 @@ fn agrees_with_packers(source: &Path, compare: Compare, what: &str) {
     }
 }
 
-/// What squashfs-tools-ng keeps of any tree: it leaves the root's facts out, counts all entries as a directory's links,
-/// splits hard links (gensquashfs), and drops attributes with empty values.
+/// What squashfs-tools-ng keeps of any tree: it leaves the root's facts out, counts all entries as
+/// a directory's links, splits hard links (gensquashfs), and drops attributes with empty values.
 fn as_tools_ng_does(xattrs: bool) -> Compare {
     Compare { root: false, dir_links: false, hard_links: false, xattrs, ..Compare::default() }
 }

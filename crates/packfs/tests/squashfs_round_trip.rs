@@ -1,4 +1,5 @@
-//! Nothing is lost on the way: directory to image to tar to image, and image to image, give the same bytes.
+//! Nothing is lost on the way: directory to image to tar to image, and image to image, give the
+//! same bytes.
 
 mod common;
 

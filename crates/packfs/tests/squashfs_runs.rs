@@ -1,5 +1,5 @@
-//! Files whose blocks are a run of another's, and tails that another's block begins with: stored once, read by everybody, the same
-//! bytes for any number of threads.
+//! Files whose blocks are a run of another's, and tails that another's block begins with: stored
+//! once, read by everybody, the same bytes for any number of threads.
 
 mod common;
 
@@ -118,7 +118,8 @@ fn runs_are_stored_once_and_everybody_reads_them() {
         let (image, report) = squash_report(&tree, &contents, wish, folder.path(), "share");
         let what = format!("{codec} fragments={fragments}");
         assert_eq!(report.run_files, found, "{what}: {report:?}");
-        // The cut log's, the first and its like as one, the last if that is a block of the log, and noise.
+        // The cut log's, the first and its like as one, the last if that is a block of the log, and
+        // noise.
         let lent = match fragments {
             "on" => (4, 777 + 5000 + 4000 + BLOCK as u64 - 1),
             "always" => (3, 777 + 5000 + BLOCK as u64 - 1),
@@ -131,7 +132,8 @@ fn runs_are_stored_once_and_everybody_reads_them() {
         let apart = Wish { options: &options, ..wish };
         let (_, whole) = squash_report(&tree, &contents, apart, folder.path(), "files");
         assert_eq!((whole.run_files, whole.run_bytes), (0, 0));
-        // What is noise for certain: ten blocks of `disk` that are no zeros, and four in parts of it.
+        // What is noise for certain: ten blocks of `disk` that are no zeros, and four in parts of
+        // it.
         assert!(report.data_len + 14 * BLOCK as u64 <= whole.data_len, "{what}: {report:?} {whole:?}");
     }
 }

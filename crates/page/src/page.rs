@@ -1,7 +1,9 @@
-//! Pages that stand alone: one HTML file each with its style, its script and its data, which asks no network for anything.
+//! Pages that stand alone: one HTML file each with its style, its script and its data, which asks
+//! no network for anything.
 //!
-//! Scripts and styles are files of their own beside the code that uses them. Data goes in as JSON that no string in it can end
-//! ([`Page::data`]), and a script makes elements of it, never markup; what Rust writes as markup goes through [`escape`].
+//! Scripts and styles are files of their own beside the code that uses them. Data goes in as JSON
+//! that no string in it can end ([`Page::data`]), and a script makes elements of it, never markup;
+//! what Rust writes as markup goes through [`escape`].
 
 use std::fmt::Write as _;
 
@@ -56,8 +58,9 @@ impl Page {
     }
 }
 
-/// Something as JSON that may stand in a script element: `<`, `>` and `&` occur in strings alone, and are spelled as JSON's
-/// escapes there; so are the two line separators that older scripts stumble over.
+/// Something as JSON that may stand in a script element: `<`, `>` and `&` occur in strings alone,
+/// and are spelled as JSON's escapes there; so are the two line separators that older scripts
+/// stumble over.
 ///
 /// Figures that are no numbers, or infinite, become `null`.
 ///

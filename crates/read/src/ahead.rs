@@ -11,13 +11,15 @@ use std::ops::{ControlFlow, Range};
 
 /// The beginning of a file: what is asked for first of it.
 const BEGINNING_LEN_MAX: u64 = 128 << 10;
-/// Decoded bytes that one thread takes at once: more than a few large blocks would keep whoever waits for the last.
+/// Decoded bytes that one thread takes at once: more than a few large blocks would keep whoever
+/// waits for the last.
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
 /// No more is decoded at once for a beginning, unless one block is longer.
 const DECODED_LEN_MAX: u64 = 512 << 10;
 
 impl ReadEngine {
-    /// Has the blocks of a range of a file decoded by others. What cannot be found is left to whoever reads it.
+    /// Has the blocks of a range of a file decoded by others. What cannot be found is left to
+    /// whoever reads it.
     pub(crate) fn read_ahead(&self, id: InodeId, range: Range<u64>) {
         if range.is_empty() || !self.prefetch.is_on() {
             return;
@@ -33,8 +35,8 @@ impl ReadEngine {
         runs.hand_over();
     }
 
-    /// Hears of a block that a file's reader is the first to want; whoever walks from file to file has those that follow
-    /// decoded by others.
+    /// Hears of a block that a file's reader is the first to want; whoever walks from file to file
+    /// has those that follow decoded by others.
     pub(crate) fn read_neighbours_ahead(&self, id: InodeId, block: &BlockRef) {
         match self.neighbours.met(id, block, self.window_max()) {
             Advice::Nothing => {}
@@ -76,8 +78,8 @@ impl ReadEngine {
 }
 
 impl FileReader {
-    /// Decodes the beginning of the file, for a reader who is about to come: in this thread, so it is for those who have nothing
-    /// else to do. Does nothing where nothing is decoded ahead.
+    /// Decodes the beginning of the file, for a reader who is about to come: in this thread, so it
+    /// is for those who have nothing else to do. Does nothing where nothing is decoded ahead.
     pub fn prepare(&self) {
         if self.engine.prefetch.is_on() {
             self.engine.decode_here(self.id, 0..self.len.min(BEGINNING_LEN_MAX));

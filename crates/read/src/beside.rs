@@ -1,5 +1,5 @@
-//! What lies beside a jump's target in the same block: decoded anyway, and worth having for whoever keeps what he is
-//! given, as a kernel does, and jumps into the same file again.
+//! What lies beside a jump's target in the same block: decoded anyway, and worth having for whoever
+//! keeps what he is given, as a kernel does, and jumps into the same file again.
 
 use crate::block::{Place, SharedBytes};
 use crate::file::FileReader;
@@ -7,7 +7,8 @@ use packfs_core::Result;
 use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
-/// What is kept by those who are given it; the rest of a page would have to be asked for all the same.
+/// What is kept by those who are given it; the rest of a page would have to be asked for all the
+/// same.
 const PAGE_LEN: u64 = 4096;
 /// So far in front of the target and behind it, at most: blocks may be as long as 64 MiB.
 const LEN_MAX: u64 = 512 << 10;
@@ -27,8 +28,8 @@ impl FileReader {
         self.sequence().is_at_random()
     }
 
-    /// The pages around `offset` that lie in the same block; `None` if there are no others, or no block. The
-    /// block makes room in the cache: whoever asks is taken to keep what he gets.
+    /// The pages around `offset` that lie in the same block; `None` if there are no others, or no
+    /// block. The block makes room in the cache: whoever asks is taken to keep what he gets.
     ///
     /// Errors: `Corrupt`, `Io`.
     pub fn beside(&self, offset: u64) -> Result<Option<Beside>> {
@@ -80,7 +81,8 @@ impl FileReader {
         }
         let Some(narrow) = extents(offset..offset + 1)? else { return Ok(None) };
         let ExtentFrom::Block { block, start } = &narrow.from else { return Ok(None) };
-        // An extent begins where it was asked for: the block may hold bytes in front of it, and behind.
+        // An extent begins where it was asked for: the block may hold bytes in front of it, and
+        // behind.
         let first = offset.saturating_sub(u64::from(*start));
         let end = first.saturating_add(u64::from(block.decoded_len)).clamp(offset + 1, self.len);
         let wide = extents(first..end)?;

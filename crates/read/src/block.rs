@@ -12,14 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const LEN_MAX: u32 = 64 << 20;
 /// Extents that are looked up before any block of them is asked for.
 pub(crate) const BLOCKS_AT_ONCE: usize = 64;
-/// Where only a prefix is wanted, so much is decoded if there is so much: others may want more of it, and a block that
-/// proves shorter is known whole.
+/// Where only a prefix is wanted, so much is decoded if there is so much: others may want more of
+/// it, and a block that proves shorter is known whole.
 const PREFIX_LEN_MIN: usize = 128 << 10;
 
 /// Beginnings of blocks are decoded in multiples of this.
 const PREFIX_STEP: u32 = 4096;
 
-/// Where and how a block is stored: what tells blocks apart, however much is wanted of them decoded.
+/// Where and how a block is stored: what tells blocks apart, however much is wanted of them
+/// decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) offset: u64,
@@ -62,7 +63,8 @@ impl Decoded {
     }
 }
 
-/// Bytes of a file, in memory that is shared with whoever else wants them: cheap to clone and to send elsewhere.
+/// Bytes of a file, in memory that is shared with whoever else wants them: cheap to clone and to
+/// send elsewhere.
 #[derive(Clone)]
 pub struct SharedBytes {
     decoded: Arc<Decoded>,
@@ -140,10 +142,12 @@ pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
     Ok(())
 }
 
-/// Decodes a block that has passed [`check`]: from `stored` into the start of `out`, which is at least as long as the
-/// block; returns how long it is. A block that is not encoded is only measured: its bytes are those stored.
+/// Decodes a block that has passed [`check`]: from `stored` into the start of `out`, which is at
+/// least as long as the block; returns how long it is. A block that is not encoded is only
+/// measured: its bytes are those stored.
 ///
-/// Errors: `Corrupt`, naming the block's place, for damage and for a block of another length than it must have.
+/// Errors: `Corrupt`, naming the block's place, for damage and for a block of another length than
+/// it must have.
 pub(crate) fn decode(
     decoders: &mut Decoders,
     block: &BlockRef,
@@ -220,8 +224,8 @@ pub(crate) fn decode_no_more(
     Ok(Decoded { bytes: buffers.fitted(bytes), whole: block.decodes_to != DecodedLen::Prefix })
 }
 
-/// The beginning of a block up to byte `end`, if it is worth asking for no more: where the codec decodes a beginning as
-/// fast, byte for byte, as the whole, and enough is left undecoded.
+/// The beginning of a block up to byte `end`, if it is worth asking for no more: where the codec
+/// decodes a beginning as fast, byte for byte, as the whole, and enough is left undecoded.
 pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
     let decoded_len = u32::try_from(end).ok()?.checked_next_multiple_of(PREFIX_STEP)?;
     let is_fit =
@@ -238,8 +242,8 @@ pub(crate) fn keep_stored(decoders: &mut Decoders, block: &BlockRef, stored: Buf
     Ok(Decoded { bytes: stored, whole: true })
 }
 
-/// Decodes more than the prefix that is wanted, where a codec can tell the end of a block. `None`: that is not possible,
-/// or not without passing damage behind the prefix.
+/// Decodes more than the prefix that is wanted, where a codec can tell the end of a block. `None`:
+/// that is not possible, or not without passing damage behind the prefix.
 fn decode_beyond_prefix(
     decoders: &mut Decoders,
     block: &BlockRef,

@@ -1,7 +1,8 @@
 //! The decoded blocks of an image: looked up, or read and decoded, each once however many ask.
 //!
-//! Owns the way from stored bytes to decoded ones for everybody who reads at random or ahead. Invariant: nobody waits
-//! for somebody else's block while holding one that he has yet to decode, so waiting never goes in circles.
+//! Owns the way from stored bytes to decoded ones for everybody who reads at random or ahead.
+//! Invariant: nobody waits for somebody else's block while holding one that he has yet to decode,
+//! so waiting never goes in circles.
 
 use crate::block::{self, Decoded, DecoderPool};
 use crate::buffers::Buffers;
@@ -118,7 +119,8 @@ impl Blocks {
         }
     }
 
-    /// Several blocks, neighbours read at once: those that nobody has, then those that others are at. One outcome each.
+    /// Several blocks, neighbours read at once: those that nobody has, then those that others are
+    /// at. One outcome each.
     pub(crate) fn get_all(&self, wanted: &[WantedBlock]) -> Vec<Result<Arc<Decoded>>> {
         self.decoders.with(|decoders| {
             if let [(block, slot)] = wanted {
@@ -148,7 +150,8 @@ impl Blocks {
         })
     }
 
-    /// Decodes blocks that nobody has wanted yet, unless somebody is at it. A failure is left for whoever wants them.
+    /// Decodes blocks that nobody has wanted yet, unless somebody is at it. A failure is left for
+    /// whoever wants them.
     pub(crate) fn decode_ahead(&self, wanted: &[WantedBlock], decoders: &mut Decoders) {
         let due = wanted.iter().enumerate().filter_map(|(index, (block, slot))| {
             Some(Due { block: *block, attempt: slot.take_ahead(block)?, index })
@@ -185,7 +188,8 @@ impl Blocks {
         }
     }
 
-    /// Reads blocks that lie together at once, and decodes them. Where that cannot be read, each is read alone.
+    /// Reads blocks that lie together at once, and decodes them. Where that cannot be read, each is
+    /// read alone.
     fn decode_run(
         &self,
         run: Vec<Due<'_>>,

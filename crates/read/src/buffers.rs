@@ -1,7 +1,7 @@
 //! Buffers for blocks, used again: fresh memory costs more to touch than a block costs to decode.
 //!
-//! They come in sizes an eighth apart. Blocks of EROFS decode to any length; few sizes make buffers that come back fit again,
-//! and leave no gaps in the memory that the system's allocator manages.
+//! They come in sizes an eighth apart. Blocks of EROFS decode to any length; few sizes make buffers
+//! that come back fit again, and leave no gaps in the memory that the system's allocator manages.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,8 +25,8 @@ struct Idle {
 }
 
 impl Buffers {
-    /// A buffer with room for `len` bytes but little more, with whatever is left in it. A small block that is kept must
-    /// not keep the memory of a large one.
+    /// A buffer with room for `len` bytes but little more, with whatever is left in it. A small
+    /// block that is kept must not keep the memory of a large one.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Buffer {
         let size = size(len);
         let mut idle = self.lock();

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SHARD_COUNT: usize = 16;
 /// What a slot costs besides the block in it, in bytes; about.
 const SLOT_LEN: u64 = 256;
-/// Bytes of blocks that are kept although all of them were used: files with the same contents may lie close together.
+/// Bytes of blocks that are kept although all of them were used: files with the same contents may
+/// lie close together.
 const USED_UP_LEN_MAX: u64 = 2 << 20;
 
 /// Decoded blocks by where they are stored; the least recently used are dropped first.
@@ -109,8 +110,9 @@ impl BlockCache {
         slot
     }
 
-    /// Says what the decoded block of a slot takes in memory, which may be more or less than was expected: beginnings of
-    /// blocks are longer than asked for, buffers longer than what is in them.
+    /// Says what the decoded block of a slot takes in memory, which may be more or less than was
+    /// expected: beginnings of blocks are longer than asked for, buffers longer than what is in
+    /// them.
     pub(crate) fn settle(&self, slot: &Slot, memory_len: usize) {
         let mut shard = self.lock_of(slot.place());
         let kept = shard.slots.get_mut(slot.place());
@@ -130,8 +132,9 @@ impl BlockCache {
         }
     }
 
-    /// Says that `len` of the `total` bytes of a block were used and will hardly be needed again. When all were, the block is dropped
-    /// soon, though there may be room for it: memory that is used again is faster than more memory.
+    /// Says that `len` of the `total` bytes of a block were used and will hardly be needed again.
+    /// When all were, the block is dropped soon, though there may be room for it: memory that is
+    /// used again is faster than more memory.
     pub(crate) fn use_up(&self, slot: &Slot, len: u64, total: u64) {
         if !slot.use_up(len, total) {
             return;
@@ -156,7 +159,8 @@ impl BlockCache {
         }
     }
 
-    /// Drops the oldest blocks until the rest fits, but none that was asked for at `newest` or later.
+    /// Drops the oldest blocks until the rest fits, but none that was asked for at `newest` or
+    /// later.
     fn make_room(&self, newest: u64) {
         while self.len.load(Ordering::Relaxed) > self.len_max {
             let first = |index: usize| Some((*self.lock(index).by_use.first_key_value()?.0, index));

@@ -11,7 +11,8 @@ use std::time::Instant;
 pub struct Counters {
     /// Blocks that were wanted and found decoded.
     pub cache_hits: u64,
-    /// Blocks that were wanted and had to be decoded first, by whoever wanted them or by somebody who was at it.
+    /// Blocks that were wanted and had to be decoded first, by whoever wanted them or by somebody
+    /// who was at it.
     pub cache_misses: u64,
     /// Blocks dropped from the cache to make room.
     pub evictions: u64,
@@ -29,7 +30,8 @@ pub struct Counters {
     pub data_reads: u64,
     /// What they read, in bytes.
     pub data_bytes: u64,
-    /// Reads of everything else: superblock, inodes, names, tables. 0 if the image is not counted (see [`CountedImage`]).
+    /// Reads of everything else: superblock, inodes, names, tables. 0 if the image is not counted
+    /// (see [`CountedImage`]).
     pub metadata_reads: u64,
     /// What they read, in bytes.
     pub metadata_bytes: u64,

@@ -1,8 +1,10 @@
-//! Everything in the order of the disk: each block read and decoded once, its pieces handed out by whoever decoded it.
+//! Everything in the order of the disk: each block read and decoded once, its pieces handed out by
+//! whoever decoded it.
 //!
-//! First the extents of all files become rows, sorted by where their bytes are stored; then workers take runs of rows
-//! that lie together, read each run at once, and decode block after block into the same buffer. Rows of very large
-//! sets of files are worked off in batches, so memory does not grow with the image.
+//! First the extents of all files become rows, sorted by where their bytes are stored; then workers
+//! take runs of rows that lie together, read each run at once, and decode block after block into
+//! the same buffer. Rows of very large sets of files are worked off in batches, so memory does not
+//! grow with the image.
 
 use crate::Wanted;
 use crate::block;
@@ -28,7 +30,8 @@ const RUNS_PER_WORKER: u64 = 8;
 const GAP_LEN_MAX: u64 = 16 << 10;
 
 impl ReadEngine {
-    /// Delivers all data of `files`, in the order of the disk, to as many workers as there are jobs.
+    /// Delivers all data of `files`, in the order of the disk, to as many workers as there are
+    /// jobs.
     ///
     /// Errors: what a sink returns, `Corrupt` and `Io` unless a sink takes them, `Cancelled`.
     pub fn in_disk_order<W: PieceSink>(
@@ -92,7 +95,8 @@ impl ReadEngine {
     }
 }
 
-/// Cuts sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one block stay in one run.
+/// Cuts sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one
+/// block stay in one run.
 fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let (mut run_start, mut run_end) = (0, 0);
@@ -177,8 +181,8 @@ struct Worker<W> {
     last: Repeated,
 }
 
-/// A block is kept with what it decodes to if it is this many times shorter: so are runs of zeros where there are no holes,
-/// blocks that are the same over and over.
+/// A block is kept with what it decodes to if it is this many times shorter: so are runs of zeros
+/// where there are no holes, blocks that are the same over and over.
 const REPEATED_FACTOR: usize = 64;
 
 /// The block that was decoded last, if it is likely to come again.
@@ -216,7 +220,8 @@ impl<W: PieceSink> Worker<W> {
         }
     }
 
-    /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read one by one.
+    /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read
+    /// one by one.
     fn run(&mut self, all: &Blocks, rows: &[Row], progress: &dyn Progress) -> Result<()> {
         let start = rows[0].block.offset;
         let mut stored = std::mem::take(&mut self.stored);
@@ -249,8 +254,9 @@ impl<W: PieceSink> Worker<W> {
         outcome
     }
 
-    /// Decodes the first block of rows that want it or a prefix of it, and hands its pieces out. Returns how many rows
-    /// that settles: all, unless it cannot be decoded; the next prefix may be.
+    /// Decodes the first block of rows that want it or a prefix of it, and hands its pieces out.
+    /// Returns how many rows that settles: all, unless it cannot be decoded; the next prefix may
+    /// be.
     fn block(&mut self, blocks: &Blocks, stored: &[u8], rows: &[Row]) -> Result<usize> {
         let block = &rows[0].block;
         let mut decoded = std::mem::take(&mut self.decoded);
@@ -293,7 +299,8 @@ impl<W: PieceSink> Worker<W> {
     }
 }
 
-/// Reads what lies between the first and the last byte of the blocks of `rows`, if all of them may be believed.
+/// Reads what lies between the first and the last byte of the blocks of `rows`, if all of them may
+/// be believed.
 fn read_run(blocks: &Blocks, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
     let start = rows[0].block.offset;
     let mut end = start;

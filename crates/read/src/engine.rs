@@ -15,10 +15,11 @@ pub struct ReadOptions {
     pub jobs: usize,
     /// Bytes of decoded blocks kept for random access.
     pub cache_bytes: u64,
-    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache; 0, or one worker
-    /// thread: nothing is decoded ahead.
+    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache;
+    /// 0, or one worker thread: nothing is decoded ahead.
     pub readahead_bytes: u64,
-    /// Whoever reads keeps what he has read, as a kernel does for a mount: blocks that were gone through in order make room.
+    /// Whoever reads keeps what he has read, as a kernel does for a mount: blocks that were gone
+    /// through in order make room.
     pub is_kept_by_readers: bool,
     /// What a whole hierarchy may hold, and its files.
     pub limits: Limits,
@@ -40,7 +41,8 @@ impl Default for ReadOptions {
     }
 }
 
-/// See the crate. Shared between threads; worker threads start when there is something to decode ahead.
+/// See the crate. Shared between threads; worker threads start when there is something to decode
+/// ahead.
 pub struct ReadEngine {
     pub(crate) volume: Arc<dyn Volume>,
     pub(crate) options: ReadOptions,
@@ -57,7 +59,8 @@ impl ReadEngine {
         Arc::new(ReadEngine::build(image, volume, options, None))
     }
 
-    /// As [`ReadEngine::new`], where the volume was opened from the counted image, too: then what metadata costs is known.
+    /// As [`ReadEngine::new`], where the volume was opened from the counted image, too: then what
+    /// metadata costs is known.
     pub fn counting(
         image: Arc<CountedImage>,
         volume: Arc<dyn Volume>,

@@ -13,7 +13,8 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest run of data that is reported at a time, so that asking costs the same in small and large files.
+/// Longest run of data that is reported at a time, so that asking costs the same in small and large
+/// files.
 const RUN_LEN_MAX: u64 = 64 << 20;
 /// Decoded bytes that one reader holds at a time, unless one block is longer.
 const DECODED_LEN_AT_ONCE: u64 = 2 << 20;
@@ -122,7 +123,8 @@ impl ReadEngine {
         Ok(())
     }
 
-    /// The first extents of a range, and where their blocks are kept; and those blocks that nobody has wanted before.
+    /// The first extents of a range, and where their blocks are kept; and those blocks that nobody
+    /// has wanted before.
     fn look_up(&self, id: InodeId, range: Range<u64>) -> Result<(Vec<Part>, Vec<BlockRef>)> {
         let (mut parts, mut new) = (Vec::new(), Vec::new());
         let mut decoded_len = 0;
@@ -156,7 +158,8 @@ impl ReadEngine {
     ) -> impl Iterator<Item = Option<Result<Arc<Decoded>>>> + 'a {
         let wanted: Vec<WantedBlock> = parts.iter().filter_map(Part::wanted_block).collect();
         let many = wanted.len() > 1 && others_help && self.are_worth_help(&wanted);
-        // The second of two blocks that a small read straddles is hardly wanted at all: not worth merging reads for.
+        // The second of two blocks that a small read straddles is hardly wanted at all: not worth
+        // merging reads for.
         let by_beginnings = jumps && wanted.len() <= 2 && parts.iter().any(|part| part.prefix().is_some());
         let mut at_once = match wanted.len() {
             0 | 1 => Vec::new(),
@@ -207,7 +210,8 @@ impl ReadEngine {
 
 /// One open file, read by position from any thread, or in order through `std::io::Read` and `Seek`.
 ///
-/// Each remembers how it is read: who reads in order is decoded ahead for, so every user of a file should open its own.
+/// Each remembers how it is read: who reads in order is decoded ahead for, so every user of a file
+/// should open its own.
 pub struct FileReader {
     pub(crate) engine: Arc<ReadEngine>,
     pub(crate) id: InodeId,
@@ -244,8 +248,8 @@ impl FileReader {
         Ok(len)
     }
 
-    /// The next run of data at or after `offset`, which is in no hole; `None` if only holes follow. Long runs are reported
-    /// in parts.
+    /// The next run of data at or after `offset`, which is in no hole; `None` if only holes follow.
+    /// Long runs are reported in parts.
     ///
     /// Errors: `Corrupt`, `Io`.
     pub fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {

@@ -1,4 +1,5 @@
-//! Files in a given order, their bytes in order: decoding runs ahead on worker threads, in bounded memory.
+//! Files in a given order, their bytes in order: decoding runs ahead on worker threads, in bounded
+//! memory.
 
 use crate::Wanted;
 use crate::block::{Decoded, Place, SharedBytes};
@@ -16,7 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Decoded bytes that run ahead, however many workers there are and however long their blocks.
 const AHEAD_LEN_MIN: u64 = 4 << 20;
-/// And so many more for each worker beyond the second: enough to keep all busy, and little enough to stay in caches.
+/// And so many more for each worker beyond the second: enough to keep all busy, and little enough
+/// to stay in caches.
 const AHEAD_LEN_A_WORKER: u64 = 1 << 20;
 /// Steps that run ahead: files and extents may be tiny.
 const AHEAD_STEPS: usize = 4096;
@@ -51,8 +53,8 @@ pub enum Piece<'a> {
 }
 
 impl ReadEngine {
-    /// Delivers the contents of `files`, one after the other, each from start to end and then [`Piece::End`], on the
-    /// calling thread.
+    /// Delivers the contents of `files`, one after the other, each from start to end and then
+    /// [`Piece::End`], on the calling thread.
     ///
     /// Errors: what `deliver` returns, `Corrupt`, `Io`, `Cancelled`.
     pub fn in_file_order(
@@ -251,7 +253,8 @@ impl<'a> Steps<'a> {
                 self.offset = offset.saturating_add(done);
             }
             ExtentFrom::Block { block, start } => {
-                // A block that one file has to itself is needed once; only shared ones are worth keeping.
+                // A block that one file has to itself is needed once; only shared ones are worth
+                // keeping.
                 let whole = start == 0
                     && len == u64::from(block.decoded_len)
                     && block.decodes_to != DecodedLen::Prefix;

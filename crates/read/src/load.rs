@@ -23,7 +23,8 @@ pub struct LoadedVolume {
     pub tree: Tree,
     /// The inode of each node.
     pub inodes: Vec<InodeId>,
-    /// What could not be loaded, or contradicts itself; nothing unless [`ReadEngine::load_what_is_there`] was asked.
+    /// What could not be loaded, or contradicts itself; nothing unless
+    /// [`ReadEngine::load_what_is_there`] was asked.
     pub faults: Faults,
 }
 
@@ -87,16 +88,18 @@ impl LoadedVolume {
 impl ReadEngine {
     /// Loads the whole hierarchy.
     ///
-    /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a directory or out of order, an entry
-    /// of another type than its inode, and whatever the volume finds; `Limit` where one of [`crate::ReadOptions::limits`] is passed; `Cancelled`.
+    /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a
+    /// directory or out of order, an entry of another type than its inode, and whatever the volume
+    /// finds; `Limit` where one of [`crate::ReadOptions::limits`] is passed; `Cancelled`.
     pub fn load_tree(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
         self.load(true, progress)
     }
 
-    /// Loads what can be read of the hierarchy: what is damaged is left out, told of through `progress` and counted in
-    /// [`LoadedVolume::faults`].
+    /// Loads what can be read of the hierarchy: what is damaged is left out, told of through
+    /// `progress` and counted in [`LoadedVolume::faults`].
     ///
-    /// Errors: `Corrupt` where the root cannot be read, all other kinds as [`ReadEngine::load_tree`].
+    /// Errors: `Corrupt` where the root cannot be read, all other kinds as
+    /// [`ReadEngine::load_tree`].
     pub fn load_what_is_there(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
         self.load(false, progress)
     }
@@ -297,7 +300,8 @@ impl Loader<'_> {
         Error::corrupt(self.engine.subject(), fault)
     }
 
-    /// The path of `name` in a directory, or of the directory itself if the name is empty, as messages show it.
+    /// The path of `name` in a directory, or of the directory itself if the name is empty, as
+    /// messages show it.
     fn path(&self, mut dir: usize, name: &[u8]) -> String {
         let mut names = vec![name];
         while dir != 0 {

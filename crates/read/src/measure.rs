@@ -1,4 +1,5 @@
-//! Whether an image holds more file data than can be meant: blocks that very many files share, very long runs of one byte.
+//! Whether an image holds more file data than can be meant: blocks that very many files share, very
+//! long runs of one byte.
 
 use crate::Wanted;
 use crate::engine::ReadEngine;
@@ -12,11 +13,14 @@ impl ReadEngine {
         format!("{} image", self.volume.format().name)
     }
 
-    /// Refuses files that together have more data, holes left out, than an image of this length may hold.
+    /// Refuses files that together have more data, holes left out, than an image of this length may
+    /// hold.
     ///
-    /// Looks at lengths alone unless these are too much already: then where the bytes are is looked up, to leave holes out.
+    /// Looks at lengths alone unless these are too much already: then where the bytes are is looked
+    /// up, to leave holes out.
     ///
-    /// Errors: `Limit`. A file whose bytes cannot be found counts for nothing: whoever reads it says so.
+    /// Errors: `Limit`. A file whose bytes cannot be found counts for nothing: whoever reads it
+    /// says so.
     pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
         let limits = &self.options.limits;
         let input_len = self.input_len();

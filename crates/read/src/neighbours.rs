@@ -1,9 +1,10 @@
-//! Decodes ahead of whoever walks an image: file after file, in the order in which their data lies on the disk.
+//! Decodes ahead of whoever walks an image: file after file, in the order in which their data lies
+//! on the disk.
 //!
-//! A walk is told by blocks wanted for the first time, each for another file than the one before and a little behind it
-//! on the disk. Then, and only then, all blocks of the image are looked up and sorted by place, in the background; from
-//! there on the blocks that follow are known. Images of very many blocks are left alone: the list would cost more memory
-//! than it is worth.
+//! A walk is told by blocks wanted for the first time, each for another file than the one before
+//! and a little behind it on the disk. Then, and only then, all blocks of the image are looked up
+//! and sorted by place, in the background; from there on the blocks that follow are known. Images
+//! of very many blocks are left alone: the list would cost more memory than it is worth.
 
 use packfs_codec::BlockRef;
 use packfs_core::{FileType, Result};
@@ -86,7 +87,8 @@ impl Neighbours {
         walk.next_of(map, window_max).map_or(Advice::Nothing, Advice::Decode)
     }
 
-    /// Looks up all blocks of the image. What cannot be found is left out: whoever reads it will hear of it.
+    /// Looks up all blocks of the image. What cannot be found is left out: whoever reads it will
+    /// hear of it.
     pub(crate) fn learn(&self, volume: &dyn Volume, is_over: &dyn Fn() -> bool) {
         if let Ok(Some(map)) = map(volume, is_over) {
             let _ = self.map.set(map);
@@ -106,7 +108,8 @@ impl Walks {
         let walk = match self.walks.iter().rposition(goes_on) {
             Some(index) => {
                 let mut walk = self.walks.remove(index);
-                // Who steps back now and then (to the tail of a file) walks, who does nothing else does not.
+                // Who steps back now and then (to the tail of a file) walks, who does nothing else
+                // does not.
                 walk.files = match (walk.file != file, block.offset >= walk.end) {
                     (true, true) => walk.files.saturating_add(1),
                     (true, false) => walk.files.saturating_sub(1),

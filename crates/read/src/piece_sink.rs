@@ -4,8 +4,8 @@ use packfs_core::{Error, Result};
 
 /// Takes pieces of files, in any order; each worker thread has its own.
 pub trait PieceSink {
-    /// Says how many bytes of a file will come as pieces, holes left out. Called once for each file that is not empty, on
-    /// one worker, before any piece of that file comes.
+    /// Says how many bytes of a file will come as pieces, holes left out. Called once for each file
+    /// that is not empty, on one worker, before any piece of that file comes.
     fn expect(&mut self, file_index: usize, data_len: u64) {
         let _ = (file_index, data_len);
     }

@@ -1,8 +1,8 @@
 //! Threads that decode blocks before they are wanted.
 //!
-//! They are started when there is something to do for the first time, never before: whoever forks after opening an image
-//! loses none. Invariant: what waits is bounded; what is not reached in time is forgotten, for whoever wants it decodes
-//! it himself. They end when the engine does.
+//! They are started when there is something to do for the first time, never before: whoever forks
+//! after opening an image loses none. Invariant: what waits is bounded; what is not reached in time
+//! is forgotten, for whoever wants it decodes it himself. They end when the engine does.
 
 use crate::blocks::{Blocks, WantedBlock};
 use crate::neighbours::Neighbours;

@@ -1,4 +1,5 @@
-//! Which bytes of which files are stored where: one row for each part of a file, looked up on all threads.
+//! Which bytes of which files are stored where: one row for each part of a file, looked up on all
+//! threads.
 //!
 //! Owns the bound on how many rows are held. Knows no order: whoever works them off sorts them.
 
@@ -89,7 +90,8 @@ impl ReadEngine {
         Ok(rows)
     }
 
-    /// Looks up files on all threads, if there are many, up to the first one that has very many rows.
+    /// Looks up files on all threads, if there are many, up to the first one that has very many
+    /// rows.
     fn look_up_together(
         &self,
         files: &[Wanted],
@@ -151,8 +153,8 @@ impl ReadEngine {
         share
     }
 
-    /// Adds the rows of a file from `from` on, as many as there is room for. Returns where to go on, and how many bytes of
-    /// data follow `from`.
+    /// Adds the rows of a file from `from` on, as many as there is room for. Returns where to go
+    /// on, and how many bytes of data follow `from`.
     fn look_up_file(
         &self,
         file: usize,

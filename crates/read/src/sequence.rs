@@ -1,7 +1,8 @@
 //! What one reader of a file will want next, learned from what it has read.
 //!
-//! Pure: positions in, ranges out. A reader that goes on where it stopped is read ahead for, farther each time; one that
-//! jumps is not. Reads may come a little out of order, as those of a kernel do that reads ahead itself.
+//! Pure: positions in, ranges out. A reader that goes on where it stopped is read ahead for,
+//! farther each time; one that jumps is not. Reads may come a little out of order, as those of a
+//! kernel do that reads ahead itself.
 
 use std::ops::Range;
 
@@ -35,7 +36,8 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Hears of a read of `len` bytes at `offset`; says what to decode ahead, at most `window_max` behind it.
+    /// Hears of a read of `len` bytes at `offset`; says what to decode ahead, at most `window_max`
+    /// behind it.
     pub(crate) fn read(&mut self, offset: u64, len: u64, file_len: u64, window_max: u64) -> Range<u64> {
         let end = offset.saturating_add(len);
         let is_first = self.next == 0 && offset == 0;

@@ -1,8 +1,10 @@
-//! One place of the image and what it decodes to: decoded by one reader, while all others who want it wait.
+//! One place of the image and what it decodes to: decoded by one reader, while all others who want
+//! it wait.
 //!
-//! Invariant: at most one attempt is under way at a time; whoever waits for an attempt gets its outcome, success or
-//! failure, and a failure is forgotten with it: the next one who asks tries again. What is wanted of a place may differ
-//! (prefixes of several lengths): the longest that was decoded is kept and answers for the shorter ones.
+//! Invariant: at most one attempt is under way at a time; whoever waits for an attempt gets its
+//! outcome, success or failure, and a failure is forgotten with it: the next one who asks tries
+//! again. What is wanted of a place may differ (prefixes of several lengths): the longest that was
+//! decoded is kept and answers for the shorter ones.
 
 use crate::block::{self, Decoded, Place};
 use crate::counters::Tally;
@@ -37,7 +39,8 @@ struct State {
     busy: bool,
     /// Attempts so far.
     attempt: u64,
-    /// How many wait for the one under way. Mostly nobody does, and waking nobody costs a system call all the same.
+    /// How many wait for the one under way. Mostly nobody does, and waking nobody costs a system
+    /// call all the same.
     waiting: usize,
     /// What was wanted in the last attempt, and why it was not had.
     failed: Option<(u64, BlockRef, Error)>,
@@ -101,7 +104,8 @@ impl Slot {
         Attempt { slot: self, is_open: true }
     }
 
-    /// The block, after somebody else's attempt. `None`: that came to nothing for this block, ask again.
+    /// The block, after somebody else's attempt. `None`: that came to nothing for this block, ask
+    /// again.
     pub(crate) fn wait(
         &self,
         wanted: &BlockRef,
@@ -129,7 +133,8 @@ impl Slot {
         idle.then(|| self.begin(&mut state))
     }
 
-    /// Says that somebody asks for the block ahead of need; whether this is the first time that anybody asks for it.
+    /// Says that somebody asks for the block ahead of need; whether this is the first time that
+    /// anybody asks for it.
     pub(crate) fn ask_ahead(&self) -> bool {
         self.interest.compare_exchange(UNKNOWN, AHEAD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -156,7 +161,8 @@ impl Slot {
         self.lock().decoded.is_some()
     }
 
-    /// Says that `len` of `total` bytes were used and will hardly be needed again; whether they were the last.
+    /// Says that `len` of `total` bytes were used and will hardly be needed again; whether they
+    /// were the last.
     pub(crate) fn use_up(&self, len: u64, total: u64) -> bool {
         let before = self.used_len.fetch_add(len, Ordering::Relaxed);
         before < total && before.saturating_add(len) >= total
@@ -171,7 +177,8 @@ impl State {
     }
 }
 
-/// The right and the duty to decode a block. Dropped without an outcome (a panic), it lets the others try.
+/// The right and the duty to decode a block. Dropped without an outcome (a panic), it lets the
+/// others try.
 pub(crate) struct Attempt<'a> {
     slot: &'a Slot,
     is_open: bool,

@@ -1,8 +1,8 @@
 //! Which system calls may be made: seccomp.
 //!
-//! A list of what reading, decoding and unpacking need; everything else fails as if this kernel had never heard of it, so that
-//! a C library that tries new calls first falls back to old ones, and a program that tries to run another, reach the network
-//! or look into other processes cannot.
+//! A list of what reading, decoding and unpacking need; everything else fails as if this kernel had
+//! never heard of it, so that a C library that tries new calls first falls back to old ones, and a
+//! program that tries to run another, reach the network or look into other processes cannot.
 
 use crate::Sandbox;
 use packfs_core::{Error, Result};
@@ -94,7 +94,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getcpu,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // Signals, and the pair of sockets by which they are told of; there is no call that connects any other.
+    // Signals, and the pair of sockets by which they are told of; there is no call that connects
+    // any other.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
@@ -159,8 +160,8 @@ const SYSTEM_V: &[i64] = &[
     libc::SYS_semtimedop,
 ];
 
-/// What may be asked of a file: whether it is a terminal and how large that is, how long a device is, pipes that do not wait.
-/// Not what puts words into a terminal's input.
+/// What may be asked of a file: whether it is a terminal and how large that is, how long a device
+/// is, pipes that do not wait. Not what puts words into a terminal's input.
 const IOCTLS: &[u64] = &[
     0x5401,      // TCGETS
     0x5413,      // TIOCGWINSZ

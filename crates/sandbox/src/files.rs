@@ -15,7 +15,8 @@ const NEWEST: ABI = ABI::V6;
 pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
     let ruleset = match ruleset() {
         Ok(ruleset) => ruleset,
-        // Before 5.19 no file can get a name in a second directory, which unpacking must be able to give.
+        // Before 5.19 no file can get a name in a second directory, which unpacking must be able to
+        // give.
         Err(_) => return Ok(Some("the kernel has none, or one older than Linux 5.19's".into())),
     };
     let ruleset = add_rules(ruleset, sandbox)?;

@@ -1,9 +1,10 @@
-//! Gives up what reading an image does not need, before anything of the image is looked at: a second line of defence, for
-//! the day on which a decoder has a hole.
+//! Gives up what reading an image does not need, before anything of the image is looked at: a
+//! second line of defence, for the day on which a decoder has a hole.
 //!
-//! Owns the list of files that may be reached ([`Sandbox`], enforced by Landlock) and of system calls that may be made (enforced
-//! by seccomp). Holds for the whole process from then on, for threads that start later, and cannot be taken back. It must be
-//! applied while there is one thread: Landlock reaches no others.
+//! Owns the list of files that may be reached ([`Sandbox`], enforced by Landlock) and of system
+//! calls that may be made (enforced by seccomp). Holds for the whole process from then on, for
+//! threads that start later, and cannot be taken back. It must be applied while there is one
+//! thread: Landlock reaches no others.
 #![forbid(unsafe_code)]
 
 mod calls;
@@ -61,8 +62,8 @@ impl Sandbox {
         Sandbox::default()
     }
 
-    /// This file, or all below this directory, may be opened for reading. What is not there is left out: opening it fails in
-    /// the same way as without a sandbox.
+    /// This file, or all below this directory, may be opened for reading. What is not there is left
+    /// out: opening it fails in the same way as without a sandbox.
     #[must_use]
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
         self.read.push(path.into());
@@ -76,7 +77,8 @@ impl Sandbox {
         self
     }
 
-    /// What is in this directory may get other names, and lose them; nothing is opened for writing by name.
+    /// What is in this directory may get other names, and lose them; nothing is opened for writing
+    /// by name.
     #[must_use]
     pub fn name_in(mut self, dir: impl Into<PathBuf>) -> Self {
         self.name_in.push(dir.into());
@@ -90,7 +92,8 @@ impl Sandbox {
         self
     }
 
-    /// Messages and semaphores of System V may be used: fakeroot's library answers for the kernel by them.
+    /// Messages and semaphores of System V may be used: fakeroot's library answers for the kernel
+    /// by them.
     #[must_use]
     pub fn system_v(mut self) -> Self {
         self.system_v = true;
@@ -99,7 +102,8 @@ impl Sandbox {
 
     /// Gives up everything else, as far as the kernel can enforce it; the answer says how far.
     ///
-    /// Errors: `Io` for a directory that is not there; `Failed` if the kernel refuses what it should be able to do.
+    /// Errors: `Io` for a directory that is not there; `Failed` if the kernel refuses what it
+    /// should be able to do.
     pub fn apply(&self) -> Result<Applied> {
         let no_landlock = files::restrict(self)?;
         // Last: it keeps back the calls that the other one needs.

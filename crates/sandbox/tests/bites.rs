@@ -1,4 +1,5 @@
-//! What a process can no longer do, tried by one that gave it up: a copy of this test, since there is no way back.
+//! What a process can no longer do, tried by one that gave it up: a copy of this test, since there
+//! is no way back.
 
 use packfs_sandbox::{Applied, Sandbox};
 use packfs_testkit::{as_nobody, skip};

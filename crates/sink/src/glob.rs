@@ -1,10 +1,11 @@
 //! Glob patterns for one path component, over bytes.
 //!
-//! Understands `*`, `?`, `[a-z]`, `[!a-z]` (or `[^a-z]`) and `\` before a character that is meant as it is. A character
-//! is a Unicode character where the name is UTF-8, and a single byte where it is not. Never recursive: at worst the
-//! product of both lengths.
+//! Understands `*`, `?`, `[a-z]`, `[!a-z]` (or `[^a-z]`) and `\` before a character that is meant
+//! as it is. A character is a Unicode character where the name is UTF-8, and a single byte where it
+//! is not. Never recursive: at worst the product of both lengths.
 
-/// A character of a name: a code point, or a byte that is no UTF-8 (numbered where no code point can be).
+/// A character of a name: a code point, or a byte that is no UTF-8 (numbered where no code point
+/// can be).
 type Unit = u32;
 
 /// Where bytes that are no UTF-8 are numbered from: the low surrogates, which no valid text holds.
@@ -78,7 +79,8 @@ impl Glob {
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         let name = units(name);
         let (mut part, mut unit) = (0, 0);
-        // Where to go on when a run has to take one more character: the part after it, and the name's position.
+        // Where to go on when a run has to take one more character: the part after it, and the
+        // name's position.
         let mut retry: Option<(usize, usize)> = None;
         loop {
             match (self.0.get(part), name.get(unit)) {
@@ -103,7 +105,8 @@ impl Glob {
     }
 }
 
-/// Reads a class after its `[`; also says how many units it took. A `]` right after the opening is a member.
+/// Reads a class after its `[`; also says how many units it took. A `]` right after the opening is
+/// a member.
 fn parse_class(units: &[Unit]) -> Option<(Part, usize)> {
     let char_at = |at: usize| units.get(at).copied().and_then(char::from_u32);
     let mut at = 0;

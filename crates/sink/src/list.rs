@@ -1,7 +1,8 @@
 //! Lists an image directory by directory, without building a tree of the whole.
 //!
-//! What it holds in memory is the entries of the directories on the way down. A directory that is reached twice, which
-//! only a damaged or hostile image has, is an error: it could make the listing endless.
+//! What it holds in memory is the entries of the directories on the way down. A directory that is
+//! reached twice, which only a damaged or hostile image has, is an error: it could make the listing
+//! endless.
 
 use crate::rows::Row;
 use crate::select::{Pattern, Reached, Selection};
@@ -24,11 +25,13 @@ pub struct ListOptions {
     pub limits: Limits,
 }
 
-/// Calls `visit` for every row, parents before their children, names in the order the image stores them.
+/// Calls `visit` for every row, parents before their children, names in the order the image stores
+/// them.
 ///
-/// A path that is a directory lists what is in it (with `recursive` also itself, and all below); anything else lists
-/// itself. What is damaged is passed over and told of through `progress`; the first such error is returned at the end. Errors:
-/// `Failed` for a path or pattern that matches nothing; `Limit`; `Corrupt`; whatever else the volume and `visit` fail with.
+/// A path that is a directory lists what is in it (with `recursive` also itself, and all below);
+/// anything else lists itself. What is damaged is passed over and told of through `progress`; the
+/// first such error is returned at the end. Errors: `Failed` for a path or pattern that matches
+/// nothing; `Limit`; `Corrupt`; whatever else the volume and `visit` fail with.
 pub fn list(
     volume: &dyn Volume,
     options: &ListOptions,

@@ -24,7 +24,8 @@ impl Ready {
         Opener(self)
     }
 
-    /// Waits until it is open. Errors: `Cancelled` if it never will be; why is for who gave up to say.
+    /// Waits until it is open. Errors: `Cancelled` if it never will be; why is for who gave up to
+    /// say.
     pub(crate) fn wait(&self) -> Result<()> {
         let state = self.lock();
         let state = self.changed.wait_while(state, |state| *state == State::Waiting);

@@ -1,8 +1,9 @@
 //! Which paths of an image are meant: exact paths (with all below them) and globs.
 //!
-//! A pattern is followed name by name from the root down, so it works on a whole [`Tree`] and on a volume that is read
-//! directory by directory alike, and subtrees that cannot match are never entered. Paths are bytes; names need not be
-//! UTF-8. A pattern that matches nothing is an error that names it.
+//! A pattern is followed name by name from the root down, so it works on a whole [`Tree`] and on a
+//! volume that is read directory by directory alike, and subtrees that cannot match are never
+//! entered. Paths are bytes; names need not be UTF-8. A pattern that matches nothing is an error
+//! that names it.
 
 use crate::glob::Glob;
 use packfs_core::{Error, ImagePath, MostSimilar, Name, NodeId, Result, Tree, escaped};
@@ -10,8 +11,8 @@ use std::cell::{Cell, RefCell};
 
 /// A path or glob as the user typed it.
 ///
-/// `*`, `?` and `[...]` stay within one name; `**` as a whole component stands for any number of names, none included.
-/// What matches brings everything below it along.
+/// `*`, `?` and `[...]` stay within one name; `**` as a whole component stands for any number of
+/// names, none included. What matches brings everything below it along.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
@@ -31,7 +32,8 @@ enum Step {
 impl Pattern {
     /// Reads a pattern; leading, doubled and trailing slashes and `.` components do not matter.
     ///
-    /// Errors: `Usage` for what no path in an image can be: `..`, a NUL byte, a plain component over 255 bytes.
+    /// Errors: `Usage` for what no path in an image can be: `..`, a NUL byte, a plain component
+    /// over 255 bytes.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut steps = Vec::new();
         for component in text.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".") {
@@ -80,12 +82,14 @@ impl Reached {
 pub(crate) struct Selection {
     patterns: Vec<Pattern>,
     matched: Vec<Cell<bool>>,
-    /// For each pattern that is a path: how many of its names were found, and the one most like the next.
+    /// For each pattern that is a path: how many of its names were found, and the one most like the
+    /// next.
     missed: RefCell<Vec<(u32, MostSimilar)>>,
 }
 
 impl Selection {
-    /// Takes the patterns; one that `exists` as a path is that path, whatever glob characters its names hold.
+    /// Takes the patterns; one that `exists` as a path is that path, whatever glob characters its
+    /// names hold.
     pub(crate) fn new(
         patterns: &[Pattern],
         mut exists: impl FnMut(&ImagePath) -> Result<bool>,
@@ -228,7 +232,8 @@ impl Chosen {
         }
         let selection = Selection::new(patterns, |path| Ok(tree.find(path).is_some()))?;
         let mut chosen = vec![false; tree.entry_count() + 1];
-        // Of each directory from the root down: its position, its state, whether it lies in something that matched.
+        // Of each directory from the root down: its position, its state, whether it lies in
+        // something that matched.
         let mut open: Vec<(usize, Reached, bool)> = Vec::new();
         let start = selection.start();
         let root_in = selection.accepts(&start);
@@ -280,8 +285,8 @@ pub(crate) struct Met<'t> {
     pub node: NodeId,
 }
 
-/// Calls `visit` for each entry in the order of [`Tree::walk`], the root left out, with the depth (1 below the root),
-/// and without building paths.
+/// Calls `visit` for each entry in the order of [`Tree::walk`], the root left out, with the depth
+/// (1 below the root), and without building paths.
 pub(crate) fn walk<'t>(tree: &'t Tree, mut visit: impl FnMut(usize, Met<'t>)) {
     let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT))];
     loop {

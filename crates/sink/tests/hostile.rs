@@ -40,7 +40,8 @@ fn try_unpack(place: &Place, existing: Existing, progress: &dyn Progress) -> Res
 const POLICIES: [Existing; 5] =
     [Existing::Refuse, Existing::Merge, Existing::Replace, Existing::Skip, Existing::KeepNewer];
 
-/// Plants a link at `at` in the target, unpacks under every policy, and says which policies succeeded.
+/// Plants a link at `at` in the target, unpacks under every policy, and says which policies
+/// succeeded.
 fn with_planted_link(at: &str, to: impl Fn(&Place) -> PathBuf) -> Vec<Existing> {
     let mut succeeded = Vec::new();
     for existing in POLICIES {
@@ -189,7 +190,8 @@ fn files_swapped_while_they_are_closed_for_a_while_are_not_written_to() {
     assert!(noticed > 0, "at some moments the file was closed");
 }
 
-/// Exchanges a directory of the target and a link to the outside, over and over, while it is unpacked.
+/// Exchanges a directory of the target and a link to the outside, over and over, while it is
+/// unpacked.
 fn race(place: &Place, existing: Existing, swapped: &str) {
     let (at, decoy) = (place.target().join(swapped), place.target().join("decoy"));
     std::fs::create_dir_all(&at).unwrap();

@@ -413,7 +413,8 @@ fn refuses_a_target_that_is_not_empty_unless_told_otherwise() {
     assert!(error.to_string().contains("not empty"), "{error}");
 }
 
-/// A target that holds `d/old`, `d/same`, all of them from 2020, and an image with `d/new` and `d/same` of `seconds`.
+/// A target that holds `d/old`, `d/same`, all of them from 2020, and an image with `d/new` and
+/// `d/same` of `seconds`.
 fn merged(existing: Existing, seconds: i64) -> (Place, Result<UnpackReport>) {
     let place = Place::new();
     let dir = place.target().join("d");

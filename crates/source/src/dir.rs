@@ -1,4 +1,5 @@
-//! The directory source: looks through a directory of the host without following what it should not.
+//! The directory source: looks through a directory of the host without following what it should
+//! not.
 
 use crate::Loaded;
 use crate::dir_contents::{DirContents, DirIndex, Times, open_below, open_dir_below};
@@ -25,9 +26,11 @@ const XATTR_LEN_MAX: usize = 1 << 16;
 /// Longest target that Linux has.
 const TARGET_LEN_MAX: usize = 4096;
 
-/// Looks through a directory. Contents are read when they are packed, and must then be as they were.
+/// Looks through a directory. Contents are read when they are packed, and must then be as they
+/// were.
 ///
-/// Errors: `Io` and `Failed` for what cannot be read, unless [`Shape::keep_going`]; `Usage` for bad globs; `Cancelled`.
+/// Errors: `Io` and `Failed` for what cannot be read, unless [`Shape::keep_going`]; `Usage` for bad
+/// globs; `Cancelled`.
 pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -37,11 +40,13 @@ pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<L
     scan.finish()
 }
 
-/// Looks through files and directories of any kind, each of which becomes an entry of the root under its own name, the last of its
-/// path. The root itself is as the shape has directories that nothing describes. A symbolic link stays one, unless it is the only path:
-/// then it is what it leads to. Files with several names are one file, whichever of the paths these are below.
+/// Looks through files and directories of any kind, each of which becomes an entry of the root
+/// under its own name, the last of its path. The root itself is as the shape has directories that
+/// nothing describes. A symbolic link stays one, unless it is the only path: then it is what it
+/// leads to. Files with several names are one file, whichever of the paths these are below.
 ///
-/// Errors: as [`load_dir`]; `Usage` for two of the same name, and for the root of the file system, which has none.
+/// Errors: as [`load_dir`]; `Usage` for two of the same name, and for the root of the file system,
+/// which has none.
 pub fn load_entries(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let tops = tops::named(paths)?;
@@ -52,8 +57,9 @@ pub fn load_entries(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -
     scan.finish()
 }
 
-/// As [`load_entries`], but what directories hold comes together in the root, and so do their own metadata: of two of the same name the one
-/// of the later path counts. Only names below the same path are hard links.
+/// As [`load_entries`], but what directories hold comes together in the root, and so do their own
+/// metadata: of two of the same name the one of the later path counts. Only names below the same
+/// path are hard links.
 ///
 /// Errors: as [`load_dir`]; `Failed` where a directory with entries would be replaced.
 pub fn load_merged(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
@@ -257,7 +263,8 @@ impl<'a> Scan<'a> {
         self.node(fd, fd_number, open, c_name, open.place.join(name))
     }
 
-    /// Takes in what is called `c_name` in an open directory; its place in the image may have another name.
+    /// Takes in what is called `c_name` in an open directory; its place in the image may have
+    /// another name.
     fn node(
         &mut self,
         fd: &OwnedFd,
@@ -368,7 +375,8 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Attributes of an entry, reached through its directory's descriptor: its whole path may be longer than Linux takes.
+    /// Attributes of an entry, reached through its directory's descriptor: its whole path may be
+    /// longer than Linux takes.
     fn xattrs_of(&mut self, fd_number: &str, name: &[u8], place: &ImagePath) -> Result<Xattrs> {
         let path = [b"/proc/self/fd/", fd_number.as_bytes(), b"/", name].concat();
         let path = Path::new(OsStr::from_bytes(&path));

@@ -75,8 +75,8 @@ impl DirIndex {
         self.dirs.len() as u32
     }
 
-    /// Adds the directories of a path that exists, unless they were the last to be added so; an empty one is the root. An absolute path has
-    /// an empty name in front.
+    /// Adds the directories of a path that exists, unless they were the last to be added so; an
+    /// empty one is the root. An absolute path has an empty name in front.
     pub(crate) fn add_path(&mut self, path: &[u8]) -> u32 {
         if path.is_empty() {
             return DirIndex::ROOT;
@@ -232,7 +232,8 @@ pub(crate) fn open_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<Ow
     open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, follow)
 }
 
-/// Opens a directory below another, however long the path is; an empty path is the directory itself.
+/// Opens a directory below another, however long the path is; an empty path is the directory
+/// itself.
 pub(crate) fn open_dir_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };
     open(root, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, follow)

@@ -1,8 +1,9 @@
 //! SELinux labels by path, as policies list them in files called `file_contexts`.
 //!
-//! A line is a regular expression for a whole path, perhaps a type of file, and a label: `/bin(/.*)? -- system:object:bin`.
-//! A line without any special character is about that one path and beats expressions; else the last line that matches
-//! counts, as in libselinux (selabel_file(5)).
+//! A line is a regular expression for a whole path, perhaps a type of file, and a label:
+//! `/bin(/.*)? -- system:object:bin`. A line without any special character is about that one path
+//! and beats expressions; else the last line that matches counts, as in libselinux
+//! (selabel_file(5)).
 
 use crate::rewrite::Rewrite;
 use packfs_core::{Error, FileType, ImagePath, Result, ResultExt, Tree};
@@ -10,7 +11,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The attribute that holds a label. Its value ends with a NUL, as setfiles(8) and the kernel's own labels do.
+/// The attribute that holds a label. Its value ends with a NUL, as setfiles(8) and the kernel's own
+/// labels do.
 const SELINUX_XATTR: &[u8] = b"security.selinux";
 /// What stands in place of a label for files that the policy does not label.
 const NO_LABEL: &str = "<<none>>";
@@ -62,7 +64,8 @@ impl FileContexts {
         Ok(contexts)
     }
 
-    /// Says where the image's root will be mounted, as the policy names paths from the root of the system.
+    /// Says where the image's root will be mounted, as the policy names paths from the root of the
+    /// system.
     #[must_use]
     pub fn mounted_at(mut self, path: ImagePath) -> Self {
         self.at = path;

@@ -1,7 +1,9 @@
-//! Whatever yields a tree to pack: a directory, a tar archive, a manifest, another tree; and how it is shaped on the way.
+//! Whatever yields a tree to pack: a directory, a tar archive, a manifest, another tree; and how it
+//! is shaped on the way.
 //!
-//! Every source feeds one [`Shaper`], so that filters, prefixes, owners, modes and times mean the same for all of them.
-//! A source yields names and metadata at once, and contents when they are asked for.
+//! Every source feeds one [`Shaper`], so that filters, prefixes, owners, modes and times mean the
+//! same for all of them. A source yields names and metadata at once, and contents when they are
+//! asked for.
 #![forbid(unsafe_code)]
 
 mod decimal;
@@ -59,6 +61,7 @@ pub struct Notes {
     pub unreadable: Vec<String>,
     /// Globs of the shape that decided of nothing.
     pub unused_globs: Vec<String>,
-    /// Marks of what layers below hold, in the spelling of AUFS, that were kept as files although nobody asked for that.
+    /// Marks of what layers below hold, in the spelling of AUFS, that were kept as files although
+    /// nobody asked for that.
     pub kept_marks: u64,
 }

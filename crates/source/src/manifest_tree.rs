@@ -18,9 +18,9 @@ const LINES_AT_ONCE: u64 = 256;
 
 /// Reads a manifest. Paths of files in it begin at the folder that it lies in.
 ///
-/// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version; `Io` and `Failed` for
-/// a file that cannot be read, which with [`Shape::keep_going`] is noted and left out, with all hard links to it; `Usage`
-/// for bad globs; `Limit`; `Cancelled`.
+/// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version;
+/// `Io` and `Failed` for a file that cannot be read, which with [`Shape::keep_going`] is noted and
+/// left out, with all hard links to it; `Usage` for bad globs; `Limit`; `Cancelled`.
 pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     load_manifest_within(path, shape, Limits::default(), progress)
 }
@@ -59,7 +59,8 @@ struct Reading<'a> {
     contents: ManifestContents,
     /// On which line each path stands, and whether that is a directory.
     lines: HashMap<ImagePath, (u64, bool)>,
-    /// Hard links: line, path and target. They are made last, when everything that they could lead to is known.
+    /// Hard links: line, path and target. They are made last, when everything that they could lead
+    /// to is known.
     links: Vec<(u64, ImagePath, ImagePath)>,
     /// What was left out since it cannot be read.
     unreadable: HashSet<ImagePath>,
@@ -127,7 +128,8 @@ impl Reading<'_> {
         self.unreadable.insert(path);
     }
 
-    /// Makes the hard links, and says on which line one stands that leads nowhere; what is left to the tree are circles.
+    /// Makes the hard links, and says on which line one stands that leads nowhere; what is left to
+    /// the tree are circles.
     fn make_links(&mut self) -> Result<()> {
         let links = std::mem::take(&mut self.links);
         let lost = links_to(&self.unreadable, &links);

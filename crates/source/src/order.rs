@@ -3,10 +3,12 @@
 use packfs_core::{Error, ImagePath, NodeId, Result, ResultExt, Tree, escaped};
 use std::path::Path;
 
-/// Paths with priorities, as read from a file: one `PATH PRIORITY` a line, higher ones first, 0 for what is not named.
+/// Paths with priorities, as read from a file: one `PATH PRIORITY` a line, higher ones first, 0 for
+/// what is not named.
 ///
-/// Priorities range from -32768 to 32767; `#` starts a comment line; the priority stands behind the last space, so paths
-/// may hold spaces. A directory's priority counts for all below it, unless something nearer is named.
+/// Priorities range from -32768 to 32767; `#` starts a comment line; the priority stands behind the
+/// last space, so paths may hold spaces. A directory's priority counts for all below it, unless
+/// something nearer is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderFile(Vec<(ImagePath, i16)>);
 

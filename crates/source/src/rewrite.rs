@@ -1,4 +1,5 @@
-//! A finished tree, entry by entry, into another one: for what concerns entries only as the whole tree is known.
+//! A finished tree, entry by entry, into another one: for what concerns entries only as the whole
+//! tree is known.
 
 use packfs_core::{ImagePath, Meta, NodeId, NodeKind, Result, Tree, TreeBuilder, Xattrs};
 use std::collections::HashMap;

@@ -27,7 +27,8 @@ impl PathGlobs {
         Ok(PathGlobs { matcher, unused: RefCell::new(given.cloned().collect()) })
     }
 
-    /// True if the last glob that matches a path, or else a directory above it, is no exception (`!`).
+    /// True if the last glob that matches a path, or else a directory above it, is no exception
+    /// (`!`).
     fn matches(&self, path: &ImagePath, is_dir: bool) -> bool {
         let found = self.matcher.matched_path_or_any_parents(as_path(path), is_dir);
         if let Some(glob) = found.inner() {
@@ -98,7 +99,8 @@ fn wrong(glob: &str, fault: &ignore::Error) -> Error {
     Error::usage(format!("glob {glob:?}: {fault}"))
 }
 
-/// Globs that ignore files of a source's directories hold, by directory. A tree may have thousands of them.
+/// Globs that ignore files of a source's directories hold, by directory. A tree may have thousands
+/// of them.
 #[derive(Default)]
 pub(crate) struct IgnoreFiles(HashMap<ImagePath, Vec<Gitignore>>);
 

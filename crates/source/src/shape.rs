@@ -11,18 +11,22 @@ use std::sync::Arc;
 
 /// How a source is shaped. The default changes nothing.
 ///
-/// Globs are written as in `.gitignore`: without a slash they match a name at any depth, with one they start at the root;
-/// `*` stops at slashes, `**` does not, a slash at the end means directories only, `!` takes an earlier match back.
+/// Globs are written as in `.gitignore`: without a slash they match a name at any depth, with one
+/// they start at the root; `*` stops at slashes, `**` does not, a slash at the end means
+/// directories only, `!` takes an earlier match back.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     /// Globs of what is left out, with all below it.
     pub exclude: Vec<String>,
-    /// Globs of what is kept, with all below it, and the directories that lead there; empty: everything.
+    /// Globs of what is kept, with all below it, and the directories that lead there; empty:
+    /// everything.
     pub include: Vec<String>,
-    /// Names of files in source directories that hold more globs to leave out, for the directory they lie in.
+    /// Names of files in source directories that hold more globs to leave out, for the directory
+    /// they lie in.
     pub ignore_files: Vec<String>,
-    /// Leading components that are cut off; what has no more than these is left out. If all that is kept lies in a single
-    /// directory of just these, that one's owner, permissions, time and attributes become the root's.
+    /// Leading components that are cut off; what has no more than these is left out. If all that is
+    /// kept lies in a single directory of just these, that one's owner, permissions, time and
+    /// attributes become the root's.
     pub strip_components: usize,
     /// Only what lies below this is kept, and this is cut off.
     pub strip_prefix: ImagePath,
@@ -48,12 +52,13 @@ pub struct Shape {
     pub xattr_exclude: Vec<String>,
     /// Globs of full names of extended attributes to keep; empty: all.
     pub xattr_include: Vec<String>,
-    /// Spelling of the marks of what layers below hold and this one hides, once everything has its place; `None` keeps
-    /// them as they are, and counts those of AUFS in [`crate::Notes`].
+    /// Spelling of the marks of what layers below hold and this one hides, once everything has its
+    /// place; `None` keeps them as they are, and counts those of AUFS in [`crate::Notes`].
     pub whiteouts: Option<Whiteouts>,
     /// Entries that are laid over the source, once everything has its place: see [`Additions`].
     pub additions: Additions,
-    /// SELinux labels by path in the image; they replace those of the source, whatever is said of attributes.
+    /// SELinux labels by path in the image; they replace those of the source, whatever is said of
+    /// attributes.
     pub file_contexts: Option<Arc<FileContexts>>,
     /// Whether what lies on other file systems is left out; their mount points stay, empty.
     pub one_file_system: bool,
@@ -61,12 +66,14 @@ pub struct Shape {
     pub follow_symlinks: bool,
     /// Whether what cannot be read is left out and noted instead of ending the work.
     pub keep_going: bool,
-    /// Files that are never packed, by device and inode: such as the image that is about to be replaced.
+    /// Files that are never packed, by device and inode: such as the image that is about to be
+    /// replaced.
     pub skip: Vec<(u64, u64)>,
 }
 
 impl Shape {
-    /// True if names are left out, cut, moved or added: what makes no sense for a source without names.
+    /// True if names are left out, cut, moved or added: what makes no sense for a source without
+    /// names.
     pub fn moves_names(&self) -> bool {
         let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
         let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());

@@ -11,7 +11,8 @@ use packfs_core::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a directory is that no entry describes: root's, readable by all, from 1970 (or as late as the shape says).
+/// What a directory is that no entry describes: root's, readable by all, from 1970 (or as late as
+/// the shape says).
 const IMPLIED: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
 
@@ -35,7 +36,8 @@ pub struct Shaper<'a> {
 
 /// Directories of the source that paths are cut off at, so that they become the root.
 ///
-/// A single one gives the root its metadata; of several none does, since the order of entries should not matter.
+/// A single one gives the root its metadata; of several none does, since the order of entries
+/// should not matter.
 #[derive(Default)]
 struct StrippedRoot {
     /// The one that holds everything so far.
@@ -45,7 +47,8 @@ struct StrippedRoot {
 }
 
 impl StrippedRoot {
-    /// Takes note of an entry in such a directory, which is `depth` names deep, or of the directory itself.
+    /// Takes note of an entry in such a directory, which is `depth` names deep, or of the directory
+    /// itself.
     fn note(&mut self, path: &ImagePath, depth: usize) {
         if self.are_several || self.only.as_ref().is_some_and(|only| path.starts_with(only)) {
             return;
@@ -96,7 +99,8 @@ impl<'a> Shaper<'a> {
         })
     }
 
-    /// The same, for a source that may hold only so much; `subject` says what it is, such as `tar archive`.
+    /// The same, for a source that may hold only so much; `subject` says what it is, such as
+    /// `tar archive`.
     ///
     /// Errors: as [`Shaper::new`].
     pub fn within(shape: &'a Shape, limits: Limits, subject: impl Into<String>) -> Result<Self> {
@@ -131,7 +135,8 @@ impl<'a> Shaper<'a> {
         self.rules.judge(path, true) == Verdict::LeaveOut
     }
 
-    /// Whether a file that has no other names is left out, so that a source need not look at it closer.
+    /// Whether a file that has no other names is left out, so that a source need not look at it
+    /// closer.
     pub fn leaves_out_file(&self, path: &ImagePath) -> bool {
         self.rules.judge(path, false) != Verdict::Keep || self.place(path).is_none()
     }
@@ -259,7 +264,8 @@ impl<'a> Shaper<'a> {
         Ok(())
     }
 
-    /// Resolves hard links, as [`TreeBuilder::resolve_links`], for whoever names the source in its errors.
+    /// Resolves hard links, as [`TreeBuilder::resolve_links`], for whoever names the source in its
+    /// errors.
     ///
     /// Errors: as [`TreeBuilder::resolve_links`].
     pub fn resolve_links(&mut self) -> Result<()> {
@@ -268,8 +274,8 @@ impl<'a> Shaper<'a> {
 
     /// Freezes the tree, with what is laid over it; `contents` are those of the source.
     ///
-    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a mark of AUFS whose name would be too long, and for an entry that is laid over
-    /// the source and that the tree has no place for.
+    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a mark of AUFS whose name would be too
+    /// long, and for an entry that is laid over the source and that the tree has no place for.
     pub fn finish(mut self, contents: Arc<dyn Contents>) -> Result<Loaded> {
         if let Some((meta, xattrs)) = self.stripped.description() {
             self.builder.add(&self.shape.prefix, NodeKind::Directory, meta, xattrs)?;

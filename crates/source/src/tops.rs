@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The name of each path in the root, and where it is read.
 ///
-/// Errors: `Usage` for two of the same name, and for a path without one; `Io` for one that cannot be read.
+/// Errors: `Usage` for two of the same name, and for a path without one; `Io` for one that cannot
+/// be read.
 pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
     if let [only] = paths {
         let cannot_read = || format!("cannot read {only:?}");
@@ -45,7 +46,8 @@ pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// The directory that the last name of a path is looked up in, and that name; `.` for a path that means a directory by its end.
+/// The directory that the last name of a path is looked up in, and that name; `.` for a path that
+/// means a directory by its end.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|&b| b == b'/') {
         _ if path == b"." || path == b".." => (path, b"."),

@@ -3,8 +3,9 @@
 use packfs_core::{Error, ImagePath, NodeId, Result, ResultExt, Tree};
 use std::path::Path;
 
-/// Paths in the order of their first use, as `packfs mount --record` writes them or anything else that lists paths: one a
-/// line, or each with a NUL behind it if there is any NUL in the file (`find -print0`).
+/// Paths in the order of their first use, as `packfs mount --record` writes them or anything else
+/// that lists paths: one a line, or each with a NUL behind it if there is any NUL in the file
+/// (`find -print0`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace(Vec<ImagePath>);
 
@@ -26,8 +27,8 @@ impl Trace {
         Ok(Trace(rows.map(parse).collect::<Result<_>>()?))
     }
 
-    /// The nodes of a tree in the order of their first use, each behind the directories on the way to it, and the paths that are
-    /// not in the tree.
+    /// The nodes of a tree in the order of their first use, each behind the directories on the way
+    /// to it, and the paths that are not in the tree.
     pub fn nodes(&self, tree: &Tree) -> (Vec<NodeId>, Vec<ImagePath>) {
         let (mut nodes, mut missing) = (Vec::new(), Vec::new());
         let mut seen = vec![false; tree.node_count() as usize];

@@ -1,9 +1,10 @@
-//! Marks of what an upper layer hides in the layers below it: from the spelling of AUFS and container layers to that of
-//! overlayfs, and back.
+//! Marks of what an upper layer hides in the layers below it: from the spelling of AUFS and
+//! container layers to that of overlayfs, and back.
 //!
-//! AUFS, and so every OCI layer, spells them as regular files: `.wh.NAME` hides NAME, `.wh..wh..opq` all that the layers
-//! below have in its directory. Overlayfs spells them as character devices 0/0 of the hidden name, and as the attribute
-//! `trusted.overlay.opaque` of the directory. Sources: the OCI image specification, "layer.md"; the kernel's
+//! AUFS, and so every OCI layer, spells them as regular files: `.wh.NAME` hides NAME,
+//! `.wh..wh..opq` all that the layers below have in its directory. Overlayfs spells them as
+//! character devices 0/0 of the hidden name, and as the attribute `trusted.overlay.opaque` of the
+//! directory. Sources: the OCI image specification, "layer.md"; the kernel's
 //! Documentation/filesystems/overlayfs.rst.
 
 use crate::rewrite::Rewrite;
@@ -103,7 +104,8 @@ fn to_overlayfs(tree: &Tree) -> Result<Tree> {
     rewrite.finish()
 }
 
-/// A directory that hides what the layers below have in it: it says so, or it replaces one of its name.
+/// A directory that hides what the layers below have in it: it says so, or it replaces one of its
+/// name.
 fn is_opaque(tree: &Tree, path: &ImagePath, id: NodeId, name: &[u8]) -> bool {
     let replaces = !path.is_root() && {
         let mark = [WHITEOUT_PREFIX, name].concat();
@@ -113,7 +115,8 @@ fn is_opaque(tree: &Tree, path: &ImagePath, id: NodeId, name: &[u8]) -> bool {
     replaces || tree.lookup(id, OPAQUE_NAME).is_some()
 }
 
-/// Puts a device in the place of a mark, unless the layer itself has something of that name, which hides it anyway.
+/// Puts a device in the place of a mark, unless the layer itself has something of that name, which
+/// hides it anyway.
 fn add_device(
     rewrite: &mut Rewrite<'_>,
     tree: &Tree,
@@ -175,7 +178,8 @@ mod tests {
     use super::*;
     use packfs_core::{FileType, Meta, TreeBuilder};
 
-    /// A tree of paths; those that end with a slash are directories, those with `=` character devices 0/0.
+    /// A tree of paths; those that end with a slash are directories, those with `=` character
+    /// devices 0/0.
     fn tree(paths: &[&str]) -> Tree {
         let mut builder = TreeBuilder::new(Meta { mode: 0o755, ..Meta::default() });
         for path in paths {

@@ -294,7 +294,8 @@ fn damaged_archives_neither_panic_nor_grow() {
             let at = random.below(bytes.len() as u64) as usize;
             bytes[at] = random.next() as u8;
         }
-        // Most damage to a header is seen by its checksum; some of it is made good here to get further.
+        // Most damage to a header is seen by its checksum; some of it is made good here to get
+        // further.
         if random.below(2) == 0 {
             let at = random.below(bytes.len() as u64 / 512) as usize * 512;
             let fixed = with_checksum(bytes[at..at + 512].to_vec());

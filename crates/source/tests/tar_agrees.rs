@@ -1,5 +1,6 @@
-//! Archives by GNU tar, bsdtar, Python and by hand, of every format and compression: GNU tar, bsdtar and packfs find the same
-//! names, types, modes, owners, times, contents, links and attributes in them.
+//! Archives by GNU tar, bsdtar, Python and by hand, of every format and compression: GNU tar,
+//! bsdtar and packfs find the same names, types, modes, owners, times, contents, links and
+//! attributes in them.
 
 use packfs_core::Silent;
 use packfs_source::{Shape, TarInput, load_tar};

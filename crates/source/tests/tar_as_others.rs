@@ -1,4 +1,5 @@
-//! Tar archives that GNU tar and libarchive read with a warning or none: what was damaged, padded, cut or said too much.
+//! Tar archives that GNU tar and libarchive read with a warning or none: what was damaged, padded,
+//! cut or said too much.
 
 use packfs_core::{Error, ErrorKind, ImagePath, NodeKind, Progress, Result};
 use packfs_source::{Loaded, Shape, TarInput, is_empty_tar, load_tar, looks_like_tar};
@@ -16,7 +17,8 @@ impl Progress for Warnings {
     }
 }
 
-/// Reads an archive from a stream and, unless it is compressed, from a file, which must come to the same.
+/// Reads an archive from a stream and, unless it is compressed, from a file, which must come to the
+/// same.
 fn load(bytes: &[u8]) -> Result<(Loaded, Vec<String>)> {
     let warnings = Warnings::default();
     let reader = Box::new(Cursor::new(bytes.to_vec()));
@@ -176,7 +178,8 @@ const COMPRESSORS: [(&[&str], bool); 17] = [
     (&["compress", "-c", "-f", "-b", "15"], false),
 ];
 
-/// An archive that is long enough for tables to fill up and to be started anew, and for several blocks.
+/// An archive that is long enough for tables to fill up and to be started anew, and for several
+/// blocks.
 fn varied() -> Vec<u8> {
     let mut random = Random::new(17);
     let text = random.text(300_000);

@@ -1,4 +1,5 @@
-//! Tar archives that are rare and must still not come out wrong: what peers pass over, and what never ends.
+//! Tar archives that are rare and must still not come out wrong: what peers pass over, and what
+//! never ends.
 
 use packfs_core::{ErrorKind, ImagePath, NodeKind, Progress, Result, Silent};
 use packfs_source::{Loaded, Shape, TarInput, load_tar};

@@ -1,11 +1,13 @@
-//! Threads and memory that this machine or its limits do not have. Packing and checking make do with fewer threads
-//! where they can; where a thread is a must, the program fails like any other instead of panicking.
+//! Threads and memory that this machine or its limits do not have. Packing and checking make do
+//! with fewer threads where they can; where a thread is a must, the program fails like any other
+//! instead of panicking.
 
 use packfs::Error;
 use rustix::process::{Resource, getrlimit};
 
-/// Beginnings of the messages with which the standard library panics where a thread cannot be started: in the thread
-/// that asks for another, and in the new one, whose stack for signals is allocated after it has begun.
+/// Beginnings of the messages with which the standard library panics where a thread cannot be
+/// started: in the thread that asks for another, and in the new one, whose stack for signals is
+/// allocated after it has begun.
 const NO_THREAD: [&str; 3] = [
     "failed to spawn thread",
     "failed to allocate an alternative stack",

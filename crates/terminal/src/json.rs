@@ -1,8 +1,9 @@
 //! JSON documents: one schema a verb, described in `docs/guide/cli.md`.
 //! Names are kept without loss.
 //!
-//! A name that is UTF-8 is a string. One that is not gets, besides a readable string with escapes, its bytes in
-//! hexadecimal under the same key with `_bytes` at its end. What acts on a terminal is written as `\u` and four digits.
+//! A name that is UTF-8 is a string. One that is not gets, besides a readable string with escapes,
+//! its bytes in hexadecimal under the same key with `_bytes` at its end. What acts on a terminal is
+//! written as `\u` and four digits.
 
 use crate::report::{Out, cannot_write};
 use packfs::{FileType, Result, ResultExt, Xattrs, acts_on_terminals, escaped};
@@ -38,7 +39,8 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The word for a file type: `file`, `directory`, `symlink`, `block_device`, `char_device`, `fifo`, `socket`.
+/// The word for a file type: `file`, `directory`, `symlink`, `block_device`, `char_device`, `fifo`,
+/// `socket`.
 pub fn type_word(file_type: FileType) -> &'static str {
     match file_type {
         FileType::Directory => "directory",
@@ -78,7 +80,8 @@ fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn W
     value.serialize(&mut serializer).map_err(io::Error::from).or_io(cannot_write)
 }
 
-/// Writes what acts on a terminal as `\u` and four digits: the same string to a program, and harmless to people.
+/// Writes what acts on a terminal as `\u` and four digits: the same string to a program, and
+/// harmless to people.
 struct Quiet<F>(F);
 
 /// Hands these calls on.

@@ -1,5 +1,5 @@
-//! Input and output of the programs `packfs` and `packfs-lab`: options that both have, text and JSON, progress and signals,
-//! errors, shell completions, manual pages.
+//! Input and output of the programs `packfs` and `packfs-lab`: options that both have, text and
+//! JSON, progress and signals, errors, shell completions, manual pages.
 #![forbid(unsafe_code)]
 
 pub mod completions;

@@ -4,7 +4,8 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use std::error::Error;
 use std::ffi::OsStr;
 
-/// A parser of values that names some of them. Options with it hide the list from `--help`, whose words tell them.
+/// A parser of values that names some of them. Options with it hide the list from `--help`, whose
+/// words tell them.
 #[derive(Clone)]
 pub struct Listed<T, E> {
     parse: fn(&str) -> Result<T, E>,

@@ -26,8 +26,8 @@ const EXIT_STATUS: [(&str, &str); 7] = [
     ("141", "Standard output was closed early."),
 ];
 
-/// Writes a page of the command and one for each of its verbs, such as `packfs.1` and `packfs-pack.1`, into a folder, which is
-/// made if it does not exist.
+/// Writes a page of the command and one for each of its verbs, such as `packfs.1` and
+/// `packfs-pack.1`, into a folder, which is made if it does not exist.
 ///
 /// Errors: `Io`.
 pub fn write(command: clap::Command, dir: &Path) -> Result<()> {
@@ -65,7 +65,8 @@ fn write_exit_status(page: &mut Vec<u8>) -> io::Result<()> {
     EXIT_STATUS.iter().try_for_each(|(code, meaning)| writeln!(page, ".TP\n\\fB{code}\\fR\n{meaning}"))
 }
 
-/// Writes what stands below the options in `--help`: each heading begins a section, and lines are kept as they are.
+/// Writes what stands below the options in `--help`: each heading begins a section, and lines are
+/// kept as they are.
 fn write_as_typed(help: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let mut is_as_typed = false;
     for line in help.lines() {

@@ -1,8 +1,9 @@
-//! Progress on a terminal: one bar a stage with files, bytes, ratio and time to go; and the wish to stop.
+//! Progress on a terminal: one bar a stage with files, bytes, ratio and time to go; and the wish to
+//! stop.
 //!
-//! Nothing is drawn unless standard error is a terminal and neither `--quiet` nor `--json` was given. Warnings are always
-//! printed, on standard error. The work asks [`Bars::cancelled`] and ends by itself, so that it can clean up; a second
-//! signal ends the program at once.
+//! Nothing is drawn unless standard error is a terminal and neither `--quiet` nor `--json` was
+//! given. Warnings are always printed, on standard error. The work asks [`Bars::cancelled`] and
+//! ends by itself, so that it can clean up; a second signal ends the program at once.
 
 use crate::text;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant};
 const DELAY: Duration = Duration::from_millis(300);
 /// Width of a terminal that does not tell its own, in columns.
 const COLUMNS: usize = 80;
-/// Length of a bar between its brackets, in columns: as drawn where there is room, and the least that is drawn.
+/// Length of a bar between its brackets, in columns: as drawn where there is room, and the least
+/// that is drawn.
 const BAR_LENS: (usize, usize) = (24, 8);
 /// How often bars are drawn.
 const TICK: Duration = Duration::from_millis(120);
@@ -28,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Actions that undo what was done, run before a signal ends the program at once.
 static UNDO: OnceLock<fn() -> Vec<Error>> = OnceLock::new();
 
-/// Has `undo` called before a signal ends the program at once; it returns what could not be undone. The first call counts.
+/// Has `undo` called before a signal ends the program at once; it returns what could not be undone.
+/// The first call counts.
 pub fn undo_before_exit(undo: fn() -> Vec<Error>) {
     // A second call would be that of the same program.
     let _ = UNDO.set(undo);
@@ -64,8 +67,9 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// Bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM only ask the work to stop, and so does
-    /// SIGHUP unless whoever started the program has it ignored, as `nohup` does.
+    /// Bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM only ask
+    /// the work to stop, and so does SIGHUP unless whoever started the program has it ignored, as
+    /// `nohup` does.
     pub fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -84,7 +88,8 @@ impl Bars {
     }
 
     fn listen(&self) {
-        // Without handlers a signal ends the program as it would any other: nothing is lost but tidiness.
+        // Without handlers a signal ends the program as it would any other: nothing is lost but
+        // tidiness.
         let Ok(mut signals) = signal_hook::iterator::Signals::new(listened()) else { return };
         let stop = Arc::clone(&self.stop);
         let bar = self.bar.clone();
@@ -233,8 +238,8 @@ fn columns() -> usize {
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
 }
 
-/// `packing [=====>      ]  45%  1,234/5,000 files  1.2 GiB  3s, 4s to go`, without what a terminal has no room for. `part` is the
-/// share of the work that is done, if it is known.
+/// `packing [=====> ] 45% 1,234/5,000 files 1.2 GiB 3s, 4s to go`, without what a terminal has no
+/// room for. `part` is the share of the work that is done, if it is known.
 fn line(word: &str, part: Option<f64>, facts: &[String], times: &str, columns: usize) -> String {
     // A line that fills the last column has some terminals begin another.
     let room = columns.saturating_sub(1);

@@ -1,7 +1,8 @@
-//! What reaches people: errors with their hints, warnings, and standard output that may be closed at any time.
+//! What reaches people: errors with their hints, warnings, and standard output that may be closed
+//! at any time.
 //!
-//! Names and texts of an input are escaped where they become part of a message; here the whole of a message is looked through
-//! once more, so that none can act on a terminal.
+//! Names and texts of an input are escaped where they become part of a message; here the whole of a
+//! message is looked through once more, so that none can act on a terminal.
 
 use owo_colors::OwoColorize;
 use packfs::{Error, Progress, Result, ResultExt, printable};
@@ -67,7 +68,8 @@ impl Out {
         Out { out: BufWriter::with_capacity(64 << 10, out), colours }
     }
 
-    /// Prints a line of text. It may hold colours, so whoever makes it up escapes what others chose.
+    /// Prints a line of text. It may hold colours, so whoever makes it up escapes what others
+    /// chose.
     pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
         if self.colours {
             return writeln!(self.out, "{line}").or_io(cannot_write);
@@ -86,8 +88,8 @@ impl Out {
     }
 }
 
-/// Standard output for bytes: neither line buffer nor colour filter. A pipe is made as roomy as anybody may make it, so
-/// that whoever reads it and this program wait less for each other.
+/// Standard output for bytes: neither line buffer nor colour filter. A pipe is made as roomy as
+/// anybody may make it, so that whoever reads it and this program wait less for each other.
 pub fn stdout_bytes() -> Result<File> {
     let out = std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?;
     // What is no pipe says so, and nothing is lost by it.

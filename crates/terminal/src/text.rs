@@ -76,8 +76,8 @@ pub fn parse_block_len(text: &str) -> Result<u32, String> {
     u32::try_from(parse_size(text)?).map_err(|_| format!("{text:?} is too large for a block"))
 }
 
-/// Reads a time: `SECONDS` or `@SECONDS` since 1970, with a fraction if need be, or a date such as `2026-11-20`,
-/// `2026-11-20T13:05:00Z`.
+/// Reads a time: `SECONDS` or `@SECONDS` since 1970, with a fraction if need be, or a date such as
+/// `2026-11-20`, `2026-11-20T13:05:00Z`.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
     let refuse =
         || format!("{text:?} is no time; write seconds since 1970, 2026-11-20 or 2026-11-20T13:05:00Z");
@@ -120,7 +120,8 @@ fn parse_seconds(text: &str) -> Option<Timestamp> {
     })
 }
 
-/// A time with its zone, down to what it holds: `2026-11-20 13:05:00.5 +01:00`; decimal seconds if it is too far away.
+/// A time with its zone, down to what it holds: `2026-11-20 13:05:00.5 +01:00`; decimal seconds if
+/// it is too far away.
 pub fn long_time(time: Timestamp) -> String {
     match zoned(time) {
         Some(zoned) if time.nanos == 0 => zoned.strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),

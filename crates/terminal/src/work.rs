@@ -23,8 +23,9 @@ impl Work {
         self.jobs.map_or(0, usize::from)
     }
 
-    /// Does `work` with progress shown, unless its answer is JSON or nothing is to be said, and takes the bars away at its end;
-    /// `work` does so itself before it prints an answer. What was stopped by a signal ends as that signal asks.
+    /// Does `work` with progress shown, unless its answer is JSON or nothing is to be said, and
+    /// takes the bars away at its end; `work` does so itself before it prints an answer. What was
+    /// stopped by a signal ends as that signal asks.
     pub fn shown(&self, json: bool, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
         let bars = Bars::new(!self.quiet && !json);
         let outcome = work(&bars);

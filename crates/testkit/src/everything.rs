@@ -1,5 +1,5 @@
-//! A tree of everything that a file system of Linux can hold, each fact in a directory of its own, and what is to be compared of
-//! it: the rows of a table that tells what survives where.
+//! A tree of everything that a file system of Linux can hold, each fact in a directory of its own,
+//! and what is to be compared of it: the rows of a table that tells what survives where.
 
 use crate::Random;
 use packfs_core::{
@@ -109,7 +109,8 @@ struct Sparse {
 }
 
 impl SparseFiles {
-    /// Keeps a file of zeros with these bytes in it, each run with where it starts, in rising order; returns its id.
+    /// Keeps a file of zeros with these bytes in it, each run with where it starts, in rising
+    /// order; returns its id.
     pub fn push(&mut self, len: u64, runs: Vec<(u64, Vec<u8>)>) -> ContentId {
         self.0.push(Sparse { len, runs });
         ContentId(self.0.len() as u64 - 1)
@@ -202,7 +203,8 @@ impl Builder {
     }
 }
 
-/// A tree of everything, its contents, and what there is to tell of it. Only root can make a host's directory of it.
+/// A tree of everything, its contents, and what there is to tell of it. Only root can make a host's
+/// directory of it.
 pub fn everything() -> (Tree, SparseFiles, &'static [Fact]) {
     let root = Meta { mode: 0o2751, owner: Owner { uid: 77, gid: 88 }, mtime: TIME };
     let mut builder =

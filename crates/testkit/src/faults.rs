@@ -1,4 +1,5 @@
-//! Sources and images that fail at a call of one's choice: run with the first, the second, the third ... until nothing fails any more.
+//! Sources and images that fail at a call of one's choice: run with the first, the second, the
+//! third ... until nothing fails any more.
 
 use packfs_core::{ContentId, ContentReader, Contents, Error, Image, Result};
 use std::io;

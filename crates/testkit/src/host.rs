@@ -74,7 +74,8 @@ fn row(host: &Path, known: &mut Known) -> Row {
 /// Shorter files are not asked for their holes: those are hardly worth a name.
 const HOLES_LEN_MIN: u64 = 1 << 20;
 
-/// Bytes that a file takes, or that it says are data: some file systems tell holes in one way, some in the other.
+/// Bytes that a file takes, or that it says are data: some file systems tell holes in one way, some
+/// in the other.
 fn stored_len(host: &Path, file_type: FileType, stat: &fs::Metadata) -> u64 {
     let taken = stat.blocks() * 512;
     if file_type != FileType::File || stat.len() < HOLES_LEN_MIN || taken < stat.len() / 2 {
@@ -120,7 +121,8 @@ fn xattrs(host: &Path) -> Xattrs {
     for name in names.split(|&b| b == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 1 << 16];
         let len = match rustix::fs::lgetxattr(host, OsStr::from_bytes(name), &mut value) {
-            // squashfuse lists an attribute with an empty value, but then says that it is not there.
+            // squashfuse lists an attribute with an empty value, but then says that it is not
+            // there.
             Err(rustix::io::Errno::NODATA) => 0,
             len => len.unwrap_or_else(|e| panic!("{host:?}: {e}")),
         };
@@ -130,7 +132,8 @@ fn xattrs(host: &Path) -> Xattrs {
     found
 }
 
-/// Writes a tree into an empty directory, as the host allows: devices, owners and `trusted` attributes need root.
+/// Writes a tree into an empty directory, as the host allows: devices, owners and `trusted`
+/// attributes need root.
 pub fn write_dir(tree: &Tree, contents: &dyn Contents, root: &Path) {
     let as_root = crate::is_root();
     let mut written: HashMap<packfs_core::NodeId, Vec<u8>> = HashMap::new();

@@ -1,4 +1,5 @@
-//! The kernel's own mount: the judge of what packfs writes. And peers' mounts, to hear a second opinion.
+//! The kernel's own mount: the judge of what packfs writes. And peers' mounts, to hear a second
+//! opinion.
 
 use crate::Peer;
 use std::ffi::OsStr;
@@ -34,7 +35,8 @@ impl Mount {
         Ok(Mount { at })
     }
 
-    /// Mounts an image whose data lie on further devices, all through loop devices that go away with the mount. Needs root.
+    /// Mounts an image whose data lie on further devices, all through loop devices that go away
+    /// with the mount. Needs root.
     ///
     /// The error is what `mount` or `losetup` printed.
     pub fn with_devices(image: &Path, format: &str, devices: &[&Path]) -> Result<Self, String> {

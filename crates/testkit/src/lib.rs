@@ -1,6 +1,8 @@
-//! What packfs's tests share: odd trees, the facts of a hierarchy wherever it lives, the kernel's mount, peers, damage.
+//! What packfs's tests share: odd trees, the facts of a hierarchy wherever it lives, the kernel's
+//! mount, peers, damage.
 //!
-//! A dev-dependency only. It knows the words of `packfs-core` and no format, so it judges what formats do from outside.
+//! A dev-dependency only. It knows the words of `packfs-core` and no format, so it judges what
+//! formats do from outside.
 #![forbid(unsafe_code)]
 
 mod bytes_image;

@@ -1,4 +1,5 @@
-//! A volume made by hand over bytes made by hand: stranger than any builder of images would write it.
+//! A volume made by hand over bytes made by hand: stranger than any builder of images would write
+//! it.
 
 use packfs_core::{Error, Image, Meta, Result, Xattrs};
 use packfs_format::{

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// Runs `body` as somebody without privileges: in a process of its own if this one is root. `name` is the test's path.
+/// Runs `body` as somebody without privileges: in a process of its own if this one is root. `name`
+/// is the test's path.
 pub fn as_nobody(name: &str, body: impl FnOnce()) {
     const MARK: &str = "PACKFS_TEST_AS_NOBODY";
     const NOBODY: u32 = 65_534;
@@ -34,8 +35,8 @@ pub fn as_nobody(name: &str, body: impl FnOnce()) {
 
 /// Runs a program that was copied a moment ago.
 ///
-/// Another test's child may have been forked while the copy was open for writing, and holds it open until it runs its own
-/// program: until then this one counts as busy.
+/// Another test's child may have been forked while the copy was open for writing, and holds it open
+/// until it runs its own program: until then this one counts as busy.
 pub fn output_of_copy(command: &mut Command) -> Output {
     loop {
         match command.output() {

@@ -48,8 +48,8 @@ impl Builder {
     }
 }
 
-/// A small tree with little that is odd: a few directories, files below and above any block size, one with a hole, a
-/// symlink.
+/// A small tree with little that is odd: a few directories, files below and above any block size,
+/// one with a hole, a symlink.
 pub fn plain_tree() -> (Tree, Held) {
     let mut b = Builder::new();
     for dir in 0..3 {
@@ -67,7 +67,8 @@ pub fn plain_tree() -> (Tree, Held) {
     (b.tree.finish().unwrap(), b.contents)
 }
 
-/// A tree of odd things around blocks of `block_len` bytes. `devices_and_trusted` adds what only root can create on a host.
+/// A tree of odd things around blocks of `block_len` bytes. `devices_and_trusted` adds what only
+/// root can create on a host.
 pub fn odd_tree(block_len: usize, devices_and_trusted: bool) -> (Tree, Held) {
     let mut b = Builder::new();
     b.mode_min = if devices_and_trusted { 0 } else { 0o500 };
@@ -123,7 +124,8 @@ fn names(b: &mut Builder) {
     b.file([b"names/".as_slice(), &[b'n'; 255]].concat(), b"long name".to_vec());
     b.file("names/new\nline \x1b[31m", b"control".to_vec());
     b.file(b"names/not-utf8-\xff\xfe", b"bytes".to_vec());
-    // Large enough for a directory index with several entries and for more than one metadata block of inodes.
+    // Large enough for a directory index with several entries and for more than one metadata block
+    // of inodes.
     for index in 0..3000 {
         b.file(format!("many/a-rather-long-name-to-fill-blocks-{index:05}"), format!("{index}").into_bytes());
     }

@@ -16,8 +16,8 @@ pub struct OldKernel {
 }
 
 impl OldKernel {
-    /// Finds a kernel by its version, such as `5.10`. If it or the emulator is missing the test is skipped visibly, or
-    /// fails where `PACKFS_PEERS=required`.
+    /// Finds a kernel by its version, such as `5.10`. If it or the emulator is missing the test is
+    /// skipped visibly, or fails where `PACKFS_PEERS=required`.
     pub fn find(version: &str) -> Option<Self> {
         let dir = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/kernels")).join(version);
         if !dir.join("initramfs").is_file() {
@@ -43,8 +43,8 @@ impl OldKernel {
         None
     }
 
-    /// Has the kernel mount `image` and writes what is in it to `tar`, as busybox does: no extended attributes, whole
-    /// seconds, no sockets.
+    /// Has the kernel mount `image` and writes what is in it to `tar`, as busybox does: no extended
+    /// attributes, whole seconds, no sockets.
     ///
     /// The error is what the kernel printed.
     pub fn tar_of(&self, image: &Path, format: &str, tar: &Path) -> Result<(), String> {

@@ -1,12 +1,13 @@
-//! Other people's tools: the newest ones if `cargo xtask peers` fetched them, else installed ones whose version the test is
-//! written for.
+//! Other people's tools: the newest ones if `cargo xtask peers` fetched them, else installed ones
+//! whose version the test is written for.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Programs that differ between versions in what tests hold them to: the oldest version that tests are written for, unless they
-/// say otherwise (`peer_since`), and the option that makes the program tell its version.
+/// Programs that differ between versions in what tests hold them to: the oldest version that tests
+/// are written for, unless they say otherwise (`peer_since`), and the option that makes the program
+/// tell its version.
 const WRITTEN_FOR: [(&str, &str, &str); 14] = [
     ("mksquashfs", "4.5", "-version"),
     ("unsquashfs", "4.5", "-version"),
@@ -48,18 +49,20 @@ impl Peer {
     }
 }
 
-/// Finds a tool. If it is missing, or an installed one of a version tests are not written for, the test is skipped visibly, or
-/// fails where `PACKFS_PEERS=required`.
+/// Finds a tool. If it is missing, or an installed one of a version tests are not written for, the
+/// test is skipped visibly, or fails where `PACKFS_PEERS=required`.
 pub fn peer(name: &str) -> Option<Peer> {
     found_or_skipped(find(name, written_for(name).map(|row| row.1)))
 }
 
-/// As `peer`, for a test that needs a later version than others do, or that an earlier one serves as well.
+/// As `peer`, for a test that needs a later version than others do, or that an earlier one serves
+/// as well.
 pub fn peer_since(name: &str, least: &str) -> Option<Peer> {
     found_or_skipped(find(name, Some(least)))
 }
 
-/// True if tests are written for a version of a program that was found by other means; says that the test is skipped if not.
+/// True if tests are written for a version of a program that was found by other means; says that
+/// the test is skipped if not.
 pub fn serves(name: &str, version: &str) -> bool {
     let Some(least) = written_for(name).map(|row| row.1) else { return true };
     let does = figures(version) >= figures(least);
@@ -77,10 +80,11 @@ fn found_or_skipped(found: Result<PathBuf, String>) -> Option<Peer> {
     found.map_err(|why| skip(&why)).ok().map(|path| Peer { path })
 }
 
-/// Looks in `target/peers`, whose programs are what tests are written for, then in `PATH`; with `PACKFS_PEERS=system` in
-/// `PATH` alone.
+/// Looks in `target/peers`, whose programs are what tests are written for, then in `PATH`; with
+/// `PACKFS_PEERS=system` in `PATH` alone.
 ///
-/// Errors: no such program, or one in `PATH` that is older than `least`, with the version found and the one needed.
+/// Errors: no such program, or one in `PATH` that is older than `least`, with the version found and
+/// the one needed.
 fn find(name: &str, least: Option<&str>) -> Result<PathBuf, String> {
     let fetched = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/peers/bin")).join(name);
     if std::env::var("PACKFS_PEERS").as_deref() != Ok("system") && is_program(&fetched) {
@@ -114,12 +118,13 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The version a program tells. Its exit status says nothing: old ones fail after they have told it.
+/// The version a program tells. Its exit status says nothing: old ones fail after they have told
+/// it.
 fn version(path: &Path, option: &str) -> Option<String> {
     let output = Command::new(path).arg(option).stdin(Stdio::null()).output().ok()?;
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    // squashfuse tells it on standard error, with options on standard output; others the other way round.
-    // erofsfuse tells the version of fusermount3 before its own.
+    // squashfuse tells it on standard error, with options on standard output; others the other way
+    // round. erofsfuse tells the version of fusermount3 before its own.
     let name = path.file_name()?.to_str()?;
     let mut own = said.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with(name));
     own.find_map(version_in).or_else(|| said.iter().find_map(|text| version_in(text)))
@@ -134,7 +139,8 @@ fn version_in(said: &str) -> Option<String> {
     words.find(is_version).map(str::to_owned)
 }
 
-/// Figures that versions are compared by: the figures between points, up to the first that has anything else in it.
+/// Figures that versions are compared by: the figures between points, up to the first that has
+/// anything else in it.
 fn figures(version: &str) -> Vec<u32> {
     let digits = |part: &str| part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
     let mut figures = vec![];
@@ -163,7 +169,8 @@ pub fn is_root() -> bool {
 mod tests {
     use super::*;
 
-    /// A folder with a program that says something on standard output and on standard error, and fails.
+    /// A folder with a program that says something on standard output and on standard error, and
+    /// fails.
     fn folder(name: &str, out: &str, err: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

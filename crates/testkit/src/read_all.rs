@@ -4,8 +4,8 @@ use packfs_core::Result;
 use packfs_format::{DirCursor, InodeKind, Volume};
 use std::ops::ControlFlow;
 
-/// Reads all names, inodes, targets, attributes and extents, and looks a name up that is nowhere; directories at most
-/// `depth_max` deep, since a damaged image may have them in a circle.
+/// Reads all names, inodes, targets, attributes and extents, and looks a name up that is nowhere;
+/// directories at most `depth_max` deep, since a damaged image may have them in a circle.
 ///
 /// # Errors
 /// The first that the volume has.

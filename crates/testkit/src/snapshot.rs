@@ -28,7 +28,8 @@ pub struct Row {
     pub device: Option<DeviceNumber>,
     /// Extended attributes.
     pub xattrs: Xattrs,
-    /// The first name, in path order, of the file this name is a link to; names with the same are one file.
+    /// The first name, in path order, of the file this name is a link to; names with the same are
+    /// one file.
     pub first_name: Vec<u8>,
     /// Bytes taken on disk, or said to be data, where known: to tell holes.
     pub stored_len: Option<u64>,

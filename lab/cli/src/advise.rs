@@ -18,16 +18,19 @@ pub struct Opts {
     #[arg(value_name = "DIR")]
     tree: PathBuf,
 
-    /// What the image will lie on: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms, cdrom-48x, or a TOML file of your own
+    /// What the image will lie on: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms,
+    /// cdrom-48x, or a TOML file of your own
     #[arg(long, value_name = "NAME|FILE", value_parser = listed(any, || packfs_device::builtin_names().collect()), hide_possible_values = true)]
     device: String,
 
-    /// What the image is wanted for: as few bytes as possible (size), files read one after the other in the order of the tree
-    /// (boot), files read here and there (random), or being made soon (build)
+    /// What the image is wanted for: as few bytes as possible (size), files read one after the
+    /// other in the order of the tree (boot), files read here and there (random), or being made
+    /// soon (build)
     #[arg(long, value_name = "size|boot|random|build", value_parser = parse_want)]
     want: Want,
 
-    /// The Linux that is to mount it, such as 6.1; without it the one that runs here is assumed, and the answer says so
+    /// The Linux that is to mount it, such as 6.1; without it the one that runs here is assumed,
+    /// and the answer says so
     #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
     kernel: Option<Kernel>,
 
@@ -35,11 +38,13 @@ pub struct Opts {
     #[arg(long)]
     quick: bool,
 
-    /// Consider this format only; may be given several times. Without it squashfs and erofs are considered
+    /// Consider this format only; may be given several times. Without it squashfs and erofs are
+    /// considered
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Vec<String>,
 
-    /// What is read, and placed in front, unless random files are wanted: one path a line, as `packfs mount --record` writes it
+    /// What is read, and placed in front, unless random files are wanted: one path a line, as
+    /// `packfs mount --record` writes it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -47,8 +52,8 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
 
-    /// Make the first two images of the whole tree, have the kernel read them on the simulated device, and print how far off the
-    /// forecast was; needs root for reading
+    /// Make the first two images of the whole tree, have the kernel read them on the simulated
+    /// device, and print how far off the forecast was; needs root for reading
     #[arg(long)]
     check: bool,
 

@@ -35,8 +35,8 @@ pub struct Common {
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
 
-    /// Processors for makers, unpackers, FUSE servers and what reads, 0.5 for example, as a weaker machine has; the kernel's own
-    /// threads are not limited [default: all]
+    /// Processors for makers, unpackers, FUSE servers and what reads, 0.5 for example, as a weaker
+    /// machine has; the kernel's own threads are not limited [default: all]
     #[arg(long, value_name = "N")]
     pub cpus: Option<f64>,
 
@@ -98,7 +98,8 @@ impl Common {
         Watcher::new(self.quiet, Some(hint))
     }
 
-    /// Carries out a plan, adds what `tables` makes of it, writes all reports and prints the one for people.
+    /// Carries out a plan, adds what `tables` makes of it, writes all reports and prints the one
+    /// for people.
     pub fn carry_out(
         &self,
         plan: &Plan,
@@ -158,7 +159,8 @@ fn command_line() -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the program `packfs` that is measured: the one beside this program, or the first on `PATH`.
+/// Returns the program `packfs` that is measured: the one beside this program, or the first on
+/// `PATH`.
 pub fn packfs_program() -> PathBuf {
     let beside = own_program().ok().map(|program| program.with_file_name("packfs"));
     let found = beside.filter(|path| path.is_file()).or_else(|| locate("packfs"));

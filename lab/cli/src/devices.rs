@@ -1,4 +1,5 @@
-//! `packfs lab devices`: the devices that can be simulated, and whether the simulation is what it says.
+//! `packfs lab devices`: the devices that can be simulated, and whether the simulation is what it
+//! says.
 
 use std::process::ExitCode;
 
@@ -10,10 +11,12 @@ use packfs_terminal::json::{self, Object, Value, json};
 use packfs_terminal::report::{self, Out};
 use packfs_terminal::{Outcome, text};
 
-/// List devices that can be simulated under an image, and check that they are as slow as they are to be
+/// List devices that can be simulated under an image, and check that they are as slow as they are
+/// to be
 ///
-/// A device is one of those that come with packfs or a TOML file. With --check it is attached and measured as a benchmark of
-/// disks does, which needs root; exit code 1 if a figure is outside its tolerance, as it is on a machine that is busy.
+/// A device is one of those that come with packfs or a TOML file. With --check it is attached and
+/// measured as a benchmark of disks does, which needs root; exit code 1 if a figure is outside its
+/// tolerance, as it is on a machine that is busy.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {

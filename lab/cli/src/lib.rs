@@ -1,6 +1,8 @@
-//! The program `packfs-lab`: measures which filesystem image suits a tree on a device, packfs beside its rivals.
+//! The program `packfs-lab`: measures which filesystem image suits a tree on a device, packfs
+//! beside its rivals.
 //!
-//! One file a verb, as in the program `packfs`, which hands `packfs lab ...` and `packfs advise ...` to it.
+//! One file a verb, as in the program `packfs`, which hands `packfs lab ...` and
+//! `packfs advise ...` to it.
 #![forbid(unsafe_code)]
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -27,7 +29,8 @@ use packfs_terminal::{Outcome, completions, exhausted, man, progress};
 
 /// Measure formats, codecs and block sizes on a tree and a device, packfs beside its rivals
 ///
-/// Programs of others take part where they are on PATH or in target/peers; what is missing is said. Most of it needs root.
+/// Programs of others take part where they are on PATH or in target/peers; what is missing is said.
+/// Most of it needs root.
 #[derive(Parser)]
 #[command(name = "packfs-lab", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {

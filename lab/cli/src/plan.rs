@@ -41,9 +41,8 @@ enum Work {
 /// Measure a plan; exit code 1 unless all targets are met
 ///
 /// An image that packfs does not make is a missed target; a plan of which nothing could be judged
-/// is not met.
-/// Trees lie in target/corpora of a checkout, where `cargo xtask corpus` makes them. Cases whose tree, program or right is missing are
-/// skipped by name.
+/// is not met. Trees lie in target/corpora of a checkout, where `cargo xtask corpus` makes them.
+/// Cases whose tree, program or right is missing are skipped by name.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 struct RunOpts {

@@ -19,11 +19,13 @@ pub struct Opts {
     #[arg(value_name = "TREE")]
     tree: PathBuf,
 
-    /// What is measured: MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]; again for more [default: those that are here]
+    /// What is measured: MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]; again for more [default:
+    /// those that are here]
     #[arg(long, value_name = "SPEC", value_parser = recipe)]
     subject: Vec<Recipe>,
 
-    /// Who reads it: kernel, packfs-fuse, packfs, squashfuse, ...; again for more [default: kernel and packfs-fuse]
+    /// Who reads it: kernel, packfs-fuse, packfs, squashfuse, ...; again for more [default: kernel
+    /// and packfs-fuse]
     #[arg(long, value_name = "NAME")]
     reader: Vec<String>,
 

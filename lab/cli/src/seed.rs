@@ -27,12 +27,13 @@ pub struct Opts {
     #[arg(long)]
     quick: bool,
 
-    /// The tree in the place of the document's: DIR for all of them, or NAME=DIR for one; again for more
-    /// [default: made once, in ~/.cache/packfs/trees]
+    /// The tree in the place of the document's: DIR for all of them, or NAME=DIR for one; again for
+    /// more [default: made once, in ~/.cache/packfs/trees]
     #[arg(long, value_name = "[NAME=]DIR")]
     tree: Vec<String>,
 
-    /// Bytes of a tree to measure on, whole folders drawn by lot: 1G; more than --quick takes, and less than all
+    /// Bytes of a tree to measure on, whole folders drawn by lot: 1G; more than --quick takes, and
+    /// less than all
     #[arg(long, value_name = "BYTES", value_parser = part)]
     part: Option<u64>,
 

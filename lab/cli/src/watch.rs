@@ -1,4 +1,5 @@
-//! What a session of the lab shows, and how it ends on a signal: everything it made is taken away, and the journal stays.
+//! What a session of the lab shows, and how it ends on a signal: everything it made is taken away,
+//! and the journal stays.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,11 +18,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// From now on a signal takes away all that was made and ends the program; `hint` tells how to go on. A second one ends it
-    /// at once.
+    /// From now on a signal takes away all that was made and ends the program; `hint` tells how to
+    /// go on. A second one ends it at once.
     pub fn new(quiet: bool, hint: Option<String>) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
-        // Without handlers a signal ends the program as it would any other, and the next session cleans up.
+        // Without handlers a signal ends the program as it would any other, and the next session
+        // cleans up.
         if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
             let stopped = Arc::clone(&stopped);
             std::thread::spawn(move || {
@@ -29,10 +31,12 @@ impl Watcher {
                     if !stopped.swap(true, Ordering::SeqCst) {
                         anstream::eprintln!("stopping: unmounts and removes what was made");
                         let hint = hint.clone();
-                        // Slow devices take minutes to write out; a second signal need not wait for them.
+                        // Slow devices take minutes to write out; a second signal need not wait for
+                        // them.
                         std::thread::spawn(move || undo_and_exit(signal, hint));
                     } else if signal != SIGHUP {
-                        // A terminal that is closed may hang up more than once, and its user is not there to insist.
+                        // A terminal that is closed may hang up more than once, and its user is not
+                        // there to insist.
                         exit_at_once(signal);
                     }
                 }
@@ -41,7 +45,8 @@ impl Watcher {
         Self { quiet, stopped }
     }
 
-    /// After a signal waits for the end of the program, which is near: whatever failed did so because of it.
+    /// After a signal waits for the end of the program, which is near: whatever failed did so
+    /// because of it.
     pub fn or_stopped(&self, outcome: Outcome) -> Outcome {
         while self.is_stopped() {
             std::thread::sleep(Duration::from_millis(100));

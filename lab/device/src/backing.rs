@@ -16,10 +16,12 @@ const TMPFS_MAGIC: i64 = 0x0102_1994;
 /// What a simulated device holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Backing<'a> {
-    /// An image, to be read only. It is copied into memory if there is room for it twice, so that neither the machine's own
-    /// disk nor a page cache that somebody drops has a part in what is measured.
+    /// An image, to be read only. It is copied into memory if there is room for it twice, so that
+    /// neither the machine's own disk nor a page cache that somebody drops has a part in what is
+    /// measured.
     Image(&'a Path),
-    /// A file that is written in place. It should lie in memory (tmpfs) or on a disk much faster than the device.
+    /// A file that is written in place. It should lie in memory (tmpfs) or on a disk much faster
+    /// than the device.
     File(&'a Path),
     /// So many zeros, in memory as far as they are written; writable if the device is.
     Blank(u64),
@@ -36,8 +38,8 @@ pub(crate) struct Store {
 impl Store {
     /// Opens it.
     ///
-    /// Errors: `Io` if a file cannot be opened or there is no memory, `Failed` if it does not fit onto the device or that
-    /// cannot be written.
+    /// Errors: `Io` if a file cannot be opened or there is no memory, `Failed` if it does not fit
+    /// onto the device or that cannot be written.
     pub(crate) fn open(backing: Backing<'_>, spec: &DeviceSpec) -> Result<Store> {
         let capacity = spec.medium.capacity;
         let fits = |len: u64, what: String| {

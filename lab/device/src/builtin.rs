@@ -31,9 +31,11 @@ pub fn builtin(name: &str) -> Option<DeviceSpec> {
     DeviceSpec::parse(text, name).ok()
 }
 
-/// The built-in device of this name, or the one that a file describes: what has a slash or ends in `.toml` is a file.
+/// The built-in device of this name, or the one that a file describes: what has a slash or ends in
+/// `.toml` is a file.
 ///
-/// Errors: `Usage` if there is no such device or its description is wrong, `Io` if the file cannot be read.
+/// Errors: `Usage` if there is no such device or its description is wrong, `Io` if the file cannot
+/// be read.
 pub fn find(name: &str) -> Result<DeviceSpec> {
     if !name.contains('/') && !name.ends_with(".toml") {
         return builtin(name).ok_or_else(|| {

@@ -1,7 +1,9 @@
-//! Whether a simulated device is what it says it is: measured as a benchmark of disks does, held against its stated figures.
+//! Whether a simulated device is what it says it is: measured as a benchmark of disks does, held
+//! against its stated figures.
 //!
-//! Everything is read and written directly, so the way is the one that a file system's requests take: block layer, loop
-//! device, FUSE, model. A machine that is too slow or busy shows here as figures outside their tolerance.
+//! Everything is read and written directly, so the way is the one that a file system's requests
+//! take: block layer, loop device, FUSE, model. A machine that is too slow or busy shows here as
+//! figures outside their tolerance.
 
 mod expected;
 mod measure;
@@ -169,7 +171,8 @@ impl Bench<'_> {
 
     fn writes(&mut self, expected: &Expected<'_>) -> Result<()> {
         let spec = self.device.spec();
-        // What is written takes memory: a part of the device stands for all of it, unless way has to be made over it.
+        // What is written takes memory: a part of the device stands for all of it, unless way has
+        // to be made over it.
         let region = 0..spec.medium.capacity.min(256 * MIB);
         let writes = Pattern::sequential(region.clone(), true, SEQUENTIAL_DEPTH);
         let (cache, rate) = (spec.write_cache, expected.write_rate(0.0));

@@ -6,7 +6,8 @@ use rustix::time::{Timespec, clock_gettime};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How late a thread wakes after the time it asked for, lately: it asks for so much less, and spins for what is left.
+/// How late a thread wakes after the time it asked for, lately: it asks for so much less, and spins
+/// for what is left.
 static LATE: AtomicU64 = AtomicU64::new(20_000);
 /// More than this is somebody else's doing, and nothing that asking earlier would mend.
 const LATE_MAX: Nanos = 80_000;
@@ -19,8 +20,8 @@ pub(crate) fn now() -> Nanos {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Has this thread woken when it asked to be, not up to 50 microseconds later as others are to save power; ahead of others
-/// if it may.
+/// Has this thread woken when it asked to be, not up to 50 microseconds later as others are to save
+/// power; ahead of others if it may.
 pub(crate) fn be_punctual() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     // Of this thread alone, as Linux has it.

@@ -1,8 +1,9 @@
 //! A weak machine out of a strong one: programs that get a part of the processors.
 //!
-//! A control group gives a share of processor time, half of one processor for example, which is what a slow processor is to
-//! a program; where there is none, `taskset` keeps a program to some of the processors, whole ones. A simulated device is not
-//! to be within the limit: its processor is another one.
+//! A control group gives a share of processor time, half of one processor for example, which is
+//! what a slow processor is to a program; where there is none, `taskset` keeps a program to some of
+//! the processors, whole ones. A simulated device is not to be within the limit: its processor is
+//! another one.
 
 mod group;
 
@@ -53,11 +54,11 @@ enum How {
 }
 
 impl CpuLimit {
-    /// Limits to so many processors, 0.5 for example, taken in thousandths, in the first way that this machine offers and that a
-    /// program was run in for trial.
+    /// Limits to so many processors, 0.5 for example, taken in thousandths, in the first way that
+    /// this machine offers and that a program was run in for trial.
     ///
-    /// Errors: `Usage` if that is no number of processors, `Failed` if there is no way; without control groups, only whole
-    /// processors can be given.
+    /// Errors: `Usage` if that is no number of processors, `Failed` if there is no way; without
+    /// control groups, only whole processors can be given.
     pub fn new(cpus: f64) -> Result<CpuLimit> {
         let there_are = packfs_core::processor_count();
         if !(CPUS_MIN..=there_are as f64).contains(&cpus) {
@@ -95,11 +96,12 @@ impl CpuLimit {
         self.cpus
     }
 
-    /// What stands before a program and its arguments to have it run within the limit. If it cannot be, the program does not run at
-    /// all, and what stands before it fails.
+    /// What stands before a program and its arguments to have it run within the limit. If it cannot
+    /// be, the program does not run at all, and what stands before it fails.
     pub fn prefix(&self) -> Vec<OsString> {
         match &self.how {
-            // It enters the group itself, before it becomes the program: nobody has to catch up with it.
+            // It enters the group itself, before it becomes the program: nobody has to catch up
+            // with it.
             How::Group(group) => {
                 let enter = "echo 0 > \"$0\" && exec \"$@\"";
                 vec!["/bin/sh".into(), "-c".into(), enter.into(), group.door().into()]
@@ -108,7 +110,8 @@ impl CpuLimit {
         }
     }
 
-    /// A command that runs a program within the limit; arguments and all else are added to it as to any.
+    /// A command that runs a program within the limit; arguments and all else are added to it as to
+    /// any.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let prefix = self.prefix();
         let mut command = Command::new(&prefix[0]);
@@ -118,7 +121,8 @@ impl CpuLimit {
 
     /// Ends it, and tells what went wrong; dropping it does not.
     ///
-    /// Errors: `Io` if programs are in its control group even after some seconds, so that it is still there.
+    /// Errors: `Io` if programs are in its control group even after some seconds, so that it is
+    /// still there.
     pub fn end(self) -> Result<()> {
         match self.how {
             How::Group(group) => group.remove(),

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 /// Answers that are later than this count as late.
 const LATE_MIN: Nanos = 100_000;
-/// How long a thread sleeps before it looks whether anybody waits still: hours may be left, and the device is to go now.
+/// How long a thread sleeps before it looks whether anybody waits still: hours may be left, and the
+/// device is to go now.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 thread_local! {
@@ -51,7 +52,8 @@ impl Delayed {
         self.is_immediate.store(false, Ordering::SeqCst);
     }
 
-    /// From now on everything is answered at once, what waits already within [`SLEEP_MAX`]: nobody measures any more.
+    /// From now on everything is answered at once, what waits already within [`SLEEP_MAX`]: nobody
+    /// measures any more.
     pub(crate) fn hurry(&self) {
         self.is_immediate.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,5 @@
-//! Devices as TOML: every figure has its unit in its name, is checked, and nothing unknown is passed over.
+//! Devices as TOML: every figure has its unit in its name, is checked, and nothing unknown is
+//! passed over.
 
 use crate::spec::{Access, Bus, DeviceSpec, Limits, Medium, Order, Queue, Scheduler, Seek, Stated};
 use packfs_core::{Error, Result};
@@ -123,7 +124,8 @@ struct StatedTable {
 impl DeviceSpec {
     /// Reads a description; `place` is what errors name.
     ///
-    /// Errors: `Usage` with the line for what is no TOML or not known, with the figure for what makes no sense.
+    /// Errors: `Usage` with the line for what is no TOML or not known, with the figure for what
+    /// makes no sense.
     pub fn parse(text: &str, place: &str) -> Result<DeviceSpec> {
         let file: File = toml::from_str(text).map_err(|error| {
             let line =
@@ -242,7 +244,8 @@ impl Checked<'_> {
             rotation: (60e9 / self.within("[seek] rpm", table.rpm, 1.0, 1e6)?) as u64,
         };
         let (root, line) = seek.curve();
-        // The curve's slope: positive at its beginning and at its end, or further would be sooner somewhere.
+        // The curve's slope: positive at its beginning and at its end, or further would be sooner
+        // somewhere.
         if root < 0.0 || root / 2.0 + line < 0.0 {
             let found = format!(
                 "[seek] track_to_track_ms = {}, average_ms = {}, full_stroke_ms = {}",

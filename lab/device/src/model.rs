@@ -1,8 +1,10 @@
-//! When a device would have answered: pure arithmetic over the figures, the requests before, and the time that the caller tells.
+//! When a device would have answered: pure arithmetic over the figures, the requests before, and
+//! the time that the caller tells.
 //!
-//! A request goes through the limits, waits for a channel, takes the channel for its latency, and shares the transfer with
-//! all others. What moves ([`heads`]) seeks, waits for the medium to turn, and reads ahead; a cache ([`write_back`]) takes
-//! writes that the medium does later, while nothing is read.
+//! A request goes through the limits, waits for a channel, takes the channel for its latency, and
+//! shares the transfer with all others. What moves ([`heads`]) seeks, waits for the medium to turn,
+//! and reads ahead; a cache ([`write_back`]) takes writes that the medium does later, while nothing
+//! is read.
 
 mod heads;
 mod limit;
@@ -124,7 +126,8 @@ impl Model {
         self.statistics
     }
 
-    /// Takes a request that arrives `now`. Times of successive calls may go back a little, as clocks of several threads do.
+    /// Takes a request that arrives `now`. Times of successive calls may go back a little, as
+    /// clocks of several threads do.
     pub fn submit(&mut self, now: Nanos, request: Request) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
@@ -175,7 +178,8 @@ impl Model {
             let is_old = start - waiting.since > AGE_MAX;
             (!is_old, if is_old { waiting.since } else { self.heads.distance(waiting.request.offset) })
         };
-        // One is ready at least, unless it lies behind the depth of the queue: then it is the oldest's turn.
+        // One is ready at least, unless it lies behind the depth of the queue: then it is the
+        // oldest's turn.
         ready.min_by_key(key).map_or(0, |(index, _)| index)
     }
 
@@ -259,7 +263,8 @@ impl Model {
         if !follows {
             let latency = access.latency;
             let moving = self.spec.seek.as_ref().map_or(0, |seek| {
-                // A drive writes what it holds in the order of the medium: the more there is, the shorter the ways.
+                // A drive writes what it holds in the order of the medium: the more there is, the
+                // shorter the ways.
                 let distance =
                     self.write_back.distance(request.offset) / self.write_back.requests(request.len);
                 seek.time(distance / self.spec.medium.capacity as f64) + self.random.below(seek.rotation)

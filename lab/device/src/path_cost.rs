@@ -1,4 +1,5 @@
-//! What the way through the kernel to the simulation and back takes by itself, which the model must not pay for again.
+//! What the way through the kernel to the simulation and back takes by itself, which the model must
+//! not pay for again.
 
 use crate::aligned::Aligned;
 use crate::model::{Operation, Request};

@@ -4,7 +4,8 @@ use crate::spec::DeviceSpec;
 use std::fs;
 use std::path::PathBuf;
 
-/// Sets them as the real device has them; what comes back are those that the kernel refuses, each with its value.
+/// Sets them as the real device has them; what comes back are those that the kernel refuses, each
+/// with its value.
 pub(crate) fn set(number: u32, spec: &DeviceSpec) -> Vec<String> {
     let folder = PathBuf::from(format!("/sys/block/loop{number}/queue"));
     let attributes = [

@@ -11,7 +11,8 @@ pub(crate) fn mix(state: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014), by its seed.
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014), by its
+/// seed.
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,4 +1,5 @@
-//! A simulated device as a block device: file, server, loop device, and the order in which they come and go.
+//! A simulated device as a block device: file, server, loop device, and the order in which they
+//! come and go.
 
 use crate::backing::{Backing, Store};
 use crate::delayed::Delayed;
@@ -19,12 +20,13 @@ const THREADS_MAX: u32 = 64;
 /// How long others get to let go of a device that is taken away.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A simulated device that is attached. Dropping it takes it away: unmount what is mounted from it first, or it has an
-/// unreadable device under it.
+/// A simulated device that is attached. Dropping it takes it away: unmount what is mounted from it
+/// first, or it has an unreadable device under it.
 ///
-/// The mount of its file is nowhere and the loop device clears itself, so nothing is left of either when the process ends,
-/// however it ends; what is mounted from the device then gets errors. (A `/dev/loop800` with nothing behind it may be left of one
-/// that was killed; the next device removes it.)
+/// The mount of its file is nowhere and the loop device clears itself, so nothing is left of either
+/// when the process ends, however it ends; what is mounted from the device then gets errors. (A
+/// `/dev/loop800` with nothing behind it may be left of one that was killed; the next device
+/// removes it.)
 pub struct Simulated {
     spec: DeviceSpec,
     delayed: Arc<Delayed>,
@@ -38,8 +40,8 @@ pub struct Simulated {
 impl Simulated {
     /// Attaches a device of these figures with `backing` at its beginning. Needs root.
     ///
-    /// Errors: `Failed` if it does not fit or this is not root, `Io` if the kernel has no FUSE or no loop devices for us,
-    /// `Unsupported` if it does no direct I/O.
+    /// Errors: `Failed` if it does not fit or this is not root, `Io` if the kernel has no FUSE or
+    /// no loop devices for us, `Unsupported` if it does no direct I/O.
     pub fn attach(spec: &DeviceSpec, backing: Backing<'_>) -> Result<Simulated> {
         if !packfs_mount::is_root() {
             return Err(Error::failed("only root attaches simulated devices"));
@@ -98,7 +100,8 @@ impl Simulated {
         self.len() == 0
     }
 
-    /// Whether what it holds lies in memory, so that no other device has a part in what is measured.
+    /// Whether what it holds lies in memory, so that no other device has a part in what is
+    /// measured.
     pub fn is_in_memory(&self) -> bool {
         self.delayed.store().is_in_memory()
     }
@@ -108,8 +111,8 @@ impl Simulated {
         &self.refused
     }
 
-    /// What a request takes by itself on its way, in nanoseconds: of any request, and of each byte. It is part of the model's time,
-    /// so a model that is faster than this cannot be met.
+    /// What a request takes by itself on its way, in nanoseconds: of any request, and of each byte.
+    /// It is part of the model's time, so a model that is faster than this cannot be met.
     pub fn path_cost(&self) -> (Nanos, f64) {
         self.cost.parts()
     }
@@ -121,8 +124,8 @@ impl Simulated {
 
     /// Takes it away.
     ///
-    /// Errors: `Failed` if something is still mounted from it or has it open; that gets errors from then on, and the device
-    /// goes with it.
+    /// Errors: `Failed` if something is still mounted from it or has it open; that gets errors from
+    /// then on, and the device goes with it.
     pub fn detach(mut self) -> Result<Statistics> {
         let statistics = self.statistics();
         let path: PathBuf = self.path().into();

@@ -3,7 +3,8 @@
 use crate::Nanos;
 use serde::Deserialize;
 
-/// A device, as its figures describe it. Made by [`DeviceSpec::parse`], which refuses what makes no sense.
+/// A device, as its figures describe it. Made by [`DeviceSpec::parse`], which refuses what makes no
+/// sense.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceSpec {
     /// What it is called on the command line: `cdrom-48x`.
@@ -38,7 +39,8 @@ pub struct DeviceSpec {
     pub jitter: f64,
     /// Where random figures begin.
     pub seed: u64,
-    /// What its maker states, or others have measured; what is missing follows from the other figures.
+    /// What its maker states, or others have measured; what is missing follows from the other
+    /// figures.
     pub stated: Stated,
 }
 
@@ -114,13 +116,15 @@ pub struct Bus {
 /// Reading or writing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
-    /// From the beginning of a request to its first byte, where it does not follow an earlier one; without what seeking takes.
+    /// From the beginning of a request to its first byte, where it does not follow an earlier one;
+    /// without what seeking takes.
     pub latency: Nanos,
     /// The same where it does.
     pub sequential_latency: Nanos,
     /// Bytes per second at the beginning of the medium.
     pub rate: u64,
-    /// And at its end; in between it follows the radius, of a medium that is equally dense everywhere.
+    /// And at its end; in between it follows the radius, of a medium that is equally dense
+    /// everywhere.
     pub rate_at_end: u64,
 }
 
@@ -169,13 +173,15 @@ impl Access {
     /// Bytes per second where `part` of the medium (0 to 1) lies before.
     pub fn rate_at(&self, part: f64) -> f64 {
         let (start, end) = (self.rate as f64, self.rate_at_end as f64);
-        // Constant turns per second: the rate goes with the radius, and the square of the radius with the bytes before it.
+        // Constant turns per second: the rate goes with the radius, and the square of the radius
+        // with the bytes before it.
         (start * start + part.clamp(0.0, 1.0) * (end * end - start * start)).sqrt()
     }
 }
 
 impl Seek {
-    /// What moving over `part` of the medium (0 to 1) takes: a curve of a root and a line through the three figures.
+    /// What moving over `part` of the medium (0 to 1) takes: a curve of a root and a line through
+    /// the three figures.
     pub fn time(&self, part: f64) -> Nanos {
         if part <= 0.0 {
             return 0;

@@ -1,4 +1,5 @@
-//! Simulated devices as root has them: mounted by the kernel, written, taken away, and their process killed.
+//! Simulated devices as root has them: mounted by the kernel, written, taken away, and their
+//! process killed.
 
 use packfs_device::{Backing, DeviceSpec, Simulated, builtin};
 use packfs_testkit::{Mount, Snapshot, is_root, peer, skip, snapshot_dir};
@@ -28,7 +29,8 @@ fn can_attach() -> bool {
     can
 }
 
-/// What is behind a loop device now. Its number says too little: that is anybody's once the device is gone.
+/// What is behind a loop device now. Its number says too little: that is anybody's once the device
+/// is gone.
 struct Bound {
     folder: PathBuf,
     sequence: Option<String>,
@@ -239,7 +241,8 @@ fn a_process_that_is_killed_leaves_nothing() {
     wait_until_unbound(&bound);
 }
 
-/// Attaches a device, leaves a write in the page cache that nobody has written, and waits for its end.
+/// Attaches a device, leaves a write in the page cache that nobody has written, and waits for its
+/// end.
 fn be_killed() {
     let device = Simulated::attach(&fast(), Backing::Blank(64 << 20)).unwrap();
     let mut open = OpenOptions::new().write(true).open(device.path()).unwrap();

@@ -23,8 +23,8 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// Looks for it, and asks for its version.
     ///
-    /// A checkout's own programs come first, if this process runs in one or from one: they are the newest, and the ones
-    /// that our documents speak of.
+    /// A checkout's own programs come first, if this process runs in one or from one: they are the
+    /// newest, and the ones that our documents speak of.
     pub(crate) fn find(&self) -> Result<Program, Missing> {
         let Some(path) = locate(self.name) else {
             let why = format!("{} is neither on PATH nor in {PEERS}; it comes with {}", self.name, self.from);
@@ -59,7 +59,8 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
-    /// Finds a word in it, such as `--workers`, `level=` or `zstd`. A program that does not answer counts as the newest.
+    /// Finds a word in it, such as `--workers`, `level=` or `zstd`. A program that does not answer
+    /// counts as the newest.
     pub(crate) fn has(&self, word: &str) -> bool {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         let help = self.help.trim();
@@ -85,7 +86,8 @@ fn wants_system_only() -> bool {
     std::env::var_os("PACKFS_PEERS").is_some_and(|value| value == "system")
 }
 
-/// What this path names in the checkout that this process runs in or from; none if that has no such thing.
+/// What this path names in the checkout that this process runs in or from; none if that has no such
+/// thing.
 pub(crate) fn in_checkout(path: &str) -> Option<PathBuf> {
     in_checkouts(path).into_iter().next()
 }
@@ -101,7 +103,8 @@ fn is_runnable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The first word that looks like a version: figures with points between them, maybe behind `v` or a name and a dash.
+/// The first word that looks like a version: figures with points between them, maybe behind `v` or
+/// a name and a dash.
 fn version_in(said: &str) -> Option<&str> {
     said.split(|c: char| c.is_whitespace() || "(),".contains(c)).find_map(|word| {
         let start = word.find(|c: char| c.is_ascii_digit())?;

@@ -38,7 +38,8 @@ fn steps() -> MutexGuard<'static, Steps> {
     STEPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A step that is taken when this is dropped, and then tells a failure on standard error; or by [`undo_all`].
+/// A step that is taken when this is dropped, and then tells a failure on standard error; or by
+/// [`undo_all`].
 #[derive(Debug)]
 #[must_use]
 pub struct Undo {
@@ -100,8 +101,9 @@ fn tell(what: &str, outcome: Result<()>) {
 /// How long the end of the program waits for steps that others are at.
 const OTHERS_MAX: Duration = Duration::from_secs(15);
 
-/// Takes all steps that are left, the latest first, whatever becomes of each, waits for those that others are at, and returns what
-/// failed. For a program that is about to end, on a signal: what is done after this is undone at once.
+/// Takes all steps that are left, the latest first, whatever becomes of each, waits for those that
+/// others are at, and returns what failed. For a program that is about to end, on a signal: what is
+/// done after this is undone at once.
 pub fn undo_all() -> Vec<Error> {
     let (mut failures, start) = (Vec::new(), Instant::now());
     loop {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// What is written to, to have the kernel forget.
 pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Writes everything out and has the kernel forget what it read: pages, names, inodes. What is mounted or open keeps
-/// its own; mounts are to be made anew.
+/// Writes everything out and has the kernel forget what it read: pages, names, inodes. What is
+/// mounted or open keeps its own; mounts are to be made anew.
 ///
 /// Errors: this process may not; only root may, and not within every container.
 pub fn drop_caches() -> io::Result<()> {
@@ -16,8 +16,8 @@ pub fn drop_caches() -> io::Result<()> {
     std::fs::write(DROP_CACHES, "3")
 }
 
-/// Reads the files that a running process has mapped, itself and its libraries: else it would be loaded from the disk
-/// again while time is taken.
+/// Reads the files that a running process has mapped, itself and its libraries: else it would be
+/// loaded from the disk again while time is taken.
 pub fn load_mapped(process: u32) {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     mapped_files(&maps).iter().for_each(|path| load(path));

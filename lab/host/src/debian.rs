@@ -1,7 +1,8 @@
-//! Debian as a supplier of trees and programs: its mirror, what fetches from it, and what is taken of it.
+//! Debian as a supplier of trees and programs: its mirror, what fetches from it, and what is taken
+//! of it.
 //!
-//! Commands are told as words, without the program in front: who runs them looks for programs, and tells failures, in a way
-//! of his own.
+//! Commands are told as words, without the program in front: who runs them looks for programs, and
+//! tells failures, in a way of his own.
 
 mod mirror;
 
@@ -15,13 +16,15 @@ pub use mirror::mirror;
 /// Signatures of the archive are always checked, against these keys.
 pub const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A desktop, in the words of apt's patterns: the smallest system, what a user expects beside it, and XFCE.
+/// A desktop, in the words of apt's patterns: the smallest system, what a user expects beside it,
+/// and XFCE.
 pub const DESKTOP: [&str; 4] = ["?essential", "~prequired", "~pimportant", "task-xfce-desktop"];
 
 /// The package of bookworm that holds the source of Linux, in a tar of the same name.
 pub const LINUX_SOURCE: &str = "linux-source-6.1";
 
-/// Packages of bookworm with files that do not compress: JPEG and PNG, Vorbis, WebP, WOFF and WOFF2.
+/// Packages of bookworm with files that do not compress: JPEG and PNG, Vorbis, WebP, WOFF and
+/// WOFF2.
 pub const MEDIA: [&str; 5] = [
     "plasma-workspace-wallpapers",
     "wesnoth-1.16-music",
@@ -33,7 +36,8 @@ pub const MEDIA: [&str; 5] = [
 /// What differs from one debootstrap to the next, below the root's `var`.
 const CACHES: [&str; 5] = ["cache/apt", "cache/ldconfig", "lib/apt/lists", "log", "tmp"];
 
-/// Words for debootstrap(8): the smallest variant of `suite` with `packages`, into `dir`, signatures checked.
+/// Words for debootstrap(8): the smallest variant of `suite` with `packages`, into `dir`,
+/// signatures checked.
 pub fn debootstrap(options: &[&str], packages: &[&str], suite: &str, dir: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = options.iter().map(OsString::from).collect();
     words.extend(["--variant=minbase", "--keyring", KEYRING].map(OsString::from));
@@ -44,13 +48,15 @@ pub fn debootstrap(options: &[&str], packages: &[&str], suite: &str, dir: &Path)
     words
 }
 
-/// `PATH` for debootstrap: it calls programs such as chroot and mknod that an ordinary user's may lack.
+/// `PATH` for debootstrap: it calls programs such as chroot and mknod that an ordinary user's may
+/// lack.
 pub fn debootstrap_path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
-/// Words for mmdebstrap(1): `packages`, which apt's patterns may name, and all they depend on or recommend, unpacked to a new folder
-/// and not configured, so that the same versions give the same files.
+/// Words for mmdebstrap(1): `packages`, which apt's patterns may name, and all they depend on or
+/// recommend, unpacked to a new folder and not configured, so that the same versions give the same
+/// files.
 pub fn mmdebstrap(packages: &[&str], suite: &str, dir: &Path) -> Vec<OsString> {
     let fixed = ["--quiet", "--variant=extract", "--format=directory", "--keyring", KEYRING];
     let mut words: Vec<OsString> = fixed.map(OsString::from).into();

@@ -11,7 +11,8 @@ const SUITE: &str = "bookworm";
 
 const RELEASES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
 
-/// Besides the smallest system: ping carries a file capability (an extended attribute), the others are in daily use.
+/// Besides the smallest system: ping carries a file capability (an extended attribute), the others
+/// are in daily use.
 const PACKAGES: [&str; 3] = ["iputils-ping", "file", "xz-utils"];
 
 pub fn make_tree(path: &Path) -> Result<()> {

@@ -25,9 +25,11 @@ impl Random {
         (wide >> 64) as u64
     }
 
-    /// A length spread as those of real files are: most near `middle`, few far above, all in `least..=most`.
+    /// A length spread as those of real files are: most near `middle`, few far above, all in
+    /// `least..=most`.
     ///
-    /// Log-normal, with the sum of twelve even draws in place of a normal one, so that no rounding differs anywhere.
+    /// Log-normal, with the sum of twelve even draws in place of a normal one, so that no rounding
+    /// differs anywhere.
     pub fn file_len(&mut self, middle: u64, least: u64, most: u64) -> u64 {
         // In 1/16 of a doubling: a deviation of one is 1.5 doublings.
         let sum: u64 = (0..12).map(|_| self.below(24)).sum();

@@ -1,4 +1,5 @@
-//! A cpio archive in the form that kernels unpack at boot (`newc`, Documentation/driver-api/early-userspace).
+//! A cpio archive in the form that kernels unpack at boot (`newc`,
+//! Documentation/driver-api/early-userspace).
 
 /// An archive in the making; everything in it belongs to root.
 #[derive(Default)]
@@ -29,7 +30,8 @@ impl Cpio {
     fn member(&mut self, path: &str, mode: u32, bytes: &[u8]) {
         self.count += 1;
         let (len, name_len) = (bytes.len() as u32, path.len() as u32 + 1);
-        // inode, mode, owner, group, links, time, length, device (2), device of a node (2), length of the name, checksum
+        // inode, mode, owner, group, links, time, length, device (2), device of a node (2), length
+        // of the name, checksum
         let figures = [self.count, mode, 0, 0, 1, 0, len, 0, 0, 0, 0, name_len, 0];
         self.bytes.extend_from_slice(b"070701");
         for figure in figures {

@@ -1,4 +1,5 @@
-//! Modules that Debian leaves out of its kernels, built from its source of the kernel with its headers: nothing but the module is compiled.
+//! Modules that Debian leaves out of its kernels, built from its source of the kernel with its
+//! headers: nothing but the module is compiled.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,8 @@ pub struct Build {
 }
 
 impl Build {
-    /// Unpacks what is needed of the packages into `root`, and leads what is meant for `/usr/src` there.
+    /// Unpacks what is needed of the packages into `root`, and leads what is meant for `/usr/src`
+    /// there.
     pub fn prepare(archives: &HashMap<String, Archive>, source: &str, root: &Path) -> Result<Self> {
         let is_needed = |name: &str| {
             let parts = ["linux-headers-", "linux-kbuild-"];

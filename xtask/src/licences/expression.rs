@@ -1,6 +1,7 @@
 //! Licence expressions as crates state them.
 //!
-//! Source: SPDX 2.3, annex D, and the older `MIT/Apache-2.0` that cargo still takes, where a slash means OR.
+//! Source: SPDX 2.3, annex D, and the older `MIT/Apache-2.0` that cargo still takes, where a slash
+//! means OR.
 
 /// A licence, or some of which one or all hold.
 #[derive(Debug, PartialEq)]

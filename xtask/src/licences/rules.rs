@@ -1,6 +1,7 @@
 //! The part of deny.toml that is checked here, read without a TOML parser.
 //!
-//! Two lists are all we need of the file. A file they cannot be found in is refused rather than taken as empty.
+//! Two lists are all we need of the file. A file they cannot be found in is refused rather than
+//! taken as empty.
 
 use std::path::Path;
 
@@ -13,7 +14,8 @@ pub struct Rules {
     pub allowed: Vec<String>,
     /// `bans.deny`: names of crates.
     pub denied: Vec<String>,
-    /// `bans.skip`: `name@version` of crates that may be there in another version, too; the version may be its beginning.
+    /// `bans.skip`: `name@version` of crates that may be there in another version, too; the version
+    /// may be its beginning.
     pub skipped: Vec<String>,
 }
 

@@ -1,7 +1,9 @@
-//! `cargo xtask mutate --rivals`: the mutated images that packfs is tried on, given to programs of others, under the same limits.
+//! `cargo xtask mutate --rivals`: the mutated images that packfs is tried on, given to programs of
+//! others, under the same limits.
 //!
-//! Each program unpacks each image, or lists all of it where it unpacks nothing, in a process of its own, as a user without
-//! privileges: what it does outside of its target is looked at, and must not do harm.
+//! Each program unpacks each image, or lists all of it where it unpacks nothing, in a process of
+//! its own, as a user without privileges: what it does outside of its target is looked at, and must
+//! not do harm.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,7 +26,8 @@ use crate::{metadata, peers, shell, workspace};
 const SECONDS_MAX: u64 = 10;
 const MEMORY_MAX: u64 = 512 << 20;
 const ADDRESS_SPACE_KIB: u64 = 8 << 20;
-/// No file becomes longer, so that the disk outlives what is found; the program is told so by an error.
+/// No file becomes longer, so that the disk outlives what is found; the program is told so by an
+/// error.
 const FILE_LEN_KIB: u64 = 1 << 20;
 /// Who waits for nothing uses no processor.
 const PATIENCE: Duration = Duration::from_secs(120);

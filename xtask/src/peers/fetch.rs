@@ -1,6 +1,7 @@
 //! Downloads the peers' packages with all they need, and unpacks them.
 //!
-//! A run that fails leaves what was there before: the new tree is made beside the old one and takes its place at the end.
+//! A run that fails leaves what was there before: the new tree is made beside the old one and takes
+//! its place at the end.
 
 use std::collections::HashMap;
 

@@ -83,7 +83,8 @@ fn named(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Adds the branches of the `use` tree that `text` begins with, below `prefix`; returns what follows it.
+/// Adds the branches of the `use` tree that `text` begins with, below `prefix`; returns what
+/// follows it.
 fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
     let mut path = prefix.to_vec();
     loop {

@@ -1,4 +1,5 @@
-//! Rules with faults that are left: each has a most number, which has to be lowered when there are fewer.
+//! Rules with faults that are left: each has a most number, which has to be lowered when there are
+//! fewer.
 
 use super::sources::File;
 
@@ -23,7 +24,7 @@ struct Count {
 
 const COUNTS: [Count; 3] = [
     Count { of: "functions of more than 70 lines", in_file: long_functions, most: 5 },
-    Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 2324 },
+    Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 0 },
     Count { of: "doc comments that begin with a relative pronoun", in_file: odd_openings, most: 2204 },
 ];
 

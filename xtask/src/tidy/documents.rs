@@ -8,7 +8,8 @@ use crate::failure::{Failure, Result};
 /// Folders of dated records, which name what was there on their day.
 const RECORDS: [&str; 1] = ["docs/notebook"];
 
-/// What a path of the checkout begins with. Anything else in backticks is a word, an option or a place on the host.
+/// What a path of the checkout begins with. Anything else in backticks is a word, an option or a
+/// place on the host.
 const TOPS: [&str; 8] = ["crates/", "lab/", "docs/", "xtask/", "testdata/", "fuzz/", ".ci/", ".cargo/"];
 
 pub fn check(root: &Path) -> Result<Vec<String>> {

@@ -2,7 +2,8 @@
 
 use super::sources::File;
 
-/// Places that may spell them: the formats, inputs made to harm, helpers of tests, and the lab, whose data name them.
+/// Places that may spell them: the formats, inputs made to harm, helpers of tests, and the lab,
+/// whose data name them.
 const MAY_NAME: [&str; 5] = ["crates/formats/", "crates/hostile/", "crates/testkit/", "lab/", "xtask/"];
 
 pub fn check(files: &[File]) -> Vec<String> {

@@ -1,4 +1,5 @@
-//! Formats map bytes and do nothing else; their parsers deny what cuts or panics on a figure of an image.
+//! Formats map bytes and do nothing else; their parsers deny what cuts or panics on a figure of an
+//! image.
 
 use super::sources::File;
 

@@ -94,7 +94,8 @@ fn listed(document: &str) -> BTreeSet<String> {
     rows.map(str::to_owned).collect()
 }
 
-/// True if a line outside of comments has the keyword, which a brace or the word of an item follows.
+/// True if a line outside of comments has the keyword, which a brace or the word of an item
+/// follows.
 fn holds_unsafe(source: &str) -> bool {
     source.lines().any(|line| {
         let code = line.split("//").next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The import table of ARCHITECTURE.md: rows of `| crate | may import | ... |` under the heading of the map.
+//! The import table of ARCHITECTURE.md: rows of `| crate | may import | ... |` under the heading of
+//! the map.
 
 use std::collections::BTreeMap;
 use std::path::Path;

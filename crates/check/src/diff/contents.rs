@@ -1,7 +1,9 @@
-//! Compares contents on several threads, and keeps what was found in order until all before it is known.
+//! Compares contents on several threads, and keeps what was found in order until all before it is
+//! known.
 //!
-//! Files become parts of up to [`PART_LEN`] that workers take one by one, so a few large files keep all of them as busy as
-//! many small ones. What is reported does not depend on who was faster: of each file, the first difference or error.
+//! Files become parts of up to [`PART_LEN`] that workers take one by one, so a few large files keep
+//! all of them as busy as many small ones. What is reported does not depend on who was faster: of
+//! each file, the first difference or error.
 
 use super::{Change, Difference};
 use packfs_core::{ContentId, ContentReader, Contents, Error, ErrorKind, ImagePath, Progress, Result};

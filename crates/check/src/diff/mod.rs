@@ -1,7 +1,7 @@
 //! Compares two trees name by name.
 //!
-//! Names and metadata are compared as they are walked, contents on several threads some way behind; differences are
-//! reported in the order of paths all the same.
+//! Names and metadata are compared as they are walked, contents on several threads some way behind;
+//! differences are reported in the order of paths all the same.
 
 mod contents;
 mod walk;
@@ -83,8 +83,8 @@ pub enum Change {
     Device(DeviceNumber, DeviceNumber),
     /// An extended attribute: name and values, `None` where it is missing.
     Xattr(Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>),
-    /// This name is a link to another one in one tree, and not in the other: the first name of its file in each, of the
-    /// names that both trees have.
+    /// This name is a link to another one in one tree, and not in the other: the first name of its
+    /// file in each, of the names that both trees have.
     Link(ImagePath, ImagePath),
 }
 
@@ -108,7 +108,8 @@ pub struct DiffReport {
 
 /// Compares two trees; calls `report` for each difference, in the order of paths.
 ///
-/// A directory that only one tree has is reported by its own name alone. Contents with several names are compared once.
+/// A directory that only one tree has is reported by its own name alone. Contents with several
+/// names are compared once.
 ///
 /// Errors: from reading contents, after the differences before them; `Cancelled`.
 pub fn diff(

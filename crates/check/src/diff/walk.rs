@@ -2,8 +2,9 @@
 
 use packfs_core::{ImagePath, Name, NodeId, Result, Tree};
 
-/// Calls `visit` for each name of either tree, in the order of paths, with its node in each. Below a name, only
-/// directories of both trees are entered. Paths are lent, and nothing recurses: trees may be deep.
+/// Calls `visit` for each name of either tree, in the order of paths, with its node in each. Below
+/// a name, only directories of both trees are entered. Paths are lent, and nothing recurses: trees
+/// may be deep.
 pub(crate) fn pairs(
     a: &Tree,
     b: &Tree,

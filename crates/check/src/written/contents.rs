@@ -1,7 +1,8 @@
-//! Decodes all contents in the order of the disk, each block once, and holds their hashes against those that were promised.
+//! Decodes all contents in the order of the disk, each block once, and holds their hashes against
+//! those that were promised.
 //!
-//! Pieces come in any order, on any thread, and start and end anywhere. Whole units are hashed as they come; units that two pieces
-//! share wait for the other, as the bytes that are there.
+//! Pieces come in any order, on any thread, and start and end anywhere. Whole units are hashed as
+//! they come; units that two pieces share wait for the other, as the bytes that are there.
 
 use super::Expected;
 use packfs_core::{ContentHash, Error, ErrorKind, ImagePath, NodeId, Progress, Result, Witnessed, escaped};
@@ -23,7 +24,8 @@ impl Promises<'_> {
     }
 }
 
-/// Errors: `Failed` for the first file, as the tree goes, that does not hold what was promised; those of decoding.
+/// Errors: `Failed` for the first file, as the tree goes, that does not hold what was promised;
+/// those of decoding.
 pub(super) fn compare(
     engine: &Arc<ReadEngine>,
     promises: &Promises<'_>,

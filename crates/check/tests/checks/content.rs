@@ -9,7 +9,8 @@ use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume};
 use std::sync::Arc;
 
-/// One directory of files with one extent each, over 1000 bytes that are all `x`; entries are names and indices of files.
+/// One directory of files with one extent each, over 1000 bytes that are all `x`; entries are names
+/// and indices of files.
 fn loaded(
     entries: Vec<(&'static str, u64)>,
     files: Vec<Extent>,

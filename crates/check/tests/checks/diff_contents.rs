@@ -1,4 +1,5 @@
-//! Contents that are long, sparse, or cannot be read: found the same whatever the number of threads.
+//! Contents that are long, sparse, or cannot be read: found the same whatever the number of
+//! threads.
 
 use packfs_check::{Change, DiffOptions, Side, diff};
 use packfs_core::{

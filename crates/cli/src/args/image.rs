@@ -23,7 +23,8 @@ pub struct ImageInput {
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     pub offset: u64,
 
-    /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
+    /// A file or block device that holds further data of the image; once for each, in the order in
+    /// which it lists them
     #[arg(long, value_name = "FILE")]
     pub device: Vec<PathBuf>,
 
@@ -42,8 +43,8 @@ pub struct ImageInput {
 }
 
 impl ImageInput {
-    /// Opens the image, to be decoded on so many threads (0: all processors). With a sandbox, nothing else can be opened
-    /// from then on.
+    /// Opens the image, to be decoded on so many threads (0: all processors). With a sandbox,
+    /// nothing else can be opened from then on.
     pub fn open(&self, jobs: usize) -> Result<Costed> {
         self.open_reaching(jobs, |sandbox| sandbox)
     }
@@ -68,7 +69,8 @@ impl ImageInput {
         self.device.iter().fold(self.nested.apply(options), OpenOptions::device)
     }
 
-    /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered, if any.
+    /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered,
+    /// if any.
     pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<Costed> {
         let options = self.options(jobs);
         let options = match end {

@@ -1,4 +1,5 @@
-//! What an input may hold: one option for each limit of the library, shared by every verb that reads.
+//! What an input may hold: one option for each limit of the library, shared by every verb that
+//! reads.
 
 use crate::out::text;
 use packfs::{LIMITS, Limit, Limits};
@@ -45,7 +46,8 @@ pub struct LimitArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_memory: Option<u64>,
 
-    /// Allow whatever the format allows, for input that is trusted; limits that are named hold all the same
+    /// Allow whatever the format allows, for input that is trusted; limits that are named hold all
+    /// the same
     #[arg(long, help_heading = HEADING, hide_short_help = true)]
     no_limits: bool,
 }

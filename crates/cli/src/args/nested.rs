@@ -6,7 +6,8 @@ use packfs::OpenOptions;
 /// Options of every verb that opens an image.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct NestedArgs {
-    /// The image to look at where a container holds several, such as the partitions of a disk: p2, or 2
+    /// The image to look at where a container holds several, such as the partitions of a disk: p2,
+    /// or 2
     #[arg(long, value_name = "NAME")]
     part: Option<String>,
 
@@ -14,8 +15,8 @@ pub struct NestedArgs {
     #[arg(long, conflicts_with = "part")]
     outer: bool,
 
-    /// Read the image as if it began with these four characters, where its maker changed them: hsqs or shsq for little-endian
-    /// SquashFS of any version, sqsh or qshs for big-endian
+    /// Read the image as if it began with these four characters, where its maker changed them: hsqs
+    /// or shsq for little-endian SquashFS of any version, sqsh or qshs for big-endian
     #[arg(long, value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
         hide_possible_values = true)]
     magic: Option<Magic>,
@@ -50,7 +51,8 @@ impl NestedArgs {
         self.part.is_none() && !self.outer && self.magic.is_none()
     }
 
-    /// True if the image is read as something else than it is in its file, or in spite of what it is, which no kernel can do.
+    /// True if the image is read as something else than it is in its file, or in spite of what it
+    /// is, which no kernel can do.
     pub fn is_changed(&self) -> bool {
         self.magic.is_some() || self.ignore_checksum
     }

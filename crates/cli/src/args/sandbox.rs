@@ -1,5 +1,5 @@
-//! `--sandbox`: what a verb that reads may still reach once it begins. Applied before anything of the input is looked at, and
-//! before any other thread starts.
+//! `--sandbox`: what a verb that reads may still reach once it begins. Applied before anything of
+//! the input is looked at, and before any other thread starts.
 
 use packfs::{Result, Source};
 use packfs_sandbox::Sandbox;
@@ -16,9 +16,9 @@ enum When {
 /// The option.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct SandboxArg {
-    /// Give up, before the input is looked at, all files but those that are read and written (Landlock) and all system
-    /// calls that reading does not need (seccomp); says on standard error what holds. With =require it is an error if the kernel
-    /// cannot do both
+    /// Give up, before the input is looked at, all files but those that are read and written
+    /// (Landlock) and all system calls that reading does not need (seccomp); says on standard error
+    /// what holds. With =require it is an error if the kernel cannot do both
     #[arg(long, value_name = "auto|require", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     sandbox: Option<When>,
 }

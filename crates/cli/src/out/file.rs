@@ -11,7 +11,8 @@ use std::path::Path;
 pub enum Output<'a> {
     /// Standard output, or what is no regular file (a fifo, a device), which is written in place.
     Open(File),
-    /// Written beside its name, which it gets once it is complete: there is never half of it under that name.
+    /// Written beside its name, which it gets once it is complete: there is never half of it under
+    /// that name.
     Named { path: &'a Path, beside: &'a Path, temporary: tempfile::NamedTempFile },
 }
 

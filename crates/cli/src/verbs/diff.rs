@@ -28,7 +28,8 @@ pub struct Opts {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// A file or block device that holds further data of the image A; once for each, in the order in which it lists them
+    /// A file or block device that holds further data of the image A; once for each, in the order
+    /// in which it lists them
     #[arg(long, visible_alias = "device", value_name = "FILE")]
     device_a: Vec<PathBuf>,
 

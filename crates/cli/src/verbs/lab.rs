@@ -1,4 +1,5 @@
-//! `packfs lab` and `packfs advise`: what measures is a program of its own, `packfs-lab`, which takes this one's place.
+//! `packfs lab` and `packfs advise`: what measures is a program of its own, `packfs-lab`, which
+//! takes this one's place.
 
 use crate::out::Outcome;
 use packfs::Error;
@@ -62,7 +63,8 @@ impl AdviseOpts {
     }
 }
 
-/// The program as it is called: with its folder if it lies beside this one, else to be looked for on `PATH`.
+/// The program as it is called: with its folder if it lies beside this one, else to be looked for
+/// on `PATH`.
 pub fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name("packfs-lab"));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("packfs-lab"))

@@ -16,8 +16,8 @@ pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Directories and files to list, as paths from the root of the image; * ? [a-z] stay within a name, ** spans any
-    /// number of directories
+    /// Directories and files to list, as paths from the root of the image; * ? [a-z] stay within a
+    /// name, ** spans any number of directories
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 

@@ -21,7 +21,8 @@ Examples:
   packfs man ~/.local/share/man/man1     then: man packfs-pack";
 
 impl Opts {
-    /// Writes `packfs.1` and one page a verb, such as `packfs-pack.1`, and those of `packfs-lab` if it is installed.
+    /// Writes `packfs.1` and one page a verb, such as `packfs-pack.1`, and those of `packfs-lab` if
+    /// it is installed.
     pub fn run(self, command: clap::Command) -> Outcome {
         man::write(command, &self.dir)?;
         match Command::new(lab::program()).arg("man").arg(&self.dir).status() {

@@ -20,7 +20,8 @@ pub struct Opts {
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// How many percent of the image's blocks can be mended if they are lost; the recovery data are as long
+    /// How many percent of the image's blocks can be mended if they are lost; the recovery data are
+    /// as long
     #[arg(short = 'p', long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
     percent: u32,
 

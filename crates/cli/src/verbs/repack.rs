@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 /// Make another image of an image: other metadata, order, codec, level, block size or format
 ///
-/// What is not asked for stays as it is. Where format, codec, level and block size stay, compressed blocks are copied: each is
-/// decoded once, so that one that no longer decodes is found, and none is compressed again.
+/// What is not asked for stays as it is. Where format, codec, level and block size stay, compressed
+/// blocks are copied: each is decoded once, so that one that no longer decodes is found, and none
+/// is compressed again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -19,7 +20,8 @@ pub struct Opts {
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// Do not even decode what is copied: about as quick as copying the file, but damage is copied, too
+    /// Do not even decode what is copied: about as quick as copying the file, but damage is copied,
+    /// too
     #[arg(long)]
     trust: bool,
 

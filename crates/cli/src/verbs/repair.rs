@@ -27,11 +27,13 @@ pub struct Opts {
     #[arg(short, long, value_name = "FILE")]
     recovery: Option<PathBuf>,
 
-    /// Write the mended image to FILE, and leave IMAGE as it is; without it a mended copy takes the place of IMAGE
+    /// Write the mended image to FILE, and leave IMAGE as it is; without it a mended copy takes the
+    /// place of IMAGE
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "dry_run"])]
     output: Option<PathBuf>,
 
-    /// Write lost blocks into IMAGE itself; takes no further space, and can be done again if it is interrupted
+    /// Write lost blocks into IMAGE itself; takes no further space, and can be done again if it is
+    /// interrupted
     #[arg(long, conflicts_with = "dry_run")]
     in_place: bool,
 
@@ -59,8 +61,8 @@ Examples:
 
 Exit code 3 if more is lost than can be mended; nothing is written then.";
 
-/// Where mended blocks go. Opened before anything is looked at, since a sandbox closes the way to it; what could not be opened is told once
-/// it is needed.
+/// Where mended blocks go. Opened before anything is looked at, since a sandbox closes the way to
+/// it; what could not be opened is told once it is needed.
 enum Target {
     /// Nowhere: it is only looked.
     None,

@@ -32,7 +32,8 @@ pub struct Opts {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// A line that is signed with the image, and shown when it is verified; time and name of the image if not given
+    /// A line that is signed with the image, and shown when it is verified; time and name of the
+    /// image if not given
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 

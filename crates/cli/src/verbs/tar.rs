@@ -19,7 +19,8 @@ pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number of directories
+    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number
+    /// of directories
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 

@@ -24,7 +24,8 @@ pub struct Opts {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number of directories
+    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number
+    /// of directories
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 

@@ -4,7 +4,8 @@ use crate::fixture::Fixture;
 use packfs_testkit::{Peer, is_root, odd_tree, peer, write_dir};
 use std::os::unix::fs::FileExt;
 
-/// A folder with the odd tree `rootfs` and images and a tar of it; without sockets, which no tar holds.
+/// A folder with the odd tree `rootfs` and images and a tar of it; without sockets, which no tar
+/// holds.
 fn with_odd_tree() -> Fixture {
     let fixture = Fixture::new();
     let root = fixture.path("rootfs");

@@ -1,5 +1,5 @@
-//! The program when the system fails it: full disks, failing calls, no memory, and being killed. Success is only said of what is right,
-//! and a name is never that of half an image.
+//! The program when the system fails it: full disks, failing calls, no memory, and being killed.
+//! Success is only said of what is right, and a name is never that of half an image.
 
 use crate::fixture::{Fixture, Run, words};
 use packfs_testkit::{Compare, Mount, Random, Snapshot, is_root, skip, snapshot_dir};
@@ -160,7 +160,8 @@ fn whenever_it_is_killed_there_is_no_half_image() {
     }
 }
 
-/// The program with one call of the system failing: the n-th of its name. Tells what came of it, or `None` if there is no n-th.
+/// The program with one call of the system failing: the n-th of its name. Tells what came of it, or
+/// `None` if there is no n-th.
 struct Injection<'a> {
     fixture: &'a Fixture,
     strace: PathBuf,

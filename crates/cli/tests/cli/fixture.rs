@@ -44,7 +44,8 @@ impl Run {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
     }
 
-    /// Standard error without what is told of every tree with times of this machine, whose fractions few formats hold.
+    /// Standard error without what is told of every tree with times of this machine, whose
+    /// fractions few formats hold.
     pub fn said(&self) -> String {
         let usual = ["warning: lost: times lose their fractions", "warning: lost: times become 1970"];
         let is_usual = |line: &&str| usual.iter().any(|usual| line.starts_with(usual));
@@ -77,7 +78,8 @@ impl Run {
 }
 
 impl Fixture {
-    /// Starts the program on an input that never comes, stops it by SIGINT once it listens for that, and holds it to its word.
+    /// Starts the program on an input that never comes, stops it by SIGINT once it listens for
+    /// that, and holds it to its word.
     pub fn stop_while_it_waits<const N: usize>(&self, args: [&str; N]) {
         let mut child = self.command(args).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Nothing ever comes through this pipe, nor does it end.
@@ -161,7 +163,8 @@ impl Fixture {
         Run::of(packfs_testkit::output_of_copy(&mut command))
     }
 
-    /// Copies the program into the folder, which is opened to all: where it was built may be closed to others.
+    /// Copies the program into the folder, which is opened to all: where it was built may be closed
+    /// to others.
     pub fn program_for_all(&self) -> PathBuf {
         self.copy_for_all(env!("CARGO_BIN_EXE_packfs"))
     }
@@ -236,9 +239,9 @@ pub fn assert_same_files(a: &Path, b: &Path) {
 
 /// Waits until SIGINT no longer ends a program in the usual way but asks it to stop.
 ///
-/// Its handlers are set in the order SIGINT, SIGTERM, and what one of them does is only known to the handler some time after
-/// the kernel knows of it: a SIGINT between the two is lost. That there is a handler for the next signal tells that the first
-/// is ready.
+/// Its handlers are set in the order SIGINT, SIGTERM, and what one of them does is only known to
+/// the handler some time after the kernel knows of it: a SIGINT between the two is lost. That there
+/// is a handler for the next signal tells that the first is ready.
 fn wait_until_it_listens(child: &mut Child) {
     let both = [Signal::INT, Signal::TERM].map(|signal| 1u64 << (signal.as_raw() - 1)).iter().sum::<u64>();
     loop {
@@ -256,7 +259,8 @@ fn wait_until_it_listens(child: &mut Child) {
     }
 }
 
-/// How a program ends that has nothing left to wait for; one that does not is killed and fails the test instead of holding up all.
+/// How a program ends that has nothing left to wait for; one that does not is killed and fails the
+/// test instead of holding up all.
 fn end_of(child: &mut Child) -> ExitStatus {
     let patience = Instant::now() + Duration::from_secs(120);
     while Instant::now() < patience {

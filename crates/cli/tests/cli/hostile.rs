@@ -1,5 +1,5 @@
-//! Structures that no honest builder writes, in images of both formats: what every verb does with them. The table of
-//! docs/design/reliability.md, "Hostile structures", is this file's in words.
+//! Structures that no honest builder writes, in images of both formats: what every verb does with
+//! them. The table of docs/design/reliability.md, "Hostile structures", is this file's in words.
 
 use crate::fixture::{Fixture, Run};
 
@@ -82,7 +82,8 @@ impl Image {
             let root = self.place(NAMES[0]).0 - 24;
             self.bytes.copy_within(root..root + 8, own);
         } else {
-            // Its inode lies in the same block as all others: the lower 16 bits of the superblock's reference.
+            // Its inode lies in the same block as all others: the lower 16 bits of the superblock's
+            // reference.
             self.bytes.copy_within(32..34, own);
         }
     }
@@ -169,7 +170,8 @@ fn names_that_lead_elsewhere_are_refused() {
     }
 }
 
-/// Every directory of an EROFS image has entries `.` and `..`; others of these names are files that lost their own.
+/// Every directory of an EROFS image has entries `.` and `..`; others of these names are files that
+/// lost their own.
 #[test]
 fn a_name_of_dots_is_never_passed_over() {
     refused_by_all(&["..", "name"], |image| image.rename("bb", b".."));
@@ -231,7 +233,8 @@ fn a_wrong_checksum_is_told_by_all() {
     }
 }
 
-/// Linux does not look at it, so that single files can be had; whoever reads all of the image has it told.
+/// Linux does not look at it, so that single files can be had; whoever reads all of the image has
+/// it told.
 #[test]
 fn the_checksum_of_a_cramfs_image_is_told_by_whoever_reads_all() {
     let fixture = Fixture::new();

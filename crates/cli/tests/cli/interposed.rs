@@ -5,7 +5,8 @@ use packfs_testkit::{is_root, output_of_copy, peer};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
-/// Every way in which a program may be made to believe that it is root: by messages of System V, by a socket, by paths.
+/// Every way in which a program may be made to believe that it is root: by messages of System V, by
+/// a socket, by paths.
 const INTERPOSERS: [&[&str]; 4] =
     [&["fakeroot-sysv"], &["fakeroot-sysv", "-u"], &["fakeroot-tcp"], &["fakeroot-pseudo"]];
 
@@ -19,7 +20,8 @@ const MAKE: &str = "
     chmod 0700 t/d && chown 77:88 t/d
 ";
 
-/// Runs a script under an interposer as somebody who owns nothing; `None` if the interposer is missing.
+/// Runs a script under an interposer as somebody who owns nothing; `None` if the interposer is
+/// missing.
 fn run(fixture: &Fixture, interposer: &[&str], script: &str) -> Option<Run> {
     let mut command = peer(interposer[0])?.command(&[]);
     command.args(&interposer[1..]).arg("--").args(["sh", "-c", &format!("set -e\n{script}")]);

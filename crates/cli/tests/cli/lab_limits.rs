@@ -1,4 +1,5 @@
-//! The lab's `--cpus`: what runs within the limit and what does not, the record of it, and that no control group is left.
+//! The lab's `--cpus`: what runs within the limit and what does not, the record of it, and that no
+//! control group is left.
 
 use crate::fixture::{Fixture, Run};
 use packfs_testkit::{is_root, skip};

@@ -6,7 +6,8 @@ use packfs_lab::results::Recipe;
 use packfs_lab::subject::{Input, Subjects, Unpack};
 use packfs_testkit::{Compare, is_root, snapshot_dir};
 
-/// Formats that the kernel and FUSE show alike, with something that only the program's own spelling has.
+/// Formats that the kernel and FUSE show alike, with something that only the program's own spelling
+/// has.
 const RECIPES: [(&str, &str, Option<u32>, [&str; 2]); 3] = [
     ("squashfs", "zstd", Some(131_072), ["-O", "fragments=always"]),
     ("erofs", "lz4hc", Some(16384), ["-O", "fragments=off"]),

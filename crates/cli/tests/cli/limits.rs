@@ -1,4 +1,5 @@
-//! What every verb refuses that reads, with which option it is told otherwise, and what is never refused.
+//! What every verb refuses that reads, with which option it is told otherwise, and what is never
+//! refused.
 
 use crate::fixture::Fixture;
 
@@ -70,7 +71,8 @@ fn values_that_are_none_are_wrong_usage() {
     }
 }
 
-/// Ten thousand levels, twenty thousand names in one directory and a file of a hundred gibibytes are no attack.
+/// Ten thousand levels, twenty thousand names in one directory and a file of a hundred gibibytes
+/// are no attack.
 #[test]
 fn true_trees_are_not_refused() {
     let fixture = Fixture::new();

@@ -1,7 +1,9 @@
-//! Many readers at once, and images that are damaged: a mount gives the right bytes or an error, and goes on.
+//! Many readers at once, and images that are damaged: a mount gives the right bytes or an error,
+//! and goes on.
 //!
-//! `PACKFS_STRESS_SECONDS=300` makes the readers work that long on each format instead of for a moment, and
-//! `PACKFS_STRESS_TREE=target/corpora/debian` has them read a tree of that, which takes root, instead of one that is made up.
+//! `PACKFS_STRESS_SECONDS=300` makes the readers work that long on each format instead of for a
+//! moment, and `PACKFS_STRESS_TREE=target/corpora/debian` has them read a tree of that, which takes
+//! root, instead of one that is made up.
 
 use crate::fixture::{Fixture, words};
 use crate::mounting::{Place, can_mount};

@@ -1,4 +1,5 @@
-//! Mounts as their users meet them: by the kernel and through FUSE, as root and as nobody, and how each ends.
+//! Mounts as their users meet them: by the kernel and through FUSE, as root and as nobody, and how
+//! each ends.
 
 use crate::fixture::{Fixture, assert_same_files, words};
 use packfs_testkit::{Compare, is_root, odd_tree, skip, snapshot_dir, write_dir};
@@ -395,7 +396,8 @@ fn a_mount_that_fails_says_why_and_leaves_nothing() {
     assert!(!place.is_mounted());
 }
 
-/// Through the set-user-id program `fusermount3`: no privilege is needed, and nobody else sees anything.
+/// Through the set-user-id program `fusermount3`: no privilege is needed, and nobody else sees
+/// anything.
 #[test]
 fn somebody_without_privileges_mounts_and_unmounts() {
     if !can_mount() {
@@ -437,16 +439,19 @@ const NAMESPACE_NEEDS: [(&str, &str); 3] = [
     ("exec 3<>/dev/fuse", "only root may open /dev/fuse; elsewhere udev gives it mode 0666"),
 ];
 
-/// Runs a script in the fixture as the root of a user namespace that user 65534 makes, with a program as `$0`.
+/// Runs a script in the fixture as the root of a user namespace that user 65534 makes, with a
+/// program as `$0`.
 fn in_namespace(fixture: &Fixture, script: &str, program: &Path) -> Output {
     let mut unshare = Command::new("unshare");
     unshare.args(["-Urm", "sh", "-c", script]).arg(program).current_dir(fixture.path(""));
-    // Folders of the user who runs the tests are not this one's, nor is what another namespace's root left in /tmp.
+    // Folders of the user who runs the tests are not this one's, nor is what another namespace's
+    // root left in /tmp.
     unshare.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", fixture.path(""));
     unshare.stdin(Stdio::null()).uid(65534).gid(65534).output().unwrap()
 }
 
-/// The root of a user namespace of its own may mount FUSE by itself, and has a place for records though not root's.
+/// The root of a user namespace of its own may mount FUSE by itself, and has a place for records
+/// though not root's.
 #[test]
 fn the_root_of_a_user_namespace_mounts() {
     if !can_mount() {

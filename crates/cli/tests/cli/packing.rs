@@ -408,7 +408,8 @@ fn what_hardly_shrinks_is_stored_unless_it_is_wanted_compressed() {
     }
 }
 
-/// Files that are alike lie apart in the tree: likeness moves them together where a codec gains by it, and nothing where none does.
+/// Files that are alike lie apart in the tree: likeness moves them together where a codec gains by
+/// it, and nothing where none does.
 #[test]
 fn what_is_stored_as_it_is_stays_in_the_order_of_the_tree() {
     let fixture = Fixture::new();

@@ -1,4 +1,5 @@
-//! `packfs protect` and `packfs repair`: what is lost comes back byte for byte, or it is said that it does not.
+//! `packfs protect` and `packfs repair`: what is lost comes back byte for byte, or it is said that
+//! it does not.
 
 use crate::fixture::Fixture;
 use packfs_testkit::Random;

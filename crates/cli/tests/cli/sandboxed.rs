@@ -96,7 +96,8 @@ fn what_is_written_is_the_same() {
     }
 }
 
-/// Owners, devices, attributes of every kind, set-id bits: into a new directory, and one that others may write to.
+/// Owners, devices, attributes of every kind, set-id bits: into a new directory, and one that
+/// others may write to.
 #[test]
 fn an_odd_tree_comes_out_the_same() {
     let fixture = Fixture::with_image();
@@ -147,7 +148,8 @@ fn somebody_without_privileges_unpacks_within_it() {
     });
 }
 
-/// Digests, signatures, hash trees, recovery data: what is compared with an image is no more to be trusted than the image.
+/// Digests, signatures, hash trees, recovery data: what is compared with an image is no more to be
+/// trusted than the image.
 #[test]
 fn every_verb_that_compares_says_the_same_within_it() {
     let fixture = with_both_images();

@@ -5,7 +5,8 @@ use packfs_testkit::{Mount, is_root, peer, skip};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-/// Two directories with a hard link between them, two files, links to both kinds, a tar and an image.
+/// Two directories with a hard link between them, two files, links to both kinds, a tar and an
+/// image.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     for dir in ["a/x", "b/x", "sub/a"] {
@@ -139,7 +140,8 @@ fn several_sources_lie_side_by_side_by_their_names() {
             (&root[0]["mode"], &root[0]["uid"], &root[0]["mtime"]),
             (&"0755".into(), &0.into(), &0.into())
         );
-        // Absolute names, another order, another number of threads, options in between: the same image.
+        // Absolute names, another order, another number of threads, options in between: the same
+        // image.
         let again = fixture.path("b").to_str().unwrap().to_owned();
         let again = [
             "pack", "alink", "i.sqfs", "-q", &again, "t.tar", "-j", "1", "app.bin", "sub/s", "a", "again",

@@ -1,4 +1,5 @@
-//! Memory that ends: an error and exit code 1 whatever the verb, never a crash; and what `--memory` promises.
+//! Memory that ends: an error and exit code 1 whatever the verb, never a crash; and what `--memory`
+//! promises.
 
 use crate::fixture::{Fixture, Run, words};
 use std::fs;
@@ -113,7 +114,8 @@ fn with_manifest(count: u32) -> Fixture {
     fixture
 }
 
-/// Memory for reading an image back is bounded by what its files need, beside which packing holds no second tree.
+/// Memory for reading an image back is bounded by what its files need, beside which packing holds
+/// no second tree.
 #[test]
 fn an_image_is_read_back_within_the_memory_that_is_allowed() {
     if packfs_testkit::peer("python3").is_none() {

@@ -1,4 +1,5 @@
-//! Whatever names, targets, attributes and labels hold: no verb lets it reach a terminal raw, and no script loses a byte of it.
+//! Whatever names, targets, attributes and labels hold: no verb lets it reach a terminal raw, and
+//! no script loses a byte of it.
 
 use crate::fixture::{Fixture, Run};
 use packfs_testkit::Random;
@@ -44,7 +45,8 @@ fn word(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>())
 }
 
-/// Images whose every name, target, attribute and label is hostile, and a manifest, a tar and a directory of the same.
+/// Images whose every name, target, attribute and label is hostile, and a manifest, a tar and a
+/// directory of the same.
 fn hostile() -> (Fixture, BTreeSet<Vec<u8>>) {
     let fixture = Fixture::new();
     let names = hostile_names();

@@ -1,4 +1,5 @@
-//! `packfs verity`: trees that veritysetup accepts, digests that fsverity prints, and damage that is found.
+//! `packfs verity`: trees that veritysetup accepts, digests that fsverity prints, and damage that
+//! is found.
 
 use crate::fixture::Fixture;
 use packfs_testkit::{Peer, Random, peer};

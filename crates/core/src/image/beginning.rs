@@ -3,7 +3,8 @@
 use crate::{Image, Result};
 use std::sync::Arc;
 
-/// An image whose first bytes are replaced: makers of devices change the magic of a format and leave all else as it is.
+/// An image whose first bytes are replaced: makers of devices change the magic of a format and
+/// leave all else as it is.
 pub struct BeginningImage {
     image: Arc<dyn Image>,
     beginning: Vec<u8>,

@@ -19,9 +19,11 @@ pub struct FileImage {
 impl FileImage {
     /// Opens a file or block device.
     ///
-    /// Errors: `Io` if it cannot be opened, `Usage` if it is something else, such as a directory or a pipe.
+    /// Errors: `Io` if it cannot be opened, `Usage` if it is something else, such as a directory or
+    /// a pipe.
     pub fn open(path: &Path) -> Result<Self> {
-        // Without waiting, because nobody may ever write to a pipe; files and block devices do not care.
+        // Without waiting, because nobody may ever write to a pipe; files and block devices do not
+        // care.
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let file = OpenOptions::new()
             .read(true)

@@ -17,7 +17,8 @@ impl MemoryImage {
         MemoryImage::held(name, bytes)
     }
 
-    /// As [`MemoryImage::new`], of whatever holds bytes, which are not copied: an `Arc<[u8]>`, a mapped file.
+    /// As [`MemoryImage::new`], of whatever holds bytes, which are not copied: an `Arc<[u8]>`, a
+    /// mapped file.
     pub fn held(name: impl Into<String>, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         MemoryImage { name: name.into(), bytes: Arc::new(bytes) }
     }

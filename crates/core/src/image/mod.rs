@@ -1,7 +1,7 @@
 //! Bytes at an offset: a file or block device, memory, any reader, a slice of another image.
 //!
-//! Every image answers from any thread at once and keeps no position. None caches: the kernel caches files, the read engine
-//! caches decoded blocks.
+//! Every image answers from any thread at once and keeps no position. None caches: the kernel
+//! caches files, the read engine caches decoded blocks.
 
 mod beginning;
 mod file;
@@ -31,7 +31,8 @@ pub trait Image: Send + Sync {
     /// Reads up to `buf.len()` bytes at `offset`; fewer only at the end of the image.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
 
-    /// The first run of data at or after `offset`, everything between being a hole; `None` if only a hole is left.
+    /// The first run of data at or after `offset`, everything between being a hole; `None` if only
+    /// a hole is left.
     ///
     /// An image that does not know its holes answers with one run up to the end.
     fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {

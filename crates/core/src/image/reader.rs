@@ -4,8 +4,9 @@ use crate::{Image, Result, ResultExt};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
-/// Something that is read from one position at a time, such as a `std::io::Cursor` or a member of an archive: threads wait for each
-/// other. A file is better opened as [`crate::FileImage`], which reads anywhere at once.
+/// Something that is read from one position at a time, such as a `std::io::Cursor` or a member of
+/// an archive: threads wait for each other. A file is better opened as [`crate::FileImage`], which
+/// reads anywhere at once.
 pub struct ReaderImage<R> {
     name: String,
     len: u64,
@@ -13,7 +14,8 @@ pub struct ReaderImage<R> {
 }
 
 impl<R: Read + Seek + Send> ReaderImage<R> {
-    /// Takes what messages call it, and the reader, of which everything from its start to its end counts, wherever it stands.
+    /// Takes what messages call it, and the reader, of which everything from its start to its end
+    /// counts, wherever it stands.
     ///
     /// Errors: `Io` if its end cannot be found.
     pub fn new(name: impl Into<String>, mut reader: R) -> Result<Self> {

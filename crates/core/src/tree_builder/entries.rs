@@ -1,8 +1,8 @@
 //! Every name that was given while a tree is built.
 //!
-//! Trees may have millions of names, so none has memory of its own: bytes lie in one row, what they name in another, and a
-//! directory is a chain through that. In a directory, names are found by a hash with a random key; nothing depends on its
-//! order.
+//! Trees may have millions of names, so none has memory of its own: bytes lie in one row, what they
+//! name in another, and a directory is a chain through that. In a directory, names are found by a
+//! hash with a random key; nothing depends on its order.
 
 use super::BuildId;
 use hashbrown::HashTable;
@@ -25,7 +25,8 @@ pub(super) enum Target {
     Link(u32),
 }
 
-/// A name in a directory, whether there is an entry of that name or not. True until the next one is put.
+/// A name in a directory, whether there is an entry of that name or not. True until the next one is
+/// put.
 pub(super) struct Spot {
     dir: BuildId,
     hash: u64,

@@ -1,7 +1,7 @@
 //! Makes a [`Tree`] of what was collected: numbers nodes depth first, sorts names, counts links.
 //!
-//! Nodes and names stay where they are in memory, or change places with each other, so that a tree of millions of nodes never
-//! exists twice.
+//! Nodes and names stay where they are in memory, or change places with each other, so that a tree
+//! of millions of nodes never exists twice.
 
 use super::BuildId;
 use super::entries::{Chains, Entries};
@@ -38,7 +38,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Gives a directory its rows; until their nodes are numbered, they name them as they were while building.
+    /// Gives a directory its rows; until their nodes are numbered, they name them as they were
+    /// while building.
     fn open_dir(&mut self, dir: NodeId, build: BuildId, names: &[u8], chains: &Chains) -> Range<usize> {
         let start = self.entries.len();
         self.entries.extend(chains.of(build).map(|named| EntryRow {
@@ -54,15 +55,17 @@ impl Rows {
     }
 }
 
-/// Numbers all nodes that the root leads to, and fills in what depends on where they are. Returns which node each number has,
-/// and the other way around the number of each node, where those without a place come last.
+/// Numbers all nodes that the root leads to, and fills in what depends on where they are. Returns
+/// which node each number has, and the other way around the number of each node, where those
+/// without a place come last.
 fn number(nodes: &mut [Node], names: &[u8], chains: &Chains, rows: &mut Rows) -> (Vec<BuildId>, Vec<u32>) {
     let mut numbers = vec![UNNUMBERED; nodes.len()];
     let mut builds = Vec::with_capacity(nodes.len());
     numbers[0] = 0;
     builds.push(BuildId::ROOT);
     nodes[0].links = 2;
-    // Directories whose entries are being numbered, from the root down, and their entries still to come.
+    // Directories whose entries are being numbered, from the root down, and their entries still to
+    // come.
     let mut open = vec![(NodeId::ROOT, rows.open_dir(NodeId::ROOT, BuildId::ROOT, names, chains))];
     while let Some((dir, entries)) = open.last_mut() {
         let dir = *dir;

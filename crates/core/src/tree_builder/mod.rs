@@ -1,4 +1,5 @@
-//! Builds a [`Tree`] from entries in any order: last one wins, missing parents are made, hard links resolved at the end.
+//! Builds a [`Tree`] from entries in any order: last one wins, missing parents are made, hard links
+//! resolved at the end.
 
 mod entries;
 mod freeze;
@@ -38,7 +39,8 @@ pub struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// An empty tree: a root directory with `implied` metadata, which parents that no entry describes get too.
+    /// An empty tree: a root directory with `implied` metadata, which parents that no entry
+    /// describes get too.
     pub fn new(implied: Meta) -> Self {
         let mut builder = TreeBuilder {
             nodes: Vec::new(),
@@ -87,7 +89,8 @@ impl TreeBuilder {
         (node.meta, node.xattrs) = (meta, xattrs);
     }
 
-    /// Adds or replaces `name` in the directory `parent`. A directory that replaces a directory keeps its children.
+    /// Adds or replaces `name` in the directory `parent`. A directory that replaces a directory
+    /// keeps its children.
     pub fn add_child(
         &mut self,
         parent: BuildId,
@@ -114,7 +117,8 @@ impl TreeBuilder {
         id
     }
 
-    /// Adds or replaces `name` in the directory `parent`, naming a node that is already there: a hard link.
+    /// Adds or replaces `name` in the directory `parent`, naming a node that is already there: a
+    /// hard link.
     pub fn link_child(&mut self, parent: BuildId, name: Name<'_>, target: BuildId) {
         let spot = self.entries.spot(parent, name.as_bytes());
         self.entries.put(&spot, name.as_bytes(), Target::Node(target));
@@ -122,8 +126,8 @@ impl TreeBuilder {
 
     /// Adds or replaces the node at `path`; parents that are missing become directories.
     ///
-    /// Errors: `Failed` if a parent is something other than a directory, if the root would stop being one, or if all that
-    /// a directory holds would be lost.
+    /// Errors: `Failed` if a parent is something other than a directory, if the root would stop
+    /// being one, or if all that a directory holds would be lost.
     pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<BuildId> {
         let Some(name) = path.file_name() else {
             if !matches!(kind, NodeKind::Directory) {
@@ -152,8 +156,8 @@ impl TreeBuilder {
         }
     }
 
-    /// Adds or replaces `path` as a hard link to `target`, which may come later. What is there already is linked as it is
-    /// now, whatever takes its name later.
+    /// Adds or replaces `path` as a hard link to `target`, which may come later. What is there
+    /// already is linked as it is now, whatever takes its name later.
     pub fn link(&mut self, path: &ImagePath, target: ImagePath) -> Result<()> {
         let name = path.file_name().ok_or_else(|| Error::failed("the root cannot be a hard link"))?;
         let parent = self.parent_of(path)?;
@@ -219,9 +223,11 @@ impl TreeBuilder {
         (node.meta, self.xattr_sets[node.xattrs.0 as usize].clone())
     }
 
-    /// Freezes the tree: resolves hard links, numbers nodes depth first in byte order, counts links.
+    /// Freezes the tree: resolves hard links, numbers nodes depth first in byte order, counts
+    /// links.
     ///
-    /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a circle of links.
+    /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a circle
+    /// of links.
     pub fn finish(self) -> Result<Tree> {
         self.finish_numbered().map(|(tree, _)| tree)
     }
@@ -233,7 +239,8 @@ impl TreeBuilder {
         Ok(freeze::freeze(nodes, entries, xattr_sets))
     }
 
-    /// Resolves the hard links so far, so that what replaces their targets later is nothing to them.
+    /// Resolves the hard links so far, so that what replaces their targets later is nothing to
+    /// them.
     ///
     /// Errors: `Failed` for one whose target is missing, a directory, or part of a circle of links.
     pub fn resolve_links(&mut self) -> Result<()> {
@@ -248,7 +255,8 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Follows a hard link to its node, through links to links, and resolves each of them: none is followed twice.
+    /// Follows a hard link to its node, through links to links, and resolves each of them: none is
+    /// followed twice.
     fn resolve_link(&mut self, link: EntryId, links_count: usize) -> Result<()> {
         let mut chain = Vec::new();
         let mut at = link;

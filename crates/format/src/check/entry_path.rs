@@ -1,5 +1,5 @@
-//! Paths of what a walk meets, put together only where they are shown: an image may nest directories as deeply as it has room,
-//! and a path for every inode would take the square of that.
+//! Paths of what a walk meets, put together only where they are shown: an image may nest
+//! directories as deeply as it has room, and a path for every inode would take the square of that.
 
 use packfs_core::{ImagePath, Name};
 use std::cell::RefCell;
@@ -24,7 +24,8 @@ impl DirNames {
         self.0.borrow().get(dir).map(|(parent, _)| *parent)
     }
 
-    /// The path from the root, without names that no path may have; and whether the names next to the root were left out.
+    /// The path from the root, without names that no path may have; and whether the names next to
+    /// the root were left out.
     fn path(&self, mut dir: usize, last: &[u8]) -> (ImagePath, bool) {
         let dirs = self.0.borrow();
         let mut names = vec![last];

@@ -1,4 +1,5 @@
-//! The directories and inodes that a walk has met: what their paths are, and whether their link counts are true.
+//! The directories and inodes that a walk has met: what their paths are, and whether their link
+//! counts are true.
 
 use super::Report;
 use super::entry_path::{DirNames, EntryPath};
@@ -7,9 +8,11 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// What a walk of all directories has met. `K` tells inodes apart, `D` is what the walk wants to know of a directory.
+/// What a walk of all directories has met. `K` tells inodes apart, `D` is what the walk wants to
+/// know of a directory.
 ///
-/// A directory knows its parent by a number that is lower than its own, so paths are finite whatever an image says.
+/// A directory knows its parent by a number that is lower than its own, so paths are finite
+/// whatever an image says.
 pub struct Hierarchy<K, D> {
     /// What is known of directories, by number.
     dirs: Vec<D>,
@@ -38,8 +41,8 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         self.push_dir(0, &[], facts);
     }
 
-    /// Meets an inode for the first time, by the entry `name` of directory `dir`; `facts` for a directory. Directories get
-    /// numbers in the order in which they are met.
+    /// Meets an inode for the first time, by the entry `name` of directory `dir`; `facts` for a
+    /// directory. Directories get numbers in the order in which they are met.
     pub fn meet(&mut self, id: K, nlink: u32, facts: Option<D>, dir: usize, name: &[u8]) {
         let is_dir = facts.is_some();
         self.met.insert(id, Met { nlink, names: 1, is_dir });
@@ -55,8 +58,8 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         self.dirs.push(facts);
     }
 
-    /// Tells of a further name of an inode that was met before, if that is amiss. Says whether it is a directory; `None`
-    /// if the inode is new.
+    /// Tells of a further name of an inode that was met before, if that is amiss. Says whether it
+    /// is a directory; `None` if the inode is new.
     pub fn meet_again(&mut self, id: K, dir: usize, name: &[u8], report: &mut Report<'_>) -> Option<bool> {
         let met = self.met.get_mut(&id)?;
         met.names = met.names.saturating_add(1);
@@ -106,7 +109,8 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         }
     }
 
-    /// Tells which inodes that claim several links have another number of names. Only true once all were walked.
+    /// Tells which inodes that claim several links have another number of names. Only true once all
+    /// were walked.
     pub fn check_links(&self, report: &mut Report<'_>) {
         for (id, dir, name) in &self.linked {
             let Some(&Met { nlink, names, .. }) = self.met.get(id) else { continue };

@@ -3,14 +3,15 @@
 use super::{Report, Tally};
 use std::ops::Range;
 
-/// Places after which no more are kept: 256 MiB of them. Size words that claim the same few bytes again and again compress to
-/// nothing, so an image may name many more than it has bytes.
+/// Places after which no more are kept: 256 MiB of them. Size words that claim the same few bytes
+/// again and again compress to nothing, so an image may name many more than it has bytes.
 const PLACES_MAX: usize = 1 << 24;
 
 /// Places after which it is looked for the first time which of them are the same.
 const PLACES_FIRST: usize = 1 << 16;
 
-/// Where blocks of data lie. Memory is bounded: the same places are kept once, and of too many different ones none.
+/// Where blocks of data lie. Memory is bounded: the same places are kept once, and of too many
+/// different ones none.
 pub struct DataPlaces {
     /// Start and end.
     places: Vec<(u64, u64)>,
@@ -51,8 +52,8 @@ impl DataPlaces {
         self.places.dedup();
     }
 
-    /// Notes which of them overlap in part. Files may share data as a whole; blocks that overlap in part are legal, too, but nobody
-    /// writes them.
+    /// Notes which of them overlap in part. Files may share data as a whole; blocks that overlap in
+    /// part are legal, too, but nobody writes them.
     pub fn note_overlaps(mut self, report: &mut Report<'_>) {
         if self.is_too_many() {
             let fault =

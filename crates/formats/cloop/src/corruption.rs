@@ -1,6 +1,7 @@
 //! Every fault of a cloop file that this reader names, and how it is said: where, found, allowed.
 //!
-//! Owns the wording; whoever meets a fault only fills in figures. All of them become [`Error::corrupt`].
+//! Owns the wording; whoever meets a fault only fills in figures. All of them become
+//! [`Error::corrupt`].
 
 use packfs_core::Error;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! The disk: rows of the index turned into extents.
 //!
-//! Owns what a block decodes to. Invariant: extents leave no gap, and none is longer than its block.
+//! Owns what a block decodes to. Invariant: extents leave no gap, and none is longer than its
+//! block.
 
 use crate::index::StoredBlock;
 use crate::volume::CloopVolume;
@@ -10,7 +11,8 @@ use packfs_format::{Extent, ExtentFrom, Extents};
 use std::ops::{ControlFlow, Range};
 
 impl CloopVolume {
-    /// The extents of the disk that cover `range`, which is not empty; see [`packfs_format::Volume::extents`].
+    /// The extents of the disk that cover `range`, which is not empty; see
+    /// [`packfs_format::Volume::extents`].
     pub(crate) fn disk_extents(
         &self,
         range: Range<u64>,
@@ -33,7 +35,8 @@ impl CloopVolume {
         let from = match stored.algorithm {
             None => ExtentFrom::Stored(stored.start),
             Some(algorithm) => {
-                // Blocks are filled up with zeros, so the last one may hold more than the disk is long.
+                // Blocks are filled up with zeros, so the last one may hold more than the disk is
+                // long.
                 let is_whole = holds == u64::from(self.geometry.block_len);
                 let block = BlockRef {
                     offset: stored.start,

@@ -1,8 +1,9 @@
-//! Raw structures of cloop files, byte for byte as they lie on disk. All figures are big-endian but for the index of
-//! version 1.0, which was written in the host's order, and hosts were PCs.
+//! Raw structures of cloop files, byte for byte as they lie on disk. All figures are big-endian but
+//! for the index of version 1.0, which was written in the host's order, and hosts were PCs.
 //!
-//! Owns layout and numbers; says nothing about which values are allowed. Sources: `cloop.h` of the 4.3 kernel module for 2.0
-//! and 4.0, the published writers of the versions before, and genuine files of each.
+//! Owns layout and numbers; says nothing about which values are allowed. Sources: `cloop.h` of the
+//! 4.3 kernel module for 2.0 and 4.0, the published writers of the versions before, and genuine
+//! files of each.
 
 use std::mem::size_of;
 use zerocopy::big_endian::{U32, U64};
@@ -17,7 +18,8 @@ pub(crate) const VERSION_AT: usize = 10;
 /// How long that is: `#V2.0 Format`.
 pub(crate) const VERSION_LEN: usize = 12;
 
-/// Preambles as writers make them, but for the version. Readers go by their beginning: that of qemu wants all of it.
+/// Preambles as writers make them, but for the version. Readers go by their beginning: that of qemu
+/// wants all of it.
 pub(crate) const SCRIPT_BEFORE_VERSION: &[u8] = b"#!/bin/sh\n#V";
 pub(crate) const SCRIPT_BEHIND_VERSION: &[u8] =
     b" Format\nmodprobe cloop file=$0 && mount -r -t iso9660 /dev/cloop $1\nexit $?\n";

@@ -1,7 +1,8 @@
 //! The index: where each block is, how long, and how it is stored.
 //!
-//! Owns the reading of rows of every version. Rows are read where they lie, some at a time, when somebody asks for them; of an
-//! index that holds sizes alone, one sum in [`STRIDE`] is kept. Invariant: what is handed out lies within the file.
+//! Owns the reading of rows of every version. Rows are read where they lie, some at a time, when
+//! somebody asks for them; of an index that holds sizes alone, one sum in [`STRIDE`] is kept.
+//! Invariant: what is handed out lies within the file.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -59,8 +60,8 @@ impl Index {
         Ok(Index { starts })
     }
 
-    /// Calls `visit` for each of these blocks, in order, with what its row says or what is wrong with that; ends early when
-    /// `visit` fails.
+    /// Calls `visit` for each of these blocks, in order, with what its row says or what is wrong
+    /// with that; ends early when `visit` fails.
     ///
     /// Errors: what `visit` returns, `Io`.
     pub(crate) fn each(

@@ -1,7 +1,9 @@
-//! cloop, the compressed loopback device of Knoppix and its kin: one disk, cut into blocks that are compressed one by one.
+//! cloop, the compressed loopback device of Knoppix and its kin: one disk, cut into blocks that are
+//! compressed one by one.
 //!
-//! Owns everything that knows how a cloop file is built, of every version from 0.68 to 4.0. It is a container: its one file
-//! is the disk, which is an image of its own. Decodes no block; starts no thread and touches no directory of the host.
+//! Owns everything that knows how a cloop file is built, of every version from 0.68 to 4.0. It is a
+//! container: its one file is the disk, which is an image of its own. Decodes no block; starts no
+//! thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]

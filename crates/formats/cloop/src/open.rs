@@ -1,7 +1,8 @@
-//! From a file's head, or its end, to a checked [`Geometry`]: which version it is, and where index and blocks are.
+//! From a file's head, or its end, to a checked [`Geometry`]: which version it is, and where index
+//! and blocks are.
 //!
-//! Owns every rule that holds for the file as a whole. Invariant: the index lies within the file, so that the number of
-//! blocks is bounded by the file's length whatever it claims.
+//! Owns every rule that holds for the file as a whole. Invariant: the index lies within the file,
+//! so that the number of blocks is bounded by the file's length whatever it claims.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -55,7 +56,8 @@ impl Version {
         }
     }
 
-    /// How many rows it has for so many blocks: where rows are offsets, one more says where the last block ends.
+    /// How many rows it has for so many blocks: where rows are offsets, one more says where the
+    /// last block ends.
     fn row_count(self, blocks: u64) -> u64 {
         match self {
             Version::Accelerated | Version::V3_0 => blocks,
@@ -140,7 +142,8 @@ impl Geometry {
         })
     }
 
-    /// Most bytes that a block may take. Codecs make noise larger: lzo by a sixteenth and some, which is the most.
+    /// Most bytes that a block may take. Codecs make noise larger: lzo by a sixteenth and some,
+    /// which is the most.
     pub(crate) fn stored_max(&self) -> u64 {
         let len = u64::from(self.block_len);
         len + len / 16 + 128
@@ -217,8 +220,8 @@ fn first_words(image: &dyn Image) -> Result<[u32; 3]> {
     Ok(words.map(u32::from_be_bytes))
 }
 
-/// Two kinds of files call themselves 1.0. Little-endian offsets never start with four zeros, and those of blocks with
-/// a size beside them always do.
+/// Two kinds of files call themselves 1.0. Little-endian offsets never start with four zeros, and
+/// those of blocks with a size beside them always do.
 fn version_1(image: &dyn Image) -> Result<Version> {
     let [first, _, third] = first_words(image)?;
     Ok(if first == 0 && third != 0 { Version::Accelerated } else { Version::V1_0 })
@@ -333,7 +336,8 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
 /// See [`packfs_format::Format::probe`].
 pub(crate) fn looks_like_cloop(image: &dyn Image) -> Result<bool> {
     let Some(head) = read_head(image, 0)? else { return Ok(false) };
-    // What a 0.68 file lacks in its preamble its index makes up for: shell scripts do not pass for one.
+    // What a 0.68 file lacks in its preamble its index makes up for: shell scripts do not pass for
+    // one.
     Ok(version_of(&head).is_some()
         || fork_of(&head).is_some_and(|_| head.preamble.contains(&0))
         || alpha_tail(image)?.is_some()

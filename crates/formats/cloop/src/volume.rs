@@ -1,4 +1,5 @@
-//! The opened file: holds what all read modules share and hands their answers out as a [`Container`].
+//! The opened file: holds what all read modules share and hands their answers out as a
+//! [`Container`].
 
 use crate::DISK_NAME;
 use crate::index::Index;

@@ -1,6 +1,7 @@
 //! Every fault of an image that this reader names, and how it is said: where, found, allowed.
 //!
-//! Owns the wording; whoever meets a fault only fills in figures. All of them become [`Error::corrupt`].
+//! Owns the wording; whoever meets a fault only fills in figures. All of them become
+//! [`Error::corrupt`].
 
 use crate::disk::{NAME_LEN_MAX, SUPER_LEN};
 use packfs_codec::Algorithm;

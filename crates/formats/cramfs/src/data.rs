@@ -1,7 +1,8 @@
 //! Contents of files and targets: block pointers turned into blocks and extents.
 //!
-//! Owns the reading of block pointers, plain and extended. Invariant: every range handed out lies in the image behind its
-//! superblock. Never holds more pointers than a few pages, and reads no data.
+//! Owns the reading of block pointers, plain and extended. Invariant: every range handed out lies
+//! in the image behind its superblock. Never holds more pointers than a few pages, and reads no
+//! data.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;

@@ -1,8 +1,8 @@
 //! Directories: listings read entry by entry.
 //!
-//! An entry is an inode and its name. Invariant: a listing never yields more than its size allows, every name has passed
-//! [`Name::new`], and every step makes progress. Says nothing about order or duplicates: that is for the check and for
-//! whoever builds a tree.
+//! An entry is an inode and its name. Invariant: a listing never yields more than its size allows,
+//! every name has passed [`Name::new`], and every step makes progress. Says nothing about order or
+//! duplicates: that is for the check and for whoever builds a tree.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -32,7 +32,8 @@ pub(crate) struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Reads the next entry: where its inode is, and what the inode's first bytes are. The name is in [`Listing::name`].
+    /// Reads the next entry: where its inode is, and what the inode's first bytes are. The name is
+    /// in [`Listing::name`].
     pub(crate) fn next(&mut self) -> Result<Option<(InodeId, CramfsInode)>> {
         if self.at >= self.len {
             return Ok(None);
@@ -86,7 +87,8 @@ impl CramfsVolume {
         }
     }
 
-    /// See [`packfs_format::Volume::read_dir`]. A cursor is how many bytes of the listing were passed.
+    /// See [`packfs_format::Volume::read_dir`]. A cursor is how many bytes of the listing were
+    /// passed.
     pub(crate) fn each_entry(
         &self,
         id: InodeId,
@@ -108,7 +110,8 @@ impl CramfsVolume {
         Ok(())
     }
 
-    /// See [`packfs_format::Volume::lookup`]. Order only matters where a flag says that there is one, and only once it was seen.
+    /// See [`packfs_format::Volume::lookup`]. Order only matters where a flag says that there is
+    /// one, and only once it was seen.
     pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         if !self.sorted_dirs.contains(id) {
             return self

@@ -1,14 +1,16 @@
 //! Raw structures of cramfs, byte for byte as they lie on disk, in the kernel's spelling.
 //!
-//! Owns layout, numbers and bits of both byte orders. Says nothing about which values are allowed: that is for the reader to
-//! check. Source: the kernel's `include/uapi/linux/cramfs_fs.h` and `Documentation/filesystems/cramfs.rst`.
+//! Owns layout, numbers and bits of both byte orders. Says nothing about which values are allowed:
+//! that is for the reader to check. Source: the kernel's `include/uapi/linux/cramfs_fs.h` and
+//! `Documentation/filesystems/cramfs.rst`.
 
 use packfs_core::usize_of;
 use packfs_format::Magic;
 
 /// First word of a superblock.
 pub(crate) const CRAMFS_MAGIC: u32 = 0x28cd_3d45;
-/// Behind the magic's structure: what every image says of itself, unless [`CRAMFS_FLAG_WRONG_SIGNATURE`].
+/// Behind the magic's structure: what every image says of itself, unless
+/// [`CRAMFS_FLAG_WRONG_SIGNATURE`].
 pub(crate) const CRAMFS_SIGNATURE: &[u8; 16] = b"Compressed ROMFS";
 
 /// Length of a superblock, the root's inode included.
@@ -46,7 +48,8 @@ pub(crate) const CRAMFS_FLAG_EXT_BLOCK_POINTERS: u32 = 0x800;
 /// Bits that mean something in any image known; those from 12 on only in OpenRG's.
 pub(crate) const FLAGS_KNOWN: u32 = 0xffff;
 
-/// Bits of OpenRG's images, which no other image has: their block size in part, and how blocks are encoded.
+/// Bits of OpenRG's images, which no other image has: their block size in part, and how blocks are
+/// encoded.
 pub(crate) const OPENRG_BITS: u32 = 0xf000;
 /// OpenRG: base-2 logarithm of the block size, less 12.
 pub(crate) const OPENRG_BLOCK_SHIFT: u32 = 11;
@@ -54,7 +57,8 @@ pub(crate) const OPENRG_BLOCK_MASK: u32 = 7;
 /// OpenRG: 0 stored, 1 zlib, 2 LZMA.
 pub(crate) const OPENRG_METHOD_SHIFT: u32 = 14;
 
-/// Bytes of a file in each block but the last: the page size of nearly every machine, which no superblock tells.
+/// Bytes of a file in each block but the last: the page size of nearly every machine, which no
+/// superblock tells.
 pub(crate) const PAGE_LEN: u32 = 4096;
 
 /// Length of an inode.
@@ -70,7 +74,8 @@ pub(crate) const OFFSET_END: u64 = 1 << 28;
 
 /// Bit of an extended block pointer: the block is stored as it is.
 pub(crate) const CRAMFS_BLK_FLAG_UNCOMPRESSED: u32 = 1 << 31;
-/// Bit of an extended block pointer: it says where the block starts, in units of four bytes, and not where it ends.
+/// Bit of an extended block pointer: it says where the block starts, in units of four bytes, and
+/// not where it ends.
 pub(crate) const CRAMFS_BLK_FLAG_DIRECT_PTR: u32 = 1 << 30;
 /// The bits of an extended block pointer that are no flags.
 pub(crate) const POINTER_MASK: u32 = CRAMFS_BLK_FLAG_DIRECT_PTR - 1;
@@ -126,8 +131,8 @@ impl ByteOrder {
         }
     }
 
-    /// Takes a word of two bit fields apart: C compilers fill it from its low bits on little-endian machines, and from its
-    /// high bits on the others.
+    /// Takes a word of two bit fields apart: C compilers fill it from its low bits on little-endian
+    /// machines, and from its high bits on the others.
     fn split(self, word: u32, first_width: u32) -> (u32, u32) {
         match self {
             ByteOrder::Little => (word & ((1 << first_width) - 1), word >> first_width),
@@ -204,8 +209,8 @@ pub(crate) struct CramfsSuper {
     /// Reserved, 0.
     pub(crate) future: u32,
     pub(crate) signature: [u8; 16],
-    /// CRC-32 from the superblock to the end of the image, this word being 0. It and the three words behind are chance in
-    /// version 1.
+    /// CRC-32 from the superblock to the end of the image, this word being 0. It and the three
+    /// words behind are chance in version 1.
     pub(crate) crc: u32,
     pub(crate) edition: u32,
     /// Blocks of data, shared ones once.

@@ -52,7 +52,8 @@ impl CramfsVolume {
         name.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// The oldest mainline kernel that mounts the image, and why that one. Kernels read their own byte order only.
+    /// The oldest mainline kernel that mounts the image, and why that one. Kernels read their own
+    /// byte order only.
     fn kernel_words(&self) -> String {
         let geometry = &self.geometry;
         let order = geometry.order.name();

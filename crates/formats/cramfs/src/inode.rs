@@ -1,6 +1,7 @@
 //! Inodes: found by their place in a listing, parsed, checked.
 //!
-//! An inode has no number: it is told by its offset in the image, and every name has an inode of its own.
+//! An inode has no number: it is told by its offset in the image, and every name has an inode of
+//! its own.
 
 use crate::corruption::{Corruption, LINK_LEN_MAX, Place};
 use crate::disk::*;
@@ -60,7 +61,8 @@ impl RawInode {
         u64::from(self.block_count(geometry)) * u64::from(POINTER_LEN)
     }
 
-    /// What Linux's `get_cramfs_inode` counts: everything that has data by its length, directories and targets, too.
+    /// What Linux's `get_cramfs_inode` counts: everything that has data by its length, directories
+    /// and targets, too.
     fn sectors(&self) -> u64 {
         match self.file_type {
             FileType::Directory | FileType::File | FileType::Symlink => {

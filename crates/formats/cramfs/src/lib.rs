@@ -1,8 +1,10 @@
-//! cramfs, versions 1 and 2, of either byte order: raw structures of the disk on one side, packfs's plain facts on the other.
+//! cramfs, versions 1 and 2, of either byte order: raw structures of the disk on one side, packfs's
+//! plain facts on the other.
 //!
-//! Owns everything that knows how a cramfs image is built. The read side opens an image, walks and checks it; the pack
-//! side plans an image and lays out what surrounds the data. Decodes and encodes targets of symbolic links, never file data;
-//! starts no thread and touches no directory of the host.
+//! Owns everything that knows how a cramfs image is built. The read side opens an image, walks and
+//! checks it; the pack side plans an image and lays out what surrounds the data. Decodes and
+//! encodes targets of symbolic links, never file data; starts no thread and touches no directory of
+//! the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]

@@ -1,7 +1,8 @@
-//! From the superblock to a checked [`Geometry`]: which kind of cramfs it is, and where the image ends.
+//! From the superblock to a checked [`Geometry`]: which kind of cramfs it is, and where the image
+//! ends.
 //!
-//! Owns every rule that holds for the image as a whole. Refuses what kernels refuse to mount, save byte orders and block sizes
-//! that only matter to them.
+//! Owns every rule that holds for the image as a whole. Refuses what kernels refuse to mount, save
+//! byte orders and block sizes that only matter to them.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -22,7 +23,8 @@ pub(crate) enum Pointers {
 pub(crate) struct Geometry {
     pub(crate) order: ByteOrder,
     pub(crate) super_block: CramfsSuper,
-    /// Where the superblock was found: 0 or 512. All offsets count from the start of the file nevertheless.
+    /// Where the superblock was found: 0 or 512. All offsets count from the start of the file
+    /// nevertheless.
     pub(crate) super_block_at: u64,
     /// Length of the file.
     pub(crate) file_len: u64,
@@ -134,7 +136,8 @@ fn checked_size(geometry: &Geometry) -> Result<u64> {
     Ok(found)
 }
 
-/// As kernels have it: the root's entries follow the superblock unless a flag says that they need not.
+/// As kernels have it: the root's entries follow the superblock unless a flag says that they need
+/// not.
 fn check_root(geometry: &Geometry) -> Result<()> {
     let root = &geometry.super_block.root;
     if FileType::from_mode_bits(root.mode.into()) != Some(FileType::Directory) {

@@ -71,7 +71,8 @@ fn name(text: &str) -> Option<[u8; 16]> {
     Some(name)
 }
 
-/// The codec that holds if none is named: there is only one, and what is read is the same whatever its level.
+/// The codec that holds if none is named: there is only one, and what is read is the same whatever
+/// its level.
 fn codec_for(goal: Goal) -> &'static str {
     match goal {
         Goal::Size => "gzip:12",

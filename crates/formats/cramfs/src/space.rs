@@ -44,7 +44,8 @@ impl CramfsVolume {
         Ok(space_owners(rows, geometry.file_len))
     }
 
-    /// See [`packfs_format::Volume::image_len`]. Version 1 does not say how long an image is, but its structures do.
+    /// See [`packfs_format::Volume::image_len`]. Version 1 does not say how long an image is, but
+    /// its structures do.
     pub(crate) fn image_end(&self) -> Option<u64> {
         if self.geometry.is_version_2() {
             return Some(self.geometry.end);

@@ -1,7 +1,7 @@
 //! Every inode that an image's directories lead to, each once, without recursion.
 //!
-//! Owns the walk of the space map. Invariant: ends for every image. Listings and pointers of a true image do not overlap, so that
-//! all of them together are no longer than the image.
+//! Owns the walk of the space map. Invariant: ends for every image. Listings and pointers of a true
+//! image do not overlap, so that all of them together are no longer than the image.
 
 use crate::corruption::{Corruption, Place};
 use crate::inode::RawInode;
@@ -10,7 +10,8 @@ use packfs_core::{FileType, Result};
 use packfs_format::{InodeId, Volume};
 use std::collections::HashSet;
 
-/// What may still be read of structures that lie side by side. An image that leads to the same bytes over and over runs out.
+/// What may still be read of structures that lie side by side. An image that leads to the same
+/// bytes over and over runs out.
 pub(crate) struct Budget(u64);
 
 impl Budget {
@@ -26,7 +27,8 @@ impl Budget {
     }
 }
 
-/// Contents that were met: files with the same contents share pointers and blocks, however many there are.
+/// Contents that were met: files with the same contents share pointers and blocks, however many
+/// there are.
 #[derive(Default)]
 pub(crate) struct Contents(HashSet<(u32, u32)>);
 

@@ -1,7 +1,9 @@
-//! The address space of an image: its first file, the further devices behind it, and the decoded metabox behind those.
+//! The address space of an image: its first file, the further devices behind it, and the decoded
+//! metabox behind those.
 //!
-//! Owns the translation of block numbers to places in that space. Invariant: a range handed out lies within one file.
-//! Every place in the space starts at a multiple of the largest block, so that an offset within a block stays what it is.
+//! Owns the translation of block numbers to places in that space. Invariant: a range handed out
+//! lies within one file. Every place in the space starts at a multiple of the largest block, so
+//! that an offset within a block stays what it is.
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::open::Geometry;
@@ -87,10 +89,11 @@ impl Joined {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()
     }
 
-    /// Where `len` bytes at an address of a device lie: device 0 is the whole address space of the image, others are the
-    /// rows of the device table.
+    /// Where `len` bytes at an address of a device lie: device 0 is the whole address space of the
+    /// image, others are the rows of the device table.
     ///
-    /// Errors: `Corrupt` if there is no such device or no such range; `Failed` if the device is not given.
+    /// Errors: `Corrupt` if there is no such device or no such range; `Failed` if the device is not
+    /// given.
     pub(crate) fn locate(
         &self,
         geometry: &Geometry,

@@ -1,4 +1,5 @@
-//! CRC-32C (Castagnoli), as EROFS puts it into its superblock: seed of all ones, no final inversion.
+//! CRC-32C (Castagnoli), as EROFS puts it into its superblock: seed of all ones, no final
+//! inversion.
 
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 

@@ -1,4 +1,5 @@
-//! Codecs as EROFS knows them: their numbers, their kernels, and their settings for clusters of a length.
+//! Codecs as EROFS knows them: their numbers, their kernels, and their settings for clusters of a
+//! length.
 
 use crate::disk;
 use crate::kernel::Need;
@@ -10,8 +11,8 @@ use packfs_core::{Error, Result};
 pub(crate) const ALGORITHMS: [Algorithm; 4] =
     [Algorithm::Lz4, Algorithm::MicroLzma, Algorithm::Deflate, Algorithm::Zstd];
 
-/// Bytes that a cluster may decode to for each byte that it stores, as far as a dictionary is concerned: LZMA's dictionary
-/// pays off to about that.
+/// Bytes that a cluster may decode to for each byte that it stores, as far as a dictionary is
+/// concerned: LZMA's dictionary pays off to about that.
 const LZMA_DICT_FACTOR: u32 = 4;
 const LZMA_DICT_LEN_MIN: u32 = 32 << 10;
 /// The same for zstd, whose windows cost the reader less.
@@ -51,7 +52,8 @@ impl Codecs {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// Whether they are the same codecs and levels; windows and dictionaries follow the length of clusters.
+    /// Whether they are the same codecs and levels; windows and dictionaries follow the length of
+    /// clusters.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.both().count() == other.both().count()
             && self.both().zip(other.both()).all(|(one, other)| is_same(one, other))
@@ -77,8 +79,8 @@ pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<Code
     }
 }
 
-/// Reads `NAME[:LEVEL][,KEY=VALUE...]`; the settings are those for clusters of `cluster_len` stored bytes, and `None` for
-/// `none`. Also says how it is spelt in full.
+/// Reads `NAME[:LEVEL][,KEY=VALUE...]`; the settings are those for clusters of `cluster_len` stored
+/// bytes, and `None` for `none`. Also says how it is spelt in full.
 ///
 /// Errors: `Usage`.
 fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettings>)> {
@@ -121,7 +123,8 @@ pub(crate) fn of_metadata(codecs: Option<&Codecs>, cluster_len: u32) -> CodecSet
     }
 }
 
-/// Whether settings are those of the same codec and level; windows and dictionaries follow the length of clusters.
+/// Whether settings are those of the same codec and level; windows and dictionaries follow the
+/// length of clusters.
 fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
     match (one, other) {
         (CodecSettings::Zstd(one), CodecSettings::Zstd(other)) => one.level == other.level,

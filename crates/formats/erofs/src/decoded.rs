@@ -1,6 +1,8 @@
-//! Decoded blocks of metadata: of the metabox, of directories in compressed form, of prefixes in the packed inode.
+//! Decoded blocks of metadata: of the metabox, of directories in compressed form, of prefixes in
+//! the packed inode.
 //!
-//! Owns a small bounded cache of them and the only place where this crate decodes anything. File data never passes here.
+//! Owns a small bounded cache of them and the only place where this crate decodes anything. File
+//! data never passes here.
 
 use crate::corruption::Corruption;
 use packfs_codec::BlockRef;

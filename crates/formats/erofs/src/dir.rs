@@ -1,7 +1,8 @@
 //! Directories: blocks of entries, sorted as a whole, read in order or by halving.
 //!
-//! Owns the decoding of a block, and what the entries `.` and `..` may be. Invariant: a name handed out lies within its block and
-//! has 1 to 255 bytes; whether it is a fit name is for [`packfs_core::Name`] to say.
+//! Owns the decoding of a block, and what the entries `.` and `..` may be. Invariant: a name handed
+//! out lies within its block and has 1 to 255 bytes; whether it is a fit name is for
+//! [`packfs_core::Name`] to say.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -86,7 +87,8 @@ impl DirBlock {
         if is_last {
             let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
             let (own, rest) = name.split_at(len);
-            // The rest of a whole block is filled with zeros; the last block ends with its last name.
+            // The rest of a whole block is filled with zeros; the last block ends with its last
+            // name.
             if rest.iter().any(|&byte| byte != 0) || !self.is_whole && !own.is_empty() && !rest.is_empty() {
                 return Err(self.fault("a name with a NUL byte"));
             }
@@ -155,9 +157,9 @@ impl Reader {
         })
     }
 
-    /// Calls `visit` for each entry from `from` on but `.` and `..`. A cursor is the number of a block, and below its 16 bits
-    /// an entry's there. Damaged entries, those that `visit` refuses among them, are passed over: the first error is returned
-    /// when all others were visited.
+    /// Calls `visit` for each entry from `from` on but `.` and `..`. A cursor is the number of a
+    /// block, and below its 16 bits an entry's there. Damaged entries, those that `visit` refuses
+    /// among them, are passed over: the first error is returned when all others were visited.
     pub(crate) fn each_child(
         &self,
         raw: &RawInode,
@@ -222,8 +224,8 @@ impl Reader {
         Ok(DirEntry { name: entry.name.to_vec(), id: InodeId(entry.nid), file_type })
     }
 
-    /// See [`packfs_format::Volume::lookup`]. Halving finds what stands in order; what it misses is looked for among all entries,
-    /// unless they are known to be in order.
+    /// See [`packfs_format::Volume::lookup`]. Halving finds what stands in order; what it misses is
+    /// looked for among all entries, unless they are known to be in order.
     pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let raw = self.raw_dir(dir)?;
         if matches!(name, b"." | b"..") {
@@ -256,7 +258,8 @@ impl Reader {
     }
 }
 
-/// The entries `.` and `..` of a directory that were met: whatever else has such a name is a file that lost its own.
+/// The entries `.` and `..` of a directory that were met: whatever else has such a name is a file
+/// that lost its own.
 #[derive(Default)]
 struct Dots {
     met: [bool; 2],
@@ -272,7 +275,8 @@ impl Dots {
         (!is_whole).then(|| Corruption::Fault { place, fault }.into())
     }
 
-    /// Says so where one of the two and its neighbour are out of order; that of the others shows in what is listed.
+    /// Says so where one of the two and its neighbour are out of order; that of the others shows in
+    /// what is listed.
     fn order_fault(&mut self, dir: &RawInode, name: &[u8]) -> Option<Error> {
         let (before, was_dot) = &mut self.before;
         let is_dot = matches!(name, b"." | b"..");

@@ -1,8 +1,9 @@
 //! Raw structures of EROFS, byte for byte as they lie on disk, in the spelling of `erofs_fs.h`.
 //!
-//! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is asserted. Says nothing about
-//! which values are allowed: that is for the reader to check. Unions of the header are one field here, named after the
-//! union; what it means is told beside it. Source: the kernel's `fs/erofs/erofs_fs.h` and the one of erofs-utils 1.9.
+//! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is
+//! asserted. Says nothing about which values are allowed: that is for the reader to check. Unions
+//! of the header are one field here, named after the union; what it means is told beside it.
+//! Source: the kernel's `fs/erofs/erofs_fs.h` and the one of erofs-utils 1.9.
 #![allow(dead_code, reason = "read side and pack side each use a part")]
 
 use std::mem::size_of;
@@ -43,7 +44,8 @@ pub(crate) const EROFS_FEATURE_INCOMPAT_METABOX: u32 = 0x100;
 /// All bits above.
 pub(crate) const EROFS_ALL_FEATURE_INCOMPAT: u32 = (EROFS_FEATURE_INCOMPAT_METABOX << 1) - 1;
 
-/// A feature or algorithm: its bit or number, what people call it, and the first mainline kernel (major, minor) with it.
+/// A feature or algorithm: its bit or number, what people call it, and the first mainline kernel
+/// (major, minor) with it.
 pub(crate) type KernelRow = (u32, &'static str, (u16, u16));
 
 /// Incompatible features. A kernel without one of them refuses to mount.
@@ -95,7 +97,8 @@ pub(crate) const EROFS_INODE_LAYOUT_EXTENDED: u16 = 1;
 /// Bits 1 to 3: the data layout.
 pub(crate) const EROFS_I_DATALAYOUT_BIT: u16 = 1;
 pub(crate) const EROFS_I_DATALAYOUT_MASK: u16 = 0x7;
-/// Compact inodes that are no directories: the link count is 1, and `i_nb` holds the upper bits of a block number.
+/// Compact inodes that are no directories: the link count is 1, and `i_nb` holds the upper bits of
+/// a block number.
 pub(crate) const EROFS_I_NLINK_1_BIT: u16 = 4;
 /// Directories: there is no `.` entry.
 pub(crate) const EROFS_I_DOT_OMITTED_BIT: u16 = 4;
@@ -150,7 +153,8 @@ pub(crate) const EROFS_XATTR_LONG_PREFIX_MASK: u8 = 0x7f;
 pub(crate) const EROFS_XATTR_FILTER_BITS: u32 = 32;
 /// A filter that says that no name is there.
 pub(crate) const EROFS_XATTR_FILTER_DEFAULT: u32 = u32::MAX;
-/// Bit `xxh32(name without prefix, seed + base index) % 32` of a filter is clear if the name may be there.
+/// Bit `xxh32(name without prefix, seed + base index) % 32` of a filter is clear if the name may be
+/// there.
 pub(crate) const EROFS_XATTR_FILTER_SEED: u32 = 0x25BB_E08F;
 /// Entries and ids are aligned to this.
 pub(crate) const XATTR_ALIGN: u64 = 4;
@@ -191,8 +195,9 @@ pub(crate) const LZ4_DISTANCE_MAX: u16 = 65_535;
 // Bits of `h_advise`.
 /// [`EROFS_INODE_COMPRESSED_COMPACT`]: most index entries take 2 bytes.
 pub(crate) const Z_EROFS_ADVISE_COMPACTED_2B: u16 = 0x1;
-/// [`EROFS_INODE_COMPRESSED_FULL`]: [`Extent`] records instead of an index. No other bits but the two of the record's size and
-/// [`Z_EROFS_ADVISE_FRAGMENT_PCLUSTER`], [`Z_EROFS_ADVISE_INTERLACED_PCLUSTER`] mean anything then.
+/// [`EROFS_INODE_COMPRESSED_FULL`]: [`Extent`] records instead of an index. The only other bits
+/// with a meaning are then the two of the record's size, [`Z_EROFS_ADVISE_FRAGMENT_PCLUSTER`], and
+/// [`Z_EROFS_ADVISE_INTERLACED_PCLUSTER`].
 pub(crate) const Z_EROFS_ADVISE_EXTENTS: u16 = 0x1;
 pub(crate) const Z_EROFS_ADVISE_BIG_PCLUSTER_1: u16 = 0x2;
 pub(crate) const Z_EROFS_ADVISE_BIG_PCLUSTER_2: u16 = 0x4;
@@ -203,7 +208,8 @@ pub(crate) const Z_EROFS_ADVISE_FRAGMENT_PCLUSTER: u16 = 0x20;
 pub(crate) const Z_EROFS_ADVISE_EXTRECSZ_BIT: u16 = 1;
 pub(crate) const Z_EROFS_ADVISE_EXTRECSZ_MASK: u16 = 0x3;
 
-/// Bit of the last byte of a map header: its whole 8 bytes, without this bit, are the file's offset in the packed inode.
+/// Bit of the last byte of a map header: its whole 8 bytes, without this bit, are the file's offset
+/// in the packed inode.
 pub(crate) const Z_EROFS_FRAGMENT_INODE_BIT: u8 = 7;
 /// Bits of `h_clusterbits`: base-2 logarithm of a logical cluster, less that of the block.
 pub(crate) const CLUSTERBITS_MASK: u8 = 0xf;
@@ -229,7 +235,8 @@ pub(crate) const DELTA_MAX: u16 = Z_EROFS_LI_D0_CBLKCNT - 1;
 /// Bytes of a pack of 4-byte entries, and how many it has.
 pub(crate) const COMPACT_4B_PACK_LEN: u64 = 8;
 pub(crate) const COMPACT_4B_PACK_COUNT: u64 = 2;
-/// Bytes of a pack of 2-byte entries, and how many it has. Such a pack starts at a multiple of its length.
+/// Bytes of a pack of 2-byte entries, and how many it has. Such a pack starts at a multiple of its
+/// length.
 pub(crate) const COMPACT_2B_PACK_LEN: u64 = 32;
 pub(crate) const COMPACT_2B_PACK_COUNT: u64 = 16;
 /// Bits of an entry below its type: at least these, more if a logical cluster needs more.
@@ -266,8 +273,9 @@ macro_rules! on_disk {
 }
 
 on_disk! {
-    /// The superblock with its first extension slot (`erofs_super_block`). Of the slots only `sb_extslots` are there; what
-    /// follows them is a list of [`CfgLength`] with a body each if [`EROFS_FEATURE_INCOMPAT_COMPR_CFGS`] is set.
+    /// The superblock with its first extension slot (`erofs_super_block`). Of the slots only
+    /// `sb_extslots` are there; what follows them is a list of [`CfgLength`] with a body each if
+    /// [`EROFS_FEATURE_INCOMPAT_COMPR_CFGS`] is set.
     struct SuperBlock (144) {
         magic: U32,
         /// CRC-32C without final inversion, of the block from here on, this field zero.
@@ -291,7 +299,8 @@ on_disk! {
         uuid: [u8; 16],
         volume_name: [u8; VOLUME_NAME_LEN],
         feature_incompat: U32,
-        /// `available_compr_algs` with [`EROFS_FEATURE_INCOMPAT_COMPR_CFGS`], else `lz4_max_distance`.
+        /// `available_compr_algs` with [`EROFS_FEATURE_INCOMPAT_COMPR_CFGS`], else
+        /// `lz4_max_distance`.
         u1: U16,
         extra_devices: U16,
         /// First [`DeviceSlot`], in units of its length.
@@ -320,7 +329,8 @@ on_disk! {
         /// Digest or name of the device, for people and mount helpers.
         tag: [u8; 64],
         blocks_lo: U32,
-        /// Block of the whole address space that the device starts at; 0 if it has a space of its own.
+        /// Block of the whole address space that the device starts at; 0 if it has a space of its
+        /// own.
         uniaddr_lo: U32,
         blocks_hi: U16,
         uniaddr_hi: U16,
@@ -338,7 +348,8 @@ on_disk! {
         i_size: U32,
         /// Seconds after the epoch.
         i_mtime: U32,
-        /// Count of stored blocks (compressed), first block (flat), device number as `new_encode_dev`, or chunk format.
+        /// Count of stored blocks (compressed), first block (flat), device number as
+        /// `new_encode_dev`, or chunk format.
         i_u: U32,
         i_ino: U32,
         i_uid: U16,
@@ -365,22 +376,24 @@ on_disk! {
         i_reserved2: [u8; 16],
     }
 
-    /// Head of an inode's xattrs (`erofs_xattr_ibody_header`); `h_shared_count` ids (`U32`, in units of 4 bytes from
-    /// `xattr_blkaddr`) and [`XattrEntry`]s follow.
+    /// Head of an inode's xattrs (`erofs_xattr_ibody_header`); `h_shared_count` ids (`U32`, in
+    /// units of 4 bytes from `xattr_blkaddr`) and [`XattrEntry`]s follow.
     struct XattrIbodyHeader (12) {
         h_name_filter: U32,
         h_shared_count: u8,
         h_reserved2: [u8; 7],
     }
 
-    /// Head of one xattr (`erofs_xattr_entry`); name without prefix and value follow, padded to 4 bytes.
+    /// Head of one xattr (`erofs_xattr_entry`); name without prefix and value follow, padded to 4
+    /// bytes.
     struct XattrEntry (4) {
         e_name_len: u8,
         e_name_index: u8,
         e_value_size: U16,
     }
 
-    /// A directory entry (`erofs_dirent`); the first name starts where the entries of the block end.
+    /// A directory entry (`erofs_dirent`); the first name starts where the entries of the block
+    /// end.
     struct Dirent (12) {
         nid: U64,
         /// Start of the name in the block.
@@ -403,7 +416,8 @@ on_disk! {
         /// `h_fragmentoff`, `h_extents_lo`, or `h_idata_size` in its upper 16 bits.
         h_u: U32,
         h_advise: U16,
-        /// Algorithm of HEAD1 in bits 0 to 3, of HEAD2 in bits 4 to 7. Together with the next byte `h_extents_hi`.
+        /// Algorithm of HEAD1 in bits 0 to 3, of HEAD2 in bits 4 to 7. Together with the next byte
+        /// `h_extents_hi`.
         h_algorithmtype: u8,
         h_clusterbits: u8,
     }
@@ -414,12 +428,13 @@ on_disk! {
         di_advise: U16,
         /// Heads: where in the logical cluster the decoded cluster starts.
         di_clusterofs: U16,
-        /// Heads: the block. Non-heads: `delta[0]` (to the head) below, `delta[1]` (to the next head) above.
+        /// Heads: the block. Non-heads: `delta[0]` (to the head) below, `delta[1]` (to the next
+        /// head) above.
         di_u: U32,
     }
 
-    /// One encoded extent (`z_erofs_extent`), of which the first 4, 8, 16 or all 32 bytes are there. With 4 bytes the start of
-    /// the first is a `U64` in front of all.
+    /// One encoded extent (`z_erofs_extent`), of which the first 4, 8, 16 or all 32 bytes are
+    /// there. With 4 bytes the start of the first is a `U64` in front of all.
     struct Extent (32) {
         plen: U32,
         pstart_lo: U32,
@@ -429,7 +444,8 @@ on_disk! {
         reserved: [u8; 12],
     }
 
-    /// Head of a codec's settings behind the superblock; so many bytes follow, the next starts at a multiple of 4.
+    /// Head of a codec's settings behind the superblock; so many bytes follow, the next starts at a
+    /// multiple of 4.
     struct CfgLength (2) {
         size: U16,
     }
@@ -480,8 +496,8 @@ pub(crate) fn i_format(version: u16, layout: u16, bit_4: bool) -> U16 {
     )
 }
 
-/// Entries of four bytes in front of those of two, so that these start at a multiple of 32: `index_start` is the offset of
-/// the first entry of a compact index.
+/// Entries of four bytes in front of those of two, so that these start at a multiple of 32:
+/// `index_start` is the offset of the first entry of a compact index.
 pub(crate) fn compacted_4b_initial(index_start: u64) -> u64 {
     ((COMPACT_2B_PACK_LEN - index_start % COMPACT_2B_PACK_LEN) / 4) & 7
 }

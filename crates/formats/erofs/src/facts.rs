@@ -59,7 +59,8 @@ impl Reader {
         Ok(facts)
     }
 
-    /// Codecs that the image announces; without settings of codecs LZ4, if anything can be compressed at all.
+    /// Codecs that the image announces; without settings of codecs LZ4, if anything can be
+    /// compressed at all.
     fn codec_names(&self) -> Vec<&'static str> {
         let geometry = &self.geometry;
         let any = EROFS_FEATURE_INCOMPAT_COMPR_CFGS | EROFS_FEATURE_INCOMPAT_LZ4_0PADDING;

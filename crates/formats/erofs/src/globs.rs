@@ -10,7 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 pub(crate) struct Globs([GlobMatcher; 2]);
 
 impl Globs {
-    /// A glob that holds no slash is about names anywhere; one that matches a directory is about all below it.
+    /// A glob that holds no slash is about names anywhere; one that matches a directory is about
+    /// all below it.
     ///
     /// Errors: `Usage`.
     pub(crate) fn compile(glob: &str) -> Result<Self> {

@@ -1,7 +1,8 @@
 //! Inodes: from a nid to checked facts.
 //!
-//! Owns both forms of the inode. Invariant: the layout, type, link count and length of a [`RawInode`] are checked, and it
-//! lies wholly in the image; what its layout points at is for `data` to check.
+//! Owns both forms of the inode. Invariant: the layout, type, link count and length of a
+//! [`RawInode`] are checked, and it lies wholly in the image; what its layout points at is for
+//! `data` to check.
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
@@ -198,8 +199,9 @@ impl Reader {
         }
     }
 
-    /// What Linux says of an inode's blocks (`erofs_read_inode`), in units of 512 bytes: as many as its inode names if it is compressed, else
-    /// all that its length fills, holes, inline tails and directories too.
+    /// What Linux says of an inode's blocks (`erofs_read_inode`), in units of 512 bytes: as many as
+    /// its inode names if it is compressed, else all that its length fills, holes, inline tails and
+    /// directories too.
     fn sectors_of(&self, raw: &RawInode) -> u64 {
         let block_len = self.geometry.block_len();
         let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };

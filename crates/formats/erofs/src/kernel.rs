@@ -1,7 +1,7 @@
 //! Kernels that an image can be made for, and what each step of the format asks of them.
 //!
-//! Owns the list of kernels that users can name. Which kernel a feature bit or an algorithm came with is in `disk.rs`; here
-//! stands what has no bit of its own. Vendors' backports do not count.
+//! Owns the list of kernels that users can name. Which kernel a feature bit or an algorithm came
+//! with is in `disk.rs`; here stands what has no bit of its own. Vendors' backports do not count.
 
 use crate::disk;
 use packfs_core::{Error, Result};
@@ -20,8 +20,8 @@ pub(crate) const KERNELS: [(&str, Version); 7] = [
     ("6.18", (6, 18)),
 ];
 
-/// Taken if none is named and nothing asks for a newer one: the oldest that most systems in use are not older than, and the
-/// first that can share tails between files, which saves most.
+/// Taken if none is named and nothing asks for a newer one: the oldest that most systems in use are
+/// not older than, and the first that can share tails between files, which saves most.
 pub(crate) const KERNEL_DEFAULT: Version = (6, 1);
 
 /// Clusters of more than one block.
@@ -42,7 +42,8 @@ pub(crate) const SMALL_BLOCKS: Version = (6, 4);
 pub(crate) const XATTR_PREFIXES: Version = (6, 4);
 /// Blocks shorter than the page, with compression.
 pub(crate) const SMALL_BLOCKS_COMPRESSED: Version = (6, 8);
-/// Encoded extents, block numbers of 48 bits, directories without `.`, times of their own in compact inodes.
+/// Encoded extents, block numbers of 48 bits, directories without `.`, times of their own in
+/// compact inodes.
 pub(crate) const WIDE: Version = (6, 15);
 /// Compressed metadata.
 pub(crate) const METABOX: Version = (6, 17);
@@ -79,10 +80,11 @@ pub(crate) fn parse(text: &str) -> Result<Version> {
     })
 }
 
-/// The kernel to make an image for: the one that was named, else the oldest listed one from the default on that has
-/// everything.
+/// The kernel to make an image for: the one that was named, else the oldest listed one from the
+/// default on that has everything.
 ///
-/// Errors: `Usage` if the one that was named lacks something, saying which kernel has it and what would do instead.
+/// Errors: `Usage` if the one that was named lacks something, saying which kernel has it and what
+/// would do instead.
 pub(crate) fn choose(named: Option<Version>, needs: &[Need]) -> Result<Version> {
     let newest = needs.iter().max_by_key(|need| need.since);
     let Some(named) = named else {

@@ -1,4 +1,5 @@
-//! EROFS as Linux reads it (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and clusters.
+//! EROFS as Linux reads it (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and
+//! clusters.
 
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
@@ -16,7 +17,8 @@ const INDEX_PAGES_MAX: usize = 64;
 /// The steps of reading an image, with the stream of tails at hand.
 pub(crate) struct Reads<'a> {
     reader: &'a Reader,
-    /// Clusters of the stream by their place in the image: where in the stream one begins, and what it decodes to.
+    /// Clusters of the stream by their place in the image: where in the stream one begins, and what
+    /// it decodes to.
     tails: BTreeMap<u64, (u64, u32)>,
     tails_len: (u64, u64),
 }
@@ -83,7 +85,8 @@ impl KernelReads for Reads<'_> {
         Ok((raw.at / PAGE..=end / PAGE).take(INDEX_PAGES_MAX).map(page).collect())
     }
 
-    /// The driver halves the blocks of a directory by their first names (`erofs_find_target_block`).
+    /// The driver halves the blocks of a directory by their first names
+    /// (`erofs_find_target_block`).
     fn name(&self, dir: InodeId, name: &[u8]) -> Result<Vec<KernelRead>> {
         let raw = self.reader.raw_dir(dir)?;
         let mut pages = Vec::new();

@@ -1,7 +1,7 @@
 //! EROFS: raw structures of the disk on one side, packfs's plain facts on the other.
 //!
-//! Owns everything that knows how an EROFS image is built. Decodes and encodes metadata, never file data; starts no thread
-//! and touches no directory of the host.
+//! Owns everything that knows how an EROFS image is built. Decodes and encodes metadata, never file
+//! data; starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
@@ -54,7 +54,8 @@ use std::sync::Arc;
 static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
 const MAGIC: [u8; 4] = disk::EROFS_SUPER_MAGIC_V1.to_le_bytes();
 
-/// From quick to small. Linux reads LZMA from 5.16 on, and so whatever reads what the default makes.
+/// From quick to small. Linux reads LZMA from 5.16 on, and so whatever reads what the default
+/// makes.
 const LADDER: [Rung; 4] = [
     Rung { codec: "lz4hc:12", block_len: 256 << 10, goal: None },
     Rung { codec: "lzma", block_len: 64 << 10, goal: None },

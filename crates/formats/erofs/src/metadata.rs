@@ -1,8 +1,8 @@
-//! Bytes of metadata by place: windows of the address space, kept for a while, so that inodes and names that lie together
-//! are read together.
+//! Bytes of metadata by place: windows of the address space, kept for a while, so that inodes and
+//! names that lie together are read together.
 //!
-//! Owns a bounded cache of windows. Whoever goes from one window to the next has several read at once. Knows no structure;
-//! whoever reads says what it reads for messages.
+//! Owns a bounded cache of windows. Whoever goes from one window to the next has several read at
+//! once. Knows no structure; whoever reads says what it reads for messages.
 
 use crate::corruption::{Corruption, Place};
 use crate::reader::Reader;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Reader {
-    /// The window that holds `at`, and where it starts. It may end early, at the end of what there is.
+    /// The window that holds `at`, and where it starts. It may end early, at the end of what there
+    /// is.
     pub(crate) fn window(&self, at: u64) -> Result<(u64, Arc<Vec<u8>>)> {
         let number = at / WINDOW_LEN;
         let start = number * WINDOW_LEN;
@@ -21,7 +22,8 @@ impl Reader {
         }
         let run = match self.windows.run_at(number) {
             1 => None,
-            // What lies behind the window that is wanted may be damaged, or the metabox, which is for others to hear of.
+            // What lies behind the window that is wanted may be damaged, or the metabox, which is
+            // for others to hear of.
             run => self.read_windows(start, run).ok(),
         };
         let bytes = match run {

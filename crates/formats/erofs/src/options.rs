@@ -1,4 +1,5 @@
-//! The options of EROFS images: what may be asked for, what holds otherwise, and what a kernel must have for it.
+//! The options of EROFS images: what may be asked for, what holds otherwise, and what a kernel must
+//! have for it.
 
 mod typed;
 mod values;
@@ -73,7 +74,8 @@ pub(crate) struct Metabox {
     /// Bytes of input of a cluster.
     pub cluster_len: u32,
     pub codec: CodecSettings,
-    /// True if it is for trees of small files only: in others it saves little, and lookups cost more.
+    /// True if it is for trees of small files only: in others it saves little, and lookups cost
+    /// more.
     pub for_small_files: bool,
 }
 
@@ -122,7 +124,8 @@ pub(crate) struct Options {
     pub device_of: ByPath<u16>,
 }
 
-/// Files are small if they are shorter than this on average: their metadata are a good part of an image then.
+/// Files are small if they are shorter than this on average: their metadata are a good part of an
+/// image then.
 const SMALL_FILE_LEN: u64 = 4096;
 
 impl Options {
@@ -137,7 +140,8 @@ impl Options {
         wants.resolve(settings, typed, kernel, block_len)
     }
 
-    /// Every way in which files are stored: the usual one, then those of the rules, then that of files used first.
+    /// Every way in which files are stored: the usual one, then those of the rules, then that of
+    /// files used first.
     pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
         std::iter::once(&self.storage).chain(self.rules.storages()).chain(&self.first_used)
     }

@@ -1,8 +1,9 @@
-//! The opened image: what all modules of the read side share, and the address space that blocks lie in.
+//! The opened image: what all modules of the read side share, and the address space that blocks lie
+//! in.
 //!
-//! Owns nothing but the parts. The metabox, where an image has one, stands behind all files in the address space: reading
-//! there decodes it. Invariant: the metabox's own inode and the packed inode never lie in the metabox, so no reading goes
-//! in circles.
+//! Owns nothing but the parts. The metabox, where an image has one, stands behind all files in the
+//! address space: reading there decodes it. Invariant: the metabox's own inode and the packed inode
+//! never lie in the metabox, so no reading goes in circles.
 
 use crate::address::Joined;
 use crate::checksum::crc32c;
@@ -35,7 +36,8 @@ pub(crate) struct Reader {
     pub(crate) prefixes: Vec<LongPrefix>,
     pub(crate) windows: Windows,
     pub(crate) decoded_blocks: DecodedBlocks,
-    /// Where the last walk over short extent records stopped: inode, index of the record, address of its data.
+    /// Where the last walk over short extent records stopped: inode, index of the record, address
+    /// of its data.
     pub(crate) last_record: Mutex<(u64, u64, u64)>,
     pub(crate) sorted_dirs: SortedDirs,
     /// Why the superblock's checksum vouches for nothing.
@@ -78,7 +80,8 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The checksum covers the superblock's block from the superblock on; of blocks that end before it, the one it is in.
+    /// The checksum covers the superblock's block from the superblock on; of blocks that end before
+    /// it, the one it is in.
     fn wrong_checksum(&self) -> Result<Option<Corruption>> {
         let block_len = self.geometry.block_len();
         let len = if block_len > EROFS_SUPER_OFFSET { block_len - EROFS_SUPER_OFFSET } else { block_len };
@@ -134,7 +137,8 @@ impl Reader {
         }
     }
 
-    /// Fills `out` from the contents of an inode, which is long enough: names, targets, other metadata, no file data.
+    /// Fills `out` from the contents of an inode, which is long enough: names, targets, other
+    /// metadata, no file data.
     pub(crate) fn read_content(&self, raw: &RawInode, offset: u64, out: &mut [u8]) -> Result<()> {
         let range = offset..offset.saturating_add(out.len() as u64);
         let mut outcome = Ok(());

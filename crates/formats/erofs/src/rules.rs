@@ -53,14 +53,16 @@ impl TypedRule {
         Some(TypedRule { codec: codec.into(), cluster_len })
     }
 
-    /// The codecs' settings, `None` to store files as they are; the usual length holds where none was typed.
+    /// The codecs' settings, `None` to store files as they are; the usual length holds where none
+    /// was typed.
     ///
     /// Errors: `Usage`.
     pub(crate) fn codecs(&self, usual_len: u32) -> Result<Option<Codecs>> {
         Ok(codec::parse(&self.codec, self.cluster_len.unwrap_or(usual_len))?.1)
     }
 
-    /// How files are stored that it is about; in chunks those that are not compressed, if that is their usual form.
+    /// How files are stored that it is about; in chunks those that are not compressed, if that is
+    /// their usual form.
     ///
     /// Errors: `Usage`.
     pub(crate) fn storage(&self, usual_len: u32, chunk_len: Option<u32>) -> Result<Storage> {
@@ -89,7 +91,8 @@ struct Row<T> {
 }
 
 impl Rules {
-    /// Rules of globs; files that are not compressed are stored in chunks if that is their usual form.
+    /// Rules of globs; files that are not compressed are stored in chunks if that is their usual
+    /// form.
     ///
     /// Errors: `Usage`.
     pub(crate) fn of_rules(

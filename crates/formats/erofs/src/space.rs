@@ -1,7 +1,8 @@
 //! Who owns each byte of an image.
 //!
-//! Owns the map from structures to ranges of the first file; what lies on further devices or in the metabox has no bytes
-//! of its own there. Invariant: the owners are in order, do not overlap and add up to the file's length.
+//! Owns the map from structures to ranges of the first file; what lies on further devices or in the
+//! metabox has no bytes of its own there. Invariant: the owners are in order, do not overlap and
+//! add up to the file's length.
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::disk::*;

@@ -1,4 +1,5 @@
-//! Ranges of an image and what claims them, for the space map and for the check: what may be shared, and by whom.
+//! Ranges of an image and what claims them, for the space map and for the check: what may be
+//! shared, and by whom.
 //!
 //! Knows no structure of the format.
 

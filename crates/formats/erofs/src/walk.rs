@@ -1,7 +1,8 @@
 //! Every inode that an image's directories lead to, each once, without recursion.
 //!
-//! Owns the limits that keep walks of hostile images short. Invariant: a walk ends for every image: a directory is entered
-//! once, and neither more inodes nor more bytes of directories are seen than an image of this length can hold.
+//! Owns the limits that keep walks of hostile images short. Invariant: a walk ends for every image:
+//! a directory is entered once, and neither more inodes nor more bytes of directories are seen than
+//! an image of this length can hold.
 
 use crate::corruption::{Corruption, Place};
 use crate::raw::RawInode;
@@ -14,8 +15,8 @@ use std::ops::ControlFlow;
 /// How many times longer than its image decoded metadata may be.
 const DECODED_TIMES_MAX: u64 = 256;
 
-/// What may still be seen. Structures of a true image do not overlap; an image that leads to the same bytes over and over
-/// runs out.
+/// What may still be seen. Structures of a true image do not overlap; an image that leads to the
+/// same bytes over and over runs out.
 pub(crate) struct Budget(u64);
 
 impl Budget {

@@ -1,8 +1,8 @@
 //! Extended attributes: behind the inode, shared, and with long prefixes.
 //!
-//! Owns prefixes and limits. Invariant: the attributes of an inode never take more memory than 64 KiB of names and 64 MiB
-//! of values, whatever the image says. Attributes with a prefix that this version of the format does not know are passed
-//! over, as the kernel does.
+//! Owns prefixes and limits. Invariant: the attributes of an inode never take more memory than 64
+//! KiB of names and 64 MiB of values, whatever the image says. Attributes with a prefix that this
+//! version of the format does not know are passed over, as the kernel does.
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
@@ -16,8 +16,8 @@ use zerocopy::little_endian::U32;
 const NAME_LEN_MAX: usize = 255;
 /// Most bytes of names, each with its NUL, that one inode's attributes may have (`XATTR_LIST_MAX`).
 const NAMES_LEN_MAX: usize = 65_536;
-/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps shared values from
-/// filling memory.
+/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps
+/// shared values from filling memory.
 const VALUES_LEN_MAX: usize = 64 << 20;
 
 /// What is read of one inode's attributes besides themselves.
@@ -163,7 +163,8 @@ impl Reader {
             return Err(Corruption::Fault { place, fault: "more xattrs than an inode can have" }.into());
         }
         self.read_metadata(stored.value_at, &mut value, place)?;
-        // Kernels look at those behind the inode first, so the first of a name is the one that counts.
+        // Kernels look at those behind the inode first, so the first of a name is the one that
+        // counts.
         if set.xattrs.contains_key(&name) {
             return Err(Corruption::Fault { place, fault: "two xattrs of one name" }.into());
         }

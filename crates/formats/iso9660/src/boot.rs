@@ -1,6 +1,7 @@
 //! El Torito: what firmware can boot from an image.
 //!
-//! Owns the boot catalog. Invariant: a catalog yields so many entries at the most, whatever it says.
+//! Owns the boot catalog. Invariant: a catalog yields so many entries at the most, whatever it
+//! says.
 
 use crate::corruption::Place;
 use crate::disk::*;

@@ -1,6 +1,7 @@
 //! Every fault of an image that this reader names, and how it is said: where, found, allowed.
 //!
-//! Owns the wording; whoever meets a fault only fills in figures. All of them become [`Error::corrupt`].
+//! Owns the wording; whoever meets a fault only fills in figures. All of them become
+//! [`Error::corrupt`].
 
 use packfs_core::{Error, FileType, escaped};
 use std::fmt;
@@ -66,7 +67,8 @@ pub(crate) enum Corruption {
         found: FileType,
         wanted: FileType,
     },
-    /// An entry of a system use area that is longer than what is left of the area, or shorter than an entry.
+    /// An entry of a system use area that is longer than what is left of the area, or shorter than
+    /// an entry.
     Entry {
         place: Place,
         signature: [u8; 2],

@@ -1,7 +1,7 @@
 //! Contents of files: the extents of records turned into extents of files.
 //!
-//! Owns files of several extents. Invariant: every range handed out lies in the image. Never reads data itself, but for the
-//! headers and pointers of compressed files.
+//! Owns files of several extents. Invariant: every range handed out lies in the image. Never reads
+//! data itself, but for the headers and pointers of compressed files.
 
 use crate::corruption::{Corruption, Place};
 use crate::dir::Listing;
@@ -19,7 +19,8 @@ use std::ops::{ControlFlow, Range};
 const SECTIONS_MAX: usize = 16_384;
 
 impl Iso9660Volume {
-    /// Where the data of a file lies, of all its records; sections without a gap between them are one.
+    /// Where the data of a file lies, of all its records; sections without a gap between them are
+    /// one.
     pub(crate) fn sections(&self, first: &Record) -> Result<Vec<Section>> {
         let block_len = self.geometry.block_len;
         let mut sections: Vec<Section> = Vec::new();

@@ -1,10 +1,12 @@
-//! Times as ISO 9660 writes them: years, months and days, with a distance from Greenwich in quarters of an hour.
+//! Times as ISO 9660 writes them: years, months and days, with a distance from Greenwich in
+//! quarters of an hour.
 
 use crate::disk::RecordTime;
 use packfs_core::Timestamp;
 
-/// Farthest from Greenwich that a time may be, in quarters of an hour (ECMA-119 8.4.26.1 allows -48 to +52). Linux takes
-/// what lies between these, and takes others for Greenwich; genisoimage writes such for years after 2038.
+/// Farthest from Greenwich that a time may be, in quarters of an hour (ECMA-119 8.4.26.1 allows -48
+/// to +52). Linux takes what lies between these, and takes others for Greenwich; genisoimage writes
+/// such for years after 2038.
 const OFFSET_MAX: i8 = 52;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
@@ -71,7 +73,8 @@ fn in_greenwich(civil: Civil, offset: i8) -> i64 {
     civil.seconds() - offset * 15 * 60
 }
 
-/// The time of a directory record, or of the short form in an entry of Rock Ridge; all zeros are 1970.
+/// The time of a directory record, or of the short form in an entry of Rock Ridge. All zeros stand
+/// for the epoch.
 pub(crate) fn of_record(time: RecordTime) -> Timestamp {
     let RecordTime { year, month, day, hour, minute, second, offset } = time;
     if (year, month, day) == (0, 0, 0) {
@@ -81,8 +84,9 @@ pub(crate) fn of_record(time: RecordTime) -> Timestamp {
     Timestamp::from_seconds(in_greenwich(civil, offset))
 }
 
-/// The time of a volume descriptor, or of the long form in an entry of Rock Ridge: sixteen digits, the last two of them
-/// hundredths of a second, and the offset (ECMA-119 8.4.26.1); `None` if it says that there is none, or is none.
+/// The time of a volume descriptor, or of the long form in an entry of Rock Ridge: sixteen digits,
+/// the last two of them hundredths of a second, and the offset (ECMA-119 8.4.26.1); `None` if it
+/// says that there is none, or is none.
 pub(crate) fn of_digits(time: &[u8; 17]) -> Option<Timestamp> {
     let (digits, offset) = time.split_at(16);
     let number = |range: std::ops::Range<usize>| {

@@ -1,7 +1,8 @@
 //! Directories: records read one by one, those of one file together.
 //!
-//! Owns which records are entries: not those of the directory itself and its parent, nor associated files, nor directories that
-//! were moved there from where they are seen. Invariant: every name has passed [`Name::new`], and every step makes progress.
+//! Owns which records are entries: not those of the directory itself and its parent, nor associated
+//! files, nor directories that were moved there from where they are seen. Invariant: every name has
+//! passed [`Name::new`], and every step makes progress.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -151,7 +152,8 @@ impl Iso9660Volume {
         Ok(())
     }
 
-    /// See [`packfs_format::Volume::lookup`]. Records are in order of names that nobody sees, so all are read.
+    /// See [`packfs_format::Volume::lookup`]. Records are in order of names that nobody sees, so
+    /// all are read.
     pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let (_, mut listing) = self.listing(id)?;
         while let Some(entry) = listing.next_entry()? {

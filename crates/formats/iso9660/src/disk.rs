@@ -1,15 +1,17 @@
 //! Raw structures of ISO 9660, byte for byte as they lie on disk.
 //!
-//! Owns layout, numbers and bits; every struct is unaligned, and its size is asserted. Says nothing about which values are
-//! allowed: that is for the reader to check. Sources: ECMA-119 (4th edition) for descriptors, records and path tables; the
-//! El Torito specification 1.0 for boot records; `zisofs_format.txt` and `zisofs2_format.txt` of libisofs.
+//! Owns layout, numbers and bits; every struct is unaligned, and its size is asserted. Says nothing
+//! about which values are allowed: that is for the reader to check. Sources: ECMA-119 (4th edition)
+//! for descriptors, records and path tables; the El Torito specification 1.0 for boot records;
+//! `zisofs_format.txt` and `zisofs2_format.txt` of libisofs.
 
 use std::mem::size_of;
 use zerocopy::big_endian;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Length of a logical sector: descriptors fill one, directory records do not cross its end (ECMA-119 6.1.2).
+/// Length of a logical sector: descriptors fill one, directory records do not cross its end
+/// (ECMA-119 6.1.2).
 pub(crate) const SECTOR_LEN: u64 = 2048;
 /// Where volume descriptors begin, behind the system area (ECMA-119 6.2.1).
 pub(crate) const DESCRIPTORS_AT: u64 = 16 * SECTOR_LEN;

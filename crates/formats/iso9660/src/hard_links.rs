@@ -1,8 +1,8 @@
 //! Hard links: which records are names of one file.
 //!
-//! Rock Ridge has no inodes: each name has all facts in a record of its own. Names are links to one file if they say that there
-//! are several, and agree in what tells files apart: the inode number (RRIP 1.12) and where their data lies. The record that is
-//! met first stands for all.
+//! Rock Ridge has no inodes: each name has all facts in a record of its own. Names are links to one
+//! file if they say that there are several, and agree in what tells files apart: the inode number
+//! (RRIP 1.12) and where their data lies. The record that is met first stands for all.
 
 use crate::record::Record;
 use crate::rock_ridge::RockRidge;

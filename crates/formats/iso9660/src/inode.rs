@@ -1,7 +1,7 @@
 //! Files of all types: found by their record, parsed, checked.
 //!
-//! A file's identity is the offset of the record that names it: of several names, of the one met first. The root, and directories
-//! that were moved, are known by their records of themselves.
+//! A file's identity is the offset of the record that names it: of several names, of the one met
+//! first. The root, and directories that were moved, are known by their records of themselves.
 
 use crate::corruption::Corruption;
 use crate::dates;
@@ -16,7 +16,8 @@ use packfs_format::{Inode, InodeId, InodeKind};
 
 /// Permissions of what has none: as Linux shows it.
 const MODE_DEFAULT: u16 = 0o555;
-/// A record lies at an even offset, and none is shorter than 32 bytes: its offset divided by that is its number in Linux.
+/// A record lies at an even offset, and none is shorter than 32 bytes: its offset divided by that
+/// is its number in Linux.
 const NUMBER_SHIFT: u32 = 5;
 
 #[derive(Clone, Debug)]
@@ -122,8 +123,8 @@ impl Iso9660Volume {
         })
     }
 
-    /// The time in a directory's record of itself, which is the one that Linux shows; where it has none, that in the record that
-    /// leads to it.
+    /// The time in a directory's record of itself, which is the one that Linux shows; where it has
+    /// none, that in the record that leads to it.
     fn own_time(&self, record: &Record) -> Result<RecordTime> {
         let start = record.data_at(self.geometry.block_len);
         match Record::read(&self.sectors, start, self.geometry.image_len) {
@@ -133,8 +134,8 @@ impl Iso9660Volume {
         }
     }
 
-    /// See [`packfs_format::Volume::read_link`]. A target that was cut off, as one writer does with long ones, is what is there of
-    /// it; the check tells.
+    /// See [`packfs_format::Volume::read_link`]. A target that was cut off, as one writer does with
+    /// long ones, is what is there of it; the check tells.
     pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
         let raw = self.raw_inode(id)?;
         if raw.file_type != FileType::Symlink {
@@ -155,7 +156,8 @@ fn sections_len(sections: &[Section]) -> u64 {
     sections.iter().map(|section| section.len).sum()
 }
 
-/// Bytes stored of a file or directory, before decompression: what Linux's `isofs_read_inode` counts blocks by, whatever the type.
+/// Bytes stored of a file or directory, before decompression: what Linux's `isofs_read_inode`
+/// counts blocks by, whatever the type.
 fn stored_len(raw: &RawInode) -> u64 {
     match &raw.kind {
         RawKind::File { sections, .. } => sections_len(sections),

@@ -1,9 +1,9 @@
-//! ISO 9660: raw structures of the disk on one side, packfs's plain facts on the other; with Rock Ridge, Joliet, El Torito and
-//! zisofs, and the extended attributes of AAIP.
+//! ISO 9660: raw structures of the disk on one side, packfs's plain facts on the other; with Rock
+//! Ridge, Joliet, El Torito and zisofs, and the extended attributes of AAIP.
 //!
-//! Owns everything that knows how an ISO 9660 image is built. The read side opens an image, walks and checks it; the pack side
-//! plans an image and lays out what surrounds the data. Decodes metadata, never file data; starts no thread and touches
-//! no directory of the host.
+//! Owns everything that knows how an ISO 9660 image is built. The read side opens an image, walks
+//! and checks it; the pack side plans an image and lays out what surrounds the data. Decodes
+//! metadata, never file data; starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]

@@ -1,7 +1,7 @@
 //! Names without Rock Ridge: as ISO 9660 and Joliet store them, turned into those that Linux shows.
 
-/// A plain name as Linux shows it by default (`isofs_name_translate` in `fs/isofs/dir.c`): small letters, no version if it is
-/// the first, no dot before that.
+/// A plain name as Linux shows it by default (`isofs_name_translate` in `fs/isofs/dir.c`): small
+/// letters, no version if it is the first, no dot before that.
 pub(crate) fn plain(stored: &[u8]) -> Vec<u8> {
     let name = stored.strip_suffix(b".;1").or_else(|| stored.strip_suffix(b";1")).unwrap_or(stored);
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -12,8 +12,8 @@ pub(crate) fn plain(stored: &[u8]) -> Vec<u8> {
     name.get(..end).unwrap_or_default().iter().map(shown).collect()
 }
 
-/// A Joliet name as Linux shows it (`get_joliet_filename` in `fs/isofs/joliet.c`): no version if it is the first, no dots at
-/// the end. What is no character becomes U+FFFD.
+/// A Joliet name as Linux shows it (`get_joliet_filename` in `fs/isofs/joliet.c`): no version if it
+/// is the first, no dots at the end. What is no character becomes U+FFFD.
 pub(crate) fn joliet(stored: &[u8]) -> Vec<u8> {
     let units = stored.chunks_exact(2).map(|pair| match *pair {
         [high, low] => u16::from_be_bytes([high, low]),

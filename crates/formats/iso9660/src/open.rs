@@ -1,7 +1,8 @@
-//! From the volume descriptors to a checked [`Geometry`]: where everything of an image is, and which of its trees is shown.
+//! From the volume descriptors to a checked [`Geometry`]: where everything of an image is, and
+//! which of its trees is shown.
 //!
-//! Owns every rule that holds for the image as a whole, and the choice between Rock Ridge, Joliet and plain names, which is the
-//! one that Linux makes.
+//! Owns every rule that holds for the image as a whole, and the choice between Rock Ridge, Joliet
+//! and plain names, which is the one that Linux makes.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;

@@ -116,7 +116,8 @@ fn boot_path(value: &str) -> Result<ImagePath> {
     }
 }
 
-/// The block size that holds if none is named. Linux decodes a block for each page that is not in its cache yet.
+/// The block size that holds if none is named. Linux decodes a block for each page that is not in
+/// its cache yet.
 fn block_len_for(goal: Goal) -> u32 {
     match goal {
         Goal::Size | Goal::Balanced | Goal::Build => BLOCK_LEN_MAX_1,

@@ -22,8 +22,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Reads the record at an offset, which must end before `end` and before its sector does. `None` if there is none: its
-    /// length is zero.
+    /// Reads the record at an offset, which must end before `end` and before its sector does.
+    /// `None` if there is none: its length is zero.
     pub(crate) fn read(sectors: &Sectors, at: u64, end: u64) -> Result<Option<Record>> {
         let place = Place::at(RECORD, at);
         let sector_left = SECTOR_LEN - at % SECTOR_LEN;

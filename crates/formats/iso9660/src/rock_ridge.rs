@@ -1,7 +1,8 @@
-//! Rock Ridge: what a record's system use entries say of a file (RRIP 1.10 and 1.12), and those of zisofs and AAIP beside them.
+//! Rock Ridge: what a record's system use entries say of a file (RRIP 1.10 and 1.12), and those of
+//! zisofs and AAIP beside them.
 //!
-//! Owns the parsing of entries, tolerantly: a fault ends it, and what was met before holds. Who asks for what a fault took away
-//! is refused.
+//! Owns the parsing of entries, tolerantly: a fault ends it, and what was met before holds. Who
+//! asks for what a fault took away is refused.
 
 use crate::corruption::{Corruption, Place};
 use crate::dates;
@@ -33,7 +34,8 @@ pub(crate) struct Posix {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) bytes: Vec<u8>,
-    /// True if the next component follows the one before it at once: that goes on, is the root, or there is none.
+    /// True if the next component follows the one before it at once: that goes on, is the root, or
+    /// there is none.
     joins: Option<bool>,
     /// Whether the entry that was met last goes on in another.
     pub(crate) continues: bool,
@@ -178,7 +180,8 @@ impl Target {
                 0 => text,
                 CURRENT => b".",
                 PARENT => b"..",
-                // Behind another it is one more slash, as Linux has it: writers keep doubled ones so.
+                // Behind another it is one more slash, as Linux has it: writers keep doubled ones
+                // so.
                 ROOT => b"/",
                 _ => {
                     let fault = "a component of the link target of an unknown kind";
@@ -194,8 +197,8 @@ impl Target {
     }
 }
 
-/// A device number. genisoimage writes major and minor in a word each; libisofs writes both in the low one as Linux packs
-/// them, and nothing in the high one.
+/// A device number. genisoimage writes major and minor in a word each; libisofs writes both in the
+/// low one as Linux packs them, and nothing in the high one.
 fn device(high: u32, low: u32) -> DeviceNumber {
     if high == 0 && low > 0xff { DeviceNumber::decode(low) } else { DeviceNumber { major: high, minor: low } }
 }

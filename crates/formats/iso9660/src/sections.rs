@@ -13,7 +13,8 @@ pub(crate) struct Section {
     pub(crate) len: u64,
 }
 
-/// Where the byte at `position` of what is stored lies in the image, and how many bytes lie there in a row.
+/// Where the byte at `position` of what is stored lies in the image, and how many bytes lie there
+/// in a row.
 pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u64, u64)> {
     for section in sections {
         if position < section.len {

@@ -1,6 +1,7 @@
 //! Reading of metadata: bytes at an offset, with a small memory of what was read last.
 //!
-//! Directory records, and the areas in which they go on, lie beside each other, and are read one by one.
+//! Directory records, and the areas in which they go on, lie beside each other, and are read one by
+//! one.
 
 use crate::corruption::{Corruption, Place};
 use packfs_core::{Image, Result, usize_of};
@@ -54,7 +55,8 @@ impl Sectors {
         Ok(())
     }
 
-    /// Copies from the chunk that holds `at`, which lies within the image. Returns how many bytes, at least one.
+    /// Copies from the chunk that holds `at`, which lies within the image. Returns how many bytes,
+    /// at least one.
     fn copy(&self, at: u64, buf: &mut [u8]) -> Result<usize> {
         let (number, within) = (at / CHUNK_LEN, (at % CHUNK_LEN) as usize);
         let Some(slot) = self.slots.get((number % CHUNKS) as usize) else { return Ok(0) };

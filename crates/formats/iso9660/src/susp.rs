@@ -1,7 +1,8 @@
-//! System use areas: the entries behind a record's name, and behind them those of its continuation areas (SUSP 1.12).
+//! System use areas: the entries behind a record's name, and behind them those of its continuation
+//! areas (SUSP 1.12).
 //!
-//! Owns the walk over entries. Invariant: a record's areas are so many and so long at the most, whatever they say of where they
-//! go on.
+//! Owns the walk over entries. Invariant: a record's areas are so many and so long at the most,
+//! whatever they say of where they go on.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::both32;

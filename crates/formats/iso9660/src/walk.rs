@@ -1,7 +1,7 @@
 //! Every record that an image's directories lead to, without recursion.
 //!
-//! Owns the walk of the space map, and the budget that it shares with the check. Invariant: ends for every image. A directory is
-//! entered once, and no more is read than the image can hold.
+//! Owns the walk of the space map, and the budget that it shares with the check. Invariant: ends
+//! for every image. A directory is entered once, and no more is read than the image can hold.
 
 use crate::corruption::{Corruption, Place};
 use crate::dir::Listing;
@@ -13,8 +13,9 @@ use crate::volume::Iso9660Volume;
 use packfs_core::Result;
 use std::collections::HashSet;
 
-/// What may still be read of directories, or of the areas in which records go on. Those of a true image do not overlap, so that
-/// all of them together are no longer than the image; one that leads to the same bytes over and over runs out.
+/// What may still be read of directories, or of the areas in which records go on. Those of a true
+/// image do not overlap, so that all of them together are no longer than the image; one that leads
+/// to the same bytes over and over runs out.
 pub(crate) struct Budget(u64);
 
 impl Budget {
@@ -31,8 +32,9 @@ impl Budget {
 }
 
 impl Iso9660Volume {
-    /// Calls `visit` for each record, those of directories themselves included, of the tree whose root's record of itself is at
-    /// `root_at`; system use entries are only looked at in the tree that is shown. Files of several records come with their first.
+    /// Calls `visit` for each record, those of directories themselves included, of the tree whose
+    /// root's record of itself is at `root_at`; system use entries are only looked at in the tree
+    /// that is shown. Files of several records come with their first.
     ///
     /// Errors: the first thing that cannot be read, and directories that overlap.
     pub(crate) fn each_record(

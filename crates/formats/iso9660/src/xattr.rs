@@ -1,7 +1,8 @@
-//! Extended attributes and access control lists, as AAIP keeps them (`susp_aaip_2_0.txt` of libisofs).
+//! Extended attributes and access control lists, as AAIP keeps them (`susp_aaip_2_0.txt` of
+//! libisofs).
 //!
-//! Owns component records, short names of namespaces, and the compact form of access control lists. What libisofs notes for
-//! itself (`isofs.`) is no attribute of the file.
+//! Owns component records, short names of namespaces, and the compact form of access control lists.
+//! What libisofs notes for itself (`isofs.`) is no attribute of the file.
 
 use crate::corruption::{Corruption, Place};
 use crate::inode::RawInode;

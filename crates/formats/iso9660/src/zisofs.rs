@@ -1,8 +1,9 @@
-//! zisofs: files that are stored as blocks, each compressed on its own, and a table of where they start.
+//! zisofs: files that are stored as blocks, each compressed on its own, and a table of where they
+//! start.
 //!
-//! Owns the marks in records, the headers of files and the block pointers (`zisofs_format.txt`, `zisofs2_format.txt`). A block
-//! that starts where the next one does is all zeros. No block is stored as it is: the rule that one of full length were has been
-//! revoked.
+//! Owns the marks in records, the headers of files and the block pointers (`zisofs_format.txt`,
+//! `zisofs2_format.txt`). A block that starts where the next one does is all zeros. No block is
+//! stored as it is: the rule that one of full length were has been revoked.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -16,11 +17,13 @@ use std::mem::size_of;
 use std::ops::ControlFlow;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-/// Base-2 logarithms of block sizes. Linux takes 15 to 17 of version 1, and libisofs up to 20 of version 2.
+/// Base-2 logarithms of block sizes. Linux takes 15 to 17 of version 1, and libisofs up to 20 of
+/// version 2.
 pub(crate) const BLOCK_LOGS: std::ops::RangeInclusive<u8> = 15..=20;
 /// How many pointers are read at once.
 const POINTERS_AT_ONCE: u64 = 1024;
-/// What a block may be longer than what it decodes to, besides the length itself: enough for any encoder.
+/// What a block may be longer than what it decodes to, besides the length itself: enough for any
+/// encoder.
 const GROWTH_MAX: u64 = 4096;
 
 /// What a record says of a compressed file (ZF, Z2).
@@ -153,7 +156,8 @@ impl<'a> Compressed<'a> {
         }
     }
 
-    /// Calls `visit` for each block from `first` on, with its number and where it lies in what is stored, until it breaks.
+    /// Calls `visit` for each block from `first` on, with its number and where it lies in what is
+    /// stored, until it breaks.
     pub(crate) fn each_block(
         &self,
         first: u64,

@@ -1,7 +1,8 @@
 //! Raw structures of partition tables, byte for byte as they lie on disk, little-endian.
 //!
-//! Owns layout and numbers; says nothing about which values are allowed. Sources: UEFI specification 2.10, chapter 5, for both;
-//! Linux's `block/partitions/msdos.c` for chains of logical partitions.
+//! Owns layout and numbers; says nothing about which values are allowed. Sources: UEFI
+//! specification 2.10, chapter 5, for both; Linux's `block/partitions/msdos.c` for chains of
+//! logical partitions.
 
 use std::mem::size_of;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -9,7 +10,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// At the end of a boot record.
 pub(crate) const MBR_SIGNATURE: u16 = 0xaa55;
-/// What an MBR counts in. Disks with longer sectors count in those, which nothing in the table tells.
+/// What an MBR counts in. Disks with longer sectors count in those, which nothing in the table
+/// tells.
 pub(crate) const SECTOR_LEN: u64 = 512;
 
 /// One of four partitions of a boot record.

@@ -1,7 +1,7 @@
 //! GPT: a header and its rows, twice, with checksums.
 //!
-//! Owns the choice of the copy that is used. Invariant: rows lie within the disk, and no more of them are read than
-//! [`ENTRIES_MAX`].
+//! Owns the choice of the copy that is used. Invariant: rows lie within the disk, and no more of
+//! them are read than [`ENTRIES_MAX`].
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -37,7 +37,8 @@ impl Copy {
     }
 }
 
-/// Whether there is a GPT: a sound header, or what is left of one where a boot record keeps others off.
+/// Whether there is a GPT: a sound header, or what is left of one where a boot record keeps others
+/// off.
 pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
     for sector_len in SECTOR_LENS {
         match copy(image, 1, sector_len)? {

@@ -1,7 +1,8 @@
-//! Partition tables: MBR with logical partitions, and GPT. A container whose files are the partitions of a disk.
+//! Partition tables: MBR with logical partitions, and GPT. A container whose files are the
+//! partitions of a disk.
 //!
-//! Owns everything that knows how such tables are built. Read only; it knows nothing of what is in a partition, but what
-//! boot sectors of file systems look like, so as not to take them for tables.
+//! Owns everything that knows how such tables are built. Read only; it knows nothing of what is in
+//! a partition, but what boot sectors of file systems look like, so as not to take them for tables.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
@@ -24,7 +25,8 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
-/// Where a GPT has its signature, for both lengths of sectors. Those of an MBR are two bytes, which are everywhere.
+/// Where a GPT has its signature, for both lengths of sectors. Those of an MBR are two bytes, which
+/// are everywhere.
 static MAGICS: [Magic; 2] = [Magic { bytes: b"EFI PART", at: 512 }, Magic { bytes: b"EFI PART", at: 4096 }];
 
 /// Partition tables.

@@ -37,8 +37,9 @@ fn is_extended(entry: &MbrEntry) -> bool {
     EXTENDED.contains(&entry.kind)
 }
 
-/// Two bytes at the end make no table: each row has to make sense, and one has to be used. A partition that starts where the
-/// disk does is how images that can be written to CDs and to sticks get started; that disk is the CD.
+/// Two bytes at the end make no table: each row has to make sense, and one has to be used. A
+/// partition that starts where the disk does is how images that can be written to CDs and to sticks
+/// get started; that disk is the CD.
 fn is_table(record: &BootRecord, disk_len: u64) -> bool {
     let makes_sense = |entry: &MbrEntry| {
         let start = u64::from(entry.first.get()) * SECTOR_LEN;
@@ -100,7 +101,8 @@ fn partition(number: u32, base: u64, entry: &MbrEntry) -> Partition {
     }
 }
 
-/// Follows the chain of an extended partition. Each link has the partition behind it, and leads to the next.
+/// Follows the chain of an extended partition. Each link has the partition behind it, and leads to
+/// the next.
 fn chain(
     image: &dyn Image,
     extended: &MbrEntry,
@@ -123,7 +125,8 @@ fn chain(
         }
         let Some(record) = record(image, at)? else { return Ok(Err(Corruption::LinkSignature { at })) };
         table.structures.push((at..at + RECORD_LEN, "extended boot record"));
-        // Two rows are used; some tools had partitions in the others, but those cannot be told from rubbish.
+        // Two rows are used; some tools had partitions in the others, but those cannot be told from
+        // rubbish.
         let rows = || record.entries.iter().take(2);
         for entry in rows().filter(|entry| is_used(entry) && !is_extended(entry)) {
             let last = table.partitions.iter().map(|it| it.number).max().unwrap_or(0);

@@ -1,6 +1,7 @@
 //! From the first sectors of a disk, or its last ones, to a checked [`Table`].
 //!
-//! Owns the choice between the two kinds, and what is not taken for a table: boot sectors of file systems look like one.
+//! Owns the choice between the two kinds, and what is not taken for a table: boot sectors of file
+//! systems look like one.
 
 use crate::corruption::Corruption;
 use crate::table::Table;

@@ -13,7 +13,8 @@ impl PartitionsVolume {
         space_owners(claims, self.image.len())
     }
 
-    /// See [`packfs_format::Volume::image_len`]: where its last partition ends, or its last structure.
+    /// See [`packfs_format::Volume::image_len`]: where its last partition ends, or its last
+    /// structure.
     pub(crate) fn used_len(&self) -> u64 {
         let structures = self.table.structures.iter().map(|(range, _)| range.end);
         let ends = structures.chain(self.table.partitions.iter().map(|it| it.end()));

@@ -69,7 +69,8 @@ pub(crate) struct Header {
     pub(crate) next: u64,
     pub(crate) kind: Kind,
     pub(crate) is_executable: bool,
-    /// Offset of the first header of a directory, or of the target of a hard link; the number of a device.
+    /// Offset of the first header of a directory, or of the target of a hard link; the number of a
+    /// device.
     pub(crate) spec: u32,
     /// Bytes of data.
     pub(crate) len: u64,

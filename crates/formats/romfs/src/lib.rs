@@ -1,7 +1,8 @@
 //! romfs, the read-only file system of small kernels and boot disks: opened, walked and checked.
 //!
-//! An image is a superblock and file headers of 16 bytes and a name, each in front of its data. Nothing is compressed, and
-//! nothing has an owner or a time. Source: `Documentation/filesystems/romfs.rst` and `fs/romfs/` of Linux.
+//! An image is a superblock and file headers of 16 bytes and a name, each in front of its data.
+//! Nothing is compressed, and nothing has an owner or a time. Source:
+//! `Documentation/filesystems/romfs.rst` and `fs/romfs/` of Linux.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]

@@ -1,7 +1,8 @@
-//! Where the size words of large files are: lets random access start near its goal instead of at a file's first word.
+//! Where the size words of large files are: lets random access start near its goal instead of at a
+//! file's first word.
 //!
-//! Owns a bounded cache of checkpoints, filled by whoever walks a file's words. Holds nothing that the walk has not
-//! checked, and may forget anything at any time.
+//! Owns a bounded cache of checkpoints, filled by whoever walks a file's words. Holds nothing that
+//! the walk has not checked, and may forget anything at any time.
 
 use crate::cursor::Position;
 use packfs_core::usize_of;

@@ -1,7 +1,7 @@
 //! Metadata blocks: found, decoded once, and kept for a while.
 //!
-//! Owns the only place where bytes of metadata are decoded. Invariant: a block lies wholly inside the table it is read for, and
-//! decodes to 1 to 8,192 bytes.
+//! Owns the only place where bytes of metadata are decoded. Invariant: a block lies wholly inside
+//! the table it is read for, and decodes to 1 to 8,192 bytes.
 
 use crate::endian::Endian;
 use crate::fault::MetadataFault;
@@ -93,7 +93,8 @@ impl Metadata {
 
     /// The block of `region` that starts at `at`.
     pub(crate) fn block(&self, region: &Region, at: u64) -> Result<Arc<Block>> {
-        // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all shards.
+        // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all
+        // shards.
         let number = usize_of((at ^ (at >> 6) ^ (at >> 12)) % SHARDS as u64);
         let Some(shard) = self.shards.get(number) else { return Err(region.outside(at)) };
         if let Some(block) = lock(shard).get(at) {

@@ -12,7 +12,8 @@ use std::mem::size_of;
 use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// A place in metadata: a block's offset in the image, and an offset within the decoded block, at most its length.
+/// A place in metadata: a block's offset in the image, and an offset within the decoded block, at
+/// most its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Position {
     /// Where the block starts in the image.
@@ -32,8 +33,8 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Metadata {
-    /// A cursor at `offset` of the block that starts `block` bytes behind the start of `region`; `what` is what it is
-    /// going to read, for messages.
+    /// A cursor at `offset` of the block that starts `block` bytes behind the start of `region`;
+    /// `what` is what it is going to read, for messages.
     pub(crate) fn cursor(
         &self,
         region: Region,
@@ -103,7 +104,8 @@ impl<'a> Cursor<'a> {
         Position { at: self.at, offset: u32_of(self.offset as u64) }
     }
 
-    /// Goes on to the next block if this one is at its end, so that the position is that of the next byte.
+    /// Goes on to the next block if this one is at its end, so that the position is that of the
+    /// next byte.
     #[inline]
     pub(crate) fn settle(&mut self) -> Result<()> {
         if self.rest().is_empty() && self.block.next < self.region.end { self.step() } else { Ok(()) }
@@ -177,7 +179,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Makes sure that the current block has a byte left; `wanted` bytes are still to come, for the message.
+    /// Makes sure that the current block has a byte left; `wanted` bytes are still to come, for the
+    /// message.
     #[inline]
     fn fill_rest(&mut self, wanted: u64) -> Result<()> {
         if self.offset < self.block.bytes.len() {

@@ -1,7 +1,8 @@
 //! Contents of files: size words and fragments turned into extents.
 //!
-//! Owns what size words lead to. Invariant: every range handed out lies in the image's data area and every slice of a
-//! block within what the block may decode to. Never reads data itself, and never holds more words than one.
+//! Owns what size words lead to. Invariant: every range handed out lies in the image's data area
+//! and every slice of a block within what the block may decode to. Never reads data itself, and
+//! never holds more words than one.
 
 use crate::block_index::{Checkpoint, STRIDE};
 use crate::cursor::Cursor;

@@ -1,8 +1,8 @@
 //! Directories: listings read entry by entry, and their indexes.
 //!
-//! Owns runs, entries and index entries. Invariant: a listing never yields more than its size allows, every name has
-//! passed [`Name::new`], and every step makes progress. Says nothing about order or duplicates: that is for the check
-//! and for whoever builds a tree.
+//! Owns runs, entries and index entries. Invariant: a listing never yields more than its size
+//! allows, every name has passed [`Name::new`], and every step makes progress. Says nothing about
+//! order or duplicates: that is for the check and for whoever builds a tree.
 
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
@@ -80,8 +80,8 @@ impl<R: Records> Listing<'_, R> {
 
     /// Reads the next entry, and the header before it if a run ends.
     ///
-    /// Entries whose names are damaged are left out; the first of them is the error at the end of the listing, so that
-    /// it costs nobody the other entries.
+    /// Entries whose names are damaged are left out; the first of them is the error at the end of
+    /// the listing, so that it costs nobody the other entries.
     pub(crate) fn next(&mut self) -> Result<Option<RawEntry>> {
         loop {
             if self.run.done == self.run.count {
@@ -260,7 +260,8 @@ pub(crate) fn each_index_entry<R: Records>(
     Ok(())
 }
 
-/// The last index entry that `before` holds for; it has to hold for the first ones and not for the others.
+/// The last index entry that `before` holds for; it has to hold for the first ones and not for the
+/// others.
 fn index_entry<R: Records>(
     records: &R,
     raw: &RawInode,
@@ -334,8 +335,8 @@ pub(crate) fn way_to<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Resul
     Ok(Way { index, list: first.zip(last) })
 }
 
-/// See [`packfs_format::Volume::lookup`]. What the index of a directory does not lead to is looked for among all entries, unless they
-/// are known to be in order.
+/// See [`packfs_format::Volume::lookup`]. What the index of a directory does not lead to is looked
+/// for among all entries, unless they are known to be in order.
 pub(crate) fn find_entry<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
     let (raw, dir) = raw_dir(records, id)?;
     let sorted_dirs = records.metadata().sorted_dirs();

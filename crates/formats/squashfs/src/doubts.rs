@@ -1,4 +1,5 @@
-//! Contradictions in an image though all that is asked of it can be read: numbers of inodes, tables that nothing uses.
+//! Contradictions in an image though all that is asked of it can be read: numbers of inodes, tables
+//! that nothing uses.
 
 use crate::data::check_fragment;
 use crate::place::Place;
@@ -13,7 +14,8 @@ pub(crate) fn number_doubt<R: Records>(records: &R, raw: &RawInode) -> Option<&'
     is_wrong.then_some("an inode number of 0, or above the number of inodes that the superblock tells")
 }
 
-/// Reads all tables, `others` besides those that all generations have. See [`packfs_format::Volume::whole_fault`].
+/// Reads all tables, `others` besides those that all generations have. See
+/// [`packfs_format::Volume::whole_fault`].
 ///
 /// # Errors
 /// `Io`.

@@ -1,6 +1,7 @@
 //! Byte orders, and bits counted in them.
 
-/// The byte order of an image: that of the machine, or of the option, it was made with. Since 4.0 always little.
+/// The byte order of an image: that of the machine, or of the option, it was made with. Since 4.0
+/// always little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endian {
     /// Least significant byte first.
@@ -54,8 +55,9 @@ impl Endian {
         }
     }
 
-    /// The `width` bits, 1 to 64, from bit `at` of a record that holds them. Bits are counted as compilers of the order lay out
-    /// bit fields: little-endian ones fill a word from its low bits, big-endian ones from the high bits of the first byte.
+    /// The `width` bits, 1 to 64, from bit `at` of a record that holds them. Bits are counted as
+    /// compilers of the order lay out bit fields: little-endian ones fill a word from its low bits,
+    /// big-endian ones from the high bits of the first byte.
     pub(crate) fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
         let (first, end) = (at / 8, (at + width).div_ceil(8));
         let bytes = record.get(first as usize..end as usize).unwrap_or_default();

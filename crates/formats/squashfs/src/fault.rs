@@ -1,6 +1,8 @@
-//! The faults that an image of any generation can have, and how they are said: where, found, allowed.
+//! The faults that an image of any generation can have, and how they are said: where, found,
+//! allowed.
 //!
-//! Owns the wording; whoever meets a fault only fills in figures. All of them become [`Error::corrupt`].
+//! Owns the wording; whoever meets a fault only fills in figures. All of them become
+//! [`Error::corrupt`].
 
 use crate::place::Place;
 use packfs_codec::Algorithm;

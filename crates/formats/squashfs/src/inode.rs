@@ -1,7 +1,7 @@
 //! Inodes of all generations, unified: found by reference, checked, told.
 //!
-//! An inode's identity is its position in the inode table: before 3.0 it carries no number at all, and hostile images repeat
-//! numbers.
+//! An inode's identity is its position in the inode table: before 3.0 it carries no number at all,
+//! and hostile images repeat numbers.
 
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
@@ -42,7 +42,8 @@ fn check_file<R: Records>(records: &R, inode: &RawInode, file: &RawFile) -> Resu
     Ok(())
 }
 
-/// How many size words a file has: its whole blocks, and a short last one unless that is in a fragment.
+/// How many size words a file has: its whole blocks, and a short last one unless that is in a
+/// fragment.
 pub(crate) fn word_count<R: Records>(records: &R, file: &RawFile) -> u64 {
     let block_len = u64::from(records.layout().block_len);
     if file.fragment == SQUASHFS_INVALID_FRAG {

@@ -1,10 +1,13 @@
-//! Squashfs of all generations: raw structures of the disk on one side, packfs's plain facts on the other.
+//! Squashfs of all generations: raw structures of the disk on one side, packfs's plain facts on the
+//! other.
 //!
-//! Owns everything that knows how a Squashfs image is built. `v4` is SquashFS 4.0, `legacy` is 1.0 to 3.1: each opens,
-//! checks and lays out images of its generation. Beside them stands what generations have in common: metadata blocks and what
-//! reads across them, lookup tables, inodes, listings, size words, the walks over all of them, and what is checked on the way.
-//! A generation brings along `Records`, which takes its records apart, and traits that put them together. Decodes and encodes
-//! metadata, never file data; starts no thread and touches no directory of the host.
+//! Owns everything that knows how a Squashfs image is built. `v4` is SquashFS 4.0, `legacy` is 1.0
+//! to 3.1: each opens, checks and lays out images of its generation. Beside them stands what
+//! generations have in common: metadata blocks and what reads across them, lookup tables, inodes,
+//! listings, size words, the walks over all of them, and what is checked on the way. A generation
+//! brings along `Records`, which takes its records apart, and traits that put them together.
+//! Decodes and encodes metadata, never file data; starts no thread and touches no directory of the
+//! host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]

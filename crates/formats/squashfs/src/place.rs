@@ -30,8 +30,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// A reference to an inode or a listing: the metadata block's offset from the start of its table, and an offset within the
-/// decoded block.
+/// A reference to an inode or a listing: the metadata block's offset from the start of its table,
+/// and an offset within the decoded block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct InodeRef {
     /// Start of the metadata block, in bytes from the start of its table; at most 48 bits.

@@ -1,8 +1,9 @@
 //! What each generation of Squashfs brings along: its records, and how they are taken apart.
 //!
-//! All generations have the same structures: inodes in one table, listings of runs of entries in another, size words behind the
-//! inodes of files, fragments in a lookup table. How many bits each figure of them takes differs. [`Records`] is that
-//! difference; whatever reads an image is written once, upon it.
+//! All generations have the same structures: inodes in one table, listings of runs of entries in
+//! another, size words behind the inodes of files, fragments in a lookup table. How many bits each
+//! figure of them takes differs. [`Records`] is that difference; whatever reads an image is written
+//! once, upon it.
 
 use crate::block_index::BlockIndex;
 use crate::blocks::Metadata;
@@ -22,7 +23,8 @@ pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
 pub(crate) const SQUASHFS_DIR_COUNT: u32 = 256;
 /// A file whose tail is in no fragment.
 pub(crate) const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
-/// Bit of the size word of a data block or fragment: stored as it is. The 24 bits below are its stored length.
+/// Bit of the size word of a data block or fragment: stored as it is. The 24 bits below are its
+/// stored length.
 pub(crate) const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
 
 /// Where what every image has is; every figure is checked.
@@ -146,7 +148,8 @@ pub(crate) fn size_word(stored_len: u32, compressed: bool) -> u32 {
 
 /// An opened image whose records can be taken apart.
 ///
-/// Errors of all methods: `Corrupt` where a record breaks the rules of its generation, `Io` where it cannot be read.
+/// Errors of all methods: `Corrupt` where a record breaks the rules of its generation, `Io` where
+/// it cannot be read.
 pub(crate) trait Records {
     /// Where everything is.
     fn layout(&self) -> &Layout;

@@ -1,11 +1,13 @@
-//! Metadata blocks as they are stored: a word that tells length and form, a marker in some images of old, the bytes.
+//! Metadata blocks as they are stored: a word that tells length and form, a marker in some images
+//! of old, the bytes.
 
 use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
 use packfs_core::{Error, ErrorKind, Image, Result, usize_of};
 
-/// Most bytes that one metadata block decodes to; all but the last block of a table decode to exactly this.
+/// Most bytes that one metadata block decodes to; all but the last block of a table decode to
+/// exactly this.
 pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
 /// Bit of a metadata block's header: stored as it is. The other 15 bits are its stored length.
 pub(crate) const SQUASHFS_COMPRESSED_BIT: u16 = 1 << 15;
@@ -30,7 +32,8 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Most bytes that all its blocks can decode to, given that a block takes at least 3 bytes of the image.
+    /// Most bytes that all its blocks can decode to, given that a block takes at least 3 bytes of
+    /// the image.
     pub(crate) fn decoded_len_max(&self) -> u64 {
         ((self.end - self.start) / 3 + 1).saturating_mul(SQUASHFS_METADATA_SIZE as u64)
     }
@@ -114,8 +117,8 @@ impl<'a> StoredBlock<'a> {
     }
 }
 
-/// The stored bytes of the first compressed block of a table, if it has one and that can be reached: by it an image's codec is
-/// told where the superblock does not say it.
+/// The stored bytes of the first compressed block of a table, if it has one and that can be
+/// reached: by it an image's codec is told where the superblock does not say it.
 ///
 /// Errors: `Io`.
 pub(crate) fn first_compressed(

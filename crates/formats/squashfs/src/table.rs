@@ -1,8 +1,9 @@
-//! Lookup tables (fragments, inodes by number, ids, sets of attributes): rows of one length in metadata blocks, with a list of the
-//! blocks' positions.
+//! Lookup tables (fragments, inodes by number, ids, sets of attributes): rows of one length in
+//! metadata blocks, with a list of the blocks' positions.
 //!
-//! Owns finding and reading rows. Invariant: the list was read whole and its positions rise inside the image; rows are
-//! decoded only when asked for, so a count from the superblock never makes memory. Knows no row.
+//! Owns finding and reading rows. Invariant: the list was read whole and its positions rise inside
+//! the image; rows are decoded only when asked for, so a count from the superblock never makes
+//! memory. Knows no row.
 
 use crate::blocks::Metadata;
 use crate::cursor::{Cursor, Position};
@@ -64,8 +65,8 @@ impl TableKind {
 }
 
 impl Table {
-    /// Reads the list of positions at `list_start`, which has to end by `limit`; no block may start before `min`. `count` is at
-    /// least 1.
+    /// Reads the list of positions at `list_start`, which has to end by `limit`; no block may start
+    /// before `min`. `count` is at least 1.
     pub(crate) fn open(
         image: &dyn Image,
         kind: TableKind,

@@ -1,4 +1,5 @@
-//! Numbers of the types of inodes. Directory entries only use these; extended forms of them are each generation's own.
+//! Numbers of the types of inodes. Directory entries only use these; extended forms of them are
+//! each generation's own.
 
 use packfs_core::FileType;
 

@@ -1,7 +1,8 @@
 //! Every inode that an image's directories lead to, each once, without recursion.
 //!
-//! Owns the walk behind the map of space, and the budgets that the check shares. Invariant: ends for every image. A directory is
-//! entered once, and no more inodes are seen than the inode table can hold.
+//! Owns the walk behind the map of space, and the budgets that the check shares. Invariant: ends
+//! for every image. A directory is entered once, and no more inodes are seen than the inode table
+//! can hold.
 
 use crate::data::{check_fragment, each_stored_block};
 use crate::dir;
@@ -15,8 +16,9 @@ use packfs_core::Result;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// What may still be read of a table. Structures of a true image do not overlap, so that all of them together are no
-/// longer than their table; an image that leads to the same bytes over and over runs out.
+/// What may still be read of a table. Structures of a true image do not overlap, so that all of
+/// them together are no longer than their table; an image that leads to the same bytes over and
+/// over runs out.
 pub(crate) struct Budget(u64);
 
 impl Budget {
@@ -32,7 +34,8 @@ impl Budget {
     }
 }
 
-/// Most inodes that the image can hold: what its superblock counts, and what its inode table has room for.
+/// Most inodes that the image can hold: what its superblock counts, and what its inode table has
+/// room for.
 pub(crate) fn inode_count_max<R: Records>(records: &R) -> u64 {
     let layout = records.layout();
     let room = layout.inodes.decoded_len_max() / records.shape().inode_len_min;
@@ -72,8 +75,8 @@ fn each_inode<R: Records>(records: &R, mut visit: impl FnMut(&RawInode) -> Resul
     Ok(())
 }
 
-/// The ranges of the image that blocks of files and fragments take, and what to call them in a map of its space. They may lie
-/// over each other.
+/// The ranges of the image that blocks of files and fragments take, and what to call them in a map
+/// of its space. They may lie over each other.
 ///
 /// Errors: the first structure that cannot be read.
 pub(crate) fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'static str)>> {

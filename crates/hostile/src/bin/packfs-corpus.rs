@@ -1,4 +1,5 @@
-//! Writes the corpus of a property into a folder, for whatever fuzzes it: `packfs-corpus PROPERTY FOLDER`.
+//! Writes the corpus of a property into a folder, for whatever fuzzes it:
+//! `packfs-corpus PROPERTY FOLDER`.
 #![forbid(unsafe_code)]
 
 use packfs_hostile::corpus::inputs;

@@ -1,8 +1,9 @@
 //! Tries many mutated images, each under guard, and counts how they end.
 //!
-//! `packfs-mutate KIND [--images N] [--seed N] [--minutes N] [--state FILE] [--findings DIR]` starts workers and watches them;
-//! `packfs-mutate KIND --case N` tries one case again, in this process, and keeps its image;
-//! `packfs-mutate KIND --write DIR --from N --images M` only writes cases N to M, for other programs to be tried on.
+//! `packfs-mutate KIND [--images N] [--seed N] [--minutes N] [--state FILE] [--findings
+//! DIR]` starts workers and watches them; `packfs-mutate KIND --case
+//! N` tries one case again, in this process, and keeps its image; `packfs-mutate KIND --write DIR
+//! --from N --images M` only writes cases N to M, for other programs to be tried on.
 #![forbid(unsafe_code)]
 
 use packfs_hostile::session::{KINDS, Session};

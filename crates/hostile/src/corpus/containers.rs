@@ -30,7 +30,8 @@ pub fn containers(folder: &Path) -> Result<Vec<Base>> {
     Ok(all)
 }
 
-/// A disk with a boot record, a logical partition that holds an image, and one that holds nothing known.
+/// A disk with a boot record, a logical partition that holds an image, and one that holds nothing
+/// known.
 fn partitioned(image: &[u8]) -> Vec<u8> {
     let sectors = image.len().div_ceil(512) as u32;
     let mut disk = vec![0; 512 * 16];

@@ -45,7 +45,8 @@ fn named(name: &str, bytes: impl Into<Vec<u8>>) -> Base {
     Base { name: name.into(), bytes: bytes.into() }
 }
 
-/// One by our own writer, plain and compressed; sparse members as GNU tar writes them, which it never writes.
+/// One by our own writer, plain and compressed; sparse members as GNU tar writes them, which it
+/// never writes.
 fn archives() -> Result<Vec<Base>> {
     let image = both_formats()?.swap_remove(0);
     let mut plain = Vec::new();

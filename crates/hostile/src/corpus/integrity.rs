@@ -9,7 +9,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::LazyLock;
 
-/// Images that recovery data are of: within a block, of some blocks, of more than one page of an index names.
+/// Images that recovery data are of: within a block, of some blocks, of more than one page of an
+/// index names.
 static PROTECTED: LazyLock<[Vec<u8>; 3]> =
     LazyLock::new(|| [5000, 40_000, 1_020_000].map(|len| Random::new(len as u64).noise(len)));
 
@@ -32,8 +33,8 @@ fn all_of(mut file: File) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Recovery files; the last two bytes say of which image, and how that is damaged (0: not at all). They stand at the end so that pages keep
-/// their places.
+/// Recovery files; the last two bytes say of which image, and how that is damaged (0: not at all).
+/// They stand at the end so that pages keep their places.
 pub(super) fn recovery() -> Result<Vec<Base>> {
     let mut all = Vec::new();
     for (number, percent) in (0..).zip(PERCENT) {

@@ -1,4 +1,5 @@
-//! What mutations start from: small images of every codec, layout and index, made by code and the same in every run.
+//! What mutations start from: small images of every codec, layout and index, made by code and the
+//! same in every run.
 
 mod containers;
 mod inputs;
@@ -93,7 +94,8 @@ const EROFS: [Row; 22] = [
     ("lz4", K16, &[("checksum", "off"), ("times", "epoch"), ("fragments", "off"), ("dedupe", "ranges")]),
 ];
 
-/// Both byte orders and both kinds of pointers, with holes and without, blocks stored, and room for boot code.
+/// Both byte orders and both kinds of pointers, with holes and without, blocks stored, and room for
+/// boot code.
 const CRAMFS: [Row; 8] = [
     ("gzip", K4, &[]),
     ("gzip", K4, &[("endian", "big")]),
@@ -131,14 +133,16 @@ const ROMFS_READ: [Found; 2] = [
     ("aligned", include_bytes!("../../../../testdata/legacy/romfs-aligned.romfs")),
 ];
 
-/// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there are few.
+/// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there
+/// are few.
 const ISO9660: [Row; 3] = [
     ("gzip", 32 << 10, &[("zisofs", "1")]),
     ("gzip", 32 << 10, &[("zisofs", "2"), ("joliet", "on")]),
     ("gzip", 32 << 10, &[("joliet", "long"), ("boot", "noise"), ("efi-boot", "shifted")]),
 ];
 
-/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660` or `romfs`, or the [`containers()`], packed in `folder`.
+/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660` or `romfs`,
+/// or the [`containers()`], packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
@@ -227,7 +231,8 @@ impl Grower {
     }
 }
 
-/// A little of everything: each type, lengths around a block, holes, duplicates, links, attributes, depth.
+/// A little of everything: each type, lengths around a block, holes, duplicates, links, attributes,
+/// depth.
 fn mixed_tree() -> Result<(Tree, Held)> {
     let mut grower = Grower::new();
     let none = Xattrs::new;

@@ -1,4 +1,5 @@
-//! The figures of cloops and of partition tables. Those of cloops are big-endian, so each of their bytes is a figure of its own.
+//! The figures of cloops and of partition tables. Those of cloops are big-endian, so each of their
+//! bytes is a figure of its own.
 
 use super::{Field, Finder};
 

@@ -1,5 +1,6 @@
-//! The figures of a cramfs image of either byte order: the superblock, the inodes of every listing with the first byte of their names,
-//! block pointers and the lengths in front of blocks that are pointed to directly. Figures that share bytes are taken together.
+//! The figures of a cramfs image of either byte order: the superblock, the inodes of every listing
+//! with the first byte of their names, block pointers and the lengths in front of blocks that are
+//! pointed to directly. Figures that share bytes are taken together.
 
 use super::{Field, Finder};
 use std::collections::HashSet;
@@ -37,7 +38,8 @@ impl Shape {
         if self.big { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) }
     }
 
-    /// A figure of so many bytes. Values that matter are little-endian, so those of the other order are taken byte by byte as well.
+    /// A figure of so many bytes. Values that matter are little-endian, so those of the other order
+    /// are taken byte by byte as well.
     fn figure(self, finder: &mut Finder<'_>, of: &'static str, at: usize, len: usize) {
         finder.row(of, at, &[len]);
         if self.big && len > 1 {
@@ -84,7 +86,8 @@ pub(crate) fn claim_len(image: &mut [u8]) -> bool {
     true
 }
 
-/// What a checksum is of, and where it stands: from the superblock to where the image says that it ends, or to the end of the file.
+/// What a checksum is of, and where it stands: from the superblock to where the image says that it
+/// ends, or to the end of the file.
 pub(crate) struct Summed {
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -161,7 +164,8 @@ fn pointers(finder: &mut Finder<'_>, shape: Shape, start: usize, count: u64, has
 mod tests {
     use super::*;
 
-    /// A superblock and the inode of a file of two pages, as the tables of docs/formats/cramfs.md have them.
+    /// A superblock and the inode of a file of two pages, as the tables of docs/formats/cramfs.md
+    /// have them.
     fn image(start: usize, big: bool) -> Vec<u8> {
         let mut image = vec![0; start + 4096];
         let mut put = |at: usize, word: u32| {

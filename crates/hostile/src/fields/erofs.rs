@@ -1,4 +1,5 @@
-//! The figures of an EROFS image: its superblock, inodes with all that follows them, and directories that are not compressed.
+//! The figures of an EROFS image: its superblock, inodes with all that follows them, and
+//! directories that are not compressed.
 
 use super::{Field, Finder};
 
@@ -54,7 +55,8 @@ fn inode_fields(finder: &mut Finder<'_>, start: usize, block_len: usize) {
             let at = at.next_multiple_of(8);
             finder.row("map header", at, &[4, 2, 1, 1]);
             let rows = len.div_ceil(block_len).min(ROWS_MAX) + 1;
-            // Indexes of 8 bytes a row, packs of 4 or 2 bytes, or extents: each has its figures at these places.
+            // Indexes of 8 bytes a row, packs of 4 or 2 bytes, or extents: each has its figures at
+            // these places.
             for row in 0..rows {
                 finder.row("index", at + 8 + 8 * row, &[2, 2, 4]);
             }

@@ -1,5 +1,5 @@
-//! The figures of an ISO 9660 image: descriptors, directory records with their system use entries and continuation areas, path tables,
-//! the boot catalog, and headers and block pointers of zisofs.
+//! The figures of an ISO 9660 image: descriptors, directory records with their system use entries
+//! and continuation areas, path tables, the boot catalog, and headers and block pointers of zisofs.
 
 use super::{Field, Finder};
 use std::collections::HashSet;

@@ -1,6 +1,7 @@
 //! Where the figures of an image lie, so that mutations hit them and not the bytes between.
 //!
-//! These walks are written apart from the readers they help to try, and take any bytes: what makes no sense is left out.
+//! These walks are written apart from the readers they help to try, and take any bytes: what makes
+//! no sense is left out.
 
 mod containers;
 pub(crate) mod cramfs;
@@ -44,8 +45,9 @@ impl Field {
 /// More than any image of the corpus has; what is longer is looked at in part.
 const FIELDS_MAX: usize = 50_000;
 
-/// The figures of an image of any format, of a container, of a recovery file or of a hash tree; none for anything else. `nodes` are the
-/// places that inodes of EROFS are numbered by, if a valid image told them.
+/// The figures of an image of any format, of a container, of a recovery file or of a hash tree;
+/// none for anything else. `nodes` are the places that inodes of EROFS are numbered by, if a valid
+/// image told them.
 pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
     let mut fields = if squashfs_legacy::is_known(image) {
         squashfs_legacy::fields(image)

@@ -1,4 +1,5 @@
-//! The figures of a romfs image: the superblock and every file header, found by its place in chains, with the first byte of its name.
+//! The figures of a romfs image: the superblock and every file header, found by its place in
+//! chains, with the first byte of its name.
 
 use super::{Field, Finder};
 use std::collections::HashSet;

@@ -1,4 +1,5 @@
-//! The figures of a SquashFS image whose metadata is stored as it is; of compressed blocks only the headers.
+//! The figures of a SquashFS image whose metadata is stored as it is; of compressed blocks only the
+//! headers.
 
 use super::{Field, Finder};
 
@@ -82,7 +83,8 @@ impl Stream {
         bytes.rev().try_fold(0, |number, byte| Some(number << 8 | u64::from(byte?)))
     }
 
-    /// Figures of these lengths; those that lie across two blocks are left out. Returns where they end.
+    /// Figures of these lengths; those that lie across two blocks are left out. Returns where they
+    /// end.
     fn row(&self, finder: &mut Finder<'_>, of: &'static str, mut offset: usize, lens: &[usize]) -> usize {
         for &len in lens {
             if let (Some(at), Some(last)) = (self.place(offset), self.place(offset + len - 1))

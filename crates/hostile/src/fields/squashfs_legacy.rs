@@ -1,5 +1,5 @@
-//! The figures of an image of Squashfs 1.0 to 3.1, of either byte order, whose metadata is stored as it is; of compressed blocks only
-//! the headers. Figures that share bytes are taken together.
+//! The figures of an image of Squashfs 1.0 to 3.1, of either byte order, whose metadata is stored
+//! as it is; of compressed blocks only the headers. Figures that share bytes are taken together.
 
 use super::{Field, Finder};
 
@@ -134,7 +134,8 @@ impl Stream {
         self.shape.number(&bytes, 0, len)
     }
 
-    /// Figures of these lengths; those that lie across two blocks are left out. Returns where they end.
+    /// Figures of these lengths; those that lie across two blocks are left out. Returns where they
+    /// end.
     fn row(&self, finder: &mut Finder<'_>, of: &'static str, mut offset: usize, lens: &[usize]) -> usize {
         for &len in lens {
             if let (Some(&at), Some(&last)) = (self.places.get(offset), self.places.get(offset + len - 1))

@@ -7,8 +7,9 @@ use packfs_codec::{Algorithm, Decoder, decoder};
 const GUARD: usize = 64;
 const GUARD_BYTE: u8 = 0x5a;
 
-/// Every decoder answers or refuses, writes nothing outside of its room, does the same twice, and decodes the beginning of what it
-/// decodes whole as the same bytes. The first byte picks the algorithm, the next two the room.
+/// Every decoder answers or refuses, writes nothing outside of its room, does the same twice, and
+/// decodes the beginning of what it decodes whole as the same bytes. The first byte picks the
+/// algorithm, the next two the room.
 ///
 /// # Errors
 /// A [`Breach`].
@@ -32,8 +33,8 @@ pub fn decode(input: &[u8]) -> Result<(), Breach> {
         match begun {
             Ok(len) if len == wanted && out[GUARD..GUARD + len] == whole[..len] => {}
             Err(_) if algorithm == Algorithm::MicroLzma && part > whole.len() => {}
-            // Whole streams are decoded by libdeflate, which takes the codes that DEFLATE leaves unused for their neighbours;
-            // beginnings by zlib-rs, which refuses them as kernels do.
+            // Whole streams are decoded by libdeflate, which takes the codes that DEFLATE leaves
+            // unused for their neighbours; beginnings by zlib-rs, which refuses them as kernels do.
             Err(_) if matches!(algorithm, Algorithm::Zlib | Algorithm::Deflate) => {}
             other => {
                 return Err(Breach::Decoder(format!(
@@ -46,8 +47,8 @@ pub fn decode(input: &[u8]) -> Result<(), Breach> {
     Ok(())
 }
 
-/// Every loop of the LZMA decoder, the fast one with its unchecked steps among them, makes the same of any stream. The first byte
-/// picks lc, lp, pb and the dictionary, the next two the room.
+/// Every loop of the LZMA decoder, the fast one with its unchecked steps among them, makes the same
+/// of any stream. The first byte picks lc, lp, pb and the dictionary, the next two the room.
 ///
 /// # Errors
 /// A [`Breach`].

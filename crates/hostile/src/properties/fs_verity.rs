@@ -9,9 +9,10 @@ use sha2::{Digest, Sha256, Sha512};
 /// Longest input that is tried.
 const INPUT_LEN_MAX: usize = 1 << 20;
 
-/// The digest is the one that Documentation/filesystems/fsverity.rst tells, worked out here as plainly as can be, however many threads
-/// hash; settings that Linux does not know are refused. The first byte is the logarithm of the block length, the second the function,
-/// the third the length of the salt, which follows.
+/// The digest is the one that Documentation/filesystems/fsverity.rst tells, worked out here as
+/// plainly as can be, however many threads hash; settings that Linux does not know are refused. The
+/// first byte is the logarithm of the block length, the second the function, the third the length
+/// of the salt, which follows.
 ///
 /// # Errors
 /// A [`Breach`].

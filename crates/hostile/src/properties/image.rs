@@ -105,7 +105,8 @@ pub fn check(input: &[u8]) -> Result<(), Breach> {
     extract(input)
 }
 
-/// Nothing outside of the target changes when an image is unpacked, and all that [`judge`] looks at holds.
+/// Nothing outside of the target changes when an image is unpacked, and all that [`judge`] looks at
+/// holds.
 ///
 /// # Errors
 /// A [`Breach`].
@@ -119,7 +120,8 @@ pub fn extract(input: &[u8]) -> Result<(), Breach> {
 /// Longest tree that is packed again, in bytes of files.
 const REPACKED_LEN_MAX: u64 = 4 << 20;
 
-/// What can be read can be packed again, by the same format and by the other, and is the same tree then.
+/// What can be read can be packed again, by the same format and by the other, and is the same tree
+/// then.
 ///
 /// # Errors
 /// A [`Breach`].
@@ -136,7 +138,8 @@ pub fn repack(input: &[u8]) -> Result<(), Breach> {
     let Ok(before) = digest(&opened, &loaded) else { return Ok(()) };
     with_pit(|pit| {
         let settings = packfs::PackSettings { codec: Some("zstd:1".into()), ..Default::default() };
-        // Old formats cannot hold what an image claims, or cannot be packed; EROFS can hold all of it.
+        // Old formats cannot hold what an image claims, or cannot be packed; EROFS can hold all of
+        // it.
         let own = opened.format();
         let format = match own.name() {
             "squashfs" | "erofs" => own,

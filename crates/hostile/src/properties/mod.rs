@@ -1,5 +1,5 @@
-//! One function for each property that fuzzing holds packfs to. Each takes any bytes and returns a [`Breach`] if what is
-//! promised did not hold; it panics only where packfs does.
+//! One function for each property that fuzzing holds packfs to. Each takes any bytes and returns a
+//! [`Breach`] if what is promised did not hold; it panics only where packfs does.
 
 mod codec;
 mod fs_verity;

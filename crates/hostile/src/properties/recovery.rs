@@ -17,9 +17,10 @@ const INPUT_LEN_MAX: usize = 1 << 20;
 /// How much of what came of an image tells it from others; recovery data may claim terabytes.
 const TOLD_LEN: u64 = 2 << 20;
 
-/// A recovery file is read or refused. What it says is lost or good lies within what it says there is; what it mends is whole afterwards by
-/// its own account, and never longer than it says; and the image is what it was if the file is. The last two bytes of the input say
-/// of which image it is, and how that is damaged.
+/// A recovery file is read or refused. What it says is lost or good lies within what it says there
+/// is; what it mends is whole afterwards by its own account, and never longer than it says; and the
+/// image is what it was if the file is. The last two bytes of the input say of which image it is,
+/// and how that is damaged.
 ///
 /// # Errors
 /// A [`Breach`].

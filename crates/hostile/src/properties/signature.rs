@@ -9,8 +9,9 @@ use packfs::{ErrorKind, Silent};
 /// Longest input that is tried: no file of either kind is longer.
 const INPUT_LEN_MAX: usize = 64 << 10;
 
-/// A key is read or refused, and so is a signature; nothing but what the key of the corpus signed is ever taken for that. What stands before the first
-/// zero byte is the key, what stands behind it the signature.
+/// A key is read or refused, and so is a signature; nothing but what the key of the corpus signed
+/// is ever taken for that. What stands before the first zero byte is the key, what stands behind it
+/// the signature.
 ///
 /// # Errors
 /// A [`Breach`].

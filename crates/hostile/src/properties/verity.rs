@@ -17,8 +17,9 @@ const STEP: usize = 512;
 /// Superblocks that are looked at in one input.
 const PLACES_MAX: usize = 3;
 
-/// A superblock is read or refused. A tree is found at the end or is not there; one that is called sound is, byte for byte, what is made anew
-/// of the data that it covers, with the same root hash; what is called damaged lies within what is covered.
+/// A superblock is read or refused. A tree is found at the end or is not there; one that is called
+/// sound is, byte for byte, what is made anew of the data that it covers, with the same root hash;
+/// what is called damaged lies within what is covered.
 ///
 /// # Errors
 /// A [`Breach`].

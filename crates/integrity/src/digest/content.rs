@@ -1,8 +1,9 @@
-//! The digest of one file's bytes: a tree of digests, so that large files are hashed on all processors and holes cost
-//! next to nothing.
+//! The digest of one file's bytes: a tree of digests, so that large files are hashed on all
+//! processors and holes cost next to nothing.
 //!
-//! Chunks of [`CHUNK_LEN`] are hashed; as long as there is more than one digest, each run of [`FAN_OUT`] of them is replaced
-//! by the digest of their concatenation. A file of one chunk has the digest of its bytes.
+//! Chunks of [`CHUNK_LEN`] are hashed; as long as there is more than one digest, each run of
+//! [`FAN_OUT`] of them is replaced by the digest of their concatenation. A file of one chunk has
+//! the digest of its bytes.
 
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;

@@ -90,7 +90,8 @@ impl DigestFacts {
         if names.is_empty() { "none".into() } else { names.join("+") }
     }
 
-    /// Reads what [`DigestFacts::spelled`] writes, in this order only, so that nothing is spelled in two ways.
+    /// Reads what [`DigestFacts::spelled`] writes, in this order only, so that nothing is spelled
+    /// in two ways.
     pub fn from_spelled(text: &str) -> Option<Self> {
         let mut facts = DigestFacts::NONE;
         if text != "none" {

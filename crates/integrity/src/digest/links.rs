@@ -23,7 +23,8 @@ impl LinkedNames {
         LinkedNames(names)
     }
 
-    /// Writes the groups of names below `dir`, each with two or more, by the first name of each; paths begin at `dir`.
+    /// Writes the groups of names below `dir`, each with two or more, by the first name of each;
+    /// paths begin at `dir`.
     pub(super) fn write(&self, dir: &ImagePath, record: &mut Record) {
         let mut prefix = dir.as_bytes().to_vec();
         if !dir.is_root() {

@@ -1,7 +1,9 @@
-//! The digest of a tree: the same for a directory, a tar and an image of any format that hold the same.
+//! The digest of a tree: the same for a directory, a tar and an image of any format that hold the
+//! same.
 //!
-//! docs/formats/digest.md says what is hashed, byte for byte. A directory within a tree has the digest that it would have as a
-//! tree of its own, so that two trees can be compared from afar, directory by directory.
+//! docs/formats/digest.md says what is hashed, byte for byte. A directory within a tree has the
+//! digest that it would have as a tree of its own, so that two trees can be compared from afar,
+//! directory by directory.
 
 mod content;
 mod facts;
@@ -23,8 +25,8 @@ const VERSION: &str = "packfs-tree-1";
 
 /// The digest of a tree, with the facts that it is about.
 ///
-/// Printed as `packfs-tree-1:sha256:` and 64 hexadecimal digits; other facts than the default stand behind the version, as in
-/// `packfs-tree-1/mode+links:sha256:...`.
+/// Printed as `packfs-tree-1:sha256:` and 64 hexadecimal digits; other facts than the default stand
+/// behind the version, as in `packfs-tree-1/mode+links:sha256:...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TreeDigest {
     /// Which facts it is about.
@@ -115,8 +117,8 @@ impl TreeDigests<'_> {
         self.directory(&ImagePath::root(), NodeId::ROOT)
     }
 
-    /// Calls `each` with the directories down to so many names below the root, in the order of paths, and the digest that each
-    /// has as a tree of its own.
+    /// Calls `each` with the directories down to so many names below the root, in the order of
+    /// paths, and the digest that each has as a tree of its own.
     ///
     /// Errors: of `each`.
     pub fn directories(

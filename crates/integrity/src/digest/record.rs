@@ -1,5 +1,5 @@
-//! The bytes that stand for a node in a digest, as docs/formats/digest.md has them: no alignment, no separators, every number 64 bits
-//! little-endian, every string behind its length.
+//! The bytes that stand for a node in a digest, as docs/formats/digest.md has them: no alignment,
+//! no separators, every number 64 bits little-endian, every string behind its length.
 
 use super::content::{Hash, sha256};
 use super::facts::DigestFacts;
@@ -31,8 +31,9 @@ impl Record {
     }
 }
 
-/// The digest of a node. `hashes` has those of files' contents, or of what is in the directory. Of a node that is
-/// `nameless`, the root of what is digested, only its entries count where its own facts do not.
+/// The digest of a node. `hashes` has those of files' contents, or of what is in the directory. Of
+/// a node that is `nameless`, the root of what is digested, only its entries count where its own
+/// facts do not.
 pub(super) fn hash(tree: &Tree, id: NodeId, hashes: &[Hash], facts: DigestFacts, nameless: bool) -> Hash {
     let node = tree.node(id);
     let mut record = Record::default();

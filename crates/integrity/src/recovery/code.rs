@@ -1,7 +1,9 @@
-//! The Reed-Solomon code, block by block in columns, so that memory is bounded however long blocks are.
+//! The Reed-Solomon code, block by block in columns, so that memory is bounded however long blocks
+//! are.
 //!
-//! Always the crate's high rate, which of the two it would take by itself might change. Columns are multiples of 64 bytes,
-//! which the code takes as units: how wide they are does not change what comes out.
+//! Always the crate's high rate, which of the two it would take by itself might change. Columns are
+//! multiples of 64 bytes, which the code takes as units: how wide they are does not change what
+//! comes out.
 
 use crate::ordered;
 use packfs_core::{Error, Progress, Result};
@@ -18,7 +20,8 @@ fn internal(error: reed_solomon_simd::Error) -> Error {
     Error::failed(format!("internal: the code refuses its own figures: {error}"))
 }
 
-/// The columns of blocks of `block_len`, for workers that hold `block_count` pieces of one at a time.
+/// The columns of blocks of `block_len`, for workers that hold `block_count` pieces of one at a
+/// time.
 pub(super) fn columns(
     block_len: u32,
     block_count: usize,
@@ -37,7 +40,8 @@ pub(super) type ReadLeft<'a> = dyn Fn(bool, u32, &Range<u32>, &mut [u8]) -> Resu
 /// Takes a block's piece of a column.
 pub(super) type Write<'a> = dyn Fn(u32, &Range<u32>, &[u8]) -> Result<()> + Sync + 'a;
 
-/// For each column: `read` fills a buffer with a block's piece, by number, and `write` gets those of blocks of recovery data.
+/// For each column: `read` fills a buffer with a block's piece, by number, and `write` gets those
+/// of blocks of recovery data.
 pub(super) fn encode(
     (data_count, recovery_count): (u32, u32),
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
@@ -82,7 +86,8 @@ pub(super) struct Left {
     pub(super) recovery: Vec<u32>,
 }
 
-/// For each column: `read` gets pieces of good blocks of the image (`true`) or of recovery data, `write` those of lost blocks.
+/// For each column: `read` gets pieces of good blocks of the image (`true`) or of recovery data,
+/// `write` those of lost blocks.
 pub(super) fn decode(
     left: &Left,
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
@@ -132,7 +137,8 @@ pub(super) fn encode_pieces(pieces: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     Ok(made.recovery_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// The pieces of which `pieces` has what is left, those that mend them behind; `None` if too few are left.
+/// The pieces of which `pieces` has what is left, those that mend them behind; `None` if too few
+/// are left.
 pub(super) fn decode_pieces(pieces: &[Option<Vec<u8>>]) -> Option<Vec<Vec<u8>>> {
     let count = pieces.len() / 2;
     if pieces.iter().flatten().count() < count {

@@ -8,7 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes copied at a time around a part that cannot be read: the disk may have blocks that it refuses.
+/// Bytes copied at a time around a part that cannot be read: the disk may have blocks that it
+/// refuses.
 const COPY_LEN: usize = 4096;
 
 /// Compares an image with the recovery data beside it; `None` without any.
@@ -26,7 +27,8 @@ pub fn survey_beside(
     })
 }
 
-/// Fills `out`, an empty file, with the image and its mended blocks. Nothing is written if they cannot be mended.
+/// Fills `out`, an empty file, with the image and its mended blocks. Nothing is written if they
+/// cannot be mended.
 ///
 /// Errors: those of [`mend`].
 pub fn mend_copy(
@@ -43,7 +45,8 @@ pub fn mend_copy(
     mend(image, file, index, state, out, jobs, progress)
 }
 
-/// Copies what can be read of an image; what cannot is left a hole, for lost blocks to be written over.
+/// Copies what can be read of an image; what cannot is left a hole, for lost blocks to be written
+/// over.
 fn copy(image: &dyn Image, out: &File, len: u64, progress: &dyn Progress) -> Result<()> {
     let cannot = || "cannot write a mended copy";
     out.set_len(len).or_io(cannot)?;

@@ -1,4 +1,5 @@
-//! The index of a recovery file: the figures, and a checksum of each block of the image and of recovery data.
+//! The index of a recovery file: the figures, and a checksum of each block of the image and of
+//! recovery data.
 
 use super::code;
 use super::page::{self, Page};

@@ -1,6 +1,8 @@
-//! One page of the index of a recovery file: all figures, some checksums, and a hash of the page itself.
+//! One page of the index of a recovery file: all figures, some checksums, and a hash of the page
+//! itself.
 //!
-//! Every page tells everything but the other pages' checksums, so any one that is whole is enough to start from.
+//! Every page tells everything but the other pages' checksums, so any one that is whole is enough
+//! to start from.
 
 use super::params::{HASH_LEN, HEAD_LEN, PAGE_LEN, RecoveryParams};
 use sha2::{Digest, Sha256};

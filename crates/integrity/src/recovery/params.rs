@@ -1,4 +1,5 @@
-//! The figures of a recovery file: how an image is cut, and where everything stands. See docs/formats/recovery.md.
+//! The figures of a recovery file: how an image is cut, and where everything stands. See
+//! docs/formats/recovery.md.
 
 use packfs_core::{Error, Result};
 
@@ -22,7 +23,8 @@ pub(super) const CHECKSUMS_A_PAGE: usize = PAYLOAD_LEN / CHECKSUM_LEN;
 pub struct RecoveryParams {
     /// Length of the image.
     pub image_len: u64,
-    /// Length of a block of both kinds, a multiple of 4,096; the image's last one is filled up with zeros.
+    /// Length of a block of both kinds, a multiple of 4,096; the image's last one is filled up with
+    /// zeros.
     pub block_len: u32,
     /// Blocks of the image.
     pub data_count: u32,
@@ -33,7 +35,7 @@ pub struct RecoveryParams {
 impl RecoveryParams {
     /// Those of an image for so many percent of lost blocks.
     ///
-    /// Errors: `Usage` for an empty image, one that is too long, and percentages other than 1 to 100.
+    /// Errors: `Usage` for an empty image, one that is too long, and percentages not from 1 to 100.
     pub fn new(image_len: u64, percent: u32) -> Result<Self> {
         if !(1..=100).contains(&percent) {
             return Err(Error::usage(format!("{percent} percent of recovery data: 1 to 100 are possible")));
@@ -49,8 +51,8 @@ impl RecoveryParams {
         Ok(RecoveryParams { image_len, block_len: block_len as u32, data_count, recovery_count })
     }
 
-    /// Whether these figures can be those of an image. A block that is much longer than its image would have terabytes of zeros hashed
-    /// for a few bytes.
+    /// Whether these figures can be those of an image. A block that is much longer than its image
+    /// would have terabytes of zeros hashed for a few bytes.
     pub(super) fn are_possible(&self) -> bool {
         let block_len = u64::from(self.block_len);
         block_len.is_multiple_of(PAGE_LEN)

@@ -13,7 +13,8 @@ use std::os::unix::fs::FileExt;
 /// Bytes read at a time.
 const STEP_LEN: usize = 256 << 10;
 
-/// The checksum of a block of which `read` yields the bytes at an offset within it; `len` of them, zeros up to `block_len`.
+/// The checksum of a block of which `read` yields the bytes at an offset within it; `len` of them,
+/// zeros up to `block_len`.
 pub(super) fn checksum(
     block_len: u32,
     len: u64,

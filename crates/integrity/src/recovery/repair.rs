@@ -104,8 +104,9 @@ pub(super) fn ensure_mendable(image: &dyn Image, index: &RecoveryIndex, state: &
     Err(Error::corrupt(image.name(), fault).hint("check --repair-hints tells which files survive"))
 }
 
-/// Writes the lost blocks to `out`, where they belong in the image; `out` may be the image itself, since nothing that is lost is
-/// read. Every block is compared with its checksum once it is written.
+/// Writes the lost blocks to `out`, where they belong in the image; `out` may be the image itself,
+/// since nothing that is lost is read. Every block is compared with its checksum once it is
+/// written.
 ///
 /// Errors: `Corrupt` if more is lost than can be mended; `Io`, `Cancelled`.
 pub fn mend(

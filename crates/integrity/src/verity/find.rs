@@ -1,13 +1,14 @@
 //! Finds a hash tree that was appended to an image, without being told where.
 //!
-//! How long data, superblock and tree are together rises with the length of the data, so for each pair of block lengths only
-//! one place can be the right one; the superblock there has to agree.
+//! How long data, superblock and tree are together rises with the length of the data, so for each
+//! pair of block lengths only one place can be the right one; the superblock there has to agree.
 
 use super::superblock::VerityParams;
 use crate::algorithm::HashAlgorithm;
 use packfs_core::{Image, Result};
 
-/// Where the superblock of a tree stands that covers all before it and ends with the file; and what it says.
+/// Where the superblock of a tree stands that covers all before it and ends with the file; and what
+/// it says.
 ///
 /// Errors: `Io`.
 pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {

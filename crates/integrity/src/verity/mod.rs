@@ -1,8 +1,10 @@
-//! Hash trees of images for dm-verity: made, found and verified, as `veritysetup` and Linux read them.
+//! Hash trees of images for dm-verity: made, found and verified, as `veritysetup` and Linux read
+//! them.
 //!
-//! Documentation/admin-guide/device-mapper/verity.rst, hash type 1. The tree lies behind its superblock, levels one behind the
-//! other, the one with the single block first. Everything is made of the image alone, salt and UUID too unless they are
-//! given, so the same image has the same root hash.
+//! Documentation/admin-guide/device-mapper/verity.rst, hash type 1. The tree lies behind its
+//! superblock, levels one behind the other, the one with the single block first. Everything is made
+//! of the image alone, salt and UUID too unless they are given, so the same image has the same root
+//! hash.
 
 mod find;
 mod superblock;
@@ -45,12 +47,13 @@ impl Default for VerityOptions {
     }
 }
 
-/// How much of the beginning of an image salt and UUID are made of: superblocks, with their UUIDs and times, are there.
+/// How much of the beginning of an image salt and UUID are made of: superblocks, with their UUIDs
+/// and times, are there.
 const BEGINNING_LEN: usize = 4096;
 
 impl VerityOptions {
-    /// What the tree of an image is like whose first `data_len` bytes are covered; they may end with zeros that the image does not
-    /// have yet.
+    /// What the tree of an image is like whose first `data_len` bytes are covered; they may end
+    /// with zeros that the image does not have yet.
     ///
     /// Errors: `Usage` for lengths that cannot be, `Io`.
     pub fn params(&self, image: &dyn Image, data_len: u64) -> Result<VerityParams> {
@@ -97,8 +100,9 @@ impl VerityOptions {
     }
 }
 
-/// Hashes the data that `params` cover and writes superblock and tree to `out`, from `offset` on; the root hash. `out` may be the file
-/// of the image. The superblock comes last: without it there is no tree.
+/// Hashes the data that `params` cover and writes superblock and tree to `out`, from `offset` on;
+/// the root hash. `out` may be the file of the image. The superblock comes last: without it there
+/// is no tree.
 ///
 /// Errors: `Io`, `Cancelled`; what was written is for the caller to clear up.
 pub fn write_verity(

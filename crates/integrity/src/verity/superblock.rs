@@ -88,7 +88,8 @@ impl VerityParams {
 
     /// Reads the superblock at `offset`; `None` if there is none.
     ///
-    /// Errors: `Corrupt` for figures that no tree has, `Unsupported` for other versions and functions.
+    /// Errors: `Corrupt` for figures that no tree has, `Unsupported` for other versions and
+    /// functions.
     pub(super) fn read(image: &dyn Image, offset: u64) -> Result<Option<Self>> {
         let mut bytes = [0; LEN];
         if image.read_at(offset, &mut bytes)? < LEN || !bytes.starts_with(SIGNATURE) {

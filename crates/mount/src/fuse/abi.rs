@@ -1,6 +1,6 @@
-//! The FUSE protocol as it goes through `/dev/fuse`: structures and numbers of the kernel's `uapi/linux/fuse.h`, version
-//! 7.31 and later, in the byte order of the machine. Only what a read-only file system meets, and what a single file that may be
-//! written does.
+//! The FUSE protocol as it goes through `/dev/fuse`: structures and numbers of the kernel's
+//! `uapi/linux/fuse.h`, version 7.31 and later, in the byte order of the machine. Only what a
+//! read-only file system meets, and what a single file that may be written does.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -66,7 +66,8 @@ pub(crate) const FOPEN_CACHE_DIR: u32 = 1 << 3;
 /// Writes do not wait for each other.
 pub(crate) const FOPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
-/// `FALLOC_FL_KEEP_SIZE`, `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_ZERO_RANGE` of `uapi/linux/falloc.h`.
+/// `FALLOC_FL_KEEP_SIZE`, `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_ZERO_RANGE` of
+/// `uapi/linux/falloc.h`.
 pub(crate) mod falloc {
     pub(crate) const KEEP_SIZE: u32 = 1;
     pub(crate) const PUNCH_HOLE: u32 = 2;

@@ -68,7 +68,8 @@ fn by_helper(at: &Path, options: &FuseOptions) -> Result<OwnedFd> {
     command.arg("-o").arg(helper_words(options)).arg("--").arg(at).env("_FUSE_COMMFD", "0");
     let mut child =
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stderr(Stdio::piped()).spawn().or_io(cannot)?;
-    // The other end of the socket must be the child's alone, or a child that fails is waited for for ever.
+    // The other end of the socket must be the child's alone, or a child that fails is waited for
+    // for ever.
     drop(command);
     let received = receive(&ours);
     let mut said = String::new();

@@ -1,4 +1,5 @@
-//! A FUSE mount that is nowhere: nobody can walk into it, and it is gone with its last descriptor, whatever ends the process.
+//! A FUSE mount that is nowhere: nobody can walk into it, and it is gone with its last descriptor,
+//! whatever ends the process.
 
 use super::device;
 use packfs_core::{Result, ResultExt};

@@ -10,7 +10,8 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Where the kernel offers FUSE.
 pub(crate) const PATH: &str = "/dev/fuse";
-/// Room for any request to an image: names and attribute values are short, and nothing is ever written.
+/// Room for any request to an image: names and attribute values are short, and nothing is ever
+/// written.
 const REQUEST_LEN_MAX: usize = 64 << 10;
 /// The most that a write may carry, which the kernel wants to know though nothing can be written.
 pub(crate) const WRITE_LEN_MAX: u32 = 4096;
@@ -72,8 +73,8 @@ impl Device {
         Ok(Some(Request { header, body }))
     }
 
-    /// Answers a request: with these bytes, or with an error. A request whose asker was killed cannot be answered any more;
-    /// nothing is lost.
+    /// Answers a request: with these bytes, or with an error. A request whose asker was killed
+    /// cannot be answered any more; nothing is lost.
     pub(crate) fn answer(&self, unique: u64, answer: Result<&[u8], Errno>) {
         let _ = self.reply(unique, answer);
     }
@@ -92,7 +93,8 @@ impl Device {
         io::writev(&self.fd, &parts).map(drop)
     }
 
-    /// Gives the kernel bytes of a file that it did not ask for. Waits while it waits for others of the same pages.
+    /// Gives the kernel bytes of a file that it did not ask for. Waits while it waits for others of
+    /// the same pages.
     ///
     /// Errors: `NOENT` if it knows no such file any more; `INVAL` if it takes none.
     pub(crate) fn store(&self, node: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! Directories: listings with everything that is known of each entry, so that nothing need be asked about them again.
+//! Directories: listings with everything that is known of each entry, so that nothing need be asked
+//! about them again.
 
 use super::abi::{Dirent, EntryOut, ReadIn};
 use super::served::{Served, errno};

@@ -1,5 +1,5 @@
-//! Whether files that are looked up are about to be read: so it is where programs open one file after the other, and not
-//! where they only look what there is.
+//! Whether files that are looked up are about to be read: so it is where programs open one file
+//! after the other, and not where they only look what there is.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -12,7 +12,8 @@ const SCORE_MAX: u32 = 16;
 /// What a file costs that was looked up and not read.
 const COST: u32 = 2;
 
-/// See the module. Counts may be a little wrong where threads meet; nothing but speed depends on them.
+/// See the module. Counts may be a little wrong where threads meet; nothing but speed depends on
+/// them.
 #[derive(Default)]
 pub(crate) struct Foresight {
     /// Node ids; 0: none.

@@ -38,7 +38,8 @@ pub(crate) struct Wishes {
     flags: u32,
     /// Most bytes of a write.
     write_len_max: u32,
-    /// Requests under way that nobody waits for directly: reads ahead, direct ones of a loop device.
+    /// Requests under way that nobody waits for directly: reads ahead, direct ones of a loop
+    /// device.
     background_max: u16,
 }
 
@@ -50,7 +51,8 @@ impl Wishes {
         Wishes { flags, write_len_max: WRITE_LEN_MAX, background_max: BACKGROUND_MAX }
     }
 
-    /// Of a single file, which is read and written directly, in parts as long as the kernel makes them.
+    /// Of a single file, which is read and written directly, in parts as long as the kernel makes
+    /// them.
     pub(crate) fn of_file(write_len_max: u32) -> Self {
         let flags = init::ASYNC_READ | init::ASYNC_DIO | init::MAX_PAGES;
         Wishes { flags, write_len_max, background_max: FILE_BACKGROUND_MAX }
@@ -59,7 +61,8 @@ impl Wishes {
 
 /// Answers the handshake. From then on requests come, and wait for their answers.
 ///
-/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk, `Failed` if nothing is mounted any more.
+/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk, `Failed` if
+/// nothing is mounted any more.
 pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Features> {
     loop {
         let request = device.next().or_io(cannot)?;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// How exactly the end of the wait is met, as a part of it.
 const STEPS: u32 = 8;
 
-/// Takes the mount away when `requests` has not grown for so long and nobody is in it. What the kernel answers by itself
-/// does not count, but who has a file open or works in the mount keeps it.
+/// Takes the mount away when `requests` has not grown for so long and nobody is in it. What the
+/// kernel answers by itself does not count, but who has a file open or works in the mount keeps it.
 pub(crate) fn watch(timeout: Duration, requests: Arc<AtomicU64>, unmounter: Unmounter) -> io::Result<()> {
     let watch = move || {
         let step = (timeout / STEPS).clamp(Duration::from_millis(10), Duration::from_secs(10));

@@ -1,5 +1,5 @@
-//! Which parts of a file the kernel was given unasked. If it comes back for one of them it has no room for them all; then
-//! giving it more only drives out what it had.
+//! Which parts of a file the kernel was given unasked. If it comes back for one of them it has no
+//! room for them all; then giving it more only drives out what it had.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -22,7 +22,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Whether it is worth while to give the kernel what lies around `offset` of a file of `len` bytes.
+    /// Whether it is worth while to give the kernel what lies around `offset` of a file of `len`
+    /// bytes.
     pub(crate) fn want(&self, offset: u64, len: u64) -> bool {
         let part = offset / part_len(len);
         let word = self.bits.get().and_then(|bits| bits.get((part / 64) as usize));

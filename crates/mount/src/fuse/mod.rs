@@ -1,9 +1,9 @@
 //! An image served through FUSE: mounted, and answered for by threads of this process.
 //!
-//! The protocol is spoken directly. A read-only file system needs a dozen requests, and what it saves beyond what a general
-//! library offers is what makes it fast: no request to open or close anything, attributes and names that the kernel may
-//! keep for good, node ids that are the image's own inode ids and need no table, and contents that go from decoded
-//! blocks into the kernel.
+//! The protocol is spoken directly. A read-only file system needs a dozen requests, and what it
+//! saves beyond what a general library offers is what makes it fast: no request to open or close
+//! anything, attributes and names that the kernel may keep for good, node ids that are the image's
+//! own inode ids and need no table, and contents that go from decoded blocks into the kernel.
 
 mod abi;
 mod attach;
@@ -73,8 +73,8 @@ pub struct FuseOptions {
     pub trace: Option<TraceFile>,
 }
 
-/// Where the paths are written of files that are read, symbolic links that are followed and directories that are listed:
-/// one a line, each once, in the order of their first use.
+/// Where the paths are written of files that are read, symbolic links that are followed and
+/// directories that are listed: one a line, each once, in the order of their first use.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     /// The file. What was there before is replaced.
@@ -131,15 +131,18 @@ pub struct FuseCounters {
     pub requests: u64,
     /// Times that it was given more of a block than it had asked for.
     pub stores: u64,
-    /// Times that it was not, after all: another thread was at that, or the block holds no more of the file.
+    /// Times that it was not, after all: another thread was at that, or the block holds no more of
+    /// the file.
     pub stores_left_out: u64,
 }
 
 impl FuseMount {
-    /// Mounts what `engine` reads on a directory: by system call where that is allowed, else through `fusermount3`; serves
-    /// it from threads of this process. The mount answers when this returns.
+    /// Mounts what `engine` reads on a directory: by system call where that is allowed, else
+    /// through `fusermount3`; serves it from threads of this process. The mount answers when this
+    /// returns.
     ///
-    /// Errors: `Io` if neither way works, `Failed` if `fusermount3` refuses, `Unsupported` for a kernel older than 5.4.
+    /// Errors: `Io` if neither way works, `Failed` if `fusermount3` refuses, `Unsupported` for a
+    /// kernel older than 5.4.
     pub fn new(engine: Arc<ReadEngine>, at: &Path, options: &FuseOptions) -> Result<Self> {
         let at = at.canonicalize().or_io(|| format!("cannot find {at:?}"))?;
         let root = engine.volume().inode(options.root)?;
@@ -192,8 +195,8 @@ impl FuseMount {
             idle::watch(timeout, Arc::clone(&self.requests), self.unmounter.clone())
                 .or_io(|| "cannot start a thread")?;
         }
-        // The kernel has taken our side of the handshake, so the mount answers. Nothing here looks into it to find out:
-        // whoever unmounts it at that moment would find it in use.
+        // The kernel has taken our side of the handshake, so the mount answers. Nothing here looks
+        // into it to find out: whoever unmounts it at that moment would find it in use.
         Ok(self)
     }
 

@@ -1,4 +1,5 @@
-//! Files that are being read. The kernel is not asked to tell when one is opened or closed, so those read last are kept.
+//! Files that are being read. The kernel is not asked to tell when one is opened or closed, so
+//! those read last are kept.
 
 use super::marks::Marks;
 use packfs_core::Result;
@@ -68,7 +69,8 @@ impl Shard {
         Some(Arc::clone(file))
     }
 
-    /// Keeps a file, unless another thread was first: all who read a file share what is known of how it is read.
+    /// Keeps a file, unless another thread was first: all who read a file share what is known of
+    /// how it is read.
     fn keep(&mut self, id: InodeId, file: Arc<OpenFile>) -> Arc<OpenFile> {
         if let Some(file) = self.find(id) {
             return file;

@@ -1,4 +1,5 @@
-//! Which directory a directory is in. Only those who export a mount over NFS ask, and images do not tell.
+//! Which directory a directory is in. Only those who export a mount over NFS ask, and images do not
+//! tell.
 
 use packfs_core::{FileType, Result};
 use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, Volume};

@@ -1,4 +1,5 @@
-//! A mount without a mount: requests that no kernel has sent, answered as by one thread that serves. For tests and fuzzing.
+//! A mount without a mount: requests that no kernel has sent, answered as by one thread that
+//! serves. For tests and fuzzing.
 
 use super::FuseOptions;
 use super::abi::{InHeader, opcode};
@@ -30,7 +31,8 @@ impl Rehearsal {
         Ok(Rehearsal { served, room: Room::default(), nowhere: Device::new(null) })
     }
 
-    /// The answer to a request as it comes from the device, header and all: bytes, or an error number. `None`: there is none.
+    /// The answer to a request as it comes from the device, header and all: bytes, or an error
+    /// number. `None`: there is none.
     pub fn answer(&mut self, request: &[u8]) -> Option<std::result::Result<&[u8], i32>> {
         let (header, asked) = InHeader::read_from_prefix(request).ok()?;
         let busy = self.served.busy();

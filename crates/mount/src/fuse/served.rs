@@ -1,7 +1,8 @@
 //! What each request means: the answers of a read-only file system.
 //!
-//! Node ids are the image's inode ids, moved out of the way of the root's, so nothing has to be remembered of what the
-//! kernel knows: `forget` means nothing, and a file handle of an NFS client stays good after a restart.
+//! Node ids are the image's inode ids, moved out of the way of the root's, so nothing has to be
+//! remembered of what the kernel knows: `forget` means nothing, and a file handle of an NFS client
+//! stays good after a restart.
 
 use super::abi::{
     AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode,
@@ -31,8 +32,8 @@ const NODE_MIN: u64 = 2;
 /// Longest read that is answered; the kernel asks for 1 MiB unless root allows it more.
 const READ_LEN_MAX: usize = 16 << 20;
 
-/// Contents begin at a multiple of this in our memory, as they do in the kernel's: it copies page by page, and would have to look
-/// up two pages of ours for each of its own.
+/// Contents begin at a multiple of this in our memory, as they do in the kernel's: it copies page
+/// by page, and would have to look up two pages of ours for each of its own.
 const PAGE_LEN: usize = 4096;
 /// Longest answer whose memory is kept for the next: the longest read, and what aligning it takes.
 const KEPT_LEN_MAX: usize = (1 << 20) + PAGE_LEN;
@@ -156,7 +157,8 @@ impl Served {
             opcode::RELEASE | opcode::RELEASEDIR | opcode::DESTROY => {}
             opcode::FORGET | opcode::BATCH_FORGET => return Ok(Answer::None),
             other if opcode::CHANGES.contains(&other) => return Err(Errno::ROFS),
-            // The kernel asks no more, and does without: opening, flushing, access, interrupts, locks.
+            // The kernel asks no more, and does without: opening, flushing, access, interrupts,
+            // locks.
             _ => return Err(Errno::NOSYS),
         }
         Ok(Answer::Body)

@@ -1,7 +1,7 @@
 //! One file whose bytes a program of ours makes up, to be put behind a loop device.
 //!
-//! Neither the kernel nor anybody else keeps any of it: each read and write of it is a request. The mount it lies in is nowhere
-//! ([`super::detached`]), so nothing of it can be left behind.
+//! Neither the kernel nor anybody else keeps any of it: each read and write of it is a request. The
+//! mount it lies in is nowhere ([`super::detached`]), so nothing of it can be left behind.
 
 use super::abi::{
     Attr, AttrOut, EntryOut, FOPEN_DIRECT_IO, FOPEN_PARALLEL_DIRECT_WRITES, FallocateIn, InHeader, OpenOut,
@@ -31,14 +31,16 @@ const NODE: u64 = 2;
 const LEN_MAX: u32 = 1 << 20;
 /// In front of the bytes of a write.
 const HEADERS_LEN: usize = 4096;
-/// Descriptors of the server get numbers from here. Of a process that is killed, the kernel ends the highest first (closing is
-/// put off to a list that is worked from its end), and the last user of a loop device has it write what is in the page
-/// cache: that must not wait for a server that is no more, so the server's descriptors lie above any loop device's.
+/// Descriptors of the server get numbers from here. Of a process that is killed, the kernel ends
+/// the highest first (closing is put off to a list that is worked from its end), and the last user
+/// of a loop device has it write what is in the page cache: that must not wait for a server that is
+/// no more, so the server's descriptors lie above any loop device's.
 const FD_MIN: i32 = 256;
 /// How long the threads get to end before they are called.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a [`SingleFile`] holds. Called by several threads at a time; whoever reads or writes waits for as long as the call takes.
+/// What a [`SingleFile`] holds. Called by several threads at a time; whoever reads or writes waits
+/// for as long as the call takes.
 pub trait FileContents: Send + Sync {
     /// Length in bytes, which does not change.
     fn len(&self) -> u64;
@@ -61,8 +63,9 @@ pub trait FileContents: Send + Sync {
     fn discard(&self, offset: u64, len: u64) -> io::Result<()>;
 }
 
-/// Such a file, and the threads of this process that serve it. Dropping it ends it: what still has the file open gets errors from
-/// then on. A thread that does not come back from its contents within two seconds is left behind.
+/// Such a file, and the threads of this process that serve it. Dropping it ends it: what still has
+/// the file open gets errors from then on. A thread that does not come back from its contents
+/// within two seconds is left behind.
 pub struct SingleFile {
     root: OwnedFd,
     stop: Arc<AtomicBool>,
@@ -70,8 +73,8 @@ pub struct SingleFile {
 }
 
 impl SingleFile {
-    /// Serves `contents` by so many threads, which is how many requests are answered at a time. Needs root. `source` is what it
-    /// is called in messages of the kernel.
+    /// Serves `contents` by so many threads, which is how many requests are answered at a time.
+    /// Needs root. `source` is what it is called in messages of the kernel.
     ///
     /// Errors: `Io` if the kernel does not let us, `Unsupported` for a kernel older than 5.4.
     pub fn serve(
@@ -112,8 +115,8 @@ impl SingleFile {
         Ok(File::from(file.or_io(|| "cannot open the file that we serve")?))
     }
 
-    /// Has the threads end, as far as they come back from the contents in time: what still has the file open gets errors once
-    /// the last one is gone.
+    /// Has the threads end, as far as they come back from the contents in time: what still has the
+    /// file open gets errors once the last one is gone.
     fn finish(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         let end = Instant::now() + PATIENCE;
@@ -128,13 +131,15 @@ impl SingleFile {
         }
     }
 
-    /// A thread ends with the first request that it is woken by: sees to it that there is one for each that has not ended. What
-    /// cannot be started now (no more threads allowed) is tried again the next time.
+    /// A thread ends with the first request that it is woken by: sees to it that there is one for
+    /// each that has not ended. What cannot be started now (no more threads allowed) is tried again
+    /// the next time.
     fn wake(&self, wakers: &mut Vec<JoinHandle<()>>) {
         wakers.retain(|waker| !waker.is_finished());
         while wakers.len() < self.threads.len() {
             let Ok(root) = rustix::io::fcntl_dupfd_cloexec(&self.root, 0) else { return };
-            // Answered, or refused once the last thread is gone; we must not wait for one that waits itself.
+            // Answered, or refused once the last thread is gone; we must not wait for one that
+            // waits itself.
             let ask = move || {
                 let _ = rustix::io::retry_on_intr(|| rustix::fs::fstatfs(&root));
             };

@@ -1,8 +1,9 @@
-//! What a jump into a file had decoded beside what was asked for, given to the kernel: it keeps whole blocks then, not a page of
-//! each, and comes back less often.
+//! What a jump into a file had decoded beside what was asked for, given to the kernel: it keeps
+//! whole blocks then, not a page of each, and comes back less often.
 //!
-//! Only after the answer has gone out, so nobody waits for it. A store waits for pages that the kernel has asked for and
-//! not got yet, so one thread at most is at it, and none where there is no other that answers meanwhile.
+//! Only after the answer has gone out, so nobody waits for it. A store waits for pages that the
+//! kernel has asked for and not got yet, so one thread at most is at it, and none where there is no
+//! other that answers meanwhile.
 
 use super::device::Device;
 use super::open_files::OpenFile;
@@ -44,8 +45,9 @@ impl Stores {
         file.len() <= self.file_len_max && !self.is_refused.load(Ordering::Relaxed) && file.is_at_random()
     }
 
-    /// Decodes all of the block that was jumped into and hands over what the kernel has not asked for; not if another thread is
-    /// at that. What cannot be decoded is left for whoever asks for it.
+    /// Decodes all of the block that was jumped into and hands over what the kernel has not asked
+    /// for; not if another thread is at that. What cannot be decoded is left for whoever asks for
+    /// it.
     pub(crate) fn store_around(&self, device: &Device, jump: &Jump) {
         // Counted when others may be at it again.
         let count = if self.has_stored(device, jump) { &self.stores } else { &self.left_out };
@@ -54,7 +56,8 @@ impl Stores {
 
     fn has_stored(&self, device: &Device, jump: &Jump) -> bool {
         if !jump.file.given.want(jump.offset, jump.file.len()) {
-            // What was decoded is hardly needed again: the next jump goes elsewhere, and the kernel has better use for memory.
+            // What was decoded is hardly needed again: the next jump goes elsewhere, and the kernel
+            // has better use for memory.
             jump.file.let_go(jump.offset);
             return false;
         }
@@ -65,7 +68,8 @@ impl Stores {
         };
         let Ok(Some(beside)) = jump.file.beside(jump.offset) else { return false };
         let outcome = device.store(jump.node, beside.offset, &beside.bytes);
-        // It may have forgotten the file, or be short of memory; anything else will be so the next time.
+        // It may have forgotten the file, or be short of memory; anything else will be so the next
+        // time.
         if matches!(outcome, Err(error) if ![Errno::NOENT, Errno::NOMEM, Errno::INTR].contains(&error)) {
             self.is_refused.store(true, Ordering::Relaxed);
         }

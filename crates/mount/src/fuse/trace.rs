@@ -1,4 +1,5 @@
-//! Who reads what first: the paths whose contents are asked for, written down in the order of their first use.
+//! Who reads what first: the paths whose contents are asked for, written down in the order of their
+//! first use.
 
 use packfs_core::{ImagePath, Name};
 use packfs_format::InodeId;
@@ -12,8 +13,9 @@ const DEPTH_MAX: usize = 4096;
 
 /// Writes each path once, when a file is read, a symbolic link followed or a directory listed.
 ///
-/// Remembers where every inode was found, so memory grows with what is looked at. What cannot be written down is
-/// passed over: inodes that nobody looked up by name (NFS handles), and names with a line feed.
+/// Remembers where every inode was found, so memory grows with what is looked at. What cannot be
+/// written down is passed over: inodes that nobody looked up by name (NFS handles), and names with
+/// a line feed.
 pub(crate) struct TraceWriter {
     root: InodeId,
     /// Path of the root within the image.
@@ -47,7 +49,8 @@ impl TraceWriter {
             && let Some(path) = self.path(&state.found, id).filter(|path| !path.as_bytes().contains(&b'\n'))
         {
             let line = [path.as_bytes(), b"\n"].concat();
-            // At once, so that nothing is lost whoever ends the server; a trace that cannot be written costs no read.
+            // At once, so that nothing is lost whoever ends the server; a trace that cannot be
+            // written costs no read.
             let _ = state.file.write_all(&line);
         }
     }

@@ -1,4 +1,5 @@
-//! Reads blocks of the base, checked: what it claims of their lengths is not believed before it is measured.
+//! Reads blocks of the base, checked: what it claims of their lengths is not believed before it is
+//! measured.
 
 use super::{Base, Match};
 use packfs_codec::BlockRef;
@@ -60,7 +61,8 @@ impl<'a> BaseReader<'a> {
 
     /// A block as it is stored, and what it decodes to. Of a prefix no more than that is decoded.
     ///
-    /// Errors: as [`BaseReader::stored`]; `Corrupt` for what does not decode to the length that it must have.
+    /// Errors: as [`BaseReader::stored`]; `Corrupt` for what does not decode to the length that it
+    /// must have.
     pub(crate) fn decode(&mut self, block: &BlockRef) -> Result<(&[u8], &[u8])> {
         self.stored(block)?;
         let corrupt = |what: String| {

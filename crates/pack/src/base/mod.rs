@@ -1,9 +1,10 @@
 //! An earlier image whose compressed blocks are copied where the source still holds the same bytes.
 //!
-//! A match of paths only says where to look (`matches.rs`); what is copied was compared with the source, block by block
-//! (`old.rs`), unless the user took the word of times for it. Blocks that hold tails of many files are decided on as wholes
-//! before anything is placed (`shared.rs`). Knows no format: an image is a [`Volume`] here, and its figures are checked once
-//! more before anything is allocated for them.
+//! A match of paths only says where to look (`matches.rs`); what is copied was compared with the
+//! source, block by block (`old.rs`), unless the user took the word of times for it. Blocks that
+//! hold tails of many files are decided on as wholes before anything is placed (`shared.rs`). Knows
+//! no format: an image is a [`Volume`] here, and its figures are checked once more before anything
+//! is allocated for them.
 
 mod blocks;
 mod matches;
@@ -31,9 +32,11 @@ pub enum Proof {
     /// The bytes: the source is read, the block decoded, and both compared.
     #[default]
     Contents,
-    /// A file with the path, length and time of one in the base is that one: neither is read. Others are compared.
+    /// A file with the path, length and time of one in the base is that one: neither is read.
+    /// Others are compared.
     Times,
-    /// The source is the base itself. Blocks are decoded, so that damage is found, but not compared.
+    /// The source is the base itself. Blocks are decoded, so that damage is found, but not
+    /// compared.
     Source,
     /// The source is the base itself, and blocks are copied without a look.
     SourceUnread,

@@ -1,9 +1,9 @@
 //! Which of the base's shared blocks stay as they are: those in which enough is still wanted.
 //!
-//! A block that is kept with tails that nobody wants any more costs space, and a block that is dropped costs the time to
-//! compress what is left of it. So blocks are kept from the one with the least dead part on, until the dead parts of all that
-//! are kept make [`super::DEAD_SHARE`] of the base: an image that is made on the one before it, again and again, does not grow
-//! beyond that.
+//! A block that is kept with tails that nobody wants any more costs space, and a block that is
+//! dropped costs the time to compress what is left of it. So blocks are kept from the one with the
+//! least dead part on, until the dead parts of all that are kept make [`super::DEAD_SHARE`] of the
+//! base: an image that is made on the one before it, again and again, does not grow beyond that.
 
 use super::matches::Trust;
 use super::{BaseReader, Kept, Reuse};
@@ -162,7 +162,8 @@ fn guess(
     blocks
 }
 
-/// Takes out what is a block of some file's own, too: it is copied with that file, and found there again.
+/// Takes out what is a block of some file's own, too: it is copied with that file, and found there
+/// again.
 fn leave_blocks_of_files(
     context: &Context<'_, Blocks>,
     reuse: &Reuse<'_, KeptBlocks>,
@@ -196,7 +197,8 @@ fn judge(
     block: BlockRef,
     guesses: &[Guess],
 ) -> Result<Judged> {
-    // A block of which nothing is looked at still has to be measured, as its length is stored nowhere.
+    // A block of which nothing is looked at still has to be measured, as its length is stored
+    // nowhere.
     let (_, decoded) = reader.decode(&block)?;
     let mut tails = Vec::new();
     let mut bytes = Vec::new();

@@ -1,9 +1,10 @@
 //! Which parts of the base's packed stream stay as they are: those in which enough is still wanted.
 //!
-//! The stream is taken apart where a cluster starts at a multiple of the block, so that what follows a part that was dropped
-//! stands in its blocks as before, and indexes can tell it. Every part is decoded once and compared with the files whose tails
-//! lie in it, wholly or in part; which of them stay is decided as for [`super::shared`]. A tail that reaches from one part into
-//! the next stays only if both do.
+//! The stream is taken apart where a cluster starts at a multiple of the block, so that what
+//! follows a part that was dropped stands in its blocks as before, and indexes can tell it. Every
+//! part is decoded once and compared with the files whose tails lie in it, wholly or in part; which
+//! of them stay is decided as for [`super::shared`]. A tail that reaches from one part into the
+//! next stays only if both do.
 
 use super::matches::{Match, Trust};
 use super::shared::{Measures, covered_len, stays};
@@ -257,7 +258,8 @@ fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
     }
 }
 
-/// Whether a block can be copied as a cluster of so many bytes: what the engine promises of its own clusters holds for it.
+/// Whether a block can be copied as a cluster of so many bytes: what the engine promises of its own
+/// clusters holds for it.
 pub(crate) fn is_whole_cluster(
     cut: &ClusterPlan,
     recipe: &ClusterRecipe,
@@ -445,7 +447,8 @@ mod tests {
         let parts = [part(0, 100), part(100, 100), part(200, 100)];
         let tails =
             || vec![found(0, 10, 0..1), found(90, 60, 0..2), found(150, 50, 1..2), found(200, 100, 2..3)];
-        // The first part is mostly dead, so the tail that starts in it is lost, and half of the second is dead.
+        // The first part is mostly dead, so the tail that starts in it is lost, and half of the
+        // second is dead.
         let mut some = tails();
         assert_eq!(choose(&parts, &mut some, 4096), [false, true, true]);
         let stream = joined(&parts, &[false, true, true], some);

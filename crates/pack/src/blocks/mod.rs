@@ -1,7 +1,8 @@
-//! Places file data in blocks: files are cut by input, each block but the last of a file as long as the others.
+//! Places file data in blocks: files are cut by input, each block but the last of a file as long as
+//! the others.
 //!
-//! Tails of several files share blocks, and all blocks of a file may be a run of another's. Knows no
-//! format: where inodes and tables go is not its concern.
+//! Tails of several files share blocks, and all blocks of a file may be a run of another's. Knows
+//! no format: where inodes and tables go is not its concern.
 
 mod cutter;
 mod placer;

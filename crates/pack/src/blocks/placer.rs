@@ -1,4 +1,5 @@
-//! Takes the blocks that workers cut, in plan order, and decides and writes: which tail goes where, what comes next on disk.
+//! Takes the blocks that workers cut, in plan order, and decides and writes: which tail goes where,
+//! what comes next on disk.
 
 use super::cutter::{BlockPiece, Cutter};
 use super::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
@@ -88,7 +89,8 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Finds the same tail among those before, or puts this one into a shared block, unless it has a home.
+    /// Finds the same tail among those before, or puts this one into a shared block, unless it has
+    /// a home.
     fn take_tail(
         &mut self,
         desk: &mut Desk<'_, 'a>,
@@ -209,7 +211,8 @@ impl<'a> conductor::Placer for Placer<'a> {
         place.hole_len += cut.hole_len;
         desk.placed.data.blocks.extend_from_slice(&cut.blocks);
         let own_len = range.len() as u64 + cut.zeros_len;
-        // Before the tail, which may fill a shared block: that must not get between the pieces of a file.
+        // Before the tail, which may fill a shared block: that must not get between the pieces of a
+        // file.
         if !range.is_empty() {
             self.waiting.push_back(Waiting::Bytes { node, stored: Rc::clone(stored), range });
         }

@@ -1,13 +1,15 @@
-//! Fills shared blocks with tails, each once: one block after the other, or best fit over two of them.
+//! Fills shared blocks with tails, each once: one block after the other, or best fit over two of
+//! them.
 
 use crate::seen::{TailBytes, TailId};
 use packfs_codec::BranchSet;
 use packfs_format::SharedTail;
 
-/// How many blocks are filled at a time where files that are alike follow each other: a second one would only part them. What is
-/// left unused at a block's end is not stored.
+/// How many blocks are filled at a time where files that are alike follow each other: a second one
+/// would only part them. What is left unused at a block's end is not stored.
 pub(crate) const OPEN_IF_ALIKE: usize = 1;
-/// How many otherwise: a file that does not fit then does not end a block that its neighbours still fit into.
+/// How many otherwise: a file that does not fit then does not end a block that its neighbours still
+/// fit into.
 pub(crate) const OPEN_OTHERWISE: usize = 2;
 
 /// A block being filled; its number is given when it is full, so numbers follow the order on disk.
@@ -35,12 +37,14 @@ pub(crate) struct Tails {
 }
 
 impl Tails {
-    /// Blocks are numbered from `first_index` on; `open_count` of them are filled at a time, one at least.
+    /// Blocks are numbered from `first_index` on; `open_count` of them are filled at a time, one at
+    /// least.
     pub(crate) fn new(block_len: usize, first_index: u32, open_count: usize) -> Self {
         Tails { block_len, open_count, open: Vec::new(), next_index: first_index }
     }
 
-    /// Puts a tail of a file with such code into the fullest open block with room for it. Returns a block that had to be closed first, if any.
+    /// Puts a tail of a file with such code into the fullest open block with room for it. Returns a
+    /// block that had to be closed first, if any.
     pub(crate) fn add(&mut self, id: TailId, tail: &TailBytes, branches: BranchSet) -> Option<FullBlock> {
         let len = tail.bytes.len();
         let room_for = |block: &OpenBlock| block.bytes.len() + len <= self.block_len;

@@ -34,7 +34,8 @@ impl Worth {
             && gain.holds(len as usize, encoded_len as usize)
     }
 
-    /// Whether a file of many pieces is worth it, by blocks from all over it. Each thread comes to the same answer.
+    /// Whether a file of many pieces is worth it, by blocks from all over it. Each thread comes to
+    /// the same answer.
     pub(crate) fn of_long(
         &self,
         context: &Context<'_, Blocks>,

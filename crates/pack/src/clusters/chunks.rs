@@ -1,6 +1,7 @@
 //! Chunks that were stored before: by hash first, then byte by byte.
 //!
-//! Remembers a bounded number of them, the ones stored or found again last, so memory does not grow with the data.
+//! Remembers a bounded number of them, the ones stored or found again last, so memory does not grow
+//! with the data.
 
 use crate::context::Context;
 use crate::same::Earlier;

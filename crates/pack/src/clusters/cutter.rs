@@ -20,10 +20,11 @@ use packfs_format::{ClusterForm, ClusterPlan, ClusterRecipe, Clusters, Recipe};
 use std::mem;
 use std::sync::Arc;
 
-/// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter runs cost little anyway.
+/// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter
+/// runs cost little anyway.
 const ZERO_BLOCKS: u64 = 128;
-/// What is left of a file that is copied may go to the packed stream if it is no longer than so many full clusters decode
-/// to where nothing shrinks much.
+/// What is left of a file that is copied may go to the packed stream if it is no longer than so
+/// many full clusters decode to where nothing shrinks much.
 const REST_CLUSTERS: u64 = 4;
 /// Scratch of a thread that is longer than this is not kept.
 const SCRATCH_LEN: usize = 2 << 20;
@@ -50,7 +51,8 @@ pub(super) struct StoredPiece {
     pub chunk_len: Option<u64>,
     /// So many zeros are stored of it, as they are, and nothing else.
     pub zeros_len: u64,
-    /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without padding.
+    /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without
+    /// padding.
     pub zeros: Option<Arc<[u8]>>,
 }
 
@@ -276,7 +278,8 @@ impl<'a> Cutter<'a> {
             self.read(reader, piece)?;
         }
         let rest_max = REST_CLUSTERS * u64::from(recipe.cluster_len);
-        // What was in the packed stream goes there again, as the cut before would be made at the same place.
+        // What was in the packed stream goes there again, as the cut before would be made at the
+        // same place.
         if piece.last && end == End::Packed && copied > 0 && piece.range.end - at <= rest_max {
             let rest = TailBytes::new(self.input[copied..].into());
             return Ok((Some(CutTail::Packed(rest)), None, None));
@@ -356,7 +359,8 @@ impl<'a> Cutter<'a> {
         Ok((None, Some(chunk_len), None))
     }
 
-    /// Cuts what is in `input` from there on into clusters: what may be shared, and the stretches between.
+    /// Cuts what is in `input` from there on into clusters: what may be shared, and the stretches
+    /// between.
     fn cut_clusters(
         &mut self,
         piece: &Piece,

@@ -1,8 +1,9 @@
 //! When to try the encoder again after data did not shrink.
 //!
-//! Each block of an incompressible run would otherwise be encoded as the beginning of a cluster of its own: sixteen
-//! times the work with clusters of 64 KiB. Blocks are stored plain until one looks compressible, and because looks are
-//! blind to repetitions, the encoder is tried now and then anyway.
+//! Each block of an incompressible run would otherwise be encoded as the beginning of a cluster of
+//! its own: sixteen times the work with clusters of 64 KiB. Blocks are stored plain until one looks
+//! compressible, and because looks are blind to repetitions, the encoder is tried now and then
+//! anyway.
 
 use crate::noise::values_are_even;
 

@@ -1,4 +1,5 @@
-//! The rows of [`packfs_format::Placed`] as files are placed, piece by piece: runs grow, and a file of plain blocks only becomes flat.
+//! The rows of [`packfs_format::Placed`] as files are placed, piece by piece: runs grow, and a file
+//! of plain blocks only becomes flat.
 
 use super::stored::CutCluster;
 use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, TailPlace};
@@ -35,7 +36,8 @@ impl Rows {
         self.place(FileForm::Clusters { recipe: self.recipe })
     }
 
-    /// The rows of a file that end behind `start` and start before `end`, and where they start in it.
+    /// The rows of a file that end behind `start` and start before `end`, and where they start in
+    /// it.
     pub(super) fn within(
         &self,
         place: &FilePlace<Clusters>,
@@ -49,8 +51,8 @@ impl Rows {
         rows.skip(first).take_while(move |(from, _)| *from < end)
     }
 
-    /// Adds a row, or lets the last one grow if this one goes on where it ends. `unit`: a plain run goes on only behind a
-    /// multiple of it.
+    /// Adds a row, or lets the last one grow if this one goes on where it ends. `unit`: a plain run
+    /// goes on only behind a multiple of it.
     pub(super) fn push(&mut self, row: Cluster, unit: impl Into<u64>) {
         if let Some(last) = self.clusters[self.start..].last_mut()
             && last.form == row.form
@@ -77,7 +79,8 @@ impl Rows {
         self.clusters.push(row);
     }
 
-    /// Where the run of plain blocks would go on that is all of the file in work so far; `None` if it is no such run.
+    /// Where the run of plain blocks would go on that is all of the file in work so far; `None` if
+    /// it is no such run.
     pub(super) fn flat_end(&self, block_len: u32) -> Option<u64> {
         let mut end = None;
         for row in &self.clusters[self.start..] {
@@ -101,7 +104,8 @@ impl Rows {
         self.place(FileForm::Chunks { chunk_len })
     }
 
-    /// Ends any other file: flat if it is one run of plain blocks, and if its tail is stored as it is beside the inode.
+    /// Ends any other file: flat if it is one run of plain blocks, and if its tail is stored as it
+    /// is beside the inode.
     pub(super) fn end(&mut self, block_len: u32, tail: Option<TailPlace>) -> FilePlace<Clusters> {
         let tail_is_raw = !matches!(
             tail,

@@ -1,8 +1,10 @@
-//! Places file data in clusters: files are cut by output, into clusters, chunks, flat runs, inline tails and the packed stream.
+//! Places file data in clusters: files are cut by output, into clusters, chunks, flat runs, inline
+//! tails and the packed stream.
 //!
-//! As in [`crate::blocks`], one thread decides and writes in plan order and the others read and compress, with a bounded
-//! window of input in flight. What one segment of a file or of the packed stream becomes depends on its bytes alone.
-//! Knows no format: where indexes and inodes go is not its concern.
+//! As in [`crate::blocks`], one thread decides and writes in plan order and the others read and
+//! compress, with a bounded window of input in flight. What one segment of a file or of the packed
+//! stream becomes depends on its bytes alone. Knows no format: where indexes and inodes go is not
+//! its concern.
 
 mod chunks;
 mod coder;
@@ -40,8 +42,8 @@ use placer::Placer;
 use share::Regions;
 use std::path::Path;
 
-/// Least and most input in flight: read but not yet written. What lies in between is a segment for each worker and as much
-/// again for one, so that who is done finds work.
+/// Least and most input in flight: read but not yet written. What lies in between is a segment for
+/// each worker and as much again for one, so that who is done finds work.
 const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
 
 /// A cluster of stored bytes holds about so many times as much input.

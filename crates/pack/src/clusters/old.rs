@@ -36,8 +36,9 @@ impl<'a> OldClusters<'a> {
         found.is_some_and(|found| found.trust != Trust::Neither)
     }
 
-    /// Copies clusters of a piece from its start on, up to where its tail starts or something is not as it was, and returns how
-    /// many bytes of the piece they hold. `input`: the piece, unless it need not be looked at; `witness` then sees what is copied.
+    /// Copies clusters of a piece from its start on, up to where its tail starts or something is
+    /// not as it was, and returns how many bytes of the piece they hold. `input`: the piece, unless
+    /// it need not be looked at; `witness` then sees what is copied.
     pub(super) fn copy(
         &mut self,
         piece: &Piece,

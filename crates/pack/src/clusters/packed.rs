@@ -1,4 +1,5 @@
-//! The packed stream: tails of many files one behind the other, handed out in segments as they fill.
+//! The packed stream: tails of many files one behind the other, handed out in segments as they
+//! fill.
 
 use super::files::{Rows, row};
 use super::stored::{CutCluster, CutForm};
@@ -22,7 +23,8 @@ pub(super) struct PackedStream {
 }
 
 impl PackedStream {
-    /// `start`: how much of the stream is there already; the first segment ends where it would end without that.
+    /// `start`: how much of the stream is there already; the first segment ends where it would end
+    /// without that.
     pub(super) fn new(segment_len: u64, start: u64) -> Self {
         PackedStream { segment_len: segment_len as usize, start, pending: Vec::new() }
     }

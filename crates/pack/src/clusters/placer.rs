@@ -1,5 +1,5 @@
-//! Takes what workers cut, in plan order, and decides and writes: which chunk, tail or run of zeros is there already,
-//! what comes next in the image, and what each file's rows are.
+//! Takes what workers cut, in plan order, and decides and writes: which chunk, tail or run of zeros
+//! is there already, what comes next in the image, and what each file's rows are.
 
 use super::chunks::SeenChunks;
 use super::cutter::{CutTail, Cutter, StoredPiece};
@@ -47,7 +47,8 @@ pub(super) struct Placer<'a> {
     /// Where each seen tail starts in the packed stream.
     pub tail_offsets: Vec<u64>,
     pub packed: PackedStream,
-    /// What is stored of the packed stream, until all files are written: the stream lies in one piece behind them.
+    /// What is stored of the packed stream, until all files are written: the stream lies in one
+    /// piece behind them.
     stream: StoredStream,
     /// Where tails lie in what stays of the base's stream, as far as they were counted.
     kept_seen: HashSet<u64>,
@@ -75,8 +76,8 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// How much of the earlier file of a region must be placed, and may be used: all of another file; of the same file the
-    /// pieces that the region reaches into.
+    /// How much of the earlier file of a region must be placed, and may be used: all of another
+    /// file; of the same file the pieces that the region reaches into.
     fn known_until(&self, job: u32, region: &Region) -> Spot {
         let origin = region.origin;
         if origin.job != job {
@@ -174,7 +175,8 @@ impl<'a> Placer<'a> {
         Ok(())
     }
 
-    /// The cluster that so many zeros of files with this recipe share; written when it is first needed.
+    /// The cluster that so many zeros of files with this recipe share; written when it is first
+    /// needed.
     fn zeros(
         &mut self,
         desk: &mut Desk<'_, 'a>,

@@ -1,9 +1,10 @@
 //! Cuts a stretch of a file into clusters, each filled with as much input as fits.
 //!
-//! Every cluster but a stretch's last holds at least as much input as it takes space, so no unit of `block_len` bytes of
-//! input sees two clusters start, and one that takes several blocks reaches past the whole unit that follows its start:
-//! what EROFS's indexes ask for, as stretches start at multiples of the unit. What does not shrink is stored in plain
-//! blocks. Knows neither files nor images.
+//! Every cluster but a stretch's last holds at least as much input as it takes space, so no unit of
+//! `block_len` bytes of input sees two clusters start, and one that takes several blocks reaches
+//! past the whole unit that follows its start: what EROFS's indexes ask for, as stretches start at
+//! multiples of the unit. What does not shrink is stored in plain blocks. Knows neither files nor
+//! images.
 
 use super::coder::Coder;
 use super::doubt::{Doubt, all_looks_incompressible};
@@ -15,8 +16,8 @@ use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{Error, Result};
 use packfs_format::ClusterForm;
 
-/// An inline tail is so much shorter than a block, or more: inodes start at multiples of 32 bytes, and what lies between an
-/// inode's start and its tail may be no such multiple.
+/// An inline tail is so much shorter than a block, or more: inodes start at multiples of 32 bytes,
+/// and what lies between an inode's start and its tail may be no such multiple.
 pub(super) const INLINE_SPARE: usize = 32;
 
 /// The figures that cuts are made by, in bytes.
@@ -206,7 +207,8 @@ impl Stretch<'_> {
         &self.input[self.at..]
     }
 
-    /// Whether the rest of the stretch would not fill a cluster, as far as can be told without compressing it.
+    /// Whether the rest of the stretch would not fill a cluster, as far as can be told without
+    /// compressing it.
     fn is_for_packed_stream(&self) -> bool {
         let Measures { block_len, cluster_len, .. } = self.measures;
         let rest_len = self.rest().len();
@@ -240,7 +242,8 @@ impl Stretch<'_> {
         if found.consumed == rest.len() {
             let waste = found.written.next_multiple_of(block_len) - found.written;
             match end {
-                // Ends of files are alike: beside others they take less than even a nearly full cluster.
+                // Ends of files are alike: beside others they take less than even a nearly full
+                // cluster.
                 End::Packed if found.written < cluster_len => return Ok(Some(Rest::Packed(self.at))),
                 End::Inline if found.written <= self.measures.inline_max() => {
                     let bytes = self.scratch[..found.written].to_vec();
@@ -256,8 +259,8 @@ impl Stretch<'_> {
         Ok(None)
     }
 
-    /// Lets the second codec make the cluster that the first made so, if there is one and it gets about as much into as many
-    /// blocks.
+    /// Lets the second codec make the cluster that the first made so, if there is one and it gets
+    /// about as much into as many blocks.
     fn push_by_second(&mut self, found: &Fit) -> Result<bool> {
         let Some(second) = &mut self.second else { return Ok(false) };
         let rest = &self.input[self.at..];
@@ -277,8 +280,8 @@ impl Stretch<'_> {
         Ok(true)
     }
 
-    /// The rest compresses to `written` bytes; instead of a short last block, fills those before it, so that what is left can
-    /// be inline.
+    /// The rest compresses to `written` bytes; instead of a short last block, fills those before
+    /// it, so that what is left can be inline.
     fn fill_whole_blocks(&mut self, written: usize) -> Result<Option<Rest>> {
         let block_len = self.measures.block_len;
         let rest = &self.input[self.at..];
@@ -300,8 +303,8 @@ impl Stretch<'_> {
         Ok(None)
     }
 
-    /// Whether a cluster takes so much less space than its input that it is worth decoding, and fulfils what the module
-    /// promises.
+    /// Whether a cluster takes so much less space than its input that it is worth decoding, and
+    /// fulfils what the module promises.
     fn is_gain(&self, found: &Fit) -> bool {
         let block_len = self.measures.block_len;
         let space = found.written.next_multiple_of(block_len);
@@ -311,7 +314,8 @@ impl Stretch<'_> {
         }
     }
 
-    /// The format keeps a rest of up to a block, compressed if that helps; what is as long as a block it cannot keep.
+    /// The format keeps a rest of up to a block, compressed if that helps; what is as long as a
+    /// block it cannot keep.
     fn inline_rest(&mut self) -> Result<Option<Rest>> {
         // Indexes of a compressed file take 16 bytes or more.
         const INDEX_LEN: usize = 16;

@@ -2,11 +2,11 @@
 
 use packfs_format::{ClusterPlan, ClusterRecipe, ClusterStorage, Recipe, Tail};
 
-/// Whole files up to so many blocks are compared with others as tails of the packed stream, while they are packed; longer
-/// ones before, since what turns out incompressible does not go there.
+/// Whole files up to so many blocks are compared with others as tails of the packed stream, while
+/// they are packed; longer ones before, since what turns out incompressible does not go there.
 const COMPARED_BLOCKS: u64 = 4;
-/// Files shorter than so many full clusters go to the packed stream as a whole: in most of them the first cluster
-/// would take nearly everything, and the rest would still have to go there.
+/// Files shorter than so many full clusters go to the packed stream as a whole: in most of them the
+/// first cluster would take nearly everything, and the rest would still have to go there.
 const PACKED_CLUSTERS: u64 = 2;
 
 /// Files are not cut into fewer segments than this to make segments longer,
@@ -73,7 +73,8 @@ pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'
         Some(Recipe::Clusters(recipe)) => match job.tail {
             Tail::Shared if len <= whole_max => Shape::Whole { else_by: Some(recipe) },
             Tail::Shared => Shape::Clusters { recipe, end: End::Packed },
-            // Byte-aligned clusters waste nothing that an inline tail could save, and formats cannot tell them apart.
+            // Byte-aligned clusters waste nothing that an inline tail could save, and formats
+            // cannot tell them apart.
             Tail::Inline if !cut.byte_aligned => Shape::Clusters { recipe, end: End::Inline },
             Tail::Own if cut.inline_flat_max > 0 && !cut.byte_aligned => {
                 Shape::Clusters { recipe, end: End::OwnUnlessFlat }
@@ -93,8 +94,8 @@ fn flat_end(tail: Tail) -> End {
     }
 }
 
-/// Whether a file needs no look before packing to find another that is the same: it is compared later, or has no stored
-/// blocks to share.
+/// Whether a file needs no look before packing to find another that is the same: it is compared
+/// later, or has no stored blocks to share.
 pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
@@ -134,8 +135,8 @@ pub(super) fn hole_max(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 
     }
 }
 
-/// How much of a file of `len` bytes is compressed on its own. Each segment ends in a cluster that is not full, so a long file has
-/// few: enough for many threads all the same.
+/// How much of a file of `len` bytes is compressed on its own. Each segment ends in a cluster that
+/// is not full, so a long file has few: enough for many threads all the same.
 fn segment_len(cut: &ClusterPlan, len: u64) -> u64 {
     let longest = cut.segment_len.max(SEGMENT_LEN_MAX / cut.segment_len * cut.segment_len);
     (len / SEGMENTS_MIN / cut.segment_len * cut.segment_len).clamp(cut.segment_len, longest)

@@ -1,7 +1,9 @@
-//! Files that are mostly holes: told from their sources before anything is packed, and given chunks of their own length.
+//! Files that are mostly holes: told from their sources before anything is packed, and given chunks
+//! of their own length.
 //!
-//! An index of compressed blocks grows with the length of a file, a map of chunks with its length by that of a chunk. Where next to
-//! nothing of a file is data, the map is smaller than the index alone, and whatever reads the file finds holes there.
+//! An index of compressed blocks grows with the length of a file, a map of chunks with its length
+//! by that of a chunk. Where next to nothing of a file is data, the map is smaller than the index
+//! alone, and whatever reads the file finds holes there.
 
 use crate::context::Context;
 use packfs_core::{ContentReader, Error, NodeId, Result};
@@ -9,12 +11,14 @@ use packfs_format::{ClusterPlan, Clusters, Plan, Recipe, SparsePlan, Tail};
 
 /// Shorter files are not looked at.
 const LEN_MIN: u64 = 1 << 20;
-/// A file that was to be compressed gets chunks if it has no more than one byte of data in so many: an index takes about as
-/// much.
+/// A file that was to be compressed gets chunks if it has no more than one byte of data in so many:
+/// an index takes about as much.
 const DATA_SHARE: u64 = 512;
-/// Longest chunk of a file that has data, in bytes: one is held in memory, and filled up with zeros.
+/// Longest chunk of a file that has data, in bytes: one is held in memory, and filled up with
+/// zeros.
 const CHUNK_LEN_MAX: u64 = 64 << 20;
-/// Longest chunk that is taken as long as the map stays within [`ROWS_FEW`]: longer ones are too much for machines of 32 bits.
+/// Longest chunk that is taken as long as the map stays within [`ROWS_FEW`]: longer ones are too
+/// much for machines of 32 bits.
 const CHUNK_LEN_USUAL: u64 = 1 << 30;
 const ROWS_FEW: u64 = 1 << 16;
 /// Most rows of a map.
@@ -96,13 +100,15 @@ struct DataMap {
     data_len: u64,
     /// True if all runs of data were seen.
     is_whole: bool,
-    /// For chunks of each length, beginning with that of a block: how many have data, and where the last of them ends.
+    /// For chunks of each length, beginning with that of a block: how many have data, and where the
+    /// last of them ends.
     touched: Vec<(u64, u64)>,
     block_bits: u32,
 }
 
 impl DataMap {
-    /// Looks at a file, as far as more of it may make a difference. What cannot be read is all data: who packs it says why.
+    /// Looks at a file, as far as more of it may make a difference. What cannot be read is all
+    /// data: who packs it says why.
     fn of(context: &Context<'_, Clusters>, node: NodeId, cut: &ClusterPlan, is_compressed: bool) -> DataMap {
         let len = context.len(node);
         let block_bits = cut.block_len.trailing_zeros();
@@ -143,7 +149,8 @@ impl DataMap {
         Ok(())
     }
 
-    /// The length of chunks by which data and map take least; `None` where no length leaves a hole out.
+    /// The length of chunks by which data and map take least; `None` where no length leaves a hole
+    /// out.
     fn chunk_len(&self, sparse: &SparsePlan) -> Option<u64> {
         if !self.is_whole {
             return None;

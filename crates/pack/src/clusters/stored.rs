@@ -38,7 +38,8 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Adds bytes as they are, filled up to a multiple of `unit`, each unit rotated by `phase`; whole units join those before.
+    /// Adds bytes as they are, filled up to a multiple of `unit`, each unit rotated by `phase`;
+    /// whole units join those before.
     pub(super) fn push_plain(&mut self, raw: &[u8], unit: usize, phase: usize) {
         let space = raw.len().next_multiple_of(unit);
         if phase == 0 {
@@ -64,8 +65,8 @@ impl Stored {
         }
     }
 
-    /// Adds a compressed cluster that decodes to `len` bytes, behind the zeros that fill it up to a multiple of `unit`;
-    /// `second`: by the second codec.
+    /// Adds a compressed cluster that decodes to `len` bytes, behind the zeros that fill it up to a
+    /// multiple of `unit`; `second`: by the second codec.
     pub(super) fn push_compressed(&mut self, len: usize, compressed: &[u8], unit: usize, second: bool) {
         let space = compressed.len().next_multiple_of(unit);
         self.bytes.resize(self.bytes.len() + (space - compressed.len()), 0);
@@ -109,7 +110,8 @@ impl Stored {
     }
 }
 
-/// A block of `unit` bytes in which the first of these stands at `phase`, and those behind the end at the beginning.
+/// A block of `unit` bytes in which the first of these stands at `phase`, and those behind the end
+/// at the beginning.
 pub(super) fn rotated(bytes: &[u8], unit: usize, phase: usize) -> Vec<u8> {
     let mut block = vec![0; unit];
     let (front, wrapped) = bytes.split_at(bytes.len().min(unit - phase));

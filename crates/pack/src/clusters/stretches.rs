@@ -1,4 +1,5 @@
-//! Cuts a piece of a file between what is not cut: long runs of zeros, and clusters shared with other files.
+//! Cuts a piece of a file between what is not cut: long runs of zeros, and clusters shared with
+//! other files.
 
 use super::coder::Coder;
 use super::segment::{self, Encoders, Measures, Rest};
@@ -9,7 +10,8 @@ use packfs_core::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// See the module. Positions are bytes from the start of the piece, which is a multiple of the block.
+/// See the module. Positions are bytes from the start of the piece, which is a multiple of the
+/// block.
 pub(super) struct Stretches<'s> {
     pub measures: Measures,
     pub coder: &'s mut Coder,
@@ -55,9 +57,10 @@ impl Stretches<'_> {
         segment::cut(self.measures, input, end, encoders, self.scratch, self.stored)
     }
 
-    /// Cuts what lies before a shared cluster. False, and nothing is cut, if the last cluster before it would start in the same
-    /// block of input, which an index of blocks cannot tell: so it is where a short rest is left over, and always in
-    /// incompressible data, unless what is shared lies at a multiple of the block.
+    /// Cuts what lies before a shared cluster. False, and nothing is cut, if the last cluster
+    /// before it would start in the same block of input, which an index of blocks cannot tell: so
+    /// it is where a short rest is left over, and always in incompressible data, unless what is
+    /// shared lies at a multiple of the block.
     pub(super) fn cut_before_shared(&mut self, input: &[u8], range: Range<usize>) -> Result<bool> {
         let Measures { block_len, byte_aligned, .. } = self.measures;
         if range.is_empty() {

@@ -1,4 +1,5 @@
-//! Places the ends of files: beside the inode, in the packed stream, or in a short block of their own.
+//! Places the ends of files: beside the inode, in the packed stream, or in a short block of their
+//! own.
 
 use super::cutter::CutTail;
 use super::placer::{Desk, Placer, hand_out};
@@ -8,7 +9,8 @@ use crate::seen::TailBytes;
 use packfs_core::Result;
 use packfs_format::{Cluster, ClusterForm, InlineTail, TailPlace};
 
-/// A flat file's last block may waste this part of the file, before its tail goes to the packed stream.
+/// A flat file's last block may waste this part of the file, before its tail goes to the packed
+/// stream.
 const FLAT_WASTE_SHARE: u64 = 64;
 
 impl<'a> Placer<'a> {
@@ -39,8 +41,8 @@ impl<'a> Placer<'a> {
         Ok(TailPlace::Inline(InlineTail { id, stored_len: bytes.len() as u32, compressed }))
     }
 
-    /// Finds the same tail in the packed stream, or puts this one there. A long file that does not shrink is to stay flat, as
-    /// that reads best.
+    /// Finds the same tail in the packed stream, or puts this one there. A long file that does not
+    /// shrink is to stay flat, as that reads best.
     fn take_shared_tail(
         &mut self,
         desk: &mut Desk<'_, 'a>,

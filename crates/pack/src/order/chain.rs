@@ -1,9 +1,10 @@
 //! Puts files one behind the other so that each has much in common with those right before it.
 //!
-//! Greedy: of all files left, the next is the one of whose features most are in the block that is being filled; if none has
-//! any, the first one left in the given order. A compressor sees no further than its block, so every block begins anew with what
-//! is most like the file before. Near-linear: a file is looked at only through features it shares with a block, and
-//! features that too many files share tell nothing and count for nothing.
+//! Greedy: of all files left, the next is the one of whose features most are in the block that is
+//! being filled; if none has any, the first one left in the given order. A compressor sees no
+//! further than its block, so every block begins anew with what is most like the file before.
+//! Near-linear: a file is looked at only through features it shares with a block, and features that
+//! too many files share tell nothing and count for nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,8 +12,8 @@ use std::collections::BinaryHeap;
 /// A feature that more files have is left out.
 const POSTINGS_MAX: usize = 256;
 const FILE_BITS: u32 = 32;
-/// Added to the count of a file's features, so that tiny files, which have all of their few in common with anything, do not
-/// come before longer ones.
+/// Added to the count of a file's features, so that tiny files, which have all of their few in
+/// common with anything, do not come before longer ones.
 const FEATURES_MORE: u64 = 8;
 
 /// One file: what it is about, and its length in bytes.
@@ -22,7 +23,8 @@ pub(super) struct Item {
     pub len: u32,
 }
 
-/// The order in which to place `items`, as indexes; blocks hold `block_len` bytes. Depends on nothing else.
+/// The order in which to place `items`, as indexes; blocks hold `block_len` bytes. Depends on
+/// nothing else.
 pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
     let index = Index::new(items);
     let mut chain = Chain {

@@ -1,9 +1,10 @@
 //! Which files lie beside which, where that changes the size of the image.
 //!
-//! A compressor finds what is alike only within a block, so small files that share blocks belong beside what they are like.
-//! They come first, so that the last of their blocks is not compressed when nothing else is left to do; files with
-//! blocks of their own follow in the plan's order. A reader that goes along the tree then needs blocks from further
-//! away, so files move only within stretches of the tree ([`Plan::reorder_len`]), each with shared blocks of its own.
+//! A compressor finds what is alike only within a block, so small files that share blocks belong
+//! beside what they are like. They come first, so that the last of their blocks is not compressed
+//! when nothing else is left to do; files with blocks of their own follow in the plan's order. A
+//! reader that goes along the tree then needs blocks from further away, so files move only within
+//! stretches of the tree ([`Plan::reorder_len`]), each with shared blocks of its own.
 
 mod chain;
 mod sketch;
@@ -27,8 +28,8 @@ pub enum Order {
     Kind,
     /// Those with most in common beside each other. They are read once more for it.
     Similarity {
-        /// Files are moved within stretches of the tree with so many bytes of small files; `None`: as far as the format
-        /// can do with when it is read along the tree.
+        /// Files are moved within stretches of the tree with so many bytes of small files; `None`:
+        /// as far as the format can do with when it is read along the tree.
         within: Option<u64>,
     },
 }
@@ -97,7 +98,8 @@ pub(crate) fn sort<K: Kind>(
 /// Shared blocks that the kernel's drivers of SquashFS keep decoded.
 const KERNEL_KEEPS: u64 = 3;
 
-/// True if a walk along the tree needs again what the kernel has dropped, of formats whose shared blocks it does not keep as pages.
+/// True if a walk along the tree needs again what the kernel has dropped, of formats whose shared
+/// blocks it does not keep as pages.
 fn moves_far<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], order: Order) -> bool {
     let Some(block_len) = K::shared_block_len(&context.plan.data) else { return false };
     let kept_len = KERNEL_KEEPS * block_len;
@@ -151,7 +153,8 @@ fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
     (extension.to_vec(), name.to_vec())
 }
 
-/// The files in stretches of at most `within` bytes, and at which of them a stretch starts that has blocks of its own.
+/// The files in stretches of at most `within` bytes, and at which of them a stretch starts that has
+/// blocks of its own.
 fn by_similarity<K: Kind>(
     context: &Context<'_, K>,
     files: &[FileJob<K>],
@@ -183,9 +186,11 @@ fn by_similarity<K: Kind>(
     Ok((sorted, starts))
 }
 
-/// Number of shared blocks that a stretch may fill, and their length; `None` where a stretch is less than a block, or has no end.
+/// Number of shared blocks that a stretch may fill, and their length; `None` where a stretch is
+/// less than a block, or has no end.
 ///
-/// Blocks that two stretches have in common would be one more for whoever reads along the tree than it may keep.
+/// Blocks that two stretches have in common would be one more for whoever reads along the tree than
+/// it may keep.
 fn whole_blocks<K: Kind>(plan: &Plan<K>, within: u64) -> Option<(u64, u64)> {
     let block_len = K::shared_block_len(&plan.data)?;
     let count = within / block_len;
@@ -241,8 +246,9 @@ fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
     Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
 }
 
-/// The order that was asked for, unless nothing is gained by it: what is stored as it is takes the same room beside what it
-/// is like as anywhere else, and who reads along the tree would read shared blocks again and again for nothing.
+/// The order that was asked for, unless nothing is gained by it: what is stored as it is takes the
+/// same room beside what it is like as anywhere else, and who reads along the tree would read
+/// shared blocks again and again for nothing.
 pub(crate) fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
     match order {
         Order::Similarity { .. } if K::shared_window(&plan.data).1.is_none() => Order::Path,

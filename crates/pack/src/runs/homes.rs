@@ -1,7 +1,7 @@
 //! Small files and tails that another file's block begins with: they lie in that block.
 //!
-//! The samples of blocks are there already, so all it takes is to look up what a tail begins with. Workers do that; where the block is stored
-//! is known in the end.
+//! The samples of blocks are there already, so all it takes is to look up what a tail begins with.
+//! Workers do that; where the block is stored is known in the end.
 
 use super::samples::{self, Long, SAMPLE_LEN, Samples};
 use super::{LOOKED_MAX, Runs, TRIED_MAX};
@@ -82,7 +82,8 @@ impl Lodgers {
         self.all.push((home, id, len));
     }
 
-    /// Gives every tail its place, now that all blocks have theirs; returns those whose home could not be read.
+    /// Gives every tail its place, now that all blocks have theirs; returns those whose home could
+    /// not be read.
     pub(crate) fn place(
         mut self,
         failures: &Failures,

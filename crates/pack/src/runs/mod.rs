@@ -1,10 +1,12 @@
-//! Finds files whose blocks are a run of another file's blocks, before any of them is compressed: beginnings, ends and middles of
-//! other files that start at a block, copies with more behind or before them. And of what goes to shared blocks: what another
-//! file's block begins with (`homes.rs`).
+//! Finds files whose blocks are a run of another file's blocks, before any of them is compressed:
+//! beginnings, ends and middles of other files that start at a block, copies with more behind or
+//! before them. And of what goes to shared blocks: what another file's block begins with
+//! (`homes.rs`).
 //!
-//! Blocks of a file lie one behind the other, so a file can use those of another only if all of its own are a run of them.
-//! Of each block a few bytes are read and hashed (`samples.rs`); where the first block of a file begins like a block of a longer
-//! one, both are compared, byte by byte. The longest file is the one that is stored.
+//! Blocks of a file lie one behind the other, so a file can use those of another only if all of its
+//! own are a run of them. Of each block a few bytes are read and hashed (`samples.rs`); where the
+//! first block of a file begins like a block of a longer one, both are compared, byte by byte. The
+//! longest file is the one that is stored.
 
 mod homes;
 mod samples;
@@ -130,7 +132,8 @@ impl Runs {
     }
 }
 
-/// Compares files that have blocks of their own; what memory has no room for lies beside `output` meanwhile. A file that cannot be read and may be left out is like no other here.
+/// Compares files that have blocks of their own; what memory has no room for lies beside `output`
+/// meanwhile. A file that cannot be read and may be left out is like no other here.
 pub(crate) fn find(
     context: &Context<'_, Blocks>,
     twins: &Twins,
@@ -245,7 +248,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Compares all bytes, those at the end and in the middle first; returns their hash if they are the same.
+    /// Compares all bytes, those at the end and in the middle first; returns their hash if they are
+    /// the same.
     fn same(&self, file: &Long, run: &Run) -> Result<Option<ContentHash>> {
         let block_len = self.context.block_len();
         let len = file.len.min(run.blocks * block_len);

@@ -1,4 +1,5 @@
-//! A few bytes of each block of long files, hashed: which blocks may begin like another, in sixteen bytes a block.
+//! A few bytes of each block of long files, hashed: which blocks may begin like another, in sixteen
+//! bytes a block.
 //!
 //! Nothing is proven by a sample; who finds one compares bytes.
 
@@ -12,10 +13,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-/// How much of a block is looked at. Blocks that begin with as many zeros are not told apart by it, and have no sample.
+/// How much of a block is looked at. Blocks that begin with as many zeros are not told apart by it,
+/// and have no sample.
 pub(super) const SAMPLE_LEN: u64 = 512;
-/// Samples of all files together. Where there are more blocks only every second, fourth... of a file has one, so that they stay below
-/// 64 MiB whatever the tree is. How many of them are in memory at a time is for `--memory` to say; the image does not depend on it.
+/// Samples of all files together. Where there are more blocks only every second, fourth... of a
+/// file has one, so that they stay below 64 MiB whatever the tree is. How many of them are in
+/// memory at a time is for `--memory` to say; the image does not depend on it.
 const SAMPLES_MAX: u64 = 4 << 20;
 /// Blocks that are looked at before what was found is put away.
 const BATCH_BLOCKS: u64 = 64 << 10;
@@ -46,8 +49,8 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Looks at every file, and keeps `room` bytes of samples in memory, more than that beside `output`. A file that cannot be read and may
-    /// be left out has no samples.
+    /// Looks at every file, and keeps `room` bytes of samples in memory, more than that beside
+    /// `output`. A file that cannot be read and may be left out has no samples.
     pub(super) fn take(
         context: &Context<'_, Blocks>,
         files: &[Long],

@@ -1,4 +1,5 @@
-//! Samples that memory has no room for: sorted, in a file without a name beside the output, found by a page of it.
+//! Samples that memory has no room for: sorted, in a file without a name beside the output, found
+//! by a page of it.
 
 use crate::destination::nameless_file;
 use packfs_core::{Result, ResultExt};

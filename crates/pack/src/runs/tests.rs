@@ -57,7 +57,8 @@ impl Fixture {
         find(&context, &Twins::default(), &options, &Silent, Path::new("image")).unwrap()
     }
 
-    /// Where a file's blocks are: which file, which block, how many, and whether the tail is elsewhere.
+    /// Where a file's blocks are: which file, which block, how many, and whether the tail is
+    /// elsewhere.
     fn run(&self, runs: &Runs, file: usize) -> Option<(usize, u64, u64, bool)> {
         let run = runs.of.get(&self.nodes[file])?;
         let host = self.nodes.iter().position(|node| *node == run.host)?;
@@ -231,7 +232,8 @@ fn tails_that_a_block_begins_with_have_a_home() {
     assert_eq!(home(part(&host, 0, SAMPLE_LEN)), in_host(0));
     assert_eq!(home(part(&host, 3 * BLOCK, BLOCK)), in_host(3));
     assert_eq!(home(part(&host, 10 * BLOCK, 1000)), in_host(10));
-    // Too short, not at a block, over its end, over the file's end, other bytes at the end, in the middle.
+    // Too short, not at a block, over its end, over the file's end, other bytes at the end, in the
+    // middle.
     assert_eq!(home(part(&host, 0, SAMPLE_LEN - 1)), None);
     assert_eq!(home(part(&host, 8, SAMPLE_LEN)), None);
     assert_eq!(home(part(&host, 0, BLOCK + 1)), None);

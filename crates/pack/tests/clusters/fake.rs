@@ -40,7 +40,8 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterPlan {
     }
 }
 
-/// Files in memory whose holes are known where `sparse`: every block of zeros. Files by [`ContentId`].
+/// Files in memory whose holes are known where `sparse`: every block of zeros. Files by
+/// [`ContentId`].
 #[derive(Default)]
 pub struct Files {
     pub all: Vec<Vec<u8>>,

@@ -15,7 +15,8 @@ fn format() -> Fake {
     Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Shared, 0))
 }
 
-/// Six kinds of files, each text with a change of its own, as a tree has them: never two of a kind beside each other.
+/// Six kinds of files, each text with a change of its own, as a tree has them: never two of a kind
+/// beside each other.
 fn mixed_files() -> Files {
     let mut random = Random::new(31);
     let kinds: Vec<Vec<u8>> = (0..6).map(|_| random.noise(1200)).collect();

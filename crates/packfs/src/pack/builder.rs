@@ -83,8 +83,9 @@ macro_rules! setters {
                 })
             }
 
-            /// Lays an entry over the source, as a line of a manifest or in short: `c /dev/console 0600 0 0 5 1`. See
-            /// [`crate::source::Additions`]; docs/guide/manifest.md has the language.
+            /// Lays an entry over the source, as a line of a manifest or in short:
+            /// `c /dev/console 0600 0 0 5 1`. See [`crate::source::Additions`];
+            /// docs/guide/manifest.md has the language.
             ///
             /// ```
             /// # fn main() -> packfs::Result<()> {
@@ -102,15 +103,18 @@ macro_rules! setters {
             /// # }
             /// ```
             ///
-            /// Errors: `Usage` for what is no entry; `Io` and `Failed` for a file that cannot be read.
+            /// Errors: `Usage` for what is no entry; `Io` and `Failed` for a file that cannot be
+            /// read.
             pub fn add_entry(mut self, entry: impl AsRef<[u8]>) -> Result<Self> {
                 self.options.shape.additions.add(&[entry], "entry")?;
                 Ok(self)
             }
 
-            /// Adds the entries of a file, one a line, with or without the first line of a manifest.
+            /// Adds the entries of a file, one a line, with or without the first line of a
+            /// manifest.
             ///
-            /// Errors: `Corrupt` for a line that is no entry; `Io` and `Failed` for a file that cannot be read.
+            /// Errors: `Corrupt` for a line that is no entry; `Io` and `Failed` for a file that
+            /// cannot be read.
             pub fn add_manifest(mut self, path: impl AsRef<Path>) -> Result<Self> {
                 self.options.shape.additions.add_file(path.as_ref())?;
                 Ok(self)
@@ -146,7 +150,8 @@ macro_rules! setters {
                 self.with(|options| options.sync = yes)
             }
 
-            /// Watches `run`, and stops it. An [`Arc`](std::sync::Arc) of one leaves the other handle with the caller.
+            /// Watches `run`, and stops it. An [`Arc`](std::sync::Arc) of one leaves the other
+            /// handle with the caller.
             #[must_use]
             pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
                 self.watcher = Watcher::new(progress);
@@ -155,8 +160,8 @@ macro_rules! setters {
 
             /// Makes the image. A failure leaves what was under the output's name before.
             ///
-            /// Errors: `Usage` for settings that contradict the format, `Io` and `Failed` for what cannot be read, written
-            /// or held, `Corrupt` for a damaged source, `Cancelled`.
+            /// Errors: `Usage` for settings that contradict the format, `Io` and `Failed` for what
+            /// cannot be read, written or held, `Corrupt` for a damaged source, `Cancelled`.
             pub fn run(&self) -> Result<PackReport> {
                 self.run_with(self.watcher.progress())
             }

@@ -1,4 +1,5 @@
-//! The image whose blocks a new one copies: one that is named as the base, or the one that is packed again.
+//! The image whose blocks a new one copies: one that is named as the base, or the one that is
+//! packed again.
 
 use super::job::Job;
 use crate::{BaseCheck, Opened};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 /// Opens the base that the options name.
 ///
-/// Errors: `Usage` for one whose blocks cannot be used, or that is about to be overwritten, and those of opening it.
+/// Errors: `Usage` for one whose blocks cannot be used, or that is about to be overwritten, and
+/// those of opening it.
 pub(super) fn open_base(path: &Path, packer: &dyn PackFormat, job: &Job<'_>) -> Result<Arc<Base>> {
     refuse_overwriting(path, job.output)?;
     let opened = job.options.plainly_opening().open(path)?;
@@ -26,7 +28,8 @@ pub(super) fn open_base(path: &Path, packer: &dyn PackFormat, job: &Job<'_>) -> 
     Ok(Arc::new(base))
 }
 
-/// Loads an image that is packed again, and as the base if its blocks can be used; with `trust` they are not decoded.
+/// Loads an image that is packed again, and as the base if its blocks can be used; with `trust`
+/// they are not decoded.
 ///
 /// Errors: as [`crate::Source::load`].
 pub(super) fn load_source(
@@ -60,7 +63,8 @@ fn base(opened: &Opened, loaded: LoadedVolume, proof: Proof) -> Base {
     Base::new(volume, image, loaded.tree, loaded.inodes, proof)
 }
 
-/// Errors: `Usage` for a block device that is both read and written; files are replaced only when the image is complete.
+/// Errors: `Usage` for a block device that is both read and written; files are replaced only when
+/// the image is complete.
 pub(super) fn refuse_overwriting(base: &Path, output: &Path) -> Result<()> {
     let (Ok(base_is), Ok(output_is)) = (std::fs::metadata(base), std::fs::metadata(output)) else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Packs an image that may have so many bytes only: with what was asked for, then with denser and denser ways of its format.
+//! Packs an image that may have so many bytes only: with what was asked for, then with denser and
+//! denser ways of its format.
 
 use packfs_core::{Contents, Error, ErrorKind, Goal, Progress, Result, Tree, WithoutWarnings};
 use packfs_format::{Format, PackSettings, Rung};
@@ -15,7 +16,8 @@ pub(crate) struct Job<'a> {
     pub order_by_goal: bool,
 }
 
-/// Packs by `settings`, and if `fits` is asked for, by every denser way that they leave open, until the image fits.
+/// Packs by `settings`, and if `fits` is asked for, by every denser way that they leave open, until
+/// the image fits.
 ///
 /// # Errors
 /// As [`packfs_pack::pack`]; `TooLarge` if the smallest image has no place either.
@@ -64,8 +66,8 @@ fn attempt(
     packfs_pack::pack(job.tree, job.contents, &*packer, job.output, &options, progress)
 }
 
-/// The steps of a format's ladder that settings leave open: codec and block size that were typed stay, and of a typed codec
-/// without a level the level rises.
+/// The steps of a format's ladder that settings leave open: codec and block size that were typed
+/// stay, and of a typed codec without a level the level rises.
 fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettings> {
     let typed = settings.codec.as_deref();
     let name = typed.map(|codec| codec.split([':', ',']).next().unwrap_or(codec));

@@ -67,7 +67,8 @@ impl Job<'_> {
         fitting::pack(&job, settings, &engine, options.fit, self.progress)
     }
 
-    /// Returns the shape; what is to be replaced, the image and perhaps files of its data, is never part of itself.
+    /// Returns the shape; what is to be replaced, the image and perhaps files of its data, is never
+    /// part of itself.
     pub(super) fn shape(&self, data_files: &[DataFile]) -> Shape {
         let mut shape = self.options.shape.clone();
         shape.keep_going |= self.options.keep_going;

@@ -1,4 +1,5 @@
-//! Makes images: of a source ([`Pack`]), of another image ([`Repack`]), or around one ([`wrapping`]).
+//! Makes images: of a source ([`Pack`]), of another image ([`Repack`]), or around one
+//! ([`wrapping`]).
 
 mod builder;
 mod earlier;
@@ -27,16 +28,17 @@ use wrapping::Wrap;
 
 /// Packs `source` into a new image `output`, once [`Pack::run`] is called.
 ///
-/// The source's contents tell its kind: see [`Source::detect`]. A file that is none of these, and does not look as if it had been, is
-/// packed as the only file of the image, with a warning. For another source, see [`Pack::of`] and [`pack_entries`]. The output may also be
-/// a block device, a fifo, or `-` for standard output; a pipe gets the image once it is complete.
+/// The source's contents tell its kind: see [`Source::detect`]. A file that is none of these, and
+/// does not look as if it had been, is packed as the only file of the image, with a warning. For
+/// another source, see [`Pack::of`] and [`pack_entries`]. The output may also be a block device, a
+/// fifo, or `-` for standard output; a pipe gets the image once it is complete.
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     Pack::new(Given::Path(source.as_ref().into()), output.as_ref())
 }
 
-/// Makes another image of an image, once [`Repack::run`] is called: what is not said stays as it is, format, codec and block size,
-/// and blocks that need not be compressed anew are copied. They are decoded once all the same, so that damage does not spread;
-/// see [`Repack::trust`].
+/// Makes another image of an image, once [`Repack::run`] is called: what is not said stays as it
+/// is, format, codec and block size, and blocks that need not be compressed anew are copied. They
+/// are decoded once all the same, so that damage does not spread; see [`Repack::trust`].
 pub fn repack(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Repack {
     Repack {
         image: image.as_ref().into(),
@@ -47,8 +49,9 @@ pub fn repack(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Repack {
     }
 }
 
-/// Packs files and directories side by side into a new image `output`, once [`Pack::run`] is called: each is an entry of the root under its own
-/// name, whatever it holds. [`Source::Merged`] puts what directories hold together instead.
+/// Packs files and directories side by side into a new image `output`, once [`Pack::run`] is
+/// called: each is an entry of the root under its own name, whatever it holds. [`Source::Merged`]
+/// puts what directories hold together instead.
 ///
 /// ```
 /// # fn main() -> packfs::Result<()> {
@@ -66,9 +69,9 @@ pub fn pack_entries<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, output: 
     Pack::of(Source::Entries(paths.into_iter().map(|path| path.as_ref().into()).collect()), output)
 }
 
-/// Packs files that are in memory into a new image `output`, once [`Pack::run`] is called: paths within the image, and what each file
-/// holds. Directories above them are made; everything belongs to root and is as old as 1970. A path that comes again replaces the
-/// file before it.
+/// Packs files that are in memory into a new image `output`, once [`Pack::run`] is called: paths
+/// within the image, and what each file holds. Directories above them are made; everything belongs
+/// to root and is as old as 1970. A path that comes again replaces the file before it.
 ///
 /// ```
 /// # fn main() -> packfs::Result<()> {
@@ -141,8 +144,9 @@ impl Pack {
         Pack::new(Given::Known(source), output.as_ref())
     }
 
-    /// Packs a tree that was looked through before, by [`Source::load`] or otherwise, for callers that pack it several times, or parts
-    /// of it. It is packed as it is: [`PackOptions::shape`] and [`PackOptions::limits`] do nothing.
+    /// Packs a tree that was looked through before, by [`Source::load`] or otherwise, for callers
+    /// that pack it several times, or parts of it. It is packed as it is: [`PackOptions::shape`]
+    /// and [`PackOptions::limits`] do nothing.
     pub fn of_loaded(loaded: Arc<Loaded>, output: impl AsRef<Path>) -> Self {
         Pack::new(Given::Loaded(LoadedSource(loaded)), output.as_ref())
     }

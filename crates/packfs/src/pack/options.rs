@@ -7,8 +7,8 @@ use packfs_pack::{Effort, Gain, Order, Room};
 use packfs_source::Shape;
 use std::path::PathBuf;
 
-/// Time at which an image says that it was made. Never the time of packing unless that is chosen: the same source gives the
-/// same bytes.
+/// Time at which an image says that it was made. Never the time of packing unless that is chosen:
+/// the same source gives the same bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MadeAt {
     /// The time of the newest file in it, after shaping.
@@ -30,12 +30,13 @@ pub enum BaseCheck {
     Times,
 }
 
-/// Options of making an image, by the names that `packfs pack` has for them. `None` leaves the choice to the format, or to
-/// the image that is packed again.
+/// Options of making an image, by the names that `packfs pack` has for them. `None` leaves the
+/// choice to the format, or to the image that is packed again.
 #[derive(Clone, Debug)]
 pub struct PackOptions {
-    /// Name of the format; without it the output's extension tells, which is refused if no format has it; without an
-    /// extension, or with one that any image may have (`img`, `image`, `bin`, `raw`), it is SquashFS.
+    /// Name of the format; without it the output's extension tells, which is refused if no format
+    /// has it; without an extension, or with one that any image may have (`img`, `image`, `bin`,
+    /// `raw`), it is SquashFS.
     pub format: Option<String>,
     /// Codec as `NAME[:LEVEL][,KEY=VALUE...]`.
     pub codec: Option<String>,
@@ -43,51 +44,58 @@ pub struct PackOptions {
     pub block_size: Option<u32>,
     /// Goal that decides where no option does.
     pub optimize: Goal,
-    /// Options that only the format knows, by name and value; [`crate::FormatInfo::options`] lists them.
+    /// Options that only the format knows, by name and value; [`crate::FormatInfo::options`] lists
+    /// them.
     pub options: Vec<(String, String)>,
     /// Time at which the image says that it was made.
     pub made_at: MadeAt,
-    /// Filters and changes on the way from the source. A tree that is already loaded is packed as it is.
+    /// Filters and changes on the way from the source. A tree that is already loaded is packed as
+    /// it is.
     pub shape: Shape,
     /// Way to open a source that is an image. Jobs and limits are those of the fields below.
     pub source: OpenOptions,
-    /// Limits of a source that is an image, a tar or a manifest, and of the base. A directory may hold anything.
+    /// Limits of a source that is an image, a tar or a manifest, and of the base. A directory may
+    /// hold anything.
     pub limits: Limits,
     /// Order of small files; `None`: by the goal.
     pub order: Option<Order>,
     /// File with a path and a priority a line, in whose order contents are placed instead.
     pub order_file: Option<PathBuf>,
-    /// File with a path a line: what is used first. Its data and metadata are placed in front, in that order, and apart from
-    /// all others; the order is for the rest.
+    /// File with a path a line: what is used first. Its data and metadata are placed in front, in
+    /// that order, and apart from all others; the order is for the rest.
     pub trace: Option<PathBuf>,
     /// Share that compressing has to save, or data is stored as it is.
     pub min_gain: Gain,
     /// Work that a block is worth.
     pub effort: Effort,
-    /// Earlier image whose compressed blocks are copied where the source still holds the same bytes. It must have the
-    /// format, codec, level and block size of the new one, and may be the image that is replaced.
+    /// Earlier image whose compressed blocks are copied where the source still holds the same
+    /// bytes. It must have the format, codec, level and block size of the new one, and may be the
+    /// image that is replaced.
     pub base: Option<PathBuf>,
     /// Proof that a file is one of the base.
     pub base_check: BaseCheck,
     /// Threads that compress; 0: one for each processor. The image is the same for any number.
     pub jobs: usize,
-    /// Memory limit in bytes, instead of that of this process's control groups. Short memory costs threads, never a different
-    /// image.
+    /// Memory limit in bytes, instead of that of this process's control groups. Short memory costs
+    /// threads, never a different image.
     pub memory: Option<u64>,
-    /// Offset of the image in the output, in bytes; the bytes of an existing file before it are kept.
+    /// Offset of the image in the output, in bytes; the bytes of an existing file before it are
+    /// kept.
     pub offset: u64,
-    /// Largest length of the image in bytes, padding included. A longer one is an error of kind `TooLarge` that tells its
-    /// length, and nothing is overwritten.
+    /// Largest length of the image in bytes, padding included. A longer one is an error of kind
+    /// `TooLarge` that tells its length, and nothing is overwritten.
     pub max_size: Option<u64>,
-    /// Set to try denser codecs, higher levels and larger blocks, as far as they are left open, until the image fits into
-    /// `max_size`, or on the block device that is the output. Each try packs anew.
+    /// Set to try denser codecs, higher levels and larger blocks, as far as they are left open,
+    /// until the image fits into `max_size`, or on the block device that is the output. Each try
+    /// packs anew.
     pub fit: bool,
     /// Set to store files that cannot be read empty and report them, instead of ending the work.
     pub keep_going: bool,
     /// Set to lose what the format cannot hold.
     pub lossy: bool,
-    /// Reads the image back before it gets its name, and compares it with what was packed: names and metadata as the format
-    /// can hold them, contents by hashes taken when they were read. `None`: if the files are shorter than 1 GiB together.
+    /// Reads the image back before it gets its name, and compares it with what was packed: names
+    /// and metadata as the format can hold them, contents by hashes taken when they were read.
+    /// `None`: if the files are shorter than 1 GiB together.
     pub verify: Option<bool>,
     /// Set, as by default, to have the image on the disk before it gets its name.
     pub sync: bool,

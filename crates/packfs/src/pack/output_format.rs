@@ -1,4 +1,5 @@
-//! The format of an image that is to be made: the one named, else what the extension of its file means.
+//! The format of an image that is to be made: the one named, else what the extension of its file
+//! means.
 
 use packfs_core::{Error, Result, escaped};
 use packfs_format::{Format, Makes};
@@ -8,8 +9,9 @@ use std::path::Path;
 /// Extensions that images of every format have.
 const GENERIC: [&str; 4] = ["img", "image", "bin", "raw"];
 
-/// Picks the format of an image at `output`: the one `named`, else what the extension means, else that of the image it is
-/// made of (`again`), else the default, for a file without an extension or with one that any image may have.
+/// Picks the format of an image at `output`: the one `named`, else what the extension means, else
+/// that of the image it is made of (`again`), else the default, for a file without an extension or
+/// with one that any image may have.
 ///
 /// # Errors
 /// `Usage`: an unknown name, or an extension that no format has.

@@ -1,4 +1,5 @@
-//! Verifies an image before it gets its name: it is opened and decoded as any other, and held against what was packed.
+//! Verifies an image before it gets its name: it is opened and decoded as any other, and held
+//! against what was packed.
 
 use packfs_check::Expected;
 use packfs_core::{Error, ErrorKind, Image, Limits, Progress, Result, ResultExt};

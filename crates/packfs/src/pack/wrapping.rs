@@ -1,6 +1,8 @@
-//! Formats that hold one image instead of a tree: what of a source is wrapped, and the image that is made first of what is none.
+//! Formats that hold one image instead of a tree: what of a source is wrapped, and the image that
+//! is made first of what is none.
 //!
-//! Whether a source is wrapped is the target format's property ([`PackFormat::wraps`]): for any other, an image is a tree.
+//! Whether a source is wrapped is the target format's property ([`PackFormat::wraps`]): for any
+//! other, an image is a tree.
 
 use super::job::Job;
 use super::{Given, Pack, PackOptions};
@@ -87,7 +89,8 @@ impl Wrap<'_> {
         Ok((of_file(&inner.output)?.without_name(), report.skipped))
     }
 
-    /// A folder for an image that is made to be wrapped, gone with what is returned: beside the output, where there is room.
+    /// A folder for an image that is made to be wrapped, gone with what is returned: beside the
+    /// output, where there is room.
     fn folder_for_inner(&self) -> Result<tempfile::TempDir> {
         let beside =
             self.job.output.parent().filter(|_| !self.job.output.exists() || self.job.output.is_file());
@@ -123,8 +126,9 @@ impl Bytes {
     }
 }
 
-/// Looks at what a path holds: files that are no archive and no manifest are wrapped, whether their format is known or not. Of an image
-/// that is a container of the target's own format, what is in it is wrapped.
+/// Looks at what a path holds: files that are no archive and no manifest are wrapped, whether their
+/// format is known or not. Of an image that is a container of the target's own format, what is in
+/// it is wrapped.
 ///
 /// Errors: `Io` if it cannot be read, those of opening an image of which a part was chosen.
 fn subject(
@@ -183,7 +187,8 @@ fn of_file(path: &Path) -> Result<Bytes> {
     Ok(Bytes { image, file })
 }
 
-/// The tree that a format packs which wraps an image: one file, filled up with zeros to a length that the format can hold.
+/// The tree that a format packs which wraps an image: one file, filled up with zeros to a length
+/// that the format can hold.
 fn tree(bytes: Bytes, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn Contents>)> {
     let unit = wrapping.multiple_of.max(1);
     let len = bytes.image.len().checked_next_multiple_of(unit);

@@ -85,7 +85,8 @@ fn images_on_images_on_images_do_not_grow() {
     }
 }
 
-/// Files whose contents are changed. Of one that has no whole cluster and no place in a packed stream nothing can be copied.
+/// Files whose contents are changed. Of one that has no whole cluster and no place in a packed
+/// stream nothing can be copied.
 fn unseen(way: Way) -> &'static [&'static str] {
     match way.options.contains(&("kernel", "5.4")) {
         true => &["dir2/large"],

@@ -34,7 +34,8 @@ pub struct Fixture {
     pub source: PathBuf,
 }
 
-/// Files of a few thousand bytes and of a few hundred thousand, text and noise, some twice, some with holes.
+/// Files of a few thousand bytes and of a few hundred thousand, text and noise, some twice, some
+/// with holes.
 pub fn fixture() -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");

@@ -1,4 +1,5 @@
-//! Images made on an earlier image, and of one: what is copied, what is not, and that neither shows in what they hold.
+//! Images made on an earlier image, and of one: what is copied, what is not, and that neither shows
+//! in what they hold.
 
 #[path = "../common/mod.rs"]
 mod common;

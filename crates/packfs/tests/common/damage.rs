@@ -1,5 +1,6 @@
-//! The damage matrix: whatever is done to whichever structure of an image, it is opened, listed, checked, decoded and
-//! unpacked without a panic, without anything outside of the target, and with an error that says what is wrong.
+//! The damage matrix: whatever is done to whichever structure of an image, it is opened, listed,
+//! checked, decoded and unpacked without a panic, without anything outside of the target, and with
+//! an error that says what is wrong.
 
 use packfs_core::MemoryImage;
 use packfs_core::{Error, ErrorKind, Image, Result, Silent};
@@ -119,7 +120,8 @@ pub fn survives(image: &[u8], each: u64, unpacking: bool, what: &str) {
     let seen: u64 =
         verdicts.iter().filter(|((_, _, v), _)| *v != Verdict::Unseen).map(|(_, count)| count).sum();
     let total: u64 = verdicts.values().sum();
-    // Changes of contents, owners, modes and times that are stored as they are cannot be seen; compressed ones must be.
+    // Changes of contents, owners, modes and times that are stored as they are cannot be seen;
+    // compressed ones must be.
     let seen_min = if unpacking { total / 2 } else { total / 4 };
     assert!(seen > seen_min, "{what}: only {seen} of {total} seen: {verdicts:#?}");
 }

@@ -103,7 +103,8 @@ pub fn read_image(path: &Path) -> (Snapshot, Vec<Finding>) {
     (snapshot_tree(&loaded.tree, &*engine), findings)
 }
 
-/// Has 7-Zip extract an image, and compares names, types, the owner's permissions, contents and targets with `expected`. Skipped where it is missing.
+/// Has 7-Zip extract an image, and compares names, types, the owner's permissions, contents and
+/// targets with `expected`. Skipped where it is missing.
 #[track_caller]
 pub fn seven_zip_agrees(image: &Path, expected: &Snapshot, what: &str) {
     let Some(tool) = peer("7zz") else { return };
@@ -112,7 +113,8 @@ pub fn seven_zip_agrees(image: &Path, expected: &Snapshot, what: &str) {
     option.push(to.path());
     // -snl: symlinks as they are.
     tool.run(&[&"x", &"-y", &"-snl", &option, &image]);
-    // Set-id bits and what the mask of new files takes are not restored, and times only of some formats.
+    // Set-id bits and what the mask of new files takes are not restored, and times only of some
+    // formats.
     let restored = |snapshot: &Snapshot| {
         let mut snapshot = snapshot.clone();
         for row in snapshot.0.values_mut() {

@@ -1,4 +1,5 @@
-//! What is known to go wrong, and where. When one of these changes the tests fail, so that the table stays true.
+//! What is known to go wrong, and where. When one of these changes the tests fail, so that the
+//! table stays true.
 
 use crate::readers::{Outcome, shown};
 use crate::rows;
@@ -203,7 +204,8 @@ pub fn reasons(line: &Line) -> Vec<String> {
 
 /// What about a cell is not as it should be, or as it is known to be.
 ///
-/// Not every tree has what a reader gets wrong: only of one that has does `all_known` demand that every fault be seen.
+/// Not every tree has what a reader gets wrong: only of one that has does `all_known` demand that
+/// every fault be seen.
 pub fn surprise(line: &Line, all_known: bool) -> Option<String> {
     let Line { writer, row, reader, .. } = line;
     let (fault, said) = said(line);
@@ -219,7 +221,8 @@ pub fn surprise(line: &Line, all_known: bool) -> Option<String> {
         .map(|exception| format!("{writer}, {row}, {reader}: no more so, say so no more: {}", exception.why))
 }
 
-/// Panics where an exception is about nothing, or where no run but `cargo xtask matrix` sees whether it holds.
+/// Panics where an exception is about nothing, or where no run but `cargo xtask matrix` sees
+/// whether it holds.
 pub fn all_have_a_cell() {
     for exception in EXCEPTIONS {
         for name in exception.rows {

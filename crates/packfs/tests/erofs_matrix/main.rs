@@ -1,9 +1,11 @@
-//! Writers x options x readers of EROFS: every reader finds what went in, or the table of exceptions says why it cannot.
+//! Writers x options x readers of EROFS: every reader finds what went in, or the table of
+//! exceptions says why it cannot.
 //!
-//! What goes in is a directory of the host; what comes out is the same walk with the same SHA-256 of every file. Rows are
-//! in `rows.rs`, who writes and reads in `writers.rs` and `readers.rs`, and what is known to go wrong, none of it in
-//! packfs, in `exceptions.rs`. Every run of the tests tries a tree of odd things in as many rows as leave no option out;
-//! `cargo xtask matrix` tries it in all rows, a Debian root as well, and writes `docs/formats/interop-erofs.md`.
+//! What goes in is a directory of the host; what comes out is the same walk with the same SHA-256
+//! of every file. Rows are in `rows.rs`, who writes and reads in `writers.rs` and `readers.rs`, and
+//! what is known to go wrong, none of it in packfs, in `exceptions.rs`. Every run of the tests
+//! tries a tree of odd things in as many rows as leave no option out; `cargo xtask matrix` tries it
+//! in all rows, a Debian root as well, and writes `docs/formats/interop-erofs.md`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -95,7 +97,8 @@ fn every_reader_agrees_on_a_tree_of_odd_things() {
     holds(&table, true);
 }
 
-/// What every run tries has each codec, cluster length and option of packfs, and each option of mkfs.erofs, at least once.
+/// What every run tries has each codec, cluster length and option of packfs, and each option of
+/// mkfs.erofs, at least once.
 #[test]
 fn what_is_tried_often_leaves_no_option_out() {
     let often: BTreeSet<String> = rows::all().filter(|row| row.often).flat_map(Row::words).collect();

@@ -52,7 +52,8 @@ impl Reader {
         }
     }
 
-    /// Reads all of an image and compares it with what went in; `folder` has room for what is extracted.
+    /// Reads all of an image and compares it with what went in; `folder` has room for what is
+    /// extracted.
     pub fn read(&self, image: &Path, expected: &Snapshot, folder: &Path) -> Outcome {
         let target = folder.join("extracted");
         let read = catch_unwind(AssertUnwindSafe(|| self.differences(image, expected, &target)));
@@ -106,10 +107,10 @@ impl Reader {
     }
 }
 
-/// Takes out of what is wanted what fsck.erofs 1.9.4 is known to lose, with no word and exit status 0: attributes of an inode
-/// that has an empty one, and capabilities, probably because it changes the owner after them. What it extracts has to be
-/// right even there. Returns the inodes of which it lost nothing, so that this excuse does not
-/// outlive the fault.
+/// Takes out of what is wanted what fsck.erofs 1.9.4 is known to lose, with no word and exit status
+/// 0: attributes of an inode that has an empty one, and capabilities, probably because it changes
+/// the owner after them. What it extracts has to be right even there. Returns the inodes of which
+/// it lost nothing, so that this excuse does not outlive the fault.
 fn excuse_lost_xattrs(wanted: &mut Snapshot, found: &Snapshot) -> Vec<String> {
     let mut right = Vec::new();
     for (path, row) in &mut wanted.0 {

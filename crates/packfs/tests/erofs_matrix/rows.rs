@@ -1,4 +1,5 @@
-//! What images are made of: the layouts, codecs, cluster sizes and features of EROFS, as each writer is asked for them.
+//! What images are made of: the layouts, codecs, cluster sizes and features of EROFS, as each
+//! writer is asked for them.
 
 /// How packfs is asked: codec, cluster length, options of the format.
 pub type Packfs = (&'static str, u32, &'static [(&'static str, &'static str)]);
@@ -30,7 +31,8 @@ impl Row {
         format!("packfs pack --codec {codec} --block-size {len}K{}", options.collect::<String>())
     }
 
-    /// What is asked for, in pieces that mean something alone: algorithms without levels, lengths and names of features.
+    /// What is asked for, in pieces that mean something alone: algorithms without levels, lengths
+    /// and names of features.
     pub fn words(&self) -> Vec<String> {
         let (codec, cluster_len, options) = self.packfs;
         let codec = codec.split(':').next().unwrap_or(codec);

@@ -3,8 +3,8 @@
 use packfs_testkit::{Random, Snapshot, odd_tree, snapshot_dir, write_dir};
 use std::path::{Path, PathBuf};
 
-/// A folder that goes away when dropped: in memory where the host has room there, as thousands of files are made and
-/// removed for every image.
+/// A folder that goes away when dropped: in memory where the host has room there, as thousands of
+/// files are made and removed for every image.
 pub fn room() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };

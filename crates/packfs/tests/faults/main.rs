@@ -1,4 +1,5 @@
-//! Reads that fail at every call, one run for each: what cannot be read is said, and nothing wrong is made of the rest.
+//! Reads that fail at every call, one run for each: what cannot be read is said, and nothing wrong
+//! is made of the rest.
 
 mod packing;
 mod reading;
@@ -18,7 +19,8 @@ fn open(image: Arc<dyn Image>) -> Result<Arc<ReadEngine>> {
     Ok(ReadEngine::new(image, volume, ReadOptions { jobs: 1, ..ReadOptions::default() }))
 }
 
-/// A few files: small ones beside each other, one of several blocks, one with a hole, two that are the same.
+/// A few files: small ones beside each other, one of several blocks, one with a hole, two that are
+/// the same.
 fn tree() -> (packfs_core::Tree, packfs_core::Held) {
     use packfs_core::{Held, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
     let mut random = packfs_testkit::Random::new(11);

@@ -1,8 +1,9 @@
-//! What survives on which way: a tree of everything goes from a directory into an image and out of it again, by the kernel's mount,
-//! through FUSE, unpacked, and as a tar. docs/guide/fidelity.md is what comes of it.
+//! What survives on which way: a tree of everything goes from a directory into an image and out of
+//! it again, by the kernel's mount, through FUSE, unpacked, and as a tar. docs/guide/fidelity.md is
+//! what comes of it.
 //!
-//! `cargo xtask fidelity` writes that file; here it must be what the test finds. Whatever does not survive was told before anything
-//! was written, and refused without `--lossy`.
+//! `cargo xtask fidelity` writes that file; here it must be what the test finds. Whatever does not
+//! survive was told before anything was written, and refused without `--lossy`.
 
 mod routes;
 mod table;

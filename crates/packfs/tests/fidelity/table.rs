@@ -121,7 +121,8 @@ impl Table {
                     fact.loss.is_some_and(|words| column.losses.iter().any(|loss| loss.contains(words)));
                 // Sockets stand in many places.
                 let sockets = column.way == "tar" && lost.iter().all(|name| name.ends_with("socket"));
-                // What a compressed file of EROFS takes is not told by the server; what it holds is.
+                // What a compressed file of EROFS takes is not told by the server; what it holds
+                // is.
                 let unasked = (column.format, column.way, fact.field) == ("erofs", "FUSE", Field::Holes);
                 assert!(
                     lost.is_empty() || told || sockets || unasked,

@@ -1,5 +1,6 @@
-//! Images of old formats, made by the tools of their time: each is listed, read, checked, unpacked and mounted, and what comes
-//! out is held against its manifest. The images are those in `testdata/legacy`, whatever lies there.
+//! Images of old formats, made by the tools of their time: each is listed, read, checked, unpacked
+//! and mounted, and what comes out is held against its manifest. The images are those in
+//! `testdata/legacy`, whatever lies there.
 
 mod manifest;
 mod routes;

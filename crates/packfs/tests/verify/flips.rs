@@ -1,4 +1,5 @@
-//! Bits of an image flipped between writing and verifying: what is accepted reads as what was packed.
+//! Bits of an image flipped between writing and verifying: what is accepted reads as what was
+//! packed.
 
 use crate::{open, pack_judged, packer, read_all, verified};
 use packfs_core::Silent;

@@ -1,4 +1,5 @@
-//! Sources whose bytes change while their times do not: a file is in the image as it once was, or there is no image.
+//! Sources whose bytes change while their times do not: a file is in the image as it once was, or
+//! there is no image.
 
 use crate::{pack_judged, packer, read_all, verified};
 use packfs_core::{
@@ -10,7 +11,8 @@ use packfs_testkit::{Random, snapshot_tree};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Says what `before` holds, and from the n-th time on that somebody opens one file, of that what `after` holds.
+/// Says what `before` holds, and from the n-th time on that somebody opens one file, of that what
+/// `after` holds.
 struct Liar {
     before: Arc<Held>,
     after: Arc<Held>,

@@ -1,4 +1,5 @@
-//! Packing verified: no wrong image gets its name, and no file that changed meanwhile gets into one.
+//! Packing verified: no wrong image gets its name, and no file that changed meanwhile gets into
+//! one.
 
 mod changes;
 mod flips;

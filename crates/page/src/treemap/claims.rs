@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use packfs::{Error, Result};
 
-/// The most pieces that are looked at: 512 MiB of claims. An image of 64 GiB in blocks of 4 KiB has as many.
+/// The most pieces that are looked at: 512 MiB of claims. An image of 64 GiB in blocks of 4 KiB has
+/// as many.
 const MAX_CLAIMS: usize = 16 << 20;
 
 /// More of a piece than this counts as this much: no block decodes to so many bytes.
@@ -35,7 +36,8 @@ pub struct Settled {
 }
 
 impl Claims {
-    /// A file refers to a piece. A piece that goes on where the file's last one was named again counts as one.
+    /// A file refers to a piece. A piece that goes on where the file's last one was named again
+    /// counts as one.
     ///
     /// Errors: `Failed` if there are more than 16 Mi.
     pub fn add(&mut self, range: Range<u64>, file: u32, weight: u64) -> Result<()> {
@@ -58,8 +60,8 @@ impl Claims {
         Ok(())
     }
 
-    /// Divides `0..len` among `files`. Who claims the same piece shares it, by weight; where pieces overlap otherwise, the one
-    /// that begins first has what both claim.
+    /// Divides `0..len` among `files`. Who claims the same piece shares it, by weight; where pieces
+    /// overlap otherwise, the one that begins first has what both claim.
     pub fn settle(mut self, len: u64, files: usize) -> Settled {
         self.0.sort_unstable();
         let mut settled = Settled { stored: vec![0; files], shared: vec![0; files], taken: Vec::new() };
@@ -102,8 +104,8 @@ impl Settled {
         }
     }
 
-    /// How many bytes of a range belong to files. Ranges are asked for in order; `next` is where the last one ended in
-    /// [`Settled::taken`].
+    /// How many bytes of a range belong to files. Ranges are asked for in order; `next` is where
+    /// the last one ended in [`Settled::taken`].
     pub fn within(&self, range: &Range<u64>, next: &mut usize) -> u64 {
         let mut sum = 0;
         while let Some(taken) = self.taken.get(*next) {

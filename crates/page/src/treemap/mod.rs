@@ -1,8 +1,10 @@
-//! Where an image's bytes go, as a page: each file and folder by what it takes, and whoever owns the rest by its name.
+//! Where an image's bytes go, as a page: each file and folder by what it takes, and whoever owns
+//! the rest by its name.
 //!
-//! Every byte is counted once. What files refer to is theirs (`claims.rs`); a block that several share is divided among them by
-//! what each takes of it; all else belongs to whom the image says it does ([`packfs::Volume::space`]). So the figures add up to
-//! the image's length. Which format it is makes no difference.
+//! Every byte is counted once. What files refer to is theirs (`claims.rs`); a block that several
+//! share is divided among them by what each takes of it; all else belongs to whom the image says it
+//! does ([`packfs::Volume::space`]). So the figures add up to the image's length. Which format it
+//! is makes no difference.
 
 mod accounts;
 mod claims;
@@ -23,8 +25,9 @@ struct Data<'a> {
     nodes: &'a [outline::Node],
 }
 
-/// The whole file, of at most some 6 MiB however many files the image holds: the 20,000 largest files and folders stand
-/// there by name, those that are smaller as one for each folder. `title` and `facts` are words about the image.
+/// The whole file, of at most some 6 MiB however many files the image holds: the 20,000 largest
+/// files and folders stand there by name, those that are smaller as one for each folder. `title`
+/// and `facts` are words about the image.
 ///
 /// Errors: as reading the image's structures: `Corrupt`, `Io`.
 pub fn html(opened: &Opened, title: &str, facts: &[(String, String)]) -> Result<String> {

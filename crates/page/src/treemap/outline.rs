@@ -135,7 +135,8 @@ fn rest(entries: &[Entry], node_of: &[usize], nodes: &mut Vec<Node>) {
     }
 }
 
-/// How long a name is in a page at most: quotes and backslashes take two bytes, what means something to HTML six.
+/// How long a name is in a page at most: quotes and backslashes take two bytes, what means
+/// something to HTML six.
 fn embedded_len(name: &str) -> usize {
     let byte_len = |byte| match byte {
         b'<' | b'>' | b'&' => 6,

@@ -28,7 +28,8 @@ impl MadeUp {
     }
 }
 
-/// A made-up image of files that mix holes, stored bytes, blocks of their own and parts of shared blocks.
+/// A made-up image of files that mix holes, stored bytes, blocks of their own and parts of shared
+/// blocks.
 pub struct Made {
     pub image: Vec<u8>,
     pub volume: MadeUp,

@@ -152,7 +152,8 @@ fn prefixes_of_one_block_share_one_decode() {
     made.volume.files = vec![vec![Extent { offset: 0, len: u64::from(block.decoded_len), from }]];
     let whole = read_all(&made.engine(1, 0), 0).unwrap();
     let prefix = |len: u32| {
-        // As EROFS stores them: with zeros in front, so that the end of the data is the end of the block.
+        // As EROFS stores them: with zeros in front, so that the end of the data is the end of the
+        // block.
         let block = BlockRef { decoded_len: len, decodes_to: DecodedLen::Prefix, zero_padded: true, ..block };
         vec![Extent { offset: 0, len: u64::from(len), from: ExtentFrom::Block { block, start: 0 } }]
     };
@@ -215,7 +216,8 @@ fn who_goes_from_file_to_file_as_they_lie_on_the_disk_has_the_next_ones_decoded_
     let deadline = Instant::now() + Duration::from_secs(60);
     for file in 0..blocks.len() as u64 {
         if file == 20 {
-            // The list of blocks is made in the background; each further file is a chance to use it.
+            // The list of blocks is made in the background; each further file is a chance to use
+            // it.
             std::thread::sleep(Duration::from_millis(20));
         }
         if engine.counters().readahead_blocks == 0 && file > 20 && Instant::now() < deadline {

@@ -1,9 +1,11 @@
-//! Bytes of one tar member before its contents: a ustar header, with PAX records before it for what does not fit.
+//! Bytes of one tar member before its contents: a ustar header, with PAX records before it for what
+//! does not fit.
 //!
-//! Deterministic: a member's header depends on the member alone. PAX records appear only where ustar cannot hold the
-//! fact: long paths, large numbers, fractions of a second, extended attributes, sparse files.
-//! Source: POSIX.1-2017, `pax`, "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Storing Sparse
-//! Files", PAX format 1.0; `SCHILY.xattr.*` as in star(1) and GNU tar.
+//! Deterministic: a member's header depends on the member alone. PAX records appear only where
+//! ustar cannot hold the fact: long paths, large numbers, fractions of a second, extended
+//! attributes, sparse files. Source: POSIX.1-2017, `pax`, "ustar Interchange Format" and "pax
+//! Extended Header"; GNU tar manual, "Storing Sparse Files", PAX format 1.0; `SCHILY.xattr.*` as in
+//! star(1) and GNU tar.
 
 use packfs_core::{DeviceNumber, Meta, Timestamp, Xattrs};
 use std::ops::Range;
@@ -38,9 +40,11 @@ pub(super) enum Member<'a> {
     Fifo,
 }
 
-/// Appends to `out` everything that comes before the contents of a member. `path` ends with `/` for a directory.
+/// Appends to `out` everything that comes before the contents of a member. `path` ends with `/` for
+/// a directory.
 ///
-/// After a [`Member::Sparse`] its map is part of what is appended, so that the data of its runs follows directly.
+/// After a [`Member::Sparse`] its map is part of what is appended, so that the data of its runs
+/// follows directly.
 pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &Meta, xattrs: &Xattrs) {
     let map = match member {
         Member::Sparse { len, data } => sparse_map(len, data),
@@ -130,7 +134,8 @@ fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     if path.len() <= NAME_LEN_MAX {
         return Some((&[], path));
     }
-    // The slash between both is not stored; a name must not be empty, so the one that ends a directory's path stays.
+    // The slash between both is not stored; a name must not be empty, so the one that ends a
+    // directory's path stays.
     let slash = path.len().checked_sub(NAME_LEN_MAX + 1)?;
     let last = PREFIX_LEN_MAX.min(path.len() - 2);
     let at = (slash.max(1)..=last).find(|&at| path.get(at) == Some(&b'/'))?;
@@ -170,7 +175,8 @@ fn number_record(records: &mut Vec<u8>, keyword: &[u8], id: u32) {
     }
 }
 
-/// A keyword ends at the first `=`, so GNU tar writes `%3D` for one in a name, and `%25` for the percent sign.
+/// A keyword ends at the first `=`, so GNU tar writes `%3D` for one in a name, and `%25` for the
+/// percent sign.
 fn xattr_keyword(name: &[u8]) -> Vec<u8> {
     let mut keyword = b"SCHILY.xattr.".to_vec();
     for &byte in name {
@@ -183,9 +189,11 @@ fn xattr_keyword(name: &[u8]) -> Vec<u8> {
     keyword
 }
 
-/// The map that precedes a sparse file's data: count, then offset and length of each run, one number a line, padded.
+/// The map that precedes a sparse file's data: count, then offset and length of each run, one
+/// number a line, padded.
 fn sparse_map(len: u64, data: &[Range<u64>]) -> Vec<u8> {
-    // A file that ends in a hole ends in an empty run, as GNU tar writes it; so the map is never empty.
+    // A file that ends in a hole ends in an empty run, as GNU tar writes it; so the map is never
+    // empty.
     let ends_in_hole = data.last().is_none_or(|run| run.end < len);
     let mut text = format!("{}\n", data.len() + usize::from(ends_in_hole));
     for run in data {
@@ -210,7 +218,8 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Numbers that do not fit are written as the largest that does; a record before the header has the true one.
+    /// Numbers that do not fit are written as the largest that does; a record before the header has
+    /// the true one.
     fn block(&self, meta: &Meta, device: DeviceNumber) -> [u8; BLOCK_LEN] {
         let mut block = [0; BLOCK_LEN];
         let mtime = u64::try_from(whole_seconds(meta.mtime)).unwrap_or(0);

@@ -1,7 +1,9 @@
-//! Writes an opened image as a PAX tar archive: one pass, in the order of the tree, byte for byte the same each time.
+//! Writes an opened image as a PAX tar archive: one pass, in the order of the tree, byte for byte
+//! the same each time.
 //!
-//! Everything that a SquashFS inode holds comes through, so that an image made of the archive equals one made of the
-//! tree; only sockets do not, for which tar has no type, and which are counted. Owners are numbers without names.
+//! Everything that a SquashFS inode holds comes through, so that an image made of the archive
+//! equals one made of the tree; only sockets do not, for which tar has no type, and which are
+//! counted. Owners are numbers without names.
 
 mod header;
 mod output;
@@ -52,8 +54,8 @@ pub struct TarReport {
 
 /// Writes `loaded` (what `engine` has loaded) as a tar archive to `out`.
 ///
-/// Errors: `Failed` for a pattern that matches nothing; `Io` if `out` fails; `Corrupt` if contents cannot be read: the
-/// archive then ends in the middle.
+/// Errors: `Failed` for a pattern that matches nothing; `Io` if `out` fails; `Corrupt` if contents
+/// cannot be read: the archive then ends in the middle.
 pub fn write_tar(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -64,8 +66,9 @@ pub fn write_tar(
     Writing::new(engine, loaded, options, progress)?.in_order(out)
 }
 
-/// As [`write_tar`], from where `out` stands, which then stands behind the archive. If `out` is a regular file and ends
-/// there, all threads write to their own places in it, and nothing is left of an archive that could not be completed.
+/// As [`write_tar`], from where `out` stands, which then stands behind the archive. If `out` is a
+/// regular file and ends there, all threads write to their own places in it, and nothing is left of
+/// an archive that could not be completed.
 pub fn write_tar_file(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -145,7 +148,8 @@ impl<'a> Writing<'a> {
             let mut archive = self.archive(output);
             let deliver = &mut |index, piece: Piece<'_>| archive.take(index, piece);
             let delivered = self.engine.in_file_order(&self.wanted, self.progress, deliver);
-            // Files come one after the other: what is damaged is the first one that is not complete.
+            // Files come one after the other: what is damaged is the first one that is not
+            // complete.
             delivered.map_err(|error| self.name(archive.complete, error))?;
             archive.write_headers()?;
             archive.finish()
@@ -231,7 +235,8 @@ impl Archive<'_, '_> {
         }
     }
 
-    /// Writes the headers of all entries up to the next file with contents, which becomes the current one, or the end.
+    /// Writes the headers of all entries up to the next file with contents, which becomes the
+    /// current one, or the end.
     fn write_headers(&mut self) -> Result<()> {
         self.current = None;
         while self.current.is_none() {

@@ -1,7 +1,8 @@
-//! Large writes out of small pieces: headers and small files are gathered, large pieces go out from where they lie.
+//! Large writes out of small pieces: headers and small files are gathered, large pieces go out from
+//! where they lie.
 //!
-//! Composing and writing may go on at the same time, on two threads: what is composed goes out in chunks, in order, through
-//! a channel that holds few of them.
+//! Composing and writing may go on at the same time, on two threads: what is composed goes out in
+//! chunks, in order, through a channel that holds few of them.
 
 use packfs_core::{Error, Result, ResultExt};
 use packfs_read::SharedBytes;
@@ -247,7 +248,8 @@ mod tests {
         }
     }
 
-    /// Pieces of all lengths, and zeros; returns what the archive holds, and how long it is said to be.
+    /// Pieces of all lengths, and zeros; returns what the archive holds, and how long it is said to
+    /// be.
     fn compose(mut output: Output<'_>) -> Result<(Vec<u8>, u64)> {
         let mut expected = Vec::new();
         for (index, len) in [10, 70_000, 3, 600_000, 32_767, 0, 32_768, 1].into_iter().enumerate() {

@@ -1,7 +1,8 @@
-//! An archive in a regular file, written by all threads at once: headers say where contents come to lie, so whoever has
-//! decoded a block writes its pieces there, in the order of the disk.
+//! An archive in a regular file, written by all threads at once: headers say where contents come to
+//! lie, so whoever has decoded a block writes its pieces there, in the order of the disk.
 //!
-//! Invariant: the bytes are those that are written in order. Padding and holes are left out: behind its end a file is zeros.
+//! Invariant: the bytes are those that are written in order. Padding and holes are left out: behind
+//! its end a file is zeros.
 
 use super::output::{Output, write_at};
 use super::{Archive, TarReport, Writing, header};
@@ -54,7 +55,8 @@ pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result
 /// Where the contents of a file come to lie.
 struct Place {
     start: u64,
-    /// Which parts of the file those are, if not all, each with how many bytes of the others come before it.
+    /// Which parts of the file those are, if not all, each with how many bytes of the others come
+    /// before it.
     runs: Option<Vec<(Range<u64>, u64)>>,
 }
 

@@ -1,8 +1,10 @@
-//! Open directories of the target, found by node and reached name by name from the target's own directory.
+//! Open directories of the target, found by node and reached name by name from the target's own
+//! directory.
 //!
-//! Invariant: a descriptor handed out is a real directory that was reached from the target's root by `openat` with
-//! `O_NOFOLLOW` for every single name, so whatever links lie in the target, nothing outside it is ever opened. Depth is
-//! unlimited: no path string is built, nothing recurses, and only so many descriptors are open at a time.
+//! Invariant: a descriptor handed out is a real directory that was reached from the target's root
+//! by `openat` with `O_NOFOLLOW` for every single name, so whatever links lie in the target,
+//! nothing outside it is ever opened. Depth is unlimited: no path string is built, nothing
+//! recurses, and only so many descriptors are open at a time.
 
 use packfs_core::{Error, NodeId, Result, Tree};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -31,7 +33,8 @@ struct Row {
 }
 
 impl<'a> Dirs<'a> {
-    /// Starts with the target's own directory, which stays open; keeps at most `capacity` others (at least one).
+    /// Starts with the target's own directory, which stays open; keeps at most `capacity` others
+    /// (at least one).
     pub(super) fn new(tree: &'a Tree, root: &'a File, capacity: usize) -> Self {
         Dirs { tree, root, capacity: capacity.max(1), nodes: Vec::new(), rows: Vec::new(), clock: 0, last: 0 }
     }

@@ -1,8 +1,10 @@
-//! Fills files with the pieces that the read engine delivers, in whatever order, from several workers at once.
+//! Fills files with the pieces that the read engine delivers, in whatever order, from several
+//! workers at once.
 //!
-//! Most files come in one piece: made, written and finished by one worker without telling anybody. The others are made
-//! unreadable to anybody else, stay open (or are opened again, if it is still the same file) until their last byte has
-//! come, and are finished by the worker that brings it. A file is finished or removed, never left half.
+//! Most files come in one piece: made, written and finished by one worker without telling anybody.
+//! The others are made unreadable to anybody else, stay open (or are opened again, if it is still
+//! the same file) until their last byte has come, and are finished by the worker that brings it. A
+//! file is finished or removed, never left half.
 
 use super::dirs::Dirs;
 use super::losses::Failures;
@@ -96,7 +98,8 @@ impl<'a> Filling<'a> {
             return self.whole(dirs, file, met, len, offset, bytes);
         }
         let Some(fd) = self.open_partial(dirs, file, met, len)? else { return Ok(()) };
-        // Formats without holes have clusters of zeros in their place, one that stands for very many.
+        // Formats without holes have clusters of zeros in their place, one that stands for very
+        // many.
         if !is_zero(bytes) {
             self.maker.write(fd.as_fd(), met, offset, bytes)?;
         }
@@ -147,7 +150,8 @@ impl<'a> Filling<'a> {
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file, open for writing: as another worker left it, opened again, or made. `None` if it has failed.
+    /// The file, open for writing: as another worker left it, opened again, or made. `None` if it
+    /// has failed.
     fn open_partial(
         &self,
         dirs: &mut Dirs<'_>,
@@ -219,7 +223,8 @@ impl<'a> Filling<'a> {
     /// Leaves a file out: what has come of it is removed, what still comes is ignored.
     pub(super) fn fail(&self, dirs: &mut Dirs<'_>, file: usize, error: Error) -> Result<()> {
         let Some(state) = self.states.get(file) else { return Err(error) };
-        // Files with several pieces are only made under this lock, so none is made after it was given up.
+        // Files with several pieces are only made under this lock, so none is made after it was
+        // given up.
         let mut partial = self.lock();
         let before = state.swap(FAILED, Ordering::AcqRel);
         partial.open.remove(&file);

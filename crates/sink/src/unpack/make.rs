@@ -1,7 +1,7 @@
 //! Makes single names in the target: directories, links, special files, and files to be filled.
 //!
-//! Nothing here ever opens or changes what was in the target before, except where the policy says that it goes away:
-//! then the name is removed, not written through.
+//! Nothing here ever opens or changes what was in the target before, except where the policy says
+//! that it goes away: then the name is removed, not written through.
 
 use super::dirs::Dirs;
 use super::losses::{LossKind, Losses};
@@ -73,7 +73,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Makes a name; if it exists and the policy says so, removes what is there and tries once more.
+    /// Makes a name; if it exists and the policy says so, removes what is there and tries once
+    /// more.
     fn make<T>(
         &self,
         dir: BorrowedFd<'_>,
@@ -102,7 +103,8 @@ impl Maker<'_> {
             .map_err(|errno| self.cannot("make directory", met, errno))
     }
 
-    /// Makes sure that a directory that was there can be worked in until it gets its final permissions.
+    /// Makes sure that a directory that was there can be worked in until it gets its final
+    /// permissions.
     pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
         super::restore::open_up_dir(dirs.get(met.dir)?, met.name, |mode| self.restore.locks_out_mode(mode))
             .map_err(|errno| self.cannot("open directory", met, errno))
@@ -115,7 +117,8 @@ impl Maker<'_> {
             .map_err(|errno| self.cannot("make file", met, errno))
     }
 
-    /// Makes and finishes a node without contents. `false` if it could not be made, which is then counted.
+    /// Makes and finishes a node without contents. `false` if it could not be made, which is then
+    /// counted.
     pub(super) fn bare(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<bool> {
         let node = self.tree.node(met.node);
         let dir = dirs.get(met.dir)?;

@@ -1,12 +1,14 @@
 //! Unpacks an opened image into a directory.
 //!
-//! Invariant: whatever names, links and figures the image holds, and whatever is planted in the target meanwhile,
-//! nothing outside the target is made, changed or removed. The target is opened once; every name is reached from there,
-//! one at a time and never through a link; files are new or they are not touched.
+//! Invariant: whatever names, links and figures the image holds, and whatever is planted in the
+//! target meanwhile, nothing outside the target is made, changed or removed. The target is opened
+//! once; every name is reached from there, one at a time and never through a link; files are new or
+//! they are not touched.
 //!
-//! Directories come first, usable by this process alone where the image lets others write; then everything without
-//! contents, and at the same time files, in the order in which their data lies in the image (where that is, is looked up
-//! while directories are made); then further names; and at last the directories' own metadata, from the bottom up.
+//! Directories come first, usable by this process alone where the image lets others write; then
+//! everything without contents, and at the same time files, in the order in which their data lies
+//! in the image (where that is, is looked up while directories are made); then further names; and
+//! at last the directories' own metadata, from the bottom up.
 
 mod dirs;
 mod fill;
@@ -39,12 +41,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use target::{Survey, Target};
 
-/// Unpacks what `options` choose of `loaded` (which `engine` has loaded) into the directory `target`, which is made if
-/// it does not exist (but not the directories above it).
+/// Unpacks what `options` choose of `loaded` (which `engine` has loaded) into the directory
+/// `target`, which is made if it does not exist (but not the directories above it).
 ///
-/// Files whose contents cannot be read are left out and told of through `progress`; the others are unpacked, and the
-/// first such error is returned at the end. Errors: `Failed` for a pattern that matches nothing, for something in the
-/// way, and with [`UnpackOptions::strict`] for what could not be restored; `Corrupt`; `Io`; `Cancelled`.
+/// Files whose contents cannot be read are left out and told of through `progress`; the others are
+/// unpacked, and the first such error is returned at the end. Errors: `Failed` for a pattern that
+/// matches nothing, for something in the way, and with [`UnpackOptions::strict`] for what could not
+/// be restored; `Corrupt`; `Io`; `Cancelled`.
 pub fn unpack(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -138,8 +141,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Makes directories and what is in them, but for further names. Returns how many nodes without contents could not be
-    /// made, and how many files could not be read.
+    /// Makes directories and what is in them, but for further names. Returns how many nodes without
+    /// contents could not be made, and how many files could not be read.
     fn make_and_fill(&self) -> Result<(u64, u64)> {
         let (jobs, ready) = (self.engine.jobs(), Ready::default());
         let make = |opener: Opener<'_>, jobs| {
@@ -178,8 +181,8 @@ impl Unpacking<'_> {
         })
     }
 
-    /// Fills all files with contents once directories are `ready`; returns how many could not be read. Nothing half-written
-    /// stays, however it ends.
+    /// Fills all files with contents once directories are `ready`; returns how many could not be
+    /// read. Nothing half-written stays, however it ends.
     fn fill_files(&self, ready: &Ready) -> Result<u64> {
         let files = &self.layout.files;
         let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
@@ -237,7 +240,8 @@ impl Unpacking<'_> {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives directories their final metadata: children before parents where that could lock this process out.
+    /// Gives directories their final metadata: children before parents where that could lock this
+    /// process out.
     fn finish_directories(&self) -> Result<()> {
         let kept =
             |met: &&Met<'_>| self.options.existing != Existing::Skip || !self.found.contains(&met.node);

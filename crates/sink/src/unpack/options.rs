@@ -8,20 +8,23 @@ pub enum Existing {
     /// The target must not exist yet, or be an empty directory.
     #[default]
     Refuse,
-    /// Directories are filled; anything else in the way is an error, found before anything is written.
+    /// Directories are filled; anything else in the way is an error, found before anything is
+    /// written.
     Merge,
     /// Directories are filled; anything else in the way is removed.
     Replace,
     /// Directories are filled but not changed themselves; anything else in the way is kept.
     Skip,
-    /// Directories are filled; anything else in the way is kept if it is at least as new, else removed.
+    /// Directories are filled; anything else in the way is kept if it is at least as new, else
+    /// removed.
     KeepNewer,
 }
 
 /// Who is to own what is unpacked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnerPolicy {
-    /// As in the image if this process is root; else whoever unpacks, and every difference is counted.
+    /// As in the image if this process is root; else whoever unpacks, and every difference is
+    /// counted.
     #[default]
     Auto,
     /// As in the image; what is refused is counted.
@@ -37,8 +40,9 @@ pub struct UnpackOptions {
     pub paths: Vec<Pattern>,
     /// What to do with what is there already.
     pub existing: Existing,
-    /// Who is to own what is unpacked. Set-id bits of files are only restored where owners are, and with the owner they are
-    /// meant for: never for somebody without privileges who did not ask for [`OwnerPolicy::Image`].
+    /// Who is to own what is unpacked. Set-id bits of files are only restored where owners are, and
+    /// with the owner they are meant for: never for somebody without privileges who did not ask for
+    /// [`OwnerPolicy::Image`].
     pub owner: OwnerPolicy,
     /// Whether to restore extended attributes.
     pub xattrs: bool,

@@ -28,7 +28,8 @@ impl<'a, T> Share<'a, T> {
     }
 }
 
-/// Runs `work` on up to `jobs` threads until all items are taken; returns the sum of what they count.
+/// Runs `work` on up to `jobs` threads until all items are taken; returns the sum of what they
+/// count.
 ///
 /// After an error the other threads stop as soon as they ask for more.
 pub(super) fn count<T: Sync>(
@@ -58,7 +59,8 @@ pub(super) fn count<T: Sync>(
     })
 }
 
-/// How many descriptors each of `jobs` workers may keep open, so that all stay within this process's limit.
+/// How many descriptors each of `jobs` workers may keep open, so that all stay within this
+/// process's limit.
 pub(super) fn descriptors_a_worker(jobs: usize) -> usize {
     const ASSUMED_LIMIT: u64 = 256;
     let limit =

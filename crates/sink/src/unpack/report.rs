@@ -23,7 +23,8 @@ pub struct UnpackReport {
     pub skipped: u64,
     /// Of those counted above, how many could not be made: devices without privileges, mostly.
     pub not_made: u64,
-    /// Of those counted above, how many files were left out because their contents could not be read.
+    /// Of those counted above, how many files were left out because their contents could not be
+    /// read.
     pub failed: u64,
     /// What could not be restored, one row a kind.
     pub not_restored: Vec<NotRestored>,

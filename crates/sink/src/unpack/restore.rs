@@ -1,8 +1,10 @@
-//! Gives files their owner, extended attributes, permissions and time, in this order, as far as privileges allow.
+//! Gives files their owner, extended attributes, permissions and time, in this order, as far as
+//! privileges allow.
 //!
-//! The order matters: a change of owner clears set-id bits and file capabilities, so both come after it; attributes in
-//! `user.` need write permission on the file itself, so they come before its final permissions; times come last because
-//! everything else could change them. What cannot be restored is counted, never fatal.
+//! The order matters: a change of owner clears set-id bits and file capabilities, so both come
+//! after it; attributes in `user.` need write permission on the file itself, so they come before
+//! its final permissions; times come last because everything else could change them. What cannot be
+//! restored is counted, never fatal.
 
 use super::losses::{LossKind, Losses};
 use super::options::{OwnerPolicy, UnpackOptions};
@@ -32,7 +34,8 @@ pub(super) struct Restore<'a> {
     is_root: bool,
     /// Who owns what this process makes.
     own: Owner,
-    /// Permission bits that making a file leaves out; `None` if that cannot be told, so every mode is set.
+    /// Permission bits that making a file leaves out; `None` if that cannot be told, so every mode
+    /// is set.
     umask: Option<u16>,
     /// Whether files may be made with another owner than `own`.
     owner_unsure: bool,
@@ -48,7 +51,8 @@ pub(super) struct Made {
 }
 
 impl<'a> Restore<'a> {
-    /// What the target's own directory hands on to new files (a group, default permissions) will be undone.
+    /// What the target's own directory hands on to new files (a group, default permissions) will be
+    /// undone.
     pub(super) fn new(tree: &'a Tree, losses: &'a Losses, options: &UnpackOptions, target: &Target) -> Self {
         let own =
             Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
@@ -84,13 +88,15 @@ impl<'a> Restore<'a> {
     /// The owner to set, if what making the file gave it is not right already.
     fn owner_to_set(&self, node: &Node) -> Option<Owner> {
         let wanted = if self.restores_owner() { node.meta.owner } else { return None };
-        // To fakeroot, what it has not heard of is root's, until it hears of an attribute: then its true owner comes through.
+        // To fakeroot, what it has not heard of is root's, until it hears of an attribute: then its
+        // true owner comes through.
         let heard_of = self.xattrs && node.xattrs != XattrsId::NONE;
         (self.owner_unsure || heard_of || wanted != self.own).then_some(wanted)
     }
 
-    /// The final permissions if the file ends up owned by `owner`: set-id bits only for the owner they were meant for, and
-    /// only where owners are restored. A directory's do nothing but hand on its group.
+    /// The final permissions if the file ends up owned by `owner`: set-id bits only for the owner
+    /// they were meant for, and only where owners are restored. A directory's do nothing but hand
+    /// on its group.
     fn final_mode(&self, node: &Node, owner: Owner) -> u16 {
         let mut mode = node.meta.mode & 0o7777;
         let trusted = self.restores_owner() || node.is_dir();
@@ -103,13 +109,15 @@ impl<'a> Restore<'a> {
         mode
     }
 
-    /// The permissions to make a file with that is finished at once. Its owner may read and write it until then, for attributes
-    /// in `user.` and since fakeroot, which hears of a change of permissions only, keeps it so for its pretended root.
+    /// The permissions to make a file with that is finished at once. Its owner may read and write
+    /// it until then, for attributes in `user.` and since fakeroot, which hears of a change of
+    /// permissions only, keeps it so for its pretended root.
     pub(super) fn mode_to_make(&self, node: &Node) -> u16 {
         node.meta.mode & PERMISSIONS | OWNER_ACCESS
     }
 
-    /// The permissions to make a directory with: usable by this process until the end, and by nobody else for writing.
+    /// The permissions to make a directory with: usable by this process until the end, and by
+    /// nobody else for writing.
     pub(super) fn mode_to_make_dir(&self, node: &Node) -> u16 {
         let mode = node.meta.mode & PERMISSIONS;
         if mode & 0o722 == 0o700 { mode } else { 0o700 }
@@ -146,14 +154,16 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Restores everything of something that must not or cannot be opened, by name, never following a link.
+    /// Restores everything of something that must not or cannot be opened, by name, never following
+    /// a link.
     pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: Made) {
         if !self.careful {
             return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made, |uid, gid| {
                 rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
             });
         }
-        // Whatever is there is held fast and must have no other name, or it could be a hard link to something outside.
+        // Whatever is there is held fast and must have no other name, or it could be a hard link to
+        // something outside.
         let held = rustix::fs::openat(dir, name, HOLD, Mode::empty()).and_then(|fd| {
             let links = rustix::fs::fstat(&fd)?.st_nlink;
             if links == 1 { Ok(fd) } else { Err(Errno::STALE) }
@@ -170,7 +180,8 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// `flags` say whether a link at the end of `name` is followed: only one of our own in `/proc` is.
+    /// `flags` say whether a link at the end of `name` is followed: only one of our own in `/proc`
+    /// is.
     fn finish_path(
         &self,
         dir: BorrowedFd<'_>,
@@ -279,7 +290,8 @@ fn timestamps(time: Timestamp) -> Timestamps {
     Timestamps { last_access: time, last_modification: time }
 }
 
-/// Makes a directory usable for its owner, if it is one and not so already. Never a file or link that took its place.
+/// Makes a directory usable for its owner, if it is one and not so already. Never a file or link
+/// that took its place.
 pub(super) fn open_up_dir(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -300,7 +312,8 @@ fn held_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Sets an attribute of what must not be opened: the kernel has no such call relative to a directory.
+/// Sets an attribute of what must not be opened: the kernel has no such call relative to a
+/// directory.
 fn set_xattr_at(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -315,7 +328,8 @@ fn set_xattr_at(
     rustix::fs::lsetxattr(&path[..], xattr, value, XattrFlags::empty())
 }
 
-/// Changes permissions of something that is no symlink, without following one that may have taken its place.
+/// Changes permissions of something that is no symlink, without following one that may have taken
+/// its place.
 fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Result<(), Errno> {
     let mode = Mode::from_bits_truncate(u32::from(mode));
     if flags.is_empty() {

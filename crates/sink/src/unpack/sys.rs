@@ -1,5 +1,6 @@
-//! Calls on open files that have to be the C library's own: rustix makes them without it, even where it uses it for everything
-//! else, and then who listens between a program and its C library (fakeroot, pseudo) never hears of them.
+//! Calls on open files that have to be the C library's own: rustix makes them without it, even
+//! where it uses it for everything else, and then who listens between a program and its C library
+//! (fakeroot, pseudo) never hears of them.
 
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;

@@ -16,9 +16,11 @@ pub(super) struct Target {
     pub fd: File,
     /// Whether there is nothing in it.
     pub fresh: bool,
-    /// True if it was this process's own when it was found or made. With `fakeroot --unknown-is-real` what is made is not.
+    /// True if it was this process's own when it was found or made. With
+    /// `fakeroot --unknown-is-real` what is made is not.
     pub own: bool,
-    /// Whether nobody without privileges can change it meanwhile: it is empty, ours, and closed to others.
+    /// Whether nobody without privileges can change it meanwhile: it is empty, ours, and closed to
+    /// others.
     pub closed: bool,
 }
 

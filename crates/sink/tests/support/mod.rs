@@ -102,7 +102,8 @@ impl Fake {
         id
     }
 
-    /// Files `f0`, `f1`, ... of so many extents, the first extents of all of them stored before the second ones.
+    /// Files `f0`, `f1`, ... of so many extents, the first extents of all of them stored before the
+    /// second ones.
     pub fn interleaved_files(&mut self, parent: usize, count: usize, extents: usize) -> Vec<usize> {
         let start = self.bytes.len() as u64;
         let extent_len = EXTENT_LEN as u64;

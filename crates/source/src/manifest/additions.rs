@@ -18,12 +18,15 @@ use std::sync::Arc;
 /// Length of an entry as messages show it, in bytes.
 const SHOWN_LEN: usize = 80;
 
-/// Entries that a source gets beside its own, or in place of them: device nodes without being root, links, files of this machine.
+/// Entries that a source gets beside its own, or in place of them: device nodes without being root,
+/// links, files of this machine.
 ///
-/// Their paths are those in the image: neither filtered nor moved. What an entry says of permissions, owner, time and attributes
-/// holds, whatever the shape says of the source; of what it does not say, the shape decides as of an entry of the source that belongs to
-/// root. Its time is then the latest that the shape allows, or else 1970. A directory in the place of a directory changes only
-/// what it says, and so does `modify`, which is for what is there already; anything else replaces what was there. Of two entries for one path the later counts.
+/// Their paths are those in the image: neither filtered nor moved. What an entry says of
+/// permissions, owner, time and attributes holds, whatever the shape says of the source; of what it
+/// does not say, the shape decides as of an entry of the source that belongs to root. Its time is
+/// then the latest that the shape allows, or else 1970. A directory in the place of a directory
+/// changes only what it says, and so does `modify`, which is for what is there already; anything
+/// else replaces what was there. Of two entries for one path the later counts.
 #[derive(Clone, Default)]
 pub struct Additions(Vec<Arc<List>>);
 
@@ -64,10 +67,11 @@ impl Additions {
         self.0.is_empty()
     }
 
-    /// Adds entries, one a line. Paths of files in them begin at the working directory; messages call them by `called` and their number,
-    /// from 1 on.
+    /// Adds entries, one a line. Paths of files in them begin at the working directory; messages
+    /// call them by `called` and their number, from 1 on.
     ///
-    /// Errors: `Usage`, naming the entry, for what is none; `Io` and `Failed` for a file that cannot be read.
+    /// Errors: `Usage`, naming the entry, for what is none; `Io` and `Failed` for a file that
+    /// cannot be read.
     pub fn add<T: AsRef<[u8]>>(&mut self, entries: &[T], called: &str) -> Result<()> {
         let mut list = List::below(Path::new(""))?;
         let mut defaults = Defaults::default();
@@ -84,11 +88,11 @@ impl Additions {
         Ok(())
     }
 
-    /// Adds the entries of a file, one a line, with or without the first line of a manifest. Paths of files in them begin at the folder that
-    /// it lies in, of a pipe at the working directory.
+    /// Adds the entries of a file, one a line, with or without the first line of a manifest. Paths
+    /// of files in them begin at the folder that it lies in, of a pipe at the working directory.
     ///
-    /// Errors: `Corrupt`, naming the line, for what is no entry, and for a path that stands on two lines; `Unsupported` for a later
-    /// version; `Io` and `Failed` for a file that cannot be read.
+    /// Errors: `Corrupt`, naming the line, for what is no entry, and for a path that stands on two
+    /// lines; `Unsupported` for a later version; `Io` and `Failed` for a file that cannot be read.
     pub fn add_file(&mut self, path: &Path) -> Result<()> {
         let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
         let name = escaped(path.as_os_str().as_bytes()).to_string();
@@ -98,8 +102,8 @@ impl Additions {
         self.read(&mut BufReader::new(file), &name, folder)
     }
 
-    /// Adds the entries of a text, as [`Additions::add_file`]. `name` is what messages call it; paths of files in it begin at the
-    /// working directory.
+    /// Adds the entries of a text, as [`Additions::add_file`]. `name` is what messages call it;
+    /// paths of files in it begin at the working directory.
     ///
     /// Errors: as [`Additions::add_file`].
     pub fn add_text(&mut self, text: &mut dyn BufRead, name: &str) -> Result<()> {
@@ -138,9 +142,11 @@ impl Additions {
         }
     }
 
-    /// Lays the entries over what a builder has. Contents of theirs are told by ids from `first_id` on, in the order of the lists.
+    /// Lays the entries over what a builder has. Contents of theirs are told by ids from `first_id`
+    /// on, in the order of the lists.
     ///
-    /// Errors: `Failed`, naming the entry, for one that the tree has no place for, and for a hard link that leads nowhere.
+    /// Errors: `Failed`, naming the entry, for one that the tree has no place for, and for a hard
+    /// link that leads nowhere.
     pub(crate) fn lay_over(
         &self,
         builder: &mut TreeBuilder,
@@ -169,7 +175,8 @@ impl Additions {
         builder.resolve_links()
     }
 
-    /// Contents of the source and of the entries laid over it; `first_id` as for [`Additions::lay_over`].
+    /// Contents of the source and of the entries laid over it; `first_id` as for
+    /// [`Additions::lay_over`].
     pub(crate) fn with(&self, source: Arc<dyn Contents>, first_id: u64) -> Arc<dyn Contents> {
         Arc::new(Overlaid { source, first_id, lists: self.0.clone() })
     }

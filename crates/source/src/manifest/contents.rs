@@ -75,13 +75,15 @@ impl ManifestContents {
 
     /// A file of the host, or the stretch of it that begins at `offset`; returns its length too.
     ///
-    /// Errors: `Io` if it cannot be opened; `Failed` if it is no regular file or not as long as was said.
+    /// Errors: `Io` if it cannot be opened; `Failed` if it is no regular file or not as long as was
+    /// said.
     fn add_from(&mut self, path: &[u8], offset: Option<u64>, len: Option<u64>) -> Result<(ContentId, u64)> {
         let (_, stat) = self.open_file(path)?;
         let (file_len, times) = (stat.st_size as u64, Times::of(&stat));
         let start = offset.unwrap_or(0);
         let found = match (file_len.checked_sub(start), len) {
-            // Without an offset the whole file is meant, and another length means that it is another file.
+            // Without an offset the whole file is meant, and another length means that it is
+            // another file.
             (Some(rest), Some(len)) if len > rest || offset.is_none() && len != rest => None,
             (rest, len) => rest.map(|rest| len.unwrap_or(rest)),
         };

@@ -75,7 +75,8 @@ impl Type {
         Type::ALL.into_iter().find(|kind| kind.word().as_bytes() == word).or(alias)
     }
 
-    /// The keys of values that are told by their place behind the path; the last one of a file may be missing.
+    /// The keys of values that are told by their place behind the path; the last one of a file may
+    /// be missing.
     fn row(self) -> &'static [&'static str] {
         match self {
             Type::File => &["mode", "uid", "gid", "from"],
@@ -287,7 +288,8 @@ pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry
 
 /// The words of a line, type and path first, wherever lists of other tools have them.
 ///
-/// Errors: for types that stand behind a path, as in device tables, and mean something else to each tool.
+/// Errors: for types that stand behind a path, as in device tables, and mean something else to each
+/// tool.
 fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
     const TYPE_OF_NOD: usize = 5;
     if words.first().is_some_and(|word| word.bytes == b"nod") && words.len() > TYPE_OF_NOD {
@@ -309,7 +311,8 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
         }
     };
     words.swap(0, 1);
-    // A row of a device table that makes one node: first number, step and count are told, too, the last as none.
+    // A row of a device table that makes one node: first number, step and count are told, too, the
+    // last as none.
     if words.len() == 10 && words[9].bytes == b"-" {
         words.truncate(meant);
     }

@@ -1,7 +1,7 @@
 //! The manifest source: a text with one line an entry. docs/guide/manifest.md describes it.
 //!
-//! A line means the same wherever it stands, but for `default` lines above it; what it says is taken as it is or
-//! refused, naming the line. Contents are read when they are packed.
+//! A line means the same wherever it stands, but for `default` lines above it; what it says is
+//! taken as it is or refused, naming the line. Contents are read when they are packed.
 
 mod additions;
 mod contents;
@@ -32,7 +32,8 @@ pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(MAGIC)
 }
 
-/// True if a file may be a manifest without its first line: the first that is neither empty nor a comment is an entry.
+/// True if a file may be a manifest without its first line: the first that is neither empty nor a
+/// comment is an entry.
 pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
     let mut lines = first_bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let first = lines.find(|line| !line.is_empty() && !line.trim_ascii_start().starts_with(b"#"));

@@ -73,7 +73,8 @@ fn bare<'a>(rest: &'a [u8], word: &mut Word) -> Result<&'a [u8], Fault> {
     Ok(rest)
 }
 
-/// Resolves what stands between quotes, the first of which is already gone; returns what is behind the second.
+/// Resolves what stands between quotes, the first of which is already gone; returns what is behind
+/// the second.
 fn quoted<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Result<&'a [u8], Fault> {
     loop {
         let plain = rest.iter().position(|b| matches!(b, b'"' | b'\\') || b.is_ascii_control());

@@ -1,4 +1,5 @@
-//! Writes a tree as a manifest that makes the same tree again, beside a directory that holds its files.
+//! Writes a tree as a manifest that makes the same tree again, beside a directory that holds its
+//! files.
 
 use super::{FIRST_LINE, words};
 use packfs_core::{DeviceNumber, FileType, ImagePath, Node, NodeId, NodeKind, Result, ResultExt, Tree};
@@ -8,17 +9,17 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Writes every fact of a tree, one line an entry, in the order of [`Tree::walk`]. Where contents come from is a
-/// convention: each file of at least one byte says `from=` its own first path, so that the manifest packs from within
-/// a directory that the tree was unpacked to.
+/// Writes every fact of a tree, one line an entry, in the order of [`Tree::walk`]. Where contents
+/// come from is a convention: each file of at least one byte says `from=` its own first path, so
+/// that the manifest packs from within a directory that the tree was unpacked to.
 ///
 /// Errors: `Io` if `out` fails.
 pub fn write_manifest(tree: &Tree, out: &mut dyn Write) -> Result<()> {
     write_manifest_below(tree, Path::new(""), out)
 }
 
-/// The same, for a tree that is a directory of this machine: `from=` names its files below `folder`, so that the manifest packs from
-/// anywhere if that is absolute.
+/// The same, for a tree that is a directory of this machine: `from=` names its files below
+/// `folder`, so that the manifest packs from anywhere if that is absolute.
 ///
 /// Errors: as [`write_manifest`].
 pub fn write_manifest_below(tree: &Tree, folder: &Path, out: &mut dyn Write) -> Result<()> {

@@ -1,4 +1,5 @@
-//! Access control lists: from the text that tars hold to the form that Linux stores as an extended attribute.
+//! Access control lists: from the text that tars hold to the form that Linux stores as an extended
+//! attribute.
 
 use super::ids::Ids;
 
@@ -14,8 +15,8 @@ const GROUP: u16 = 0x08;
 const MASK: u16 = 0x10;
 const OTHER: u16 = 0x20;
 
-/// A list that Linux would take: one entry for the owner, the group and others each, no two for the same user or group,
-/// and a mask if any is named.
+/// A list that Linux would take: one entry for the owner, the group and others each, no two for the
+/// same user or group, and a mask if any is named.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AccessList {
     /// Tag, id and permissions, in the order that Linux wants.
@@ -27,13 +28,14 @@ pub(super) struct AccessList {
 pub(super) struct Dropped {
     /// As part of a message.
     pub why: String,
-    /// Permissions of the file's group itself within the mask, which the mode's group bits stood for only together with the list.
+    /// Permissions of the file's group itself within the mask, which the mode's group bits stood
+    /// for only together with the list.
     pub group: Option<u16>,
 }
 
 impl AccessList {
-    /// Reads entries such as `user::rwx,user:1000:r-x,group:mail:r--,mask::rwx`, with the number of a name behind it or
-    /// not, and comments behind `#`.
+    /// Reads entries such as `user::rwx,user:1000:r-x,group:mail:r--,mask::rwx`, with the number of
+    /// a name behind it or not, and comments behind `#`.
     pub(super) fn read(text: &[u8], ids: &Ids) -> Result<AccessList, Dropped> {
         let (mut entries, mut unknown) = (Vec::new(), None);
         let text = String::from_utf8_lossy(text);
@@ -80,7 +82,8 @@ impl AccessList {
         Some(self.permissions(OWNING_GROUP)? & self.permissions(MASK).unwrap_or(7))
     }
 
-    /// Permission bits of the file, which the kernel takes from the list: the mask, if there is one, is the group's.
+    /// Permission bits of the file, which the kernel takes from the list: the mask, if there is
+    /// one, is the group's.
     pub(super) fn mode(&self) -> u16 {
         let bits = |tag| self.permissions(tag).unwrap_or(0);
         bits(OWNER) << 6 | self.permissions(MASK).unwrap_or(bits(OWNING_GROUP)) << 3 | bits(OTHER)

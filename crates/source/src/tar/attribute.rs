@@ -1,11 +1,13 @@
-//! Extended attributes in PAX records: their names and values as GNU tar and libarchive write them, and how long they may be.
+//! Extended attributes in PAX records: their names and values as GNU tar and libarchive write them,
+//! and how long they may be.
 
 /// Longest name of an extended attribute that Linux has.
 const XATTR_NAME_LEN_MAX: usize = 255;
 /// Longest value of an extended attribute that Linux has.
 const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
 
-/// Why an attribute is longer than Linux has them; `None` if it is not, or the record is none of an attribute.
+/// Why an attribute is longer than Linux has them; `None` if it is not, or the record is none of an
+/// attribute.
 pub(super) fn too_long(key: &[u8], value: &[u8]) -> Option<String> {
     let (name, value_len) = match key.strip_prefix(b"SCHILY.xattr.") {
         Some(name) => (unescaped(name), value.len()),

@@ -47,7 +47,8 @@ impl<'a> Header<'a> {
         number(&self.0[field.range()])
     }
 
-    /// The first four entries of an old GNU sparse map, whether more blocks follow, and the real length.
+    /// The first four entries of an old GNU sparse map, whether more blocks follow, and the real
+    /// length.
     pub(super) fn sparse(&self) -> (&'a [u8], bool, Option<i64>) {
         (&self.0[386..482], self.0[482] != 0, number(&self.0[483..495]))
     }
@@ -96,7 +97,8 @@ fn text(field: &[u8]) -> &[u8] {
     field.split(|&b| b == 0).next().unwrap_or_default()
 }
 
-/// A number: octal digits among spaces and NULs, or base 256 if the first bit is set. An empty field is 0.
+/// A number: octal digits among spaces and NULs, or base 256 if the first bit is set. An empty
+/// field is 0.
 pub(super) fn number(field: &[u8]) -> Option<i64> {
     let (&first, rest) = field.split_first()?;
     if first & 0x80 != 0 {

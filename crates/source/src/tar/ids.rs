@@ -18,12 +18,14 @@ pub(super) struct Ids {
 type Table = HashMap<String, u32>;
 
 impl Ids {
-    /// The id of a user: a number as it stands, or what `/etc/passwd` says of a name. `None` for a name it does not have.
+    /// The id of a user: a number as it stands, or what `/etc/passwd` says of a name. `None` for a
+    /// name it does not have.
     pub(super) fn user(&self, name: &str) -> Option<u32> {
         id(name, &self.users, "/etc/passwd")
     }
 
-    /// The id of a group: a number as it stands, or what `/etc/group` says of a name. `None` for a name it does not have.
+    /// The id of a group: a number as it stands, or what `/etc/group` says of a name. `None` for a
+    /// name it does not have.
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         id(name, &self.groups, "/etc/group")
     }

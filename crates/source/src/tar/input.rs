@@ -1,4 +1,5 @@
-//! The bytes of an archive from start to end: read in place where that is possible, else kept in a spool file.
+//! The bytes of an archive from start to end: read in place where that is possible, else kept in a
+//! spool file.
 
 use super::compression::{Watch, read_error};
 use super::header::{BLOCK_LEN, Block};
@@ -11,7 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const BUFFER_LEN: usize = 256 << 10;
-/// Headers of an archive in place are read with this much behind them, which holds some more if files are small.
+/// Headers of an archive in place are read with this much behind them, which holds some more if
+/// files are small.
 const HEADERS_LEN: usize = 16 << 10;
 /// Most bytes that may stand behind the end of an archive, so that reading them ends.
 const BEHIND_LEN_MAX: u64 = 1 << 30;
@@ -101,7 +103,8 @@ impl<'a> Input<'a> {
         Ok(self.read(&mut block)? == BLOCK_LEN && block == [0; BLOCK_LEN])
     }
 
-    /// True if something follows the compressed data that is no part of it; known once all of that was read.
+    /// True if something follows the compressed data that is no part of it; known once all of that
+    /// was read.
     pub(super) fn has_garbage(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.has_garbage())
     }
@@ -204,7 +207,8 @@ impl<'a> Input<'a> {
         Ok(at)
     }
 
-    /// Reads to the end, so that a decoder sees its checksums, and returns the file that data is in.
+    /// Reads to the end, so that a decoder sees its checksums, and returns the file that data is
+    /// in.
     ///
     /// Errors: `Corrupt` if more follows than can belong to an archive; `Cancelled`; `Io`.
     pub(super) fn finish(mut self) -> Result<(File, String)> {

@@ -1,4 +1,5 @@
-//! Access lists of members: what becomes of their modes and attributes, and which lists could not be kept.
+//! Access lists of members: what becomes of their modes and attributes, and which lists could not
+//! be kept.
 
 use super::acl::{AccessList, Dropped};
 use super::ids::Ids;
@@ -16,8 +17,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Adds a member's lists to its attributes. The bits of its mode become those of the list, as the kernel has it: the
-    /// mask is the group's.
+    /// Adds a member's lists to its attributes. The bits of its mode become those of the list, as
+    /// the kernel has it: the mask is the group's.
     pub(super) fn apply(
         &mut self,
         records: &Records,
@@ -34,7 +35,8 @@ impl Lists {
                     }
                 }
                 Err(dropped) => {
-                    // Without the list, the mask in the mode would give the group what others were meant to have.
+                    // Without the list, the mask in the mode would give the group what others were
+                    // meant to have.
                     if let Some(group) = dropped.group {
                         meta.mode &= !0o070 | group << 3;
                     }

@@ -1,4 +1,5 @@
-//! Turns headers into entries: applies what extended headers said before, checks what cannot be held.
+//! Turns headers into entries: applies what extended headers said before, checks what cannot be
+//! held.
 
 use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
@@ -101,7 +102,8 @@ impl<'a> Members<'a> {
         let path = records.sparse.path.take().or(records.path.take()).or(self.long_path.take());
         let link = records.link.take().or(self.long_link.take());
         (self.long_path, self.long_link) = (None, None);
-        // An extended header's size overrides the header's, or hidden members could stand where other tools see data.
+        // An extended header's size overrides the header's, or hidden members could stand where
+        // other tools see data.
         let size = records.size.map_or_else(|| self.size(header, start, input), Ok)?;
         Ok(Member {
             header,
@@ -286,8 +288,9 @@ impl Member<'_> {
     }
 }
 
-/// Passes over the data of what has none. Some archives give such a member a size and no data; others do have data, which
-/// GNU tar passes over and libarchive does not. What looks like a header is one.
+/// Passes over the data of what has none. Some archives give such a member a size and no data;
+/// others do have data, which GNU tar passes over and libarchive does not. What looks like a header
+/// is one.
 fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
     if size == 0 {
         return Ok(());

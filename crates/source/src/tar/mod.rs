@@ -1,8 +1,10 @@
-//! The tar source: v7, ustar, PAX and GNU archives, sparse members in every dialect, compressed or not.
+//! The tar source: v7, ustar, PAX and GNU archives, sparse members in every dialect, compressed or
+//! not.
 //!
-//! Headers are read once, in order; the last member of a name wins. An uncompressed file's contents are read where they
-//! stand when they are packed; those of a stream are kept in a file without a name, so memory stays bounded. Everything
-//! that is cut off, contradicts itself or cannot be held is an error that names the member and where it starts.
+//! Headers are read once, in order; the last member of a name wins. An uncompressed file's contents
+//! are read where they stand when they are packed; those of a stream are kept in a file without a
+//! name, so memory stays bounded. Everything that is cut off, contradicts itself or cannot be held
+//! is an error that names the member and where it starts.
 
 mod acl;
 mod attribute;
@@ -50,8 +52,8 @@ pub enum TarInput {
 
 /// Looks through an archive.
 ///
-/// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad globs, `Limit`,
-/// `Cancelled`.
+/// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad
+/// globs, `Limit`, `Cancelled`.
 pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     load_tar_within(input, shape, Limits::default(), progress)
 }
@@ -101,7 +103,8 @@ pub fn load_tar_within(
     shaper.finish(Arc::new(TarContents { file, name, stored }))
 }
 
-/// Some writers leave the blocks of zeros out, but an empty file is no archive, and neither is what something else cuts off.
+/// Some writers leave the blocks of zeros out, but an empty file is no archive, and neither is what
+/// something else cuts off.
 fn end_without_zeros(input: &Input<'_>, seen_any: bool) -> Result<()> {
     let fault = if !seen_any {
         "is empty"

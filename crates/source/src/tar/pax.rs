@@ -6,7 +6,8 @@ use packfs_core::{Timestamp, Xattrs, escaped};
 
 /// Most bytes of all extended headers of one member: attributes of 64 KiB each, many of them.
 pub(super) const RECORDS_LEN_MAX: u64 = 64 << 20;
-/// Most bytes of attributes that global records may give to every member, or a small archive takes forever.
+/// Most bytes of attributes that global records may give to every member, or a small archive takes
+/// forever.
 const GLOBAL_XATTRS_LEN_MAX: usize = 64 << 10;
 /// What is wrong with a record.
 #[derive(Debug)]
@@ -204,7 +205,8 @@ fn wrong_value(key: &[u8], value: &[u8]) -> Wrong {
     Wrong::Corrupt(format!("record {}: \"{shown}\" is no value for it", escaped(key)))
 }
 
-/// Cuts off one record: its decimal length, counted with its own digits and the newline, a space, and the rest.
+/// Cuts off one record: its decimal length, counted with its own digits and the newline, a space,
+/// and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = bytes.iter().take(20).position(|&b| b == b' ')?;
     let len = usize::try_from(decimal(&bytes[..space])?).ok()?;

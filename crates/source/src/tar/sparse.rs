@@ -22,7 +22,8 @@ pub(super) struct Run {
 }
 
 impl SparseMap {
-    /// Checks a map of offsets and lengths in turn against the file's length and that of the stored bytes.
+    /// Checks a map of offsets and lengths in turn against the file's length and that of the stored
+    /// bytes.
     ///
     /// Errors say what is wrong.
     pub(super) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
@@ -60,7 +61,8 @@ impl SparseMap {
     }
 }
 
-/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an entry that is no number.
+/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an entry
+/// that is no number.
 pub(super) fn old_entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
     for entry in bytes.chunks_exact(24) {
         if entry[0] == 0 {

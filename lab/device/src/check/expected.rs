@@ -33,7 +33,8 @@ impl<'a> Expected<'a> {
         access.rate_at(part).min(self.spec.bus.rate as f64).min(self.limit(PIECE) * PIECE as f64)
     }
 
-    /// How many reads or writes of so many bytes the limits let through a second, each sent in as few requests as the kernel may.
+    /// How many reads or writes of so many bytes the limits let through a second, each sent in as
+    /// few requests as the kernel may.
     fn limit(&self, len: u64) -> f64 {
         let limits = &self.spec.limits;
         let counts = |request: u64| if limits.iops_unit > 0 { request.div_ceil(limits.iops_unit) } else { 1 };
@@ -72,7 +73,8 @@ impl<'a> Expected<'a> {
         Some((channels * 1e9 / one).min(1e9 / self.transfer(access)).min(limit))
     }
 
-    /// Nanoseconds from one read of 4 KiB to the next, each after a seek that takes so long, somewhere on the medium.
+    /// Nanoseconds from one read of 4 KiB to the next, each after a seek that takes so long,
+    /// somewhere on the medium.
     pub(super) fn seek_and_read(&self, seek: u64) -> f64 {
         self.access(&self.spec.read, seek).max(1e9 / self.limit(BLOCK))
     }
@@ -104,7 +106,8 @@ mod tests {
         DeviceSpec::parse(&format!("{FAST}{more}"), "test").unwrap()
     }
 
-    /// How many of these requests, each a place and a length, the model answers a second, one after the other.
+    /// How many of these requests, each a place and a length, the model answers a second, one after
+    /// the other.
     fn per_second(spec: &DeviceSpec, operation: Operation, requests: &[(u64, u64)]) -> f64 {
         let mut model = Model::new(spec);
         let mut now = 0;

@@ -96,7 +96,8 @@ impl Found {
     }
 }
 
-/// Sends requests for that long, after one that brings the device to its place; what came back until the last of them had.
+/// Sends requests for that long, after one that brings the device to its place; what came back
+/// until the last of them had.
 pub(super) fn run(device: &Simulated, pattern: &Pattern, span: Span) -> Result<Found> {
     send(device, pattern, 0, |index| index < 1)?;
     let before = device.statistics();
@@ -122,7 +123,8 @@ pub(super) fn settle(device: &Simulated) -> Result<()> {
     file.sync_all().or_io(|| format!("cannot flush {:?}", device.path()))
 }
 
-/// Sends requests from the one of number `first` on, while `goes_on` says so of their number; how many.
+/// Sends requests from the one of number `first` on, while `goes_on` says so of their number; how
+/// many.
 fn send(
     device: &Simulated,
     pattern: &Pattern,

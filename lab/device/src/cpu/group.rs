@@ -25,8 +25,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Groups of a share of so many processors, in the places where this process may be allowed to make one, each made as it is
-    /// asked for.
+    /// Groups of a share of so many processors, in the places where this process may be allowed to
+    /// make one, each made as it is asked for.
     pub(super) fn all(way: Way, cpus: f64) -> impl Iterator<Item = Group> {
         let parents = match way {
             Way::CgroupV2 => v2_parents(),
@@ -95,7 +95,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes groups of processes that are gone, which were killed; one that still has programs in it stays.
+/// Removes groups of processes that are gone, which were killed; one that still has programs in it
+/// stays.
 fn remove_left_over(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_left_over(path)) {

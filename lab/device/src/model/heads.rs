@@ -1,4 +1,5 @@
-//! What moves: a head over a medium that turns, and the buffer that it goes on filling while nobody asks.
+//! What moves: a head over a medium that turns, and the buffer that it goes on filling while nobody
+//! asks.
 
 use super::{Nanos, Operation, Request, span};
 use crate::random::Random;
@@ -11,7 +12,8 @@ pub(super) struct Heads {
     at: u64,
     /// When the head came by there.
     since: Nanos,
-    /// Where it began to read without a gap; what lies between that and `at` may still be in the buffer.
+    /// Where it began to read without a gap; what lies between that and `at` may still be in the
+    /// buffer.
     from: u64,
     /// Whether it goes on reading by itself: not after a write.
     reads_on: bool,
@@ -59,7 +61,8 @@ impl Heads {
         }
     }
 
-    /// When a read is there if the head just goes on, and when the head came by its end; `None`: it lies elsewhere.
+    /// When a read is there if the head just goes on, and when the head came by its end; `None`: it
+    /// lies elsewhere.
     fn streamed(
         &self,
         start: Nanos,

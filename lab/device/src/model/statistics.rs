@@ -17,7 +17,8 @@ pub struct Statistics {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Requests that were answered more than a tenth of a millisecond later than the model says: the machine could not keep up.
+    /// Requests that were answered more than a tenth of a millisecond later than the model says:
+    /// the machine could not keep up.
     pub late: u64,
     /// By how much those were late, in nanoseconds, summed up.
     pub lateness: Nanos,

@@ -4,8 +4,8 @@ use super::Request;
 
 /// Sequences that are told apart at a time.
 const STREAMS: usize = 8;
-/// How far a request may lie before or behind the place where a sequence has come to: several that were sent in order overtake
-/// each other on their way through several threads.
+/// How far a request may lie before or behind the place where a sequence has come to: several that
+/// were sent in order overtake each other on their way through several threads.
 const NEAR: u64 = 1 << 20;
 
 /// Where sequences have come to.

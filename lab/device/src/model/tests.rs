@@ -18,7 +18,8 @@ fn write(offset: u64, len: u64) -> Request {
     Request { operation: Operation::Write, offset, len }
 }
 
-/// Keeps so many requests under way until there are no more; when the last one ended, from `now` on.
+/// Keeps so many requests under way until there are no more; when the last one ended, from `now`
+/// on.
 fn run(model: &mut Model, now: Nanos, depth: usize, requests: impl IntoIterator<Item = Request>) -> Nanos {
     let mut requests = requests.into_iter();
     let mut now = now;

@@ -1,4 +1,5 @@
-//! What every candidate is measured with: the tree, parts that stand for it, the files that are read, and room for images.
+//! What every candidate is measured with: the tree, parts that stand for it, the files that are
+//! read, and room for images.
 
 use super::candidates::Candidate;
 use super::kernels::Kernel;
@@ -50,12 +51,14 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Takes samples and picks files.
     ///
-    /// Errors: those of reading the trace and of making the scratch folder; `Usage` for a trace that names no file.
+    /// Errors: those of reading the trace and of making the scratch folder; `Usage` for a trace
+    /// that names no file.
     pub(super) fn new(question: &'a Question, kernel: Kernel, all: &Arc<Loaded>) -> Result<Bench<'a>> {
         Bench::with_budget(question, kernel, all, budget(&all.tree, question.quick))
     }
 
-    /// As [`Bench::new`], with what is packed of a tree that weighs more, as [`sample::weight`] weighs.
+    /// As [`Bench::new`], with what is packed of a tree that weighs more, as [`sample::weight`]
+    /// weighs.
     pub(super) fn with_budget(
         question: &'a Question,
         kernel: Kernel,

@@ -1,4 +1,5 @@
-//! What is found out of each candidate: packed and read on the samples, or on the whole where that is short, and forecast from that.
+//! What is found out of each candidate: packed and read on the samples, or on the whole where that
+//! is short, and forecast from that.
 
 use super::bench::Bench;
 use super::candidates::Candidate;
@@ -111,7 +112,8 @@ impl Bench<'_> {
         match reading::by_kernel(image, &loaded.tree, candidate, memory.dir(), progress) {
             Ok(measured) => costs.measured.push(measured),
             Err(error) if error.kind() == packfs::ErrorKind::Cancelled => return Err(error),
-            // This kernel may lack what another has: the forecast goes by packfs's own decoding then.
+            // This kernel may lack what another has: the forecast goes by packfs's own decoding
+            // then.
             Err(error) => {
                 kernel_missing.get_or_insert_with(|| format!("{candidate}: {error}"));
             }

@@ -1,7 +1,7 @@
 //! What may be recommended: format, codec, level, block size and order.
 //!
-//! Which of them are worth measuring depends on what an image is wanted for; whether the kernel can mount them is asked of the
-//! formats themselves where they know.
+//! Which of them are worth measuring depends on what an image is wanted for; whether the kernel can
+//! mount them is asked of the formats themselves where they know.
 
 use super::Want;
 use super::kernels::Kernel;

@@ -1,4 +1,5 @@
-//! The forecast against the truth: makes the first two images of the whole tree, and has the kernel read them on the device.
+//! The forecast against the truth: makes the first two images of the whole tree, and has the kernel
+//! read them on the device.
 
 use super::bench::Bench;
 use super::candidates::Candidate;
@@ -36,7 +37,8 @@ pub struct Truth {
     pub requests_forecast: (u64, u64),
     /// Requests and bytes that came, of one run.
     pub requests: (u64, u64),
-    /// Seconds by which the simulation was behind its model, of all runs together: a busy machine, or one that is too slow for it.
+    /// Seconds by which the simulation was behind its model, of all runs together: a busy machine,
+    /// or one that is too slow for it.
     pub late: f64,
     /// Seconds of processors to make it: forecast.
     pub build_forecast: f64,
@@ -63,7 +65,8 @@ impl Truth {
 
 /// Makes the first of `rows` and reads them.
 ///
-/// Errors: those of making an image, `Cancelled`. That nothing can be mounted here is part of the answer.
+/// Errors: those of making an image, `Cancelled`. That nothing can be mounted here is part of the
+/// answer.
 pub(super) fn check(bench: &Bench<'_>, rows: &[Row], progress: &dyn Progress) -> Result<Vec<Truth>> {
     let mut found = Vec::new();
     for row in rows.iter().take(CHECKED) {
@@ -104,7 +107,8 @@ struct Runs {
     late: f64,
 }
 
-/// Reads the workload by the kernel's driver from the device, each time mounted anew, so that nothing is known.
+/// Reads the workload by the kernel's driver from the device, each time mounted anew, so that
+/// nothing is known.
 fn on_device(
     bench: &Bench<'_>,
     candidate: &Candidate,

@@ -57,8 +57,8 @@ pub(crate) fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Makes an image, with what `trace` lists in front. Neither waits for the disk nor reads it back, so that compressing is what
-/// is measured.
+/// Makes an image, with what `trace` lists in front. Neither waits for the disk nor reads it back,
+/// so that compressing is what is measured.
 ///
 /// Errors: as [`Pack::run_with`].
 pub(crate) fn pack(

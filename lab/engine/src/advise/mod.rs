@@ -1,12 +1,13 @@
 //! Advice: which format, codec and block size for a tree on a device, as a command to run.
 //!
-//! In this order: `candidates` lists what is worth a look and can be mounted; the whole tree is packed once in each layout with a
-//! quick codec; `sample` takes parts that stand for the whole; `measure` packs and decodes them with each candidate, and
-//! `reading` has the kernel read them; `forecast` says what that means for the whole, on the device; `choice` picks, and
-//! `answer` says so. `check` makes the images and reads them, to hold the forecast against.
+//! In this order: `candidates` lists what is worth a look and can be mounted; the whole tree is
+//! packed once in each layout with a quick codec; `sample` takes parts that stand for the whole;
+//! `measure` packs and decodes them with each candidate, and `reading` has the kernel read them;
+//! `forecast` says what that means for the whole, on the device; `choice` picks, and `answer` says
+//! so. `check` makes the images and reads them, to hold the forecast against.
 //!
-//! Owns no program and no format. Choices are the same for the same seed; times are measured on this machine, and so may choose
-//! otherwise on another.
+//! Owns no program and no format. Choices are the same for the same seed; times are measured on
+//! this machine, and so may choose otherwise on another.
 
 mod answer;
 mod bench;
@@ -46,8 +47,9 @@ use std::time::Instant;
 
 /// Answers a question.
 ///
-/// Errors: `Usage` for a format that there is not or a kernel that mounts none; `Failed` for a tree without a byte that can be read; those of reading
-/// the tree and of writing to the scratch folder; `Cancelled`.
+/// Errors: `Usage` for a format that there is not or a kernel that mounts none; `Failed` for a tree
+/// without a byte that can be read; those of reading the tree and of writing to the scratch folder;
+/// `Cancelled`.
 pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
     let start = Instant::now();
     let kernel = question.kernel.map_or_else(Kernel::running, Ok)?;

@@ -1,5 +1,5 @@
-//! What the processor takes while the kernel reads an image: measured where this process may mount, else told from packfs's own
-//! decoding.
+//! What the processor takes while the kernel reads an image: measured where this process may mount,
+//! else told from packfs's own decoding.
 
 use super::candidates::Candidate;
 use super::forecast::pattern::Pattern;
@@ -9,11 +9,14 @@ use super::mounted::Mounted;
 use packfs::{ImagePath, NodeKind, OpenOptions, Progress, Result, Tree};
 use std::path::Path;
 
-/// Times that each image is mounted anew and read; the quickest counts, as nothing makes a machine quicker than it is.
+/// Times that each image is mounted anew and read; the quickest counts, as nothing makes a machine
+/// quicker than it is.
 const RUNS: usize = 3;
-/// What opening and closing a file takes on a machine of 2020, in seconds, where it was not measured.
+/// What opening and closing a file takes on a machine of 2020, in seconds, where it was not
+/// measured.
 const PER_FILE: f64 = 30e-6;
-/// How much slower Linux decodes than packfs does, and copies, by the beginning of a codec's name: estimates, not measured.
+/// How much slower Linux decodes than packfs does, and copies, by the beginning of a codec's name:
+/// estimates, not measured.
 const SLOWER: [(&str, f64); 6] =
     [("zstd", 1.6), ("lz4", 2.0), ("gzip", 2.5), ("deflate", 2.5), ("xz", 1.3), ("lzma", 1.3)];
 
@@ -25,7 +28,8 @@ const THIN: usize = 5;
 pub(crate) struct Measured {
     /// All files.
     all: Walk,
-    /// Every fifth: nearly as much is decoded where files share blocks, and a fifth where they do not.
+    /// Every fifth: nearly as much is decoded where files share blocks, and a fifth where they do
+    /// not.
     thin: Walk,
     /// Bytes of metadata decoded to find all files.
     metadata: u64,
@@ -96,9 +100,10 @@ fn paths(tree: &Tree) -> Vec<ImagePath> {
 
 /// What that comes to for each byte and file.
 ///
-/// Reading a file for the first time takes the kernel pages and calls, however few bytes it has, and decoding beside that. Both
-/// walks together tell one from the other where they differ, which they do where many small files share blocks; elsewhere
-/// it does not matter. Finding a file, which makes its name and inode known, is what looking up takes without the decoding in it.
+/// Reading a file for the first time takes the kernel pages and calls, however few bytes it has,
+/// and decoding beside that. Both walks together tell one from the other where they differ, which
+/// they do where many small files share blocks; elsewhere it does not matter. Finding a file, which
+/// makes its name and inode known, is what looking up takes without the decoding in it.
 pub(crate) fn cost_measured(all: &[Measured]) -> Cost {
     let sum = |of: fn(&Measured) -> f64| all.iter().map(of).sum::<f64>();
     let files = sum(|one| one.all.files as f64).max(1.0);
@@ -145,7 +150,8 @@ mod tests {
 
     const PER_BYTE: f64 = 1e-3 / 1_048_576.0;
 
-    /// 1 us a file to find, 20 us to read the first time and 2 us again, and 1 ms for each MiB decoded.
+    /// 1 us a file to find, 20 us to read the first time and 2 us again, and 1 ms for each MiB
+    /// decoded.
     fn measured(files: u64, data: u64, thin_data: u64) -> Measured {
         let walk = |files: u64, data: u64| Walk {
             files,

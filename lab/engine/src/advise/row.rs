@@ -18,7 +18,8 @@ pub struct Row {
     pub build: Build,
     /// What reading the workload takes.
     pub read: ReadTime,
-    /// MiB of files that packfs itself decodes in a second of one processor: measured on the sample.
+    /// MiB of files that packfs itself decodes in a second of one processor: measured on the
+    /// sample.
     pub decodes_mib_per_second: f64,
     /// Whether what decoding costs the kernel was measured, or told from packfs's own decoding.
     pub kernel_measured: bool,

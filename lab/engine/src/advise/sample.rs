@@ -1,9 +1,10 @@
 //! Parts of a tree that stand for the whole.
 //!
-//! The tree is laid out along its order as stretches of neighbouring small files, and pieces of long ones: two strata. Of each,
-//! every so-many-th is taken, beginning at a seeded place, so that all directories have their share; what lies side by side stays
-//! side by side, so order by similarity and shared blocks find what they find in the whole. Pieces of a long file begin at whole
-//! blocks of every size, and are files of their own in the sample.
+//! The tree is laid out along its order as stretches of neighbouring small files, and pieces of
+//! long ones: two strata. Of each, every so-many-th is taken, beginning at a seeded place, so that
+//! all directories have their share; what lies side by side stays side by side, so order by
+//! similarity and shared blocks find what they find in the whole. Pieces of a long file begin at
+//! whole blocks of every size, and are files of their own in the sample.
 
 use crate::workload::Random;
 use packfs::source::{Loaded, Notes};
@@ -48,12 +49,14 @@ struct Strata {
     piece_weight: u64,
 }
 
-/// What a tree weighs: bytes, and something for each node. A tree no heavier than a budget needs no sample.
+/// What a tree weighs: bytes, and something for each node. A tree no heavier than a budget needs no
+/// sample.
 pub(crate) fn weight(tree: &Tree) -> u64 {
     tree.bytes_total().saturating_add(u64::from(tree.node_count()).saturating_mul(NODE_WEIGHT))
 }
 
-/// Takes about so many bytes of a tree, in `groups` samples that have nothing in common and stand for the whole each.
+/// Takes about so many bytes of a tree, in `groups` samples that have nothing in common and stand
+/// for the whole each.
 ///
 /// Errors: those of building a tree, which do not come of a tree that was built.
 pub(crate) fn take(loaded: &Arc<Loaded>, budget: u64, groups: usize, seed: u64) -> Result<Vec<Sample>> {
@@ -63,7 +66,8 @@ pub(crate) fn take(loaded: &Arc<Loaded>, budget: u64, groups: usize, seed: u64) 
     taken.iter().map(|units| build(loaded, units, &[])).collect()
 }
 
-/// About so many bytes of a tree as one sample, which has the files `kept` besides, whole and under their own names.
+/// About so many bytes of a tree as one sample, which has the files `kept` besides, whole and under
+/// their own names.
 ///
 /// Errors: as [`take`].
 pub(crate) fn part(loaded: &Arc<Loaded>, budget: u64, kept: &[NodeId], seed: u64) -> Result<Sample> {
@@ -73,7 +77,8 @@ pub(crate) fn part(loaded: &Arc<Loaded>, budget: u64, kept: &[NodeId], seed: u64
 }
 
 impl Strata {
-    /// Units of about so many bytes in so many groups, some of which may be empty; stretches before pieces.
+    /// Units of about so many bytes in so many groups, some of which may be empty; stretches before
+    /// pieces.
     fn taken(&self, budget: u64, groups: usize, seed: u64) -> Vec<Vec<&Unit>> {
         let mut random = Random(seed);
         let mut taken: Vec<Vec<&Unit>> = vec![Vec::new(); groups.max(1)];
@@ -194,7 +199,8 @@ impl Building<'_> {
         self.put(node, &name, kind)
     }
 
-    /// A name for a piece that nothing in the tree has, whether it was taken or not: what is added replaces its namesake.
+    /// A name for a piece that nothing in the tree has, whether it was taken or not: what is added
+    /// replaces its namesake.
     fn name_of_piece(&mut self, id: NodeId, number: u64) -> Result<Vec<u8>> {
         let dir = self.tree.node(id).parent();
         let parent = self.dir(dir)?;

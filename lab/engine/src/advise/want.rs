@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 const BOOT_SHARE: f64 = 0.2;
 /// As many files as the founding documents read at random.
 const RANDOM_FILES: usize = 500;
-/// Most bytes that a workload reads: more of the same tells nothing new, and a slow device takes minutes for it.
+/// Most bytes that a workload reads: more of the same tells nothing new, and a slow device takes
+/// minutes for it.
 const BYTES_MAX: u64 = 192 << 20;
 
 /// What an image is wanted for.
@@ -50,7 +51,8 @@ impl Want {
         self != Want::Random
     }
 
-    /// The files that are read, in their order: `traced` where there are any. The same for the same tree and seed.
+    /// The files that are read, in their order: `traced` where there are any. The same for the same
+    /// tree and seed.
     pub fn files(self, tree: &Tree, traced: &[NodeId], seed: u64) -> Vec<NodeId> {
         let with_bytes = |id: &NodeId| len_of(tree, *id) > 0;
         if !traced.is_empty() && self.reads_trace() {

@@ -1,6 +1,7 @@
 //! Plans with targets: what packfs has to reach beside its rivals, as data in `plans/*.toml`.
 //!
-//! `file` reads one, `cells` makes a session's plan of its cases, and `verdict` holds what the session measured against the targets.
+//! `file` reads one, `cells` makes a session's plan of its cases, and `verdict` holds what the
+//! session measured against the targets.
 
 mod cells;
 mod file;
@@ -33,7 +34,8 @@ pub fn built_in() -> Result<Vec<PlanFile>> {
 
 /// A plan by its name, or from a file (.toml).
 ///
-/// Errors: `Usage` if there is none of this name or it breaks the rules; `Io` if the file cannot be read.
+/// Errors: `Usage` if there is none of this name or it breaks the rules; `Io` if the file cannot be
+/// read.
 pub fn find(name: &str) -> Result<PlanFile> {
     if let Some((name, text)) = PLANS.iter().find(|(known, _)| *known == name) {
         return PlanFile::parse(name, text);

@@ -16,7 +16,8 @@ impl CpuTime {
     }
 
     fn parse(stat: &str) -> Option<Self> {
-        // The name in brackets may hold blanks and brackets. Behind it, utime and stime are the 12th and 13th field.
+        // The name in brackets may hold blanks and brackets. Behind it, utime and stime are the
+        // 12th and 13th field.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
         let mut next = || Some(seconds(fields.next()?.parse().ok()?));
         Some(Self { user: next()?, system: next()? })

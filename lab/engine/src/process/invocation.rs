@@ -67,7 +67,8 @@ impl Invocation {
         self
     }
 
-    /// As one would type it: the program by its name alone, words quoted where a shell would split them.
+    /// As one would type it: the program by its name alone, words quoted where a shell would split
+    /// them.
     pub fn spelled(&self) -> String {
         let mut text: Vec<String> = self
             .env

@@ -21,7 +21,8 @@ pub struct Limit {
 impl Limit {
     /// Limits to so many processors, 0.5 for example, whatever is run [`Within`] it.
     ///
-    /// Errors: `Usage` if that is no number of processors that this machine has, `Failed` if it has no way to limit them.
+    /// Errors: `Usage` if that is no number of processors that this machine has, `Failed` if it has
+    /// no way to limit them.
     pub fn new(cpus: f64) -> Result<Self> {
         let limit = cpu::CpuLimit::new(cpus)?;
         let facts = CpuLimit { cpus: limit.cpus(), way: limit.way().word().into() };
@@ -51,7 +52,8 @@ impl Limit {
     }
 }
 
-/// What a program runs within: a limit, or none. Once the limit is gone, what was to run within it fails and does not run.
+/// What a program runs within: a limit, or none. Once the limit is gone, what was to run within it
+/// fails and does not run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Within(Vec<OsString>);
 

@@ -1,5 +1,5 @@
-//! Running programs and measuring what they take: their own time, their servers' time, and what else went on; within a limit
-//! of processors, if there is one.
+//! Running programs and measuring what they take: their own time, their servers' time, and what
+//! else went on; within a limit of processors, if there is one.
 
 mod accounts;
 mod invocation;

@@ -21,7 +21,8 @@ use crate::undo::Undo;
 pub enum Output {
     /// Nowhere.
     Null,
-    /// Into a second program, whose output goes nowhere: `tar cf - . | cat > /dev/null`. What it takes counts, too.
+    /// Into a second program, whose output goes nowhere: `tar cf - . | cat > /dev/null`. What it
+    /// takes counts, too.
     Through(Invocation),
     /// Into a file, which is made or emptied.
     File(PathBuf),
@@ -32,11 +33,12 @@ const SAID_MAX: u64 = 4096;
 
 /// Runs a command to its end, which has to be a success, and tells what it took.
 ///
-/// `servers` are processes that work for it (FUSE servers): what processor time they use meanwhile counts as the run's.
-/// Work that the kernel does in threads of its own (loop devices, decompression of EROFS) counts for nobody and appears
-/// as others' in [`crate::results::Noise`]. `bytes` and `device_bytes` are for the caller to fill in. The peak of memory is
-/// that of the server, if there is one, since it began; else the program's, left out where it is not above this process's own, which
-/// every child begins with.
+/// `servers` are processes that work for it (FUSE servers): what processor time they use meanwhile
+/// counts as the run's. Work that the kernel does in threads of its own (loop devices,
+/// decompression of EROFS) counts for nobody and appears as others' in [`crate::results::Noise`].
+/// `bytes` and `device_bytes` are for the caller to fill in. The peak of memory is that of the
+/// server, if there is one, since it began; else the program's, left out where it is not above this
+/// process's own, which every child begins with.
 ///
 /// Errors: the program cannot be started or fails, with the line that tells why.
 pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
@@ -134,7 +136,8 @@ fn failure(spelled: &str, status: ExitStatus, said: &str) -> Error {
     }
 }
 
-/// The first line a program says that is more than a warning: what follows is its usage, or a consequence.
+/// The first line a program says that is more than a warning: what follows is its usage, or a
+/// consequence.
 pub(crate) fn telling_line(said: &str) -> Option<&str> {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_warning = |line: &str| {

@@ -6,8 +6,8 @@ use crate::results::{
     CpuLimit, DeviceFacts, Measurement, Results, Run, Settings, Simulation, TreeFacts, Unit,
 };
 
-/// A run of whose requests a simulated device answered more than this part late, by more than this part of its time, says more
-/// of this machine than of the device.
+/// A run of whose requests a simulated device answered more than this part late, by more than this
+/// part of its time, says more of this machine than of the device.
 const LATE: f64 = 0.05;
 
 /// A label and what it says.

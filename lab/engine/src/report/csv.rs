@@ -19,8 +19,8 @@ struct Row<'a> {
 
 type Field = fn(&Row<'_>) -> String;
 
-/// The columns. Their names and order stay; new ones come at the end. Lengths are in bytes, times in seconds; what is not
-/// known is empty.
+/// The columns. Their names and order stay; new ones come at the end. Lengths are in bytes, times
+/// in seconds; what is not known is empty.
 const COLUMNS: &[(&str, Field)] = &[
     ("workload", |it| it.cell.measurement.workload.clone()),
     ("tree", |it| it.cell.subject.map_or_else(String::new, |subject| subject.tree.clone())),

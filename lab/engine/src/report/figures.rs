@@ -1,14 +1,17 @@
-//! Figures as people read them: a unit, as many digits as mean something, and how far the runs lay apart.
+//! Figures as people read them: a unit, as many digits as mean something, and how far the runs lay
+//! apart.
 
 use crate::results::{Spread, Unit};
 
 /// Digits of a measured figure.
 const DIGITS: i32 = 3;
 
-/// Digits of a length, which is counted and not measured: images that differ by a thousandth should look different.
+/// Digits of a length, which is counted and not measured: images that differ by a thousandth should
+/// look different.
 const LENGTH_DIGITS: i32 = 4;
 
-/// How a figure of some unit is spelled: divided by `scale`, with so many decimals, a comma between thousands if need be.
+/// How a figure of some unit is spelled: divided by `scale`, with so many decimals, a comma between
+/// thousands if need be.
 struct Spelling {
     scale: f64,
     decimals: usize,
@@ -96,7 +99,8 @@ pub fn figure(figure: f64, unit: Unit) -> String {
     format!("{}{}", spelling.number(figure), spelling.suffix)
 }
 
-/// A median with the smallest and the largest: `0.848 s (0.831 to 0.871)`; without them where all are one.
+/// A median with the smallest and the largest: `0.848 s (0.831 to 0.871)`; without them where all
+/// are one.
 pub fn spread(spread: &Spread, unit: Unit) -> String {
     let median = figure(spread.median, unit);
     if spread.count < 2 || spread.min == spread.max || !(spread.min.is_finite() && spread.max.is_finite()) {

@@ -18,8 +18,8 @@ const FILES: [(&str, Format); 4] = [
     ("report.html", Format::Html),
 ];
 
-/// Writes every report to a folder, which is made if need be; files of an earlier session are replaced. Returns them in the
-/// order in which they were written.
+/// Writes every report to a folder, which is made if need be; files of an earlier session are
+/// replaced. Returns them in the order in which they were written.
 ///
 /// Errors: `Io`, naming the file; those written before stay.
 pub fn write_all(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {

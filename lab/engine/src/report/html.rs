@@ -1,6 +1,7 @@
-//! One page that needs no network: plots, a table of all measurements that can be filtered and sorted, the tables of the session,
-//! what is missing, machine and method. What is chosen on it stands in its address behind `#`: `report.html#filter=erofs`.
-//! What can be said without a script is said without one, by `html/report.html`.
+//! One page that needs no network: plots, a table of all measurements that can be filtered and
+//! sorted, the tables of the session, what is missing, machine and method. What is chosen on it
+//! stands in its address behind `#`: `report.html#filter=erofs`. What can be said without a script
+//! is said without one, by `html/report.html`.
 
 mod rows;
 

@@ -17,7 +17,8 @@ const SUBJECT: &str = "results of the lab";
 
 /// The document, indented, with a line feed at its end.
 ///
-/// A figure that is no number, or infinite, is written as `null`, which [`parse`] refuses where a figure has to be.
+/// A figure that is no number, or infinite, is written as `null`, which [`parse`] refuses where a
+/// figure has to be.
 ///
 /// Errors: none that results can cause.
 pub fn json(results: &Results) -> Result<String> {
@@ -49,7 +50,8 @@ pub fn parse(text: &[u8]) -> Result<Results> {
 
 /// Reads a file that [`super::write_all`] wrote.
 ///
-/// Errors: as [`parse`], with the file's name; `Io` if it cannot be read, `Failed` if it is longer than any session's.
+/// Errors: as [`parse`], with the file's name; `Io` if it cannot be read, `Failed` if it is longer
+/// than any session's.
 pub fn read(path: &Path) -> Result<Results> {
     let cannot = || format!("cannot read {path:?}");
     let mut text = Vec::new();

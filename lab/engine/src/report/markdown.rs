@@ -1,12 +1,13 @@
-//! Markdown, as documents hold it: title, method, machine and versions, tables with units, missing cells. `report.md` has the words.
+//! Markdown, as documents hold it: title, method, machine and versions, tables with units, missing
+//! cells. `report.md` has the words.
 
 use packfs::Result;
 
 use crate::report::shown;
 use crate::results::Results;
 
-/// The whole session. Figures of others, quoted for comparison, are set in italics; what is missing names its reason below
-/// its table.
+/// The whole session. Figures of others, quoted for comparison, are set in italics; what is missing
+/// names its reason below its table.
 ///
 /// Errors: none that results can cause.
 pub fn markdown(results: &Results) -> Result<String> {

@@ -1,8 +1,10 @@
-//! What is shown of a session, made from its [`Results`] alone, so that a report can be made again from the document.
+//! What is shown of a session, made from its [`Results`] alone, so that a report can be made again
+//! from the document.
 //!
-//! One file for each output. They share what is said (`context`, `overview`), how figures are spelled (`figures`) and what
-//! a table is in words (`grid`); the page and Markdown are templates, filled with all of that (`shown`). None measures, and
-//! none knows a program or a format by name, but packfs.
+//! One file for each output. They share what is said (`context`, `overview`), how figures are
+//! spelled (`figures`) and what a table is in words (`grid`); the page and Markdown are templates,
+//! filled with all of that (`shown`). None measures, and none knows a program or a format by name,
+//! but packfs.
 
 mod context;
 mod csv;

@@ -1,5 +1,5 @@
-//! Tables of everything that was measured, one for each tree, device and workload: for sessions that were made for no table of
-//! their own, and behind the tables of those that were.
+//! Tables of everything that was measured, one for each tree, device and workload: for sessions
+//! that were made for no table of their own, and behind the tables of those that were.
 
 use crate::report::summary::{Summary, as_figure, summaries};
 use crate::results::{Cell, Column, Results, Spread, Table, Unit};
@@ -15,7 +15,8 @@ struct Key<'a> {
 /// A column that may stay away, and what it says of a cell.
 type Optional<'a> = (&'static str, Unit, fn(&Summary<'a>) -> Cell);
 
-/// One table for each tree, device and workload, in the order in which they were measured first; the fastest first.
+/// One table for each tree, device and workload, in the order in which they were measured first;
+/// the fastest first.
 pub fn tables(results: &Results) -> Vec<Table> {
     let mut groups: Vec<(Key<'_>, Vec<Summary<'_>>)> = Vec::new();
     for summary in summaries(results) {

@@ -49,7 +49,8 @@ pub fn summaries(results: &Results) -> Vec<Summary<'_>> {
                     .iter()
                     .map(|run| (run.noise.others_cpu + run.noise.stolen_cpu) / (run.wall * processors))
                     .filter(|share| share.is_finite())
-                    // The kernel counts in hundredths of a second, so that of a shorter run more than all may seem taken.
+                    // The kernel counts in hundredths of a second, so that of a shorter run more
+                    // than all may seem taken.
                     .map(|share| share.min(1.0))
                     .fold(0.0, f64::max),
             }

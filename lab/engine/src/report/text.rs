@@ -1,4 +1,5 @@
-//! What the terminal shows: the tables of a session, or all that was measured if it has none, and what is missing.
+//! What the terminal shows: the tables of a session, or all that was measured if it has none, and
+//! what is missing.
 
 mod layout;
 
@@ -13,7 +14,8 @@ use crate::results::{Results, Table};
 pub struct Terminal {
     /// Columns; none where lines may be as long as they like: in a file or a pipe.
     pub width: Option<usize>,
-    /// Whether lines may hold colours. A caller that takes colours out where none are wanted may say so always.
+    /// Whether lines may hold colours. A caller that takes colours out where none are wanted may
+    /// say so always.
     pub colours: bool,
 }
 
@@ -101,7 +103,8 @@ impl Page {
         }
     }
 
-    /// A painted start and plain words, in lines that fit; those after the first are indented by four more.
+    /// A painted start and plain words, in lines that fit; those after the first are indented by
+    /// four more.
     fn wrapped(&mut self, indent: &str, start: &str, words: &str) {
         let words = printable(words).into_owned();
         let width = self.terminal.width.unwrap_or(usize::MAX).max(20);

@@ -1,8 +1,8 @@
 //! What a session leaves: one JSON document, whatever was measured.
 //!
-//! Figures are kept as they were measured, run by run; medians and spreads are computed by whoever shows them
-//! ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts of the document are the `id`s of
-//! these parts.
+//! Figures are kept as they were measured, run by run; medians and spreads are computed by whoever
+//! shows them ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts
+//! of the document are the `id`s of these parts.
 
 mod run;
 mod spread;
@@ -61,7 +61,8 @@ pub struct Settings {
     pub seed: u64,
     /// What programs had of the processors; none if all.
     pub cpu_limit: Option<CpuLimit>,
-    /// Most threads of programs where a workload does not vary them; none in sessions that did not note it.
+    /// Most threads of programs where a workload does not vary them; none in sessions that did not
+    /// note it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<u32>,
 }
@@ -78,7 +79,8 @@ impl Settings {
     }
 }
 
-/// What the programs and FUSE servers of a session had of the processors. Threads of the kernel are not limited.
+/// What the programs and FUSE servers of a session had of the processors. Threads of the kernel are
+/// not limited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuLimit {

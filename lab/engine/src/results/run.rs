@@ -10,7 +10,8 @@ pub struct Measurement {
     pub workload: String,
     /// The subject's `id`.
     pub subject: String,
-    /// Who read it: `kernel`, `packfs-fuse`, `packfs`, `squashfuse_ll`, ...; none where nothing is read (building).
+    /// Who read it: `kernel`, `packfs-fuse`, `packfs`, `squashfuse_ll`, ...; none where nothing is
+    /// read (building).
     pub reader: Option<String>,
     /// The device's `id`.
     pub device: String,
@@ -32,7 +33,8 @@ pub struct Run {
     pub user: f64,
     /// The same in the kernel.
     pub system: f64,
-    /// Most memory the program had resident, or the one that served a mount, in bytes; none where several programs took part.
+    /// Most memory the program had resident, or the one that served a mount, in bytes; none where
+    /// several programs took part.
     pub memory_peak: Option<u64>,
     /// Bytes that the workload read or wrote as its user sees them; none where that says nothing.
     pub bytes: Option<u64>,
@@ -40,7 +42,8 @@ pub struct Run {
     pub device_bytes: Option<u64>,
     /// What else went on meanwhile.
     pub noise: Noise,
-    /// How the simulated device kept to its model; none without one, and in documents from before this was told.
+    /// How the simulated device kept to its model; none without one, and in documents from before
+    /// this was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
 }
@@ -71,8 +74,9 @@ impl Simulation {
 }
 
 impl Run {
-    /// Whether its simulated device fell behind its model: more than the part `most` of its requests were late, and that by more
-    /// than this part of the run's time, all together. Many that are hardly late change nothing.
+    /// Whether its simulated device fell behind its model: more than the part `most` of its
+    /// requests were late, and that by more than this part of the run's time, all together. Many
+    /// that are hardly late change nothing.
     pub fn fell_behind(&self, most: f64) -> bool {
         self.simulation.is_some_and(|it| it.late_share() > most && it.lateness > most * self.wall)
     }

@@ -24,7 +24,8 @@ pub struct Subject {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The program: `packfs`, `mksquashfs`, `tar2sqfs`, `mkfs.erofs`, `mkdwarfs`, `mkfs.btrfs`, `mkfs.ext4`, `mkfs.xfs`.
+    /// The program: `packfs`, `mksquashfs`, `tar2sqfs`, `mkfs.erofs`, `mkdwarfs`, `mkfs.btrfs`,
+    /// `mkfs.ext4`, `mkfs.xfs`.
     pub maker: String,
     /// `squashfs`, `erofs`, `dwarfs`, `btrfs`, `ext4`, `xfs`, ...
     pub format: String,

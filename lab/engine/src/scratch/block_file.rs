@@ -40,8 +40,8 @@ impl BlockFile {
     }
 }
 
-/// Puts an image behind a loop device that cannot be written. Needs root. The device is there until the step is taken
-/// and nothing is mounted from it.
+/// Puts an image behind a loop device that cannot be written. Needs root. The device is there until
+/// the step is taken and nothing is mounted from it.
 pub fn loop_device_of(image: &Path) -> Result<(PathBuf, Undo)> {
     let device = LoopDevice::new(image, &LoopOptions::default())?;
     Ok((device.path().to_owned(), keep(device)))

@@ -59,10 +59,11 @@ impl Scratch {
     }
 }
 
-/// A folder, and the lock on it. One process may have several. Nobody else sees into it: it lies where everybody may write, and
-/// holds what a tree may hide.
+/// A folder, and the lock on it. One process may have several. Nobody else sees into it: it lies
+/// where everybody may write, and holds what a tree may hide.
 fn make(parent: &Path) -> Result<(PathBuf, File)> {
-    // It is locked before it has the name that others look for: they would take it for one whose process is gone.
+    // It is locked before it has the name that others look for: they would take it for one whose
+    // process is gone.
     let mut folder = tempfile::Builder::new();
     let folder = folder.prefix(UNLOCKED_PREFIX).permissions(Permissions::from_mode(0o700));
     let made = folder.tempdir_in(parent).map_err(|error| {
@@ -89,8 +90,9 @@ fn make(parent: &Path) -> Result<(PathBuf, File)> {
     Err(Error::failed(format!("{parent:?} holds 1000 folders of process {id} already")))
 }
 
-/// Removes a folder whose process may be at work in it still: on a signal the one who undoes is not the one who works, and a
-/// mount that the latter is about to make or to take away is gone in a moment.
+/// Removes a folder whose process may be at work in it still: on a signal the one who undoes is not
+/// the one who works, and a mount that the latter is about to make or to take away is gone in a
+/// moment.
 fn remove_patiently(dir: &Path) -> Result<()> {
     let start = Instant::now();
     loop {

@@ -1,7 +1,7 @@
 //! What sessions left that were killed.
 //!
-//! Their processes' loop devices clear themselves once nothing is mounted from them; those that were made otherwise are
-//! cleared here, as are LUKS mappings, which are named after the folder.
+//! Their processes' loop devices clear themselves once nothing is mounted from them; those that
+//! were made otherwise are cleared here, as are LUKS mappings, which are named after the folder.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,8 @@ use crate::process::{self, Invocation};
 /// What folders of sessions are called, before the id of their process.
 pub(super) const PREFIX: &str = "packfs-lab-";
 
-/// Undoes what lies in folders of `parent` whose sessions are gone, as far as that can be done: what cannot is told.
+/// Undoes what lies in folders of `parent` whose sessions are gone, as far as that can be done:
+/// what cannot is told.
 pub(super) fn remove_all(parent: &Path) -> Result<()> {
     let entries = std::fs::read_dir(parent).or_io(|| format!("cannot list {parent:?}"))?;
     for dir in entries.flatten().map(|entry| entry.path()) {
@@ -34,8 +35,9 @@ pub(super) fn remove_all(parent: &Path) -> Result<()> {
 
 /// Takes the lock on a session's folder, if nobody holds it and the folder still has this name.
 ///
-/// Names are used again: between opening a folder and locking it, its session may have removed it, and another one may have
-/// begun under the same name. The lock is then on a folder that is gone, and says nothing about the one that is there.
+/// Names are used again: between opening a folder and locking it, its session may have removed it,
+/// and another one may have begun under the same name. The lock is then on a folder that is gone,
+/// and says nothing about the one that is there.
 fn lock_left_over(path: &Path) -> Option<File> {
     if !path.file_name()?.to_string_lossy().starts_with(PREFIX) {
         return None;
@@ -88,7 +90,8 @@ fn blocks() -> Vec<PathBuf> {
     std::fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Removes a folder, unless something is still mounted in it: a mount's contents are never removed with it.
+/// Removes a folder, unless something is still mounted in it: a mount's contents are never removed
+/// with it.
 pub(super) fn remove(dir: &Path) -> Result<()> {
     if let Some(at) = mounted::below(dir)?.first() {
         return Err(

@@ -23,7 +23,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Of something that is mounted at `at` by now, with what lies below it, the lowest first: a server, a loop device.
+    /// Of something that is mounted at `at` by now, with what lies below it, the lowest first: a
+    /// server, a loop device.
     pub(crate) fn new(at: &Path, server: Option<u32>, below: Vec<Undo>) -> Self {
         let mut layers = Stack::default();
         below.into_iter().for_each(|undo| layers.push(undo));
@@ -37,14 +38,16 @@ impl Mounted {
         &self.at
     }
 
-    /// The process that serves it, whose processor time counts to those who read; none for the kernel.
+    /// The process that serves it, whose processor time counts to those who read; none for the
+    /// kernel.
     pub fn server(&self) -> Option<u32> {
         self.server
     }
 
     /// Unmounts it and tells what went wrong; dropping it only prints that.
     ///
-    /// Errors: it was still in use after some seconds. Then it is detached, and gone with its last user.
+    /// Errors: it was still in use after some seconds. Then it is detached, and gone with its last
+    /// user.
     pub fn unmount(mut self) -> Result<()> {
         self.layers.unwind()
     }

@@ -23,7 +23,8 @@ const END_MAX: Duration = Duration::from_secs(5);
 type Shared = Arc<Mutex<Child>>;
 
 impl Mounted {
-    /// Starts a FUSE program that serves in the foreground, and returns when its mount at `at`, a directory, answers.
+    /// Starts a FUSE program that serves in the foreground, and returns when its mount at `at`, a
+    /// directory, answers.
     ///
     /// Errors: it does not start, ends, or does not answer; with what it said.
     pub(crate) fn served(command: &Invocation, at: &Path) -> Result<Self> {

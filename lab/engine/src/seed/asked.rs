@@ -25,7 +25,8 @@ pub struct Asked {
 pub struct Roles(pub Vec<PlannedTree>);
 
 impl Roles {
-    /// The `id` of the tree that stands for the document's tree of this number; of the first where there are fewer.
+    /// The `id` of the tree that stands for the document's tree of this number; of the first where
+    /// there are fewer.
     pub fn id(&self, number: usize) -> &str {
         self.0.get(number).or(self.0.first()).map_or("", |tree| &tree.facts.id)
     }

@@ -66,7 +66,8 @@ pub(super) struct Layout {
     pub title: String,
     /// Template of the sentence below it.
     pub method: String,
-    /// Set to repeat the table for each device. Tables that do so one after another form a group that is repeated.
+    /// Set to repeat the table for each device. Tables that do so one after another form a group
+    /// that is repeated.
     #[serde(default)]
     pub per_device: bool,
     /// What each row is repeated for.
@@ -139,7 +140,8 @@ pub(super) enum Kind {
     Text(String),
     /// A figure that is neither quoted nor measured: the number of jobs.
     Count(String),
-    /// The document's figure or words, with its unit after a blank: `document MiB`. Of a list, the smallest figure.
+    /// The document's figure or words, with its unit after a blank: `document MiB`. Of a list, the
+    /// smallest figure.
     Quote(String),
     /// Length of a subject.
     Size(String),
@@ -260,7 +262,8 @@ impl Document {
         }
     }
 
-    /// Returns all variables of a row: its own, and those of its kind, which may be of another kind.
+    /// Returns all variables of a row: its own, and those of its kind, which may be of another
+    /// kind.
     pub(super) fn variables(&self, row: &Variables) -> Variables {
         let kind = row.get("is").and_then(|kind| self.kinds.get(kind.as_str()?));
         let mut variables = kind.map(|kind| self.variables(kind)).unwrap_or_default();

@@ -9,7 +9,8 @@ use crate::workload::Workload;
 
 /// Finds figures by the cell of a plan that they were measured for.
 ///
-/// Every cell that is looked up is noted: tables drawn from no results name the cells of their plan.
+/// Every cell that is looked up is noted: tables drawn from no results name the cells of their
+/// plan.
 pub(super) struct Found<'a> {
     results: &'a Results,
     cells: RefCell<Vec<PlannedCell>>,
@@ -70,7 +71,8 @@ impl<'a> Found<'a> {
         self.results.subjects.iter().find(|subject| subject.id == id)
     }
 
-    /// Returns the reason that was noted for a cell, its subject, or the program; nothing if the cell was not planned.
+    /// Returns the reason that was noted for a cell, its subject, or the program; nothing if the
+    /// cell was not planned.
     fn missing(&self, cell: PlannedCell) -> Cell {
         let names = [cell.label(), subject_id(&cell.tree, &cell.recipe)];
         self.cells.borrow_mut().push(cell);

@@ -1,7 +1,8 @@
-//! The documents that the lab can reproduce: each a file in `seeds/` with its own figures, quoted, and the tables that put those
-//! measured here beside them.
+//! The documents that the lab can reproduce: each a file in `seeds/` with its own figures, quoted,
+//! and the tables that put those measured here beside them.
 //!
-//! One engine draws them all. Tables are functions of results alone, and a plan is the cells that its tables look up.
+//! One engine draws them all. Tables are functions of results alone, and a plan is the cells that
+//! its tables look up.
 
 mod asked;
 mod document;

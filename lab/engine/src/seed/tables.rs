@@ -1,4 +1,5 @@
-//! The engine: draws the tables of any document from results, and finds its plan by the figures that they look up.
+//! The engine: draws the tables of any document from results, and finds its plan by the figures
+//! that they look up.
 
 use super::Asked;
 use super::document::{
@@ -89,7 +90,8 @@ impl Engine<'_> {
         row.set("tree", self.asked.roles.id(role))
     }
 
-    /// Returns the variables of rows: those of the list, then those on LUKS. Sessions of minutes leave out rows marked `full`.
+    /// Returns the variables of rows: those of the list, then those on LUKS. Sessions of minutes
+    /// leave out rows marked `full`.
     fn rows(&self, specs: &[RowSpec]) -> Vec<Variables> {
         let mut rows = Vec::new();
         for spec in specs {
@@ -193,7 +195,8 @@ impl Engine<'_> {
         })
     }
 
-    /// Returns a figure of compsize; where it is missing, the share gives the reason for the whole row.
+    /// Returns a figure of compsize; where it is missing, the share gives the reason for the whole
+    /// row.
     fn usage(&self, of: &UsageOf, row: &Row) -> Option<Cell> {
         let found = self.found.usage(&row.text("tree")?, &subject(row, &of.of)?, &row.text(&of.codec)?);
         Some(match (found, of.figure) {
@@ -207,7 +210,8 @@ impl Engine<'_> {
         })
     }
 
-    /// Returns the name at a place of the document's ranking, in the tree and on the device of a row.
+    /// Returns the name at a place of the document's ranking, in the tree and on the device of a
+    /// row.
     fn rank(&self, place: isize, row: &Row) -> Option<Cell> {
         let ranking = self.document.ranking.as_ref()?;
         let mut ranked = Vec::new();

@@ -21,7 +21,8 @@ pub struct SeedTrees {
 impl SeedTrees {
     /// Reads what the user typed.
     ///
-    /// Errors: `Usage` if a tree is named that the document does not have, or twice, or two stand for every one.
+    /// Errors: `Usage` if a tree is named that the document does not have, or twice, or two stand
+    /// for every one.
     pub fn parse(document: &Document, typed: &[String]) -> Result<Self> {
         let mut trees = Self::default();
         for text in typed {
@@ -55,10 +56,11 @@ impl SeedTrees {
     }
 }
 
-/// Finds the trees of a document; those that nobody gives are made in `kept`, once. Smaller ones are made in the scratch.
+/// Finds the trees of a document; those that nobody gives are made in `kept`, once. Smaller ones
+/// are made in the scratch.
 ///
-/// Errors: `Usage` if two different trees would go by one name; a tree cannot be made, as this is not root or a program is not
-/// here.
+/// Errors: `Usage` if two different trees would go by one name; a tree cannot be made, as this is
+/// not root or a program is not here.
 pub fn prepare(
     document: &Document,
     given: &SeedTrees,
@@ -111,8 +113,8 @@ pub fn prepare(
 struct Names(Vec<(String, PathBuf)>);
 
 impl Names {
-    /// That no other tree than the one at `path`, which may have to be made yet, goes by a name: figures of two would stand
-    /// in one row.
+    /// That no other tree than the one at `path`, which may have to be made yet, goes by a name:
+    /// figures of two would stand in one row.
     fn check(&self, name: &str, path: &Path) -> Result<()> {
         let path = whole(path);
         let Some((_, other)) = self.0.iter().find(|(taken, other)| taken == name && *other != path) else {

@@ -1,7 +1,8 @@
-//! What a session has done so far: one line a step, appended as it happens, so that an interrupted session goes on.
+//! What a session has done so far: one line a step, appended as it happens, so that an interrupted
+//! session goes on.
 //!
-//! The first line is the plan. A line that was being written when the machine went down is left out; any other line that
-//! cannot be read is refused, for a journal is nobody's to edit.
+//! The first line is the plan. A line that was being written when the machine went down is left
+//! out; any other line that cannot be read is refused, for a journal is nobody's to edit.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -33,8 +34,8 @@ impl Journal {
     ///
     /// It is locked until this is dropped: lines of two sessions in one file would be nobody's.
     ///
-    /// Errors: `Failed` if the one that is there is of another plan, or another session is at it; `Corrupt` if it cannot be
-    /// read.
+    /// Errors: `Failed` if the one that is there is of another plan, or another session is at it;
+    /// `Corrupt` if it cannot be read.
     pub(super) fn open(folder: &Path, plan: &Plan) -> Result<Self> {
         std::fs::create_dir_all(folder).or_io(|| format!("cannot make {folder:?}"))?;
         let path = folder.join(NAME);
@@ -74,7 +75,8 @@ impl Journal {
         Error::failed(what).hint("--output names another folder; remove this one if nobody needs it")
     }
 
-    /// That images lie where those did that were measured before: figures of two places are not one table's.
+    /// That images lie where those did that were measured before: figures of two places are not one
+    /// table's.
     ///
     /// Errors: `Failed` if they do not.
     pub(super) fn check_place(&self, machine: &Machine) -> Result<()> {
@@ -109,7 +111,8 @@ impl Journal {
         if self.entries.contains(&entry) { Ok(()) } else { self.append(entry) }
     }
 
-    /// What need not be done again. Cells that could not be measured are tried again when a session is taken up.
+    /// What need not be done again. Cells that could not be measured are tried again when a session
+    /// is taken up.
     pub(super) fn done(&self) -> Done {
         let mut done = Done::default();
         for entry in &self.entries {

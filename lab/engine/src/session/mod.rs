@@ -1,7 +1,7 @@
 //! Carrying out a plan: step by step, each run noted as it comes.
 //!
-//! `steps` says in which order, purely; [`Bench`] does it to the machine; `journal` keeps it. What cannot be measured is
-//! noted with the reason, and the rest goes on.
+//! `steps` says in which order, purely; [`Bench`] does it to the machine; `journal` keeps it. What
+//! cannot be measured is noted with the reason, and the rest goes on.
 
 mod bench;
 mod entry;
@@ -121,10 +121,12 @@ pub trait Bench {
     fn place_name(&self) -> String;
 }
 
-/// Carries out a plan, or the rest of it, and returns all that was measured; tables are for the caller to add.
+/// Carries out a plan, or the rest of it, and returns all that was measured; tables are for the
+/// caller to add.
 ///
-/// Errors: the bench limits programs otherwise than the plan says, the journal in `folder` is of another plan or cannot be
-/// written, the scratch is full, or the user stopped it; then the journal holds what was measured so far.
+/// Errors: the bench limits programs otherwise than the plan says, the journal in `folder` is of
+/// another plan or cannot be written, the scratch is full, or the user stopped it; then the journal
+/// holds what was measured so far.
 pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch) -> Result<Results> {
     check_limit(plan, bench)?;
     let mut journal = Journal::open(folder, plan)?;
@@ -141,7 +143,8 @@ pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch)
     Ok(session.journal.results())
 }
 
-/// That programs have what the plan says they have: a record of another limit would be worse than none.
+/// That programs have what the plan says they have: a record of another limit would be worse than
+/// none.
 fn check_limit(plan: &Plan, bench: &dyn Bench) -> Result<()> {
     let (planned, found) = (plan.settings.cpu_limit.as_ref(), bench.cpu_limit());
     if planned == found {
@@ -152,8 +155,8 @@ fn check_limit(plan: &Plan, bench: &dyn Bench) -> Result<()> {
     Err(Error::failed(what))
 }
 
-/// Room for images that are there at the same time. The scratch has to do for the longest of them; what is too long for memory
-/// is missing there, and nothing else.
+/// Room for images that are there at the same time. The scratch has to do for the longest of them;
+/// what is too long for memory is missing there, and nothing else.
 fn room_for(plan: &Plan, bench: &dyn Bench) -> Result<u64> {
     let Room { scratch: room, memory } = bench.room(plan)?;
     let longest = plan.subjects().iter().map(|subject| bench.len_guess(subject)).max().unwrap_or(0);

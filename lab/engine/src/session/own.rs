@@ -1,4 +1,5 @@
-//! A plan of the user's own: some subjects, read in some ways, under some workloads, on some devices.
+//! A plan of the user's own: some subjects, read in some ways, under some workloads, on some
+//! devices.
 
 use super::plan::{Cell, Plan};
 use super::spec::parse_recipe;
@@ -89,7 +90,8 @@ impl Depth {
     }
 }
 
-/// Makes a plan. Who is not here is left out where nobody named him, and noted; who was named is tried, and then noted.
+/// Makes a plan. Who is not here is left out where nobody named him, and noted; who was named is
+/// tried, and then noted.
 pub fn own_plan(tree: PlannedTree, wishes: &Wishes, subjects: &Subjects) -> Plan {
     let depth = wishes.depth;
     let mut plan = Plan {

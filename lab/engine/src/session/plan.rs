@@ -98,8 +98,9 @@ impl Plan {
         self.trees.iter().find(|tree| tree.facts.id == id)
     }
 
-    /// The same but for what may differ when a session is taken up again: how it was called, where trees lie that were made
-    /// for it, and what is missing. Threads may be unknown, in journals that do not have them.
+    /// The same but for what may differ when a session is taken up again: how it was called, where
+    /// trees lie that were made for it, and what is missing. Threads may be unknown, in journals
+    /// that do not have them.
     pub fn is_same(&self, other: &Self) -> bool {
         let jobs = self.settings.jobs.zip(other.settings.jobs);
         let without_place = |plan: &Self| {

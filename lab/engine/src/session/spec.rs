@@ -1,11 +1,13 @@
-//! Recipes as users type them: `packfs:squashfs:zstd:15:128K`, `mkfs.erofs:erofs:lz4hc:12:64K+-Efragments`, `mkfs.btrfs:btrfs:zstd:1+luks`.
+//! Recipes as users type them: `packfs:squashfs:zstd:15:128K`,
+//! `mkfs.erofs:erofs:lz4hc:12:64K+-Efragments`, `mkfs.btrfs:btrfs:zstd:1+luks`.
 
 use packfs::{Error, Result};
 
 use crate::results::Recipe;
 
-/// Reads `MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]`. A block is a number with K or M, or one of 512 and more; the word `luks`
-/// among options asks for LUKS below. Whether there is such a maker, and what it can, is for the maker to say.
+/// Reads `MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]`. A block is a number with K or M, or
+/// one of 512 and more; the word `luks` among options asks for LUKS below. Whether there is such a
+/// maker, and what it can, is for the maker to say.
 ///
 /// Errors: `Usage`, with what is allowed.
 pub fn parse_recipe(text: &str) -> Result<Recipe> {
@@ -45,8 +47,8 @@ pub fn parse_recipe(text: &str) -> Result<Recipe> {
     Ok(recipe)
 }
 
-/// The tree of a word such as `IMAGE(debian)` among options, which stands for the image of that tree by the same recipe without
-/// this word and the option before it; none of any other word.
+/// The tree of a word such as `IMAGE(debian)` among options, which stands for the image of that
+/// tree by the same recipe without this word and the option before it; none of any other word.
 pub fn earlier_tree(word: &str) -> Option<&str> {
     word.strip_prefix("IMAGE(")?.strip_suffix(')')
 }

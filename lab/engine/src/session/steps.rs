@@ -1,4 +1,5 @@
-//! In which order a plan is carried out: subjects in turn run by run, images made once, removed as soon as nothing needs them.
+//! In which order a plan is carried out: subjects in turn run by run, images made once, removed as
+//! soon as nothing needs them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,11 +38,12 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Puts what is left of a plan in order, such that images that exist at the same time take at most about `room` bytes;
-    /// `len_of` tells how long an image may become.
+    /// Puts what is left of a plan in order, such that images that exist at the same time take at
+    /// most about `room` bytes; `len_of` tells how long an image may become.
     ///
-    /// Cells of one tree, workload and device are interleaved: each is run once, then each a second time, and so on, each
-    /// round beginning with another one. If not all images fit, as many subjects as fit are taken at a time.
+    /// Cells of one tree, workload and device are interleaved: each is run once, then each a second
+    /// time, and so on, each round beginning with another one. If not all images fit, as many
+    /// subjects as fit are taken at a time.
     pub(super) fn of(plan: &Plan, done: &Done, room: u64, len_of: impl Fn(&SubjectKey) -> u64) -> Self {
         let subjects = plan.subjects();
         let mut steps = Vec::new();
@@ -57,7 +59,8 @@ impl Steps {
     }
 }
 
-/// Subjects that are there at the same time: those of one tree, as many as fit. One that alone does not is tried alone.
+/// Subjects that are there at the same time: those of one tree, as many as fit. One that alone does
+/// not is tried alone.
 fn chunks(subjects: &[SubjectKey], room: u64, len_of: impl Fn(&SubjectKey) -> u64) -> Vec<HashSet<usize>> {
     let mut trees = Vec::new();
     for subject in subjects {
@@ -103,7 +106,8 @@ fn chunk_steps(
             let is_run = runs.iter().any(|(run, _)| run == index);
             let is_unknown = !done.subjects.contains(&subjects[subject]);
             let needs_facts = cell.workload == Workload::ImageSize && is_unknown;
-            // Also where a run builds it: that one may fail, or be of a device that nothing is built on.
+            // Also where a run builds it: that one may fail, or be of a device that nothing is
+            // built on.
             if (needs_facts || is_run && reads_an_image(cell)) && asked_for.insert(subject) {
                 steps.push(Step::Make { subject });
             }

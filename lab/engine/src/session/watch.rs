@@ -11,7 +11,8 @@ pub trait Watch: Sync {
     /// A line about what was done, or is about to be.
     fn note(&self, line: &str);
 
-    /// Whether the session is to end as soon as it can. From then on failures are not the subjects'.
+    /// Whether the session is to end as soon as it can. From then on failures are not the
+    /// subjects'.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -58,8 +59,8 @@ impl Forecast {
         }
     }
 
-    /// Seconds that these steps take, by the nearest that is known: the cell's own runs, its workload's on its device, any.
-    /// None before anything ran.
+    /// Seconds that these steps take, by the nearest that is known: the cell's own runs, its
+    /// workload's on its device, any. None before anything ran.
     pub(super) fn left(&self, plan: &Plan, steps: &[Step]) -> Option<f64> {
         self.runs.value()?;
         let of = |step: &Step| match *step {

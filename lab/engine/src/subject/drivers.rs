@@ -5,7 +5,8 @@ pub(super) fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// Whether a file system's driver is loaded, or can be: the kernel loads it when it is first asked for.
+/// Whether a file system's driver is loaded, or can be: the kernel loads it when it is first asked
+/// for.
 pub(super) fn has_driver(name: &str) -> bool {
     let loaded = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if loaded.lines().any(|line| line.split_whitespace().last() == Some(name)) {

@@ -3,7 +3,8 @@
 use crate::programs::Wanted;
 use crate::results::{Missing, Program};
 
-/// A program, or the kernel's drivers, of this machine, with its version; `K` is what it does, and how it is asked to.
+/// A program, or the kernel's drivers, of this machine, with its version; `K` is what it does, and
+/// how it is asked to.
 pub struct Found<K> {
     pub(super) name: &'static str,
     pub(super) program: Program,
@@ -16,7 +17,8 @@ impl<K> Found<K> {
         Ok(Self { name: wanted.name, program: wanted.find()?, kind })
     }
 
-    /// As recipes and measurements call it: `mksquashfs`, `kernel`, `packfs-fuse`; of a file system its own name, `ext4`.
+    /// As recipes and measurements call it: `mksquashfs`, `kernel`, `packfs-fuse`; of a file system
+    /// its own name, `ext4`.
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -12,7 +12,8 @@ use crate::results::{Missing, Program, Recipe};
 pub enum Input {
     /// A directory.
     Dir(PathBuf),
-    /// A tar archive that is not compressed; given as standard input where the program takes one there.
+    /// A tar archive that is not compressed; given as standard input where the program takes one
+    /// there.
     Tar(PathBuf),
 }
 
@@ -34,10 +35,12 @@ impl Maker {
         matches!(self.kind.0, How::Row(row) if row.dir.is_none())
     }
 
-    /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it cannot make this.
+    /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it
+    /// cannot make this.
     ///
-    /// It does what rivals do: nothing is read back for verification, nothing is waited for to be on the disk, nothing is
-    /// told about progress. What the recipe leaves open is the program's own default, and its options come last.
+    /// It does what rivals do: nothing is read back for verification, nothing is waited for to be
+    /// on the disk, nothing is told about progress. What the recipe leaves open is the program's
+    /// own default, and its options come last.
     pub fn command(
         &self,
         recipe: &Recipe,

@@ -1,8 +1,10 @@
-//! What is measured: programs that make images, those who read them, and file systems that are written.
+//! What is measured: programs that make images, those who read them, and file systems that are
+//! written.
 //!
-//! One row per program, in `subjects.toml` or `writable/`: where it comes from and how it is called, in its own spelling.
-//! Programs that a row cannot describe have a file in `makers/`. What it cannot do it says, with the reason, and is never
-//! asked for something near it instead. What is measured, and how often, is decided elsewhere.
+//! One row per program, in `subjects.toml` or `writable/`: where it comes from and how it is
+//! called, in its own spelling. Programs that a row cannot describe have a file in `makers/`. What
+//! it cannot do it says, with the reason, and is never asked for something near it instead. What is
+//! measured, and how often, is decided elsewhere.
 
 mod drivers;
 mod found;

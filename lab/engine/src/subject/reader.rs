@@ -23,12 +23,14 @@ impl Reader {
         self.kind.0.map_or_else(|| kernel::reads(format), |server| server.reads(format))
     }
 
-    /// Mounts `image`, a file or a block device, on `at`, a directory that exists, and returns when it answers.
+    /// Mounts `image`, a file or a block device, on `at`, a directory that exists, and returns when
+    /// it answers.
     ///
-    /// The kernel mounts a file through a loop device, also where it could mount EROFS straight from the file: what is
-    /// compared are formats, and each meets the same device below it.
+    /// The kernel mounts a file through a loop device, also where it could mount EROFS straight
+    /// from the file: what is compared are formats, and each meets the same device below it.
     ///
-    /// A server runs `within` a limit; the kernel does its work for whoever reads, or in threads that nothing limits.
+    /// A server runs `within` a limit; the kernel does its work for whoever reads, or in threads
+    /// that nothing limits.
     ///
     /// Errors: a format that it does not read, and those of whoever mounts.
     pub fn mount(&self, format: &str, image: &Path, at: &Path, within: &Within) -> Result<Mounted> {

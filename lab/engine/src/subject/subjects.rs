@@ -16,7 +16,8 @@ pub struct Subjects {
     pub unpackers: Vec<Unpacker>,
     /// File systems that can be written.
     pub writable: Vec<WritableFs>,
-    /// Programs, drivers and rights that are not here, by the names that recipes and measurements use.
+    /// Programs, drivers and rights that are not here, by the names that recipes and measurements
+    /// use.
     pub missing: Vec<Missing>,
 }
 

@@ -83,7 +83,8 @@ pub(super) struct Mounting {
     pub(super) mount: String,
 }
 
-/// The formats that a program decodes, and its command lines: templates of `{image}`, `{dir}`, `{jobs}` and `{xattrs}`.
+/// The formats that a program decodes, and its command lines: templates of `{image}`, `{dir}`,
+/// `{jobs}` and `{xattrs}`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Unpacks {

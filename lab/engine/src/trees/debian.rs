@@ -16,7 +16,8 @@ pub(super) fn root(dir: &Path) -> Result<()> {
     debian::empty_caches(dir).or_io(|| format!("cannot empty the caches of {dir:?}"))
 }
 
-/// Packages of a desktop and all they recommend, unpacked and not configured: the same versions give the same files.
+/// Packages of a desktop and all they recommend, unpacked and not configured: the same versions
+/// give the same files.
 pub(super) fn desktop(dir: &Path) -> Result<()> {
     need_root("it has files of many owners")?;
     let program = found("mmdebstrap", "Debian package mmdebstrap")?;

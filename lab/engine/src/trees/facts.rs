@@ -8,8 +8,8 @@ use packfs::{Result, ResultExt};
 
 use crate::results::TreeFacts;
 
-/// Counts what is below a folder; of a file, such as a tar, only its length is known. `id` and `made_by` are for the caller
-/// to fill in.
+/// Counts what is below a folder; of a file, such as a tar, only its length is known. `id` and
+/// `made_by` are for the caller to fill in.
 pub fn facts_of(path: &Path) -> Result<TreeFacts> {
     let mut facts =
         TreeFacts { id: String::new(), made_by: String::new(), files: 0, dirs: 0, others: 0, bytes: 0 };

@@ -21,7 +21,8 @@ const PIECE_MAX: u64 = 8 << 20;
 /// Time of last change of everything in it: 2024-01-01 00:00:00 UTC.
 const MADE_AT: u64 = 1_704_067_200;
 
-/// Makes a folder with the file in it. Owners and times are not taken over: the same contents and names give the same bytes.
+/// Makes a folder with the file in it. Owners and times are not taken over: the same contents and
+/// names give the same bytes.
 pub(super) fn make(tree: &Path, dir: &Path, len: u64) -> Result<()> {
     std::fs::create_dir(dir).or_io(|| format!("cannot make {dir:?}"))?;
     let files = shuffled(files_of(tree)?, SEED);

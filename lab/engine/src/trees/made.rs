@@ -9,8 +9,8 @@ use crate::process::{self, Invocation, Output};
 use crate::undo::Undo;
 use crate::workload::{as_list, files_of};
 
-/// Calls `make` with a folder beside `dir` that does not exist, and renames what it made. Whatever fails, or is stopped,
-/// leaves nothing.
+/// Calls `make` with a folder beside `dir` that does not exist, and renames what it made. Whatever
+/// fails, or is stopped, leaves nothing.
 pub(super) fn whole(dir: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let new = beside(dir)?;
     let gone = new.clone();
@@ -35,8 +35,8 @@ fn beside(dir: &Path) -> Result<PathBuf> {
     Ok(parent.join(name))
 }
 
-/// Copies whole folders of `tree`, drawn by lot, about `bytes` of files, and all below `wanted`, to `dir`. Only
-/// files are copied, and the folders they need.
+/// Copies whole folders of `tree`, drawn by lot, about `bytes` of files, and all below `wanted`, to
+/// `dir`. Only files are copied, and the folders they need.
 pub fn make_part(tree: &Path, bytes: u64, wanted: &[impl AsRef<Path>], seed: u64, dir: &Path) -> Result<()> {
     let part = part_of(&files_of(tree)?, bytes, wanted, seed);
     whole(dir, |new| {

@@ -83,9 +83,11 @@ impl TreeKind {
         })
     }
 
-    /// Makes one at `dir`, which must not exist; `from` is the tree that parts are taken of, where parts are.
+    /// Makes one at `dir`, which must not exist; `from` is the tree that parts are taken of, where
+    /// parts are.
     ///
-    /// Errors: a program that makes it is not here or fails, or this is not root; then nothing is left at `dir`.
+    /// Errors: a program that makes it is not here or fails, or this is not root; then nothing is
+    /// left at `dir`.
     pub fn make(self, dir: &Path, from: Option<&Path>) -> Result<()> {
         if dir.exists() {
             return Err(Error::failed(format!("{dir:?} exists already")).hint("name a folder that does not"));
@@ -104,7 +106,8 @@ impl TreeKind {
     }
 }
 
-/// Makes a folder with one large file in it, of `len` bytes or as long as silesia.tar, of the files of a tree.
+/// Makes a folder with one large file in it, of `len` bytes or as long as silesia.tar, of the files
+/// of a tree.
 ///
 /// Errors: as [`TreeKind::make`].
 pub fn make_large(from: &Path, dir: &Path, len: Option<u64>) -> Result<()> {

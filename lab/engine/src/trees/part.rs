@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::workload::{Listed, shuffled};
 
-/// Files of whole folders, drawn by lot until they have `bytes`, and all below `wanted` first: a smaller tree of the same
-/// kind. Returned in the order of their paths.
+/// Files of whole folders, drawn by lot until they have `bytes`, and all below `wanted` first: a
+/// smaller tree of the same kind. Returned in the order of their paths.
 pub fn part_of(files: &[Listed], bytes: u64, wanted: &[impl AsRef<Path>], seed: u64) -> Vec<Listed> {
     let folder = |file: &Listed| file.path.parent().map(Path::to_owned).unwrap_or_default();
     let mut folders: Vec<_> = files.iter().map(folder).collect::<HashSet<_>>().into_iter().collect();

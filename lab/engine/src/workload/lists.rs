@@ -1,5 +1,5 @@
-//! Which files of a tree are read, and in which order: drawn once from the tree itself, so that every image is asked for the
-//! same.
+//! Which files of a tree are read, and in which order: drawn once from the tree itself, so that
+//! every image is asked for the same.
 
 use std::cell::OnceCell;
 use std::os::unix::ffi::OsStrExt;
@@ -71,7 +71,8 @@ impl Lists {
         let Some(order) = workload.row().list else { return Ok(None) };
         let mut files = self.files()?.to_vec();
         match order {
-            // Stable: files of one length stay in the order of their paths, as `sort -g` leaves them.
+            // Stable: files of one length stay in the order of their paths, as `sort -g` leaves
+            // them.
             Order::BySize => files.sort_by_key(|file| file.len),
             Order::All => files = shuffled(files, self.seed),
             Order::Few => {

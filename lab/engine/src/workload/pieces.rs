@@ -12,8 +12,8 @@ use super::draw::shuffled;
 /// Bytes of each read.
 const PIECE: u64 = 4096;
 
-/// Reads `bytes` of a file, each piece once, from the beginning on or in an order drawn by lot. Returns the seconds that took,
-/// and how many bytes were read.
+/// Reads `bytes` of a file, each piece once, from the beginning on or in an order drawn by lot.
+/// Returns the seconds that took, and how many bytes were read.
 ///
 /// Errors: `Failed` if the file is shorter than a piece, `Io`.
 pub fn read_pieces(path: &Path, is_random: bool, bytes: u64, seed: u64) -> Result<(f64, u64)> {

@@ -1,4 +1,5 @@
-//! The page in a real browser: what is drawn is what the data says, the address chooses, and nothing fails.
+//! The page in a real browser: what is drawn is what the data says, the address chooses, and
+//! nothing fails.
 //!
 //! Pages stay in the folder for temporary files of the target folder, to be looked at.
 
@@ -103,7 +104,8 @@ fn all_that_was_measured_is_drawn() {
         let of_it = results.measurements.iter().filter(|it| it.workload == workload && it.device == "disk");
         of_it.count()
     };
-    // One mark for each cell of the first workload that reads, on the first device, and the front among them.
+    // One mark for each cell of the first workload that reads, on the first device, and the front
+    // among them.
     assert_eq!(shown.count("data-point="), here("sequential-data"));
     assert_eq!(shown.count("class=\"front\""), 1);
     // Two plots with a line for each subject that was built with several jobs.

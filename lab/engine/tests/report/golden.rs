@@ -1,4 +1,5 @@
-//! Each report, letter by letter. `PACKFS_BLESS=1 cargo test -p packfs-lab` takes what there is as right; look at the difference.
+//! Each report, letter by letter. `PACKFS_BLESS=1 cargo test -p packfs-lab` takes what there is as
+//! right; look at the difference.
 
 use std::path::Path;
 

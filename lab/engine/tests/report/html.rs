@@ -1,4 +1,5 @@
-//! The page as text: nothing in a name gets out of its place, and nothing is fetched. What it looks like is [`crate::browser`]'s.
+//! The page as text: nothing in a name gets out of its place, and nothing is fetched. What it looks
+//! like is [`crate::browser`]'s.
 
 use packfs_lab::report::html;
 

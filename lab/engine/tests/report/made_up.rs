@@ -1,5 +1,5 @@
-//! A session that never took place, as a real one would have left it: likely figures, every optional field both there and not,
-//! and a name that means something to HTML, Markdown and CSV.
+//! A session that never took place, as a real one would have left it: likely figures, every
+//! optional field both there and not, and a name that means something to HTML, Markdown and CSV.
 
 use packfs_lab::results::{
     Cell, CodecUsage, Column, CpuLimit, DeviceFacts, Machine, Measurement, Missing, Noise, Program, Recipe,
@@ -9,7 +9,8 @@ use packfs_lab::results::{
 /// What users may call a subject.
 pub const ODD_NAME: &str = "</script><b>&\"'|,";
 
-/// Maker, format, codec, level, block, stored length, build seconds with one job, seconds to read all from the disk.
+/// Maker, format, codec, level, block, stored length, build seconds with one job, seconds to read
+/// all from the disk.
 type Row = (&'static str, &'static str, &'static str, Option<i32>, Option<u32>, u64, f64, f64);
 
 const ROWS: &[Row] = &[

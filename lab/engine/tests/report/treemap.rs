@@ -1,4 +1,5 @@
-//! The map of an image: its figures add up to the image's length, whatever the format, and a browser draws them.
+//! The map of an image: its figures add up to the image's length, whatever the format, and a
+//! browser draws them.
 
 use std::path::Path;
 
@@ -8,7 +9,8 @@ use serde_json::Value;
 
 use crate::browser::{has_chromium, page, show};
 
-/// Files of many sizes, some equal, some that do not shrink, one of a hole, names that mean something to HTML.
+/// Files of many sizes, some equal, some that do not shrink, one of a hole, names that mean
+/// something to HTML.
 fn write_tree(root: &Path) {
     let mut random = Random::new(3);
     for folder in ["bin", "lib/modules", "share/doc", "<script><b>&\"'"] {
@@ -70,7 +72,8 @@ fn figures_add_up_to_the_image_in_every_format() {
         for (node, sum) in nodes.iter().zip(sums).filter(|(node, _)| node[2] == 0) {
             assert_eq!(stored(node), sum, "{format} {codec}: {}", node[1]);
         }
-        // Most of it is noise, which no codec makes smaller, and what is no file's is less, padding to whole sectors included.
+        // Most of it is noise, which no codec makes smaller, and what is no file's is less, padding
+        // to whole sectors included.
         let owners: u64 = nodes.iter().filter(|node| node[2] == 3).map(stored).sum();
         assert!(owners * 2 < length, "{format} {codec}: {owners} of {length} bytes are no file's");
         let equal: Vec<u64> =

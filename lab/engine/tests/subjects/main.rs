@@ -1,5 +1,6 @@
-//! Makers, readers, unpackers and writable file systems against each other, on a small tree: what goes in comes out, and
-//! nothing is left behind, whatever becomes of the process. packfs's own are tested with its program.
+//! Makers, readers, unpackers and writable file systems against each other, on a small tree: what
+//! goes in comes out, and nothing is left behind, whatever becomes of the process. packfs's own are
+//! tested with its program.
 
 mod holding;
 mod tree;
@@ -16,8 +17,8 @@ use packfs_testkit::{is_root, serves, skip};
 
 use tree::{Fixture, assert_nothing_left, assert_same};
 
-/// What tests work with: a session's folder, a tree, and the programs of this machine. The folder, which is below the tree's,
-/// is dropped first.
+/// What tests work with: a session's folder, a tree, and the programs of this machine. The folder,
+/// which is below the tree's, is dropped first.
 struct Workshop {
     scratch: Scratch,
     fixture: Fixture,
@@ -41,7 +42,8 @@ impl Workshop {
         path
     }
 
-    /// Makes an image of the fixture, of its directory where the maker takes one; twice, as what is there is replaced.
+    /// Makes an image of the fixture, of its directory where the maker takes one; twice, as what is
+    /// there is replaced.
     fn make(&self, of: &str, image: &Path) {
         let recipe = recipe(of);
         let maker = self.subjects.maker(&recipe.maker).unwrap();
@@ -68,8 +70,9 @@ fn subjects() -> Subjects {
     Subjects::find(Path::new("/nonexistent/packfs"))
 }
 
-/// True if all is here, in versions that tests are written for; says what is not. Excused is what nobody can expect: Debian has
-/// no DwarFS, kernels may have no device mapper, and packfs is tested elsewhere.
+/// True if all is here, in versions that tests are written for; says what is not. Excused is what
+/// nobody can expect: Debian has no DwarFS, kernels may have no device mapper, and packfs is tested
+/// elsewhere.
 fn has_all(subjects: &Subjects) -> bool {
     let excused = ["packfs", "packfs-fuse", "mkdwarfs", "dwarfs", "dwarfsextract", "luks"];
     let missing = subjects.missing.iter().find(|missing| !excused.contains(&missing.what.as_str()));

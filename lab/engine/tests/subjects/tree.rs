@@ -54,8 +54,8 @@ impl Fixture {
     }
 }
 
-/// Compares two directories by all that each of the programs keeps: not all have fractions of seconds, times of links, and
-/// counts of directories' links.
+/// Compares two directories by all that each of the programs keeps: not all have fractions of
+/// seconds, times of links, and counts of directories' links.
 pub fn assert_same(expected: &Path, found: &Path, who: &str) {
     // This one gives every name an inode number of its own.
     let hard_links = who != "squashfuse";

@@ -1,11 +1,13 @@
-//! The mirror: the one that this machine's own apt uses, so that a machine behind a mirror of its own keeps to it.
+//! The mirror: the one that this machine's own apt uses, so that a machine behind a mirror of its
+//! own keeps to it.
 
 use std::path::PathBuf;
 
 /// The mirror for everybody, used where apt's configuration names none for Debian.
 const EVERYBODYS: &str = "http://deb.debian.org/debian";
 
-/// Where packages come from; of apt's configuration the first that looks like Debian's main archive (sources.list(5)).
+/// Where packages come from; of apt's configuration the first that looks like Debian's main archive
+/// (sources.list(5)).
 pub fn mirror() -> String {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(entries) = std::fs::read_dir("/etc/apt/sources.list.d") {

@@ -19,7 +19,8 @@ impl Hints {
         Hints(integrity::survey_beside(image, jobs, bars))
     }
 
-    /// Prints a line on what can be unpacked, if something is damaged, and one on what can be mended.
+    /// Prints a line on what can be unpacked, if something is damaged, and one on what can be
+    /// mended.
     pub fn print(
         &self,
         out: &mut Out,

@@ -28,7 +28,8 @@ pub struct Opts {
     #[arg(long)]
     data: bool,
 
-    /// Decode all file data, and say what survives of a damaged image and whether recovery data beside it mend it
+    /// Decode all file data, and say what survives of a damaged image and whether recovery data
+    /// beside it mend it
     #[arg(long)]
     repair_hints: bool,
 
@@ -73,7 +74,8 @@ impl Found {
         }
     }
 
-    /// An image so damaged that the check could not go on is a finding like others; everything else is an error.
+    /// An image so damaged that the check could not go on is a finding like others; everything else
+    /// is an error.
     fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
@@ -197,7 +199,8 @@ impl Opts {
     }
 }
 
-/// A dm-verity hash tree at the end of the file is no part of the image: where it begins, and what is said of it.
+/// A dm-verity hash tree at the end of the file is no part of the image: where it begins, and what
+/// is said of it.
 fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
     let image = FileImage::open(&input.image)?;
     let found = integrity::find_appended(&image)?.filter(|(at, _)| *at > input.offset);

@@ -35,12 +35,14 @@ pub struct Opts {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["sources", "check", "facts", "depth"])]
     check_list: Option<PathBuf>,
 
-    /// What counts besides names, types, contents, targets and device numbers: a list of mode, owner, mtime, nanos, xattrs,
-    /// links, root; or changes to the default, such as +nanos or -mtime,-owner; all; none
+    /// What counts besides names, types, contents, targets and device numbers: a list of mode,
+    /// owner, mtime, nanos, xattrs, links, root; or changes to the default, such as +nanos or
+    /// -mtime,-owner; all; none
     #[arg(long, value_name = "LIST", value_parser = parse_facts, allow_hyphen_values = true)]
     facts: Option<DigestFacts>,
 
-    /// Print digests of directories, too, down to so many names below the root: what each would have by itself
+    /// Print digests of directories, too, down to so many names below the root: what each would
+    /// have by itself
     #[arg(long, value_name = "N", default_value = "0")]
     depth: u32,
 
@@ -48,8 +50,8 @@ pub struct Opts {
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     offset: u64,
 
-    /// A file or block device that holds further data of the image, if there is one SOURCE; once for each, in the order in
-    /// which it lists them
+    /// A file or block device that holds further data of the image, if there is one SOURCE; once
+    /// for each, in the order in which it lists them
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
@@ -123,7 +125,8 @@ impl Opts {
         self.work.shown(self.json, |bars| self.run_with(&asked, bars))
     }
 
-    /// What is to be hashed, and what it should come to; with a sandbox, nothing else can be opened from then on.
+    /// What is to be hashed, and what it should come to; with a sandbox, nothing else can be opened
+    /// from then on.
     fn asked(&self) -> Result<Vec<Asked>> {
         let asked: Vec<Asked> = match (&self.check_list, &self.check) {
             (Some(list), _) => {

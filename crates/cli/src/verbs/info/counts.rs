@@ -26,7 +26,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts by a walk through the directories. `None` if they are damaged, or hold more than the limits allow.
+    /// Counts by a walk through the directories. `None` if they are damaged, or hold more than the
+    /// limits allow.
     ///
     /// Errors: `Io`.
     pub fn of(opened: &Opened, image_len: u64) -> Result<Option<Counts>> {

@@ -34,7 +34,8 @@ pub struct Opts {
     #[arg(long)]
     space: bool,
 
-    /// Print a manifest, one line per entry, that pack takes as its source; IMAGE may be a directory or a tar, too
+    /// Print a manifest, one line per entry, that pack takes as its source; IMAGE may be a
+    /// directory or a tar, too
     #[arg(long, conflicts_with_all = ["space", "json"])]
     manifest: bool,
 
@@ -46,7 +47,8 @@ pub struct Opts {
     #[arg(long, requires = "scan")]
     nested: bool,
 
-    /// Write a page with a map of where the bytes go: each file and folder by what it takes of the image; - is standard output
+    /// Write a page with a map of where the bytes go: each file and folder by what it takes of the
+    /// image; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["space", "manifest", "scan", "json"])]
     html: Option<PathBuf>,
 
@@ -98,8 +100,9 @@ impl Opts {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints a manifest of whatever can be packed. Files of a directory are named from the root of this machine, so that the manifest can
-    /// be put anywhere; those of all else by their own paths, for a directory that it was unpacked to.
+    /// Prints a manifest of whatever can be packed. Files of a directory are named from the root of
+    /// this machine, so that the manifest can be put anywhere; those of all else by their own
+    /// paths, for a directory that it was unpacked to.
     fn print_manifest(&self) -> Result<()> {
         let (loaded, folder) = match Source::detect_for(&self.input.image, &self.input.options(0))? {
             Source::Image(_) => {

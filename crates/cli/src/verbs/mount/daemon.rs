@@ -1,4 +1,5 @@
-//! The process that serves a mount: in the foreground, or started in the background and heard of only when it answers.
+//! The process that serves a mount: in the foreground, or started in the background and heard of
+//! only when it answers.
 
 use crate::out::Outcome;
 use packfs::mount::record::Written;
@@ -38,7 +39,8 @@ fn signals() -> Result<signal_hook::iterator::Signals> {
     signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).or_io(|| "cannot handle signals")
 }
 
-/// The first signal unmounts; whoever is in it still may finish. The second ends the process, and with it their reads.
+/// The first signal unmounts; whoever is in it still may finish. The second ends the process, and
+/// with it their reads.
 fn stop(index: usize, unmounter: &Unmounter) {
     if unmounter.unmount(false).is_ok() {
         return;
@@ -62,8 +64,8 @@ pub fn serve_detached(mount: impl FnOnce() -> Result<(FuseMount, Option<Written>
     })
 }
 
-/// Says that the mount answers, and lets go of what the starter has open. Whoever started may be gone: that is an error,
-/// since nobody would know of the mount.
+/// Says that the mount answers, and lets go of what the starter has open. Whoever started may be
+/// gone: that is an error, since nobody would know of the mount.
 fn detach() -> std::io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
@@ -75,8 +77,8 @@ fn detach() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Starts this program once more, in the background, and waits until the mount answers or has failed; errors are printed by
-/// the process that meets them.
+/// Starts this program once more, in the background, and waits until the mount answers or has
+/// failed; errors are printed by the process that meets them.
 pub fn start() -> Outcome {
     let mut args: Vec<OsString> = super::helper::arguments(std::env::args_os().collect());
     // Behind the program's name and the verb.

@@ -1,4 +1,5 @@
-//! The program as `mount(8)` calls it for file systems of type `packfs`: `mount.packfs IMAGE DIR [-fnsv] [-o OPTIONS]`.
+//! The program as `mount(8)` calls it for file systems of type `packfs`:
+//! `mount.packfs IMAGE DIR [-fnsv] [-o OPTIONS]`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::path::Path;
 /// The name under which `mount(8)` looks for it, in `/sbin`.
 const NAME: &str = "mount.packfs";
 
-/// The command line as it is meant: that of `packfs mount` if the program was called as a helper, else as it is.
+/// The command line as it is meant: that of `packfs mount` if the program was called as a helper,
+/// else as it is.
 pub fn arguments(args: Vec<OsString>) -> Vec<OsString> {
     let called = args.first().map(|name| Path::new(name).file_name() == Some(NAME.as_ref()));
     if called == Some(true) { translated(args) } else { args }

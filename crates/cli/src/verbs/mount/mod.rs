@@ -49,7 +49,8 @@ pub struct Opts {
     #[arg(long, value_name = "PATH")]
     subdir: Option<OsString>,
 
-    /// A file or block device that holds further data of the image; once for each, in the order in which it lists them
+    /// A file or block device that holds further data of the image; once for each, in the order in
+    /// which it lists them
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
@@ -64,7 +65,8 @@ pub struct Opts {
     #[arg(long)]
     kernel: bool,
 
-    /// Serve it (through FUSE) until it is unmounted or a signal comes, instead of in the background
+    /// Serve it (through FUSE) until it is unmounted or a signal comes, instead of in the
+    /// background
     #[arg(short, long, conflicts_with = "kernel")]
     foreground: bool,
 
@@ -92,13 +94,13 @@ pub struct Opts {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
-    /// Write the paths of what is used into a file, in the order of first use, for pack --trace: files that are read,
-    /// symbolic links that are followed, directories that are listed (FUSE)
+    /// Write the paths of what is used into a file, in the order of first use, for pack --trace:
+    /// files that are read, symbolic links that are followed, directories that are listed (FUSE)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Options as for mount(8), separated by commas: nosuid, nodev, noexec, nosymfollow, allow_other,
-    /// default_permissions, and every option above without its dashes
+    /// Options as for mount(8), separated by commas: nosuid, nodev, noexec, nosymfollow,
+    /// allow_other, default_permissions, and every option above without its dashes
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
@@ -189,7 +191,8 @@ impl Request {
         settings.devices.iter().fold(options, OpenOptions::device).open(&self.image)
     }
 
-    /// Whether the kernel has mounted it. If it does not, that is an error only where the kernel was insisted on.
+    /// Whether the kernel has mounted it. If it does not, that is an error only where the kernel
+    /// was insisted on.
     fn by_kernel(&self) -> Result<bool> {
         let opened = self.open()?;
         let format = opened.format().name();
@@ -258,7 +261,8 @@ impl Request {
         Ok((mounted, written))
     }
 
-    /// A mount works without its record, too. Both paths are absolute: nothing is looked up that might lead into the mount.
+    /// A mount works without its record, too. Both paths are absolute: nothing is looked up that
+    /// might lead into the mount.
     fn record(&self, at: PathBuf, image: PathBuf, format: &str, server: Server) -> Option<record::Written> {
         let record = Record {
             at,

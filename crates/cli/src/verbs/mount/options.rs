@@ -1,4 +1,5 @@
-//! What a mount is asked for: options of the command line, and words behind `-o` as in `/etc/fstab`.
+//! What a mount is asked for: options of the command line, and words behind `-o` as in
+//! `/etc/fstab`.
 
 use crate::out::text;
 use packfs::mount::{MountFlags, OwnerMap};
@@ -36,8 +37,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What holds where nothing is said. What root mounts is for all, as a mount by the kernel is; what somebody else mounts
-    /// is theirs alone, and they may read all of it.
+    /// What holds where nothing is said. What root mounts is for all, as a mount by the kernel is;
+    /// what somebody else mounts is theirs alone, and they may read all of it.
     pub fn new(is_root: bool) -> Self {
         Settings {
             offset: 0,

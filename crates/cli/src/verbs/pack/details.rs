@@ -1,4 +1,5 @@
-//! The longer half of what `packfs pack` tells at its end: what takes the space, what took the time, and what could be had.
+//! The longer half of what `packfs pack` tells at its end: what takes the space, what took the
+//! time, and what could be had.
 
 use crate::out::report::Out;
 use crate::out::text;
@@ -85,7 +86,8 @@ pub fn metadata_advice(report: &PackReport) -> Option<&'static str> {
     report.metadata_advice.filter(|_| much)
 }
 
-/// What could be had, from what is known of this image. Nothing is said that was not measured on images like it.
+/// What could be had, from what is known of this image. Nothing is said that was not measured on
+/// images like it.
 pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     let mut found = Vec::new();
     let bytes = report

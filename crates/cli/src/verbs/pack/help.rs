@@ -1,4 +1,5 @@
-//! The end of `packfs pack --help`: examples, and what the library's tables say of formats, codecs and options.
+//! The end of `packfs pack --help`: examples, and what the library's tables say of formats, codecs
+//! and options.
 
 use packfs::codec::CODECS;
 use packfs::{ErrorKind, PackSettings, formats};

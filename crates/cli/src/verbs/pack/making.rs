@@ -20,8 +20,8 @@ pub struct Making {
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
-    /// How to compress: gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as far as the format knows it, with a
-    /// level and options if need be
+    /// How to compress: gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as far as the
+    /// format knows it, with a level and options if need be
     #[arg(
         short,
         long,
@@ -31,8 +31,9 @@ pub struct Making {
     )]
     codec: Option<String>,
 
-    /// What the image is to be good at: as small as possible (size), small and quick to read (balanced, the default), quick to
-    /// read (read), or quick to make (build). Decides codec, level, block size and order where no option does
+    /// What the image is to be good at: as small as possible (size), small and quick to read
+    /// (balanced, the default), quick to read (read), or quick to make (build). Decides codec,
+    /// level, block size and order where no option does
     #[arg(
         long,
         value_name = "size|balanced|read|build",
@@ -49,12 +50,13 @@ pub struct Making {
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String)>,
 
-    /// Use only what this Linux kernel and newer ones mount, such as 6.1; the same as -O kernel=VERSION (erofs)
+    /// Use only what this Linux kernel and newer ones mount, such as 6.1; the same as -O
+    /// kernel=VERSION (erofs)
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
 
-    /// When the image says it was made: newest (the time of its newest file), now, or a time; without it
-    /// SOURCE_DATE_EPOCH, else newest
+    /// When the image says it was made: newest (the time of its newest file), now, or a time;
+    /// without it SOURCE_DATE_EPOCH, else newest
     #[arg(long, value_name = "TIME", value_parser = parse_made_at)]
     made_at: Option<MadeAt>,
 
@@ -70,46 +72,50 @@ pub struct Making {
     #[arg(long, visible_alias = "part", value_name = "NAME")]
     source_part: Option<String>,
 
-    /// Take SOURCE for an image that begins with these four characters, where its maker changed them: hsqs or shsq for
-    /// little-endian SquashFS of any version, sqsh or qshs for big-endian
+    /// Take SOURCE for an image that begins with these four characters, where its maker changed
+    /// them: hsqs or shsq for little-endian SquashFS of any version, sqsh or qshs for big-endian
     #[arg(long, visible_alias = "magic", value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
         hide_possible_values = true)]
     source_magic: Option<Magic>,
 
-    /// Go on where the own checksum of a SOURCE that is an image is not that of its bytes (EROFS, cramfs, romfs)
+    /// Go on where the own checksum of a SOURCE that is an image is not that of its bytes (EROFS,
+    /// cramfs, romfs)
     #[arg(long)]
     ignore_checksum: bool,
 
-    /// A file or block device that holds further data of a SOURCE that is an image; once for each, in the order in which
-    /// it lists them
+    /// A file or block device that holds further data of a SOURCE that is an image; once for each,
+    /// in the order in which it lists them
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
-    /// In which order file contents are placed: small files that share blocks beside those they have most in common with
-    /// (similarity, the default), within three shared blocks along the tree, which the kernel keeps decoded, within SIZE bytes, or at any
-    /// distance (all; the kernel reads SquashFS along the tree about half slower then, from slow devices slower still);
-    /// those with the same extension and name (kind); everything as the tree goes (path); or as FILE says: PATH PRIORITY a line,
-    /// from -32768 to 32767, higher ones first; a directory counts for all below it
+    /// In which order file contents are placed: small files that share blocks beside those they
+    /// have most in common with (similarity, the default), within three shared blocks along the
+    /// tree, which the kernel keeps decoded, within SIZE bytes, or at any distance (all; the kernel
+    /// reads SquashFS along the tree about half slower then, from slow devices slower still); those
+    /// with the same extension and name (kind); everything as the tree goes (path); or as FILE
+    /// says: PATH PRIORITY a line, from -32768 to 32767, higher ones first; a directory counts for
+    /// all below it
     #[arg(long, value_name = "path|kind|similarity[:SIZE|:all]|FILE", value_parser = parse_order)]
     order: Option<OrderArg>,
 
-    /// Place what FILE lists in front, in that order and apart from all others: contents, shared blocks and inodes. One path a
-    /// line, as `packfs mount --record` or find writes them, or each with a NUL behind it
+    /// Place what FILE lists in front, in that order and apart from all others: contents, shared
+    /// blocks and inodes. One path a line, as `packfs mount --record` or find writes them, or each
+    /// with a NUL behind it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Store data as it is where compressing takes less than PERCENT off it: decoding would cost every reader time for nothing.
-    /// 0 compresses whatever gets shorter at all
+    /// Store data as it is where compressing takes less than PERCENT off it: decoding would cost
+    /// every reader time for nothing. 0 compresses whatever gets shorter at all
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = parse_gain)]
     min_gain: Gain,
 
-    /// How much work a block is worth: what the codec's level means (level, the default), or the highest level and a bounded
-    /// search for the smallest result (max), several times slower
+    /// How much work a block is worth: what the codec's level means (level, the default), or the
+    /// highest level and a bounded search for the smallest result (max), several times slower
     #[arg(long, value_name = "level|max", value_parser = parse_effort)]
     effort: Option<Effort>,
 
-    /// Go on when something cannot be read: files are stored empty, directories left out; what it was is told at the
-    /// end, with exit code 1
+    /// Go on when something cannot be read: files are stored empty, directories left out; what it
+    /// was is told at the end, with exit code 1
     #[arg(long)]
     keep_going: bool,
 
@@ -117,23 +123,24 @@ pub struct Making {
     #[arg(long)]
     lossy: bool,
 
-    /// Most memory to take, such as 256M, instead of what the control groups allow: short memory costs threads, never a
-    /// different image
+    /// Most memory to take, such as 256M, instead of what the control groups allow: short memory
+    /// costs threads, never a different image
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
     memory: Option<u64>,
 
-    /// Most bytes of the image, such as 16M, padding included; a longer one is refused before anything is overwritten,
-    /// with its length
+    /// Most bytes of the image, such as 16M, padding included; a longer one is refused before
+    /// anything is overwritten, with its length
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     max_size: Option<u64>,
 
-    /// Try denser codecs, higher levels and larger blocks until the image fits in --max-size or on the device
-    /// that IMAGE is; what is given (-c, -b) stays. Each try packs anew, and denser images are slower to read
+    /// Try denser codecs, higher levels and larger blocks until the image fits in --max-size or on
+    /// the device that IMAGE is; what is given (-c, -b) stays. Each try packs anew, and denser
+    /// images are slower to read
     #[arg(long)]
     fit: bool,
 
-    /// Read the image back before it gets its name, and hold it against what was packed, however much that is; without it, only
-    /// if the files are shorter than 1 GiB together
+    /// Read the image back before it gets its name, and hold it against what was packed, however
+    /// much that is; without it, only if the files are shorter than 1 GiB together
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
 

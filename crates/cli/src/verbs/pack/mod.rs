@@ -20,34 +20,38 @@ use std::path::{Path, PathBuf};
     override_usage = "packfs pack [OPTIONS] <SOURCE>... <IMAGE>"
 )]
 pub struct Opts {
-    /// Source to pack: a directory, a tar (compressed or not), an image, a manifest or a file; - is a tar from standard input
+    /// Source to pack: a directory, a tar (compressed or not), an image, a manifest or a file; - is
+    /// a tar from standard input
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
 
     /// The image to write, behind any further SOURCEs
     ///
-    /// An existing one is replaced once the new one is complete. A block device is written in place; a fifo, or - for standard output,
-    /// gets the image once it is complete, and no summary is printed. Of several SOURCEs each is an entry of the root under its own
-    /// name, whatever it holds
+    /// An existing one is replaced once the new one is complete. A block device is written in
+    /// place; a fifo, or - for standard output, gets the image once it is complete, and no summary
+    /// is printed. Of several SOURCEs each is an entry of the root under its own name, whatever it
+    /// holds
     #[arg(value_name = "IMAGE", required = true)]
     rest: Vec<PathBuf>,
 
-    /// Pack SOURCE itself, whatever it holds: a file or directory that is the only entry of the root
+    /// Pack SOURCE itself, whatever it holds: a file or directory that is the only entry of the
+    /// root
     #[arg(long, visible_alias = "keep-as-directory", conflicts_with = "merge")]
     as_file: bool,
 
-    /// Put what several directories hold together into the root, instead of the directories; later ones win
+    /// Put what several directories hold together into the root, instead of the directories; later
+    /// ones win
     #[arg(long)]
     merge: bool,
 
-    /// Copy compressed blocks of this earlier image where the source still holds the same bytes, which is found out by
-    /// comparing them: a small change is packed in a fraction of the time. It must have the format, codec, level and block
-    /// size that are asked for; it may be IMAGE itself
+    /// Copy compressed blocks of this earlier image where the source still holds the same bytes,
+    /// which is found out by comparing them: a small change is packed in a fraction of the time. It
+    /// must have the format, codec, level and block size that are asked for; it may be IMAGE itself
     #[arg(long, value_name = "OLD")]
     base: Option<PathBuf>,
 
-    /// Test for a file that is unchanged since the base: its contents, or its path, length and time without reading it,
-    /// which misses edits that keep the time
+    /// Test for a file that is unchanged since the base: its contents, or its path, length and time
+    /// without reading it, which misses edits that keep the time
     #[arg(long, value_name = "contents|times", default_value = "contents", requires = "base")]
     base_check: BaseCheckArg,
 
@@ -109,7 +113,8 @@ impl Opts {
     }
 }
 
-/// Of several names the last is the image's: if it is that of something else, the image's may have been left out.
+/// Of several names the last is the image's: if it is that of something else, the image's may have
+/// been left out.
 fn refuse_what_no_image_is(image: &Path) -> Result<()> {
     let is_file = std::fs::metadata(image).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
     if !is_file || packfs::formats::probe(&FileImage::open(image)?)?.is_some() {

@@ -83,7 +83,8 @@ impl Summary<'_> {
         out.finish()
     }
 
-    /// By the kernel where it can and the user may, else through FUSE, which needs a directory of the user's own.
+    /// By the kernel where it can and the user may, else through FUSE, which needs a directory of
+    /// the user's own.
     fn mount_command(&self) -> String {
         match self.report.driver.filter(|_| packfs::mount::is_root()) {
             Some(driver) => self.kernel_mount(driver),

@@ -12,7 +12,8 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Shaping")]
 pub struct Shaping {
-    /// Leave out what matches, with all below it; globs as in .gitignore, may be given several times
+    /// Leave out what matches, with all below it; globs as in .gitignore, may be given several
+    /// times
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
@@ -24,7 +25,8 @@ pub struct Shaping {
     #[arg(long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
 
-    /// Files of this name in the source hold globs to leave out of their directory, such as .gitignore
+    /// Files of this name in the source hold globs to leave out of their directory, such as
+    /// .gitignore
     #[arg(long, value_name = "NAME")]
     ignore_file: Vec<String>,
 
@@ -42,19 +44,20 @@ pub struct Shaping {
 
     /// Add a device, link, file or directory: 'c /dev/console 0600 0 0 5 1'
     ///
-    /// Needs no root, and goes over any SOURCE: c and b are devices (MAJOR MINOR), 'd PATH MODE UID GID' a directory, 'l PATH 0777 0 0
-    /// TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f PATH MODE UID GID HOSTFILE' a file, p a fifo, s a socket, 'm PATH MODE UID GID' whatever is there with
-    /// another mode and owner; any line
-    /// of a manifest will do. PATH is that in the image, which --exclude, --prefix and their like do not change. What is there is replaced;
-    /// a directory keeps what lies in it. What the entry says beats --owner, --mode, --mtime and their like. May be given several
-    /// times; the last entry for a path counts
+    /// Needs no root, and goes over any SOURCE: c and b are devices (MAJOR MINOR), 'd PATH MODE UID
+    /// GID' a directory, 'l PATH 0777 0 0 TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f
+    /// PATH MODE UID GID HOSTFILE' a file, p a fifo, s a socket, 'm PATH MODE UID GID' whatever is
+    /// there with another mode and owner; any line of a manifest will do. PATH is that in the
+    /// image, which --exclude, --prefix and their like do not change. What is there is replaced; a
+    /// directory keeps what lies in it. What the entry says beats --owner, --mode, --mtime and
+    /// their like. May be given several times; the last entry for a path counts
     #[arg(long, value_name = "ENTRY", allow_hyphen_values = true)]
     add: Vec<OsString>,
 
     /// Add what FILE lists, one entry a line as for --add; - is standard input
     ///
-    /// It may begin as a manifest does, and need not. Host files in it are found from its folder on. Entries of --add come after
-    /// all of these
+    /// It may begin as a manifest does, and need not. Host files in it are found from its folder
+    /// on. Entries of --add come after all of these
     #[arg(long, value_name = "FILE")]
     add_manifest: Vec<PathBuf>,
 
@@ -98,7 +101,8 @@ pub struct Shaping {
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     mtime: Option<Timestamp>,
 
-    /// Latest time: later ones become this one; without it SOURCE_DATE_EPOCH, unless --mtime is given
+    /// Latest time: later ones become this one; without it SOURCE_DATE_EPOCH, unless --mtime is
+    /// given
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     clamp_mtime: Option<Timestamp>,
 
@@ -118,7 +122,8 @@ pub struct Shaping {
     #[arg(long, value_name = "GLOB")]
     xattr_exclude: Vec<String>,
 
-    /// SELinux labels by path in the image, from a policy's file_contexts; they replace those of the source
+    /// SELinux labels by path in the image, from a policy's file_contexts; they replace those of
+    /// the source
     #[arg(long, value_name = "FILE")]
     file_contexts: Option<PathBuf>,
 
@@ -126,8 +131,8 @@ pub struct Shaping {
     #[arg(long, value_name = "PATH", requires = "file_contexts")]
     file_contexts_at: Option<OsString>,
 
-    /// Spell marks of what a layer hides as overlayfs (devices 0/0, trusted.overlay.opaque) or aufs (.wh.NAME, as in
-    /// container layers) does, from whichever of the two the source has
+    /// Spell marks of what a layer hides as overlayfs (devices 0/0, trusted.overlay.opaque) or aufs
+    /// (.wh.NAME, as in container layers) does, from whichever of the two the source has
     #[arg(long, value_name = "overlayfs|aufs|keep")]
     whiteouts: Option<Whiteouts>,
 

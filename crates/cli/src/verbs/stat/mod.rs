@@ -21,7 +21,8 @@ pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Files of any type, as paths from the root of the image; a symbolic link at the end is not followed
+    /// Files of any type, as paths from the root of the image; a symbolic link at the end is not
+    /// followed
     #[arg(value_name = "PATHS", required = true)]
     paths: Vec<OsString>,
 
@@ -29,7 +30,8 @@ pub struct Opts {
     #[arg(short = 'L', long)]
     dereference: bool,
 
-    /// List where each part of a file lies: its range in the file, offset and length in the image, codec
+    /// List where each part of a file lies: its range in the file, offset and length in the image,
+    /// codec
     #[arg(long)]
     extents: bool,
 

@@ -27,7 +27,8 @@ pub struct Opts {
     #[arg(value_name = "IMAGE", required = true)]
     pub images: Vec<PathBuf>,
 
-    /// Put the tree into a file of its own, and leave the image as it is; without it the tree is appended to the image
+    /// Put the tree into a file of its own, and leave the image as it is; without it the tree is
+    /// appended to the image
     #[arg(long, value_name = "FILE", conflicts_with = "fs")]
     pub hash_file: Option<PathBuf>,
 
@@ -39,11 +40,13 @@ pub struct Opts {
     #[arg(long, value_name = "HEX", requires = "verify", conflicts_with = "root_hash_file")]
     pub root_hash: Option<String>,
 
-    /// Where the root hash is written to, as hexadecimal digits; with --verify where it is read from
+    /// Where the root hash is written to, as hexadecimal digits; with --verify where it is read
+    /// from
     #[arg(long, value_name = "FILE", conflicts_with = "fs")]
     pub root_hash_file: Option<PathBuf>,
 
-    /// With --verify: where the tree's superblock is, if it is not found by itself: 4096, 128K, 1M, 0x1000
+    /// With --verify: where the tree's superblock is, if it is not found by itself: 4096, 128K, 1M,
+    /// 0x1000
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size, requires = "verify")]
     pub hash_offset: Option<u64>,
 
@@ -63,7 +66,8 @@ pub struct Opts {
     #[arg(long, value_name = "SIZE", value_parser = text::parse_block_len, conflicts_with = "fs")]
     pub hash_block_size: Option<u32>,
 
-    /// The salt, as hexadecimal digits; - for none. Without it 32 bytes that are made of the image (none with --fs)
+    /// The salt, as hexadecimal digits; - for none. Without it 32 bytes that are made of the image
+    /// (none with --fs)
     #[arg(long, value_name = "HEX", allow_hyphen_values = true)]
     pub salt: Option<String>,
 

@@ -60,7 +60,8 @@ fn expected(opts: &Opts) -> Result<Option<Vec<u8>>> {
     parse_hex("root hash", typed.trim()).map(Some)
 }
 
-/// The superblock: where it is said to be, at the beginning of a file of its own, or at the end of the image.
+/// The superblock: where it is said to be, at the beginning of a file of its own, or at the end of
+/// the image.
 fn find(opts: &Opts, hashes: &FileImage) -> Result<(u64, VerityParams)> {
     let offset = match (opts.hash_offset, &opts.hash_file) {
         (Some(offset), _) => offset,

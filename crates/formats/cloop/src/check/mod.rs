@@ -1,4 +1,5 @@
-//! Checks every structure of a file and names all faults, not only the first. Blocks are not decoded here.
+//! Checks every structure of a file and names all faults, not only the first. Blocks are not
+//! decoded here.
 
 use crate::open::Version;
 use crate::volume::CloopVolume;

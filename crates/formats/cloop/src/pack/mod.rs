@@ -1,6 +1,8 @@
-//! The pack side: one file, its blocks one behind the other, and the head and index in front of them.
+//! The pack side: one file, its blocks one behind the other, and the head and index in front of
+//! them.
 //!
-//! The head and the index are as long as the number of blocks has it, which the length of the disk tells beforehand.
+//! The head and the index are as long as the number of blocks has it, which the length of the disk
+//! tells beforehand.
 
 use crate::DISK_NAME;
 use crate::disk::{

@@ -1,4 +1,5 @@
-//! Small files of every version made by hand, byte for byte, and what the reader says of them and of damaged copies.
+//! Small files of every version made by hand, byte for byte, and what the reader says of them and
+//! of damaged copies.
 
 mod notices;
 mod reads;

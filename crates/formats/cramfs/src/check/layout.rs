@@ -1,4 +1,5 @@
-//! What is checked of an image as a whole: its superblock's words, its checksum, unused space, padding.
+//! What is checked of an image as a whole: its superblock's words, its checksum, unused space,
+//! padding.
 
 use crate::disk::*;
 use crate::volume::CramfsVolume;
@@ -77,7 +78,8 @@ impl CramfsVolume {
     }
 }
 
-/// The checksum of an image whose superblock is at `start`: of all from there to `end`, its own word being 0.
+/// The checksum of an image whose superblock is at `start`: of all from there to `end`, its own
+/// word being 0.
 pub(crate) fn sum_of(
     start: u64,
     end: u64,

@@ -1,6 +1,7 @@
 //! Where each directory's listing lies, and what is in it: an inode and a name for each entry.
 //!
-//! Listings stand breadth first, the root's behind the superblock, where kernels look for it. Entries are in byte order.
+//! Listings stand breadth first, the root's behind the superblock, where kernels look for it.
+//! Entries are in byte order.
 
 use crate::disk::*;
 use packfs_core::{NodeId, Result, Tree};

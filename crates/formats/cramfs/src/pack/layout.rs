@@ -1,4 +1,5 @@
-//! Lays out everything around the data: superblock, listings, targets, and the block pointers in front of each file's blocks.
+//! Lays out everything around the data: superblock, listings, targets, and the block pointers in
+//! front of each file's blocks.
 
 use super::PADDING;
 use super::bounds::{CAPABILITIES, too_large};

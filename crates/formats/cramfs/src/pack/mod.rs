@@ -1,7 +1,9 @@
-//! The pack side: which file goes where ([`CramfsPacker`]), and everything around the data ([`layout`]).
+//! The pack side: which file goes where ([`CramfsPacker`]), and everything around the data
+//! ([`layout`]).
 //!
-//! An image is superblock, directories, targets, file data, in this order: all that has a name lies below the 256 MiB that
-//! an inode can point to, and the rest follows as far as its block pointers do.
+//! An image is superblock, directories, targets, file data, in this order: all that has a name lies
+//! below the 256 MiB that an inode can point to, and the rest follows as far as its block pointers
+//! do.
 
 mod bounds;
 mod dirs;

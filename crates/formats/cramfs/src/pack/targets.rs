@@ -1,5 +1,6 @@
-//! Targets of symbolic links, stored as files are: pointers, then blocks. Equal targets of links that are
-//! the same in all else are stored once; Linux takes links that share their target for one.
+//! Targets of symbolic links, stored as files are: pointers, then blocks. Equal targets of links
+//! that are the same in all else are stored once; Linux takes links that share their target for
+//! one.
 
 use super::OFFSET_UNIT;
 use super::bounds::{CAPABILITIES, too_large};

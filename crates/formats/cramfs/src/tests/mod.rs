@@ -1,6 +1,8 @@
-//! A small image made by hand, byte for byte, and what the reader says of it and of its damaged copies.
+//! A small image made by hand, byte for byte, and what the reader says of it and of its damaged
+//! copies.
 //!
-//! The image is made from the raw structures alone, so that reader and writer cannot share a misunderstanding here.
+//! The image is made from the raw structures alone, so that reader and writer cannot share a
+//! misunderstanding here.
 
 mod notices;
 mod reads;
@@ -103,7 +105,7 @@ const ROOT_ENTRIES: [(&str, &str, u16); 6] = [
 ///
 /// ```text
 /// /a      5,000 bytes: two stored blocks, one behind the other
-/// /b      12,388 bytes: a hole, a stored block that is pointed to directly, the block behind it, a short compressed one
+/// /b      12,388 bytes: a hole, a stored block pointed to directly, the next, a short one
 /// /c      a character device
 /// /d      100 bytes: a compressed block that is pointed to directly
 /// /link   a symlink to "a"

@@ -1,4 +1,5 @@
-//! Everything the reader refuses: the true image with one bad figure each. The list of tests is the list of refusals.
+//! Everything the reader refuses: the true image with one bad figure each. The list of tests is the
+//! list of refusals.
 
 use super::{Made, find, made};
 use crate::disk::*;
@@ -12,7 +13,8 @@ fn refused(image: &Made, kind: ErrorKind, expected: &str) {
     assert_refused(image.read_all(), kind, expected);
 }
 
-/// One test each: name, label of a structure, offset within it, word written there, what the error says.
+/// One test each: name, label of a structure, offset within it, word written there, what the error
+/// says.
 macro_rules! refuses_words {
     ($($name:ident: $label:literal + $within:literal = $word:expr => $expected:literal;)*) => {$(
         #[test]

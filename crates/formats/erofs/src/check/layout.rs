@@ -1,4 +1,5 @@
-//! What is checked of the image as a whole: the superblock, its features against what is used, and who owns which bytes.
+//! What is checked of the image as a whole: the superblock, its features against what is used, and
+//! who owns which bytes.
 
 use super::tree::Seen;
 use crate::disk::*;
@@ -10,7 +11,8 @@ use packfs_format::check::Report;
 const UNUSED_LEN_MAX: u64 = 64 << 20;
 
 impl Reader {
-    /// Faults of the superblock though all of the image may be readable: a missing end, or fields that kernels refuse.
+    /// Faults of the superblock though all of the image may be readable: a missing end, or fields
+    /// that kernels refuse.
     pub(crate) fn super_block_faults(&self) -> Vec<String> {
         let geometry = &self.geometry;
         let super_block = &geometry.super_block;
@@ -73,7 +75,8 @@ impl Reader {
 
     /// Compares the features that are announced with those that inodes use.
     pub(super) fn check_features(&self, seen: &Seen, report: &mut Report<'_>) {
-        // Where what is announced asks for a kernel that is as new, all that mount the image know it.
+        // Where what is announced asks for a kernel that is as new, all that mount the image know
+        // it.
         let rows = INCOMPAT_ROWS.iter().filter(|row| self.geometry.has(row.0));
         let announced = rows.map(|row| row.2).max().unwrap_or_default();
         for (feature, word, since) in INCOMPAT_ROWS {
@@ -98,7 +101,8 @@ impl Reader {
             let named = seen.inode_count;
             let fault = format_args!("counts {count} inodes, but {named} are reached");
             match count > named {
-                // A lost name leaves its inode behind, but so does an image that was grown in place.
+                // A lost name leaves its inode behind, but so does an image that was grown in
+                // place.
                 true => report.warn("superblock", format_args!("{fault}: names may be lost")),
                 false => report.note("superblock", fault),
             }

@@ -1,7 +1,7 @@
 //! Clusters of an index: from heads to runs.
 //!
-//! Owns the search for a cluster's head and end. Invariant: every step back goes back, every step forward forward, so a
-//! search takes no more steps than the index has entries.
+//! Owns the search for a cluster's head and end. Invariant: every step back goes back, every step
+//! forward forward, so a search takes no more steps than the index has entries.
 
 use super::lclusters::{Entries, Entry, HeadKind};
 use super::map_header::IndexHead;
@@ -52,8 +52,8 @@ struct Cluster {
 /// What the entries of an index say besides where clusters are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EntryFacts {
-    /// The first logical cluster in which a cluster starts that an entry before it leads past: kernels that look for the end
-    /// of a cluster by such distances miss it.
+    /// The first logical cluster in which a cluster starts that an entry before it leads past:
+    /// kernels that look for the end of a cluster by such distances miss it.
     pub(crate) missed: Option<u64>,
     /// Whether a cluster is compressed with the second algorithm.
     pub(crate) second: bool,
@@ -130,8 +130,8 @@ impl Reader {
         let algorithm = match head.kind {
             HeadKind::Plain => {
                 let logical = logical.clone();
-                // mkfs.erofs does not rotate what it puts behind the inode, though kernels rotate it back: the data is what
-                // was written, and the check tells of it.
+                // mkfs.erofs does not rotate what it puts behind the inode, though kernels rotate
+                // it back: the data is what was written, and the check tells of it.
                 let interlaced = index.interlaced && index.inline_len.filter(|_| is_last).is_none();
                 return self.plain_runs(entries.place(), logical, stored, interlaced, runs);
             }

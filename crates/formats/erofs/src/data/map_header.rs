@@ -14,7 +14,8 @@ pub(crate) struct IndexHead {
     pub(crate) at: u64,
     /// Entries of 4 and 2 bytes instead of 8.
     pub(crate) compact: bool,
-    /// Compact: how many entries of 4 bytes stand in front of those of 2, and how many of 2 there are.
+    /// Compact: how many entries of 4 bytes stand in front of those of 2, and how many of 2 there
+    /// are.
     pub(crate) initial_4b: u64,
     pub(crate) count_2b: u64,
     /// Clusters of several blocks: for HEAD1, and for HEAD2 and PLAIN.
@@ -35,7 +36,8 @@ pub(crate) struct IndexHead {
 /// Encoded extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EncodedHead {
-    /// Where the first record lies in the address space; with records of 4 bytes an address stands in front of it.
+    /// Where the first record lies in the address space; with records of 4 bytes an address stands
+    /// in front of it.
     pub(crate) at: u64,
     /// Bytes of a record: 4, 8, 16 or 32.
     pub(crate) record_len: u64,
@@ -209,8 +211,8 @@ impl Reader {
     }
 }
 
-/// How many entries of 4 bytes stand in front of those of 2 bytes, and how many of these there are. An index too short for
-/// both has only entries of 4 bytes.
+/// How many entries of 4 bytes stand in front of those of 2 bytes, and how many of these there are.
+/// An index too short for both has only entries of 4 bytes.
 fn entries_2b(index_start: u64, count: u64) -> (u64, u64) {
     let initial = compacted_4b_initial(index_start);
     if initial >= count {

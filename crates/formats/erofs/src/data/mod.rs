@@ -1,8 +1,8 @@
 //! Contents of inodes: every layout turned into extents.
 //!
-//! Owns what all layouts share: cutting to the range asked for, joining neighbours, and going on in the packed inode where
-//! a tail lies there. Invariant: extents come in file order, cover the range without gaps, and every stored range lies in
-//! the address space. Never reads the data itself.
+//! Owns what all layouts share: cutting to the range asked for, joining neighbours, and going on in
+//! the packed inode where a tail lies there. Invariant: extents come in file order, cover the range
+//! without gaps, and every stored range lies in the address space. Never reads the data itself.
 
 mod chunks;
 mod clusters;
@@ -120,7 +120,8 @@ impl Joiner<'_> {
 }
 
 impl Reader {
-    /// Calls `visit` for the extents of `range` of an inode's contents, in order. Ends early when `visit` breaks.
+    /// Calls `visit` for the extents of `range` of an inode's contents, in order. Ends early when
+    /// `visit` breaks.
     pub(crate) fn content(
         &self,
         raw: &RawInode,
@@ -156,7 +157,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands on the part of the packed inode that is a run of another inode; says whether the visitor broke.
+    /// Hands on the part of the packed inode that is a run of another inode; says whether the
+    /// visitor broke.
     fn packed_runs(&self, raw: &RawInode, run: Run, at: u64, joiner: &mut Joiner<'_>) -> Result<bool> {
         let place = raw.place;
         let fault = |fault| Error::from(Corruption::Fault { place, fault });
@@ -235,7 +237,8 @@ impl Reader {
 
     /// A compressed cluster as a block.
     ///
-    /// Errors: `Corrupt` for an algorithm that the superblock does not announce, or lengths beyond belief.
+    /// Errors: `Corrupt` for an algorithm that the superblock does not announce, or lengths beyond
+    /// belief.
     fn cluster_block(
         &self,
         place: Place,
@@ -262,7 +265,8 @@ impl Reader {
             let figure = "decoded length of a cluster";
             return Err(Corruption::Figure { place, figure, found: decoded_len, allowed }.into());
         }
-        // The oldest images have their padding behind LZ4 data, where only who stops in time does not see it.
+        // The oldest images have their padding behind LZ4 data, where only who stops in time does
+        // not see it.
         let padded = self.geometry.has(EROFS_FEATURE_INCOMPAT_LZ4_0PADDING);
         Ok(BlockRef {
             offset: stored.start,
@@ -274,8 +278,8 @@ impl Reader {
         })
     }
 
-    /// Hands on a cluster that is stored as it is: from its start, or rotated within its block by where it starts in the
-    /// file (`interlaced`).
+    /// Hands on a cluster that is stored as it is: from its start, or rotated within its block by
+    /// where it starts in the file (`interlaced`).
     fn plain_runs(
         &self,
         place: Place,

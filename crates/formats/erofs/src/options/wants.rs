@@ -14,7 +14,8 @@ use packfs_format::PackSettings;
 const BLOCK_LEN_DEFAULT: u32 = 4096;
 const CLUSTER_LEN_DEFAULT: u32 = 64 << 10;
 
-/// Input of a cluster of metadata where size counts: 1 MiB saves 1 % more, and each lookup decodes it whole.
+/// Input of a cluster of metadata where size counts: 1 MiB saves 1 % more, and each lookup decodes
+/// it whole.
 const METABOX_LEN_SIZE: u32 = 64 << 10;
 /// Input of a cluster of metadata where reading counts: a lookup decodes little.
 const METABOX_LEN_READ: u32 = 16 << 10;

@@ -57,7 +57,8 @@ pub(super) fn len(names: &[Name<'_>], block_len: u64) -> Len {
     len
 }
 
-/// Calls `put` for each block; all but the last are filled up with zeros. `nid` knows where inodes are.
+/// Calls `put` for each block; all but the last are filled up with zeros. `nid` knows where inodes
+/// are.
 pub(super) fn write(
     tree: &Tree,
     names: &[Name<'_>],

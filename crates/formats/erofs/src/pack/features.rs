@@ -45,12 +45,14 @@ impl Features {
         }
     }
 
-    /// Bits of the algorithms that any file uses. A kernel that lacks one of them refuses the whole image.
+    /// Bits of the algorithms that any file uses. A kernel that lacks one of them refuses the whole
+    /// image.
     pub(super) fn algorithms(&self) -> u16 {
         (0u16..).zip(self.blocks_max).fold(0, |bits, (number, used)| bits | u16::from(used > 0) << number)
     }
 
-    /// Whether codecs have settings behind the superblock: LZ4 in clusters of one block does without.
+    /// Whether codecs have settings behind the superblock: LZ4 in clusters of one block does
+    /// without.
     pub(super) fn has_codec_settings(&self) -> bool {
         self.big_clusters || self.algorithms() & !(1 << disk::Z_EROFS_COMPRESSION_LZ4) != 0
     }

@@ -1,4 +1,5 @@
-//! Where the bytes of one compressed file lie, in the words of the format rather than of the pack engine.
+//! Where the bytes of one compressed file lie, in the words of the format rather than of the pack
+//! engine.
 
 use packfs_core::{Error, Result};
 use packfs_format::{Cluster, ClusterForm, TailPlace};

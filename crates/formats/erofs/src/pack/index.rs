@@ -1,7 +1,8 @@
-//! The index of a compressed file: chooses its form, knows its length before it is written, and writes it.
+//! The index of a compressed file: chooses its form, knows its length before it is written, and
+//! writes it.
 //!
-//! Everything stands behind an inode and its xattrs, a multiple of 32 bytes from the start of the metadata: offsets from the
-//! start of the inode tell alignment.
+//! Everything stands behind an inode and its xattrs, a multiple of 32 bytes from the start of the
+//! metadata: offsets from the start of the inode tell alignment.
 
 mod compact;
 mod extents;

@@ -1,4 +1,5 @@
-//! Turns what is known of a node into its inode: the small form where that can hold it, else the large one.
+//! Turns what is known of a node into its inode: the small form where that can hold it, else the
+//! large one.
 
 use super::times::Times;
 use crate::disk;

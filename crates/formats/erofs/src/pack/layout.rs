@@ -1,8 +1,9 @@
 //! Lays out everything around the data: the superblock in front, all metadata in one zone behind.
 //!
-//! All inodes of one directory stand together, and blocks of directories next to their inodes; behind a directory come those
-//! below it, one with everything in it before the next: nearly the order in which trees are walked. What is
-//! used first, if that is known, stands in front of all of them. First everything gets a place, then it is written from front to back.
+//! All inodes of one directory stand together, and blocks of directories next to their inodes;
+//! behind a directory come those below it, one with everything in it before the next: nearly the
+//! order in which trees are walked. What is used first, if that is known, stands in front of all of
+//! them. First everything gets a place, then it is written from front to back.
 
 use super::features::Features;
 use super::file_map::internal;
@@ -47,9 +48,11 @@ pub(super) fn write(
     zone.write(&nodes, features, put)
 }
 
-/// Maps of data grow when their device moves, but seldom: each pass finds where it may be at the earliest.
+/// Maps of data grow when their device moves, but seldom: each pass finds where it may be at the
+/// earliest.
 const DEVICE_PLACE_TRIES: u32 = 16;
-/// The index of the metabox takes less than this part of it, as clusters have 4 KiB of input and records 32 bytes at most...
+/// The index of the metabox takes less than this part of it, as clusters have 4 KiB of input and
+/// records 32 bytes at most...
 const METABOX_INDEX_SHARE: u64 = 64;
 /// ... and inode, alignment and a short cluster no more than this.
 const METABOX_SPARE: u64 = 16 << 10;
@@ -128,7 +131,8 @@ impl Zone {
         while let Some(dir) = dirs.pop() {
             let waiting = dirs.len();
             for entry in tree.entries(dir) {
-                // A file with several names stands beside its first, and what is used first in front.
+                // A file with several names stands beside its first, and what is used first in
+                // front.
                 if zone.inode_at[entry.node.index()] == NOWHERE {
                     zone.place(nodes, entry.node, far, features, &mut main, metabox.as_mut())?;
                 }
@@ -143,8 +147,8 @@ impl Zone {
         Ok(zone)
     }
 
-    /// The same where data are on a device, which starts where the image ends. How long maps of data are depends on where
-    /// that is, a little.
+    /// The same where data are on a device, which starts where the image ends. How long maps of
+    /// data are depends on where that is, a little.
     fn before_device(nodes: &mut Nodes<'_>, features: &mut Features) -> Result<Self> {
         let unit = superblock::image_unit(nodes.options);
         for _ in 0..DEVICE_PLACE_TRIES {

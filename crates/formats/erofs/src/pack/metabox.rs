@@ -1,4 +1,5 @@
-//! Compressed metadata: the contents of the metabox inode, cut into clusters and compressed as they come.
+//! Compressed metadata: the contents of the metabox inode, cut into clusters and compressed as they
+//! come.
 
 use super::file_map::{FileMap, Form, Piece};
 use super::stream::{Sink, Stream};
@@ -6,8 +7,8 @@ use packfs_codec::CodecSettings;
 use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
 
-/// Metadata that is compressed; positions are from the start of the metabox. The clusters go to the end of another stream, one
-/// behind the other without gap.
+/// Metadata that is compressed; positions are from the start of the metabox. The clusters go to the
+/// end of another stream, one behind the other without gap.
 pub(super) struct Metabox<'s, 'a> {
     out: &'s mut Stream<'a>,
     encoder: Box<dyn Encoder>,

@@ -1,4 +1,5 @@
-//! The pack side: which file is stored how ([`ErofsPacker`]), and everything around the data ([`layout`]).
+//! The pack side: which file is stored how ([`ErofsPacker`]), and everything around the data
+//! ([`layout`]).
 
 mod chunks;
 mod coding;

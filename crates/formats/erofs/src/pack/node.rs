@@ -1,6 +1,7 @@
 //! One node in the image: how much room it needs, and then its bytes.
 //!
-//! Both are made from the same facts, once before anything has a place and once when everything has one.
+//! Both are made from the same facts, once before anything has a place and once when everything has
+//! one.
 
 use super::chunks::ChunkMap;
 use super::dirs;
@@ -34,7 +35,8 @@ pub(super) struct Nodes<'a> {
     pub times: Times,
     recipes: &'a [Recipe],
     block_bits: u32,
-    /// What places of data count from, in bytes of the whole address space: where their device starts, if they have one.
+    /// What places of data count from, in bytes of the whole address space: where their device
+    /// starts, if they have one.
     pub data_base: u64,
 }
 

@@ -14,18 +14,20 @@ use std::collections::HashSet;
 
 /// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
 const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
-/// A cluster that holds this many times its stored length costs little to decode, and one that holds more saves nothing.
+/// A cluster that holds this many times its stored length costs little to decode, and one that
+/// holds more saves nothing.
 const DECODED_FACTOR: u32 = 16;
 const DECODED_LEN_MIN: u32 = 1 << 20;
-/// Segments of a file that are compressed at the same time: long enough for the cluster at their end not to matter, and
-/// short enough for several of them to be held in memory.
+/// Segments of a file that are compressed at the same time: long enough for the cluster at their
+/// end not to matter, and short enough for several of them to be held in memory.
 const SEGMENT_LEN_MIN: u64 = 4 << 20;
 const SEGMENT_CLUSTERS: u64 = 16;
 /// A map of chunks has about this many rows at most; longer files get longer chunks.
 const CHUNK_COUNT_MAX: u64 = 1 << 16;
 /// Longest chunk of such a map: one is held in memory.
 const CHUNK_LEN_MAX: u64 = 64 << 20;
-/// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB of metadata.
+/// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB
+/// of metadata.
 const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
 
 /// Length of the settings of all codecs.
@@ -35,7 +37,8 @@ const SLOT_LEN: u64 = size_of::<disk::DeviceSlot>() as u64;
 pub(super) const DEVICES_AT: u64 =
     (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + CODECS_LEN).next_multiple_of(SLOT_LEN);
 
-/// Where what follows the superblock starts: settings of all codecs, the device table and padding come before.
+/// Where what follows the superblock starts: settings of all codecs, the device table and padding
+/// come before.
 pub(super) fn head_len(options: &Options) -> u64 {
     // An image without devices has room for one, too.
     let slots = options.devices.len().max(1) as u64;
@@ -104,13 +107,15 @@ fn segment_len(options: &Options) -> u64 {
     (u64::from(longest_cluster(options)) * SEGMENT_CLUSTERS).next_power_of_two().max(SEGMENT_LEN_MIN)
 }
 
-/// Longest tail of a flat file that stands beside its inode. Every tail there is read by whoever lists the tree, as kernels
-/// read inodes by the block, so that one that nearly fills a block is better among the data.
+/// Longest tail of a flat file that stands beside its inode. Every tail there is read by whoever
+/// lists the tree, as kernels read inodes by the block, so that one that nearly fills a block is
+/// better among the data.
 fn inline_max(options: &Options) -> u32 {
     options.block_len / 4 * 3
 }
 
-/// The same for files that were to be compressed. Where other tails go to the packed inode, theirs may go there, too.
+/// The same for files that were to be compressed. Where other tails go to the packed inode, theirs
+/// may go there, too.
 fn inline_flat_max(options: &Options) -> u32 {
     match options.fragments {
         Fragments::Off => inline_max(options),
@@ -175,12 +180,14 @@ fn job(
     Ok(FileJob { node: id, storage })
 }
 
-/// How the packed inode is compressed: as files are that no rule is about, or as the first rule says that compresses.
+/// How the packed inode is compressed: as files are that no rule is about, or as the first rule
+/// says that compresses.
 fn packed_codecs(options: &Options) -> Option<&Codecs> {
     options.storages().find_map(Storage::codecs).map(|(codecs, _)| codecs)
 }
 
-/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile archives do.
+/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile
+/// archives do.
 fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()> {
     if count <= INDEXED_BLOCKS_MAX {
         return Ok(());
@@ -190,7 +197,8 @@ fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()>
     Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
 }
 
-/// Errors: `Failed` for a file that is stored whole, holes as zeros, and is longer than the image can be.
+/// Errors: `Failed` for a file that is stored whole, holes as zeros, and is longer than the image
+/// can be.
 fn refuse_far(options: &Options, tree: &Tree, id: NodeId, len: u64) -> Result<()> {
     let bits = if options.wide { 48 } else { 32 };
     let most = u64::from(options.block_len) << bits;
@@ -252,7 +260,8 @@ mod tests {
     use packfs_format::Layout;
     use packfs_format::PackSettings;
 
-    /// Plans files of these names and lengths, of which those with a `!` are used first; a recipe and a tail for each.
+    /// Plans files of these names and lengths, of which those with a `!` are used first; a recipe
+    /// and a tail for each.
     fn planned(files: &[(&str, u64)], options: &[(&str, &str)]) -> Result<Vec<(Recipe, Tail)>> {
         let mut builder = TreeBuilder::new(Meta::default());
         for &(name, len) in files {

@@ -1,7 +1,9 @@
-//! Places inodes and blocks of metadata one behind the other, and small ones into the gaps that alignment leaves.
+//! Places inodes and blocks of metadata one behind the other, and small ones into the gaps that
+//! alignment leaves.
 //!
-//! Inodes start at multiples of 32 bytes, whole blocks at multiples of the block, and what is kept beside an inode must not
-//! cross a block. Only gaps near the end are remembered: what belongs together is to stay together.
+//! Inodes start at multiples of 32 bytes, whole blocks at multiples of the block, and what is kept
+//! beside an inode must not cross a block. Only gaps near the end are remembered: what belongs
+//! together is to stay together.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +20,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// An area whose first `taken` bytes are somebody else's. No inode is placed at 0, which readers take for none.
+    /// An area whose first `taken` bytes are somebody else's. No inode is placed at 0, which
+    /// readers take for none.
     pub(super) fn new(block_len: u64, taken: u64) -> Self {
         Room { block_len, end: taken.max(SLOT_LEN).next_multiple_of(SLOT_LEN), gaps: VecDeque::new() }
     }
@@ -28,7 +31,8 @@ impl Room {
         self.end
     }
 
-    /// Places an inode whose first `head_len` bytes may lie anywhere, and whose next `inline_len` bytes in one block.
+    /// Places an inode whose first `head_len` bytes may lie anywhere, and whose next `inline_len`
+    /// bytes in one block.
     ///
     /// The caller has asked [`fits`] whether there is such a place at all.
     pub(super) fn place_inode(&mut self, head_len: u64, inline_len: u64) -> u64 {

@@ -1,4 +1,5 @@
-//! Metadata on its way out: written from front to back, handed on in large sections, hashed for the image's id.
+//! Metadata on its way out: written from front to back, handed on in large sections, hashed for the
+//! image's id.
 
 use packfs_core::{Error, Result};
 use packfs_format::Section;

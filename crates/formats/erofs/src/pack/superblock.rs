@@ -171,7 +171,8 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     };
     let lz4 = disk::Lz4Cfgs {
         max_distance: disk::LZ4_DISTANCE_MAX.into(),
-        // Kernels allow no more than a cluster has pages, also where blocks are shorter, and take the figure for pages.
+        // Kernels allow no more than a cluster has pages, also where blocks are shorter, and take
+        // the figure for pages.
         max_pclusterblks: (used(disk::Z_EROFS_COMPRESSION_LZ4).min(LZ4_PCLUSTERBLKS_MAX) as u16).into(),
         reserved: [0; 10],
     };
@@ -228,8 +229,8 @@ fn content_uuid(mut hash: Xxh3, data_hash: u128, superblock: &[u8], codecs: &[u8
     uuid
 }
 
-/// CRC-32C from the superblock to the end of its block, or over a block if that starts before; neither inverted at the end
-/// nor with a checksum in it.
+/// CRC-32C from the superblock to the end of its block, or over a block if that starts before;
+/// neither inverted at the end nor with a checksum in it.
 fn checksum(head: &[u8], block_len: usize) -> u32 {
     let start = disk::EROFS_SUPER_OFFSET as usize;
     let len = if block_len > start { block_len - start } else { block_len };

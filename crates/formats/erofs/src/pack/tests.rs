@@ -1,4 +1,5 @@
-//! Random clusters, laid out without any data, must read back as they were placed, whatever form their index has.
+//! Random clusters, laid out without any data, must read back as they were placed, whatever form
+//! their index has.
 
 use crate::Erofs;
 use crate::options::Options;
@@ -78,7 +79,8 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         size += cluster.len;
         clusters.push(cluster);
     }
-    // Behind plain blocks or clusters a tail starts in a block of its own only if it is long enough or the last.
+    // Behind plain blocks or clusters a tail starts in a block of its own only if it is long enough
+    // or the last.
     let tail = match random.below(4) {
         0 => {
             size += block + random.below(block);

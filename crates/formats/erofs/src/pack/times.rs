@@ -1,7 +1,9 @@
-//! The epoch of an image: chosen so that as many inodes as possible can be small and still have their own time.
+//! The epoch of an image: chosen so that as many inodes as possible can be small and still have
+//! their own time.
 //!
-//! A small inode has the image's nanoseconds and, before Linux 6.15, the image's epoch as its time; from then on 32 bits of
-//! seconds after the epoch. An inode whose time that cannot tell is a large one.
+//! A small inode has the image's nanoseconds and, before Linux 6.15, the image's epoch as its time;
+//! from then on 32 bits of seconds after the epoch. An inode whose time that cannot tell is a large
+//! one.
 
 use packfs_core::{Timestamp, Tree};
 use std::collections::HashMap;
@@ -53,7 +55,8 @@ fn most_frequent(times: impl Iterator<Item = Timestamp>, epoch: Option<i64>) -> 
     best.map_or(Timestamp::default(), |(time, _)| time)
 }
 
-/// The nanoseconds and the range of 2^32 seconds that most times are in; of equally good ones the earliest.
+/// The nanoseconds and the range of 2^32 seconds that most times are in; of equally good ones the
+/// earliest.
 fn best_range(times: impl Iterator<Item = Timestamp>, epoch: Option<i64>) -> Timestamp {
     let mut times: Vec<Timestamp> = times.collect();
     times.sort_unstable_by_key(|time| (time.nanos, time.seconds));

@@ -1,4 +1,5 @@
-//! Extended attributes: those that many inodes have once in an area of their own, the others beside each inode.
+//! Extended attributes: those that many inodes have once in an area of their own, the others beside
+//! each inode.
 
 use super::losses::capabilities;
 use super::xattr_names::split_name;
@@ -12,9 +13,11 @@ use zerocopy::IntoBytes;
 const HEADER_LEN: u64 = size_of::<XattrIbodyHeader>() as u64;
 /// Most ids of shared attributes in one inode.
 const SHARED_COUNT_MAX: usize = 255;
-/// Sharing an attribute of two inodes only must save so many bytes: what is shared costs a reader another block.
+/// Sharing an attribute of two inodes only must save so many bytes: what is shared costs a reader
+/// another block.
 const SAVED_MIN: u64 = 64;
-/// Most bytes of xattrs that one inode may list beside itself; what it shares with others counts 4 bytes.
+/// Most bytes of xattrs that one inode may list beside itself; what it shares with others counts 4
+/// bytes.
 pub(super) const XATTRS_LEN_MAX: u64 = 12 + 4 * 65_534;
 /// Most prefixes an image may define.
 const PREFIX_COUNT_MAX: usize = 128;

@@ -1,6 +1,8 @@
-//! Small images made by hand, byte for byte, and what the reader says of them and of their damaged copies.
+//! Small images made by hand, byte for byte, and what the reader says of them and of their damaged
+//! copies.
 //!
-//! The images are made from the raw structures alone, so that reader and writer cannot share a misunderstanding here.
+//! The images are made from the raw structures alone, so that reader and writer cannot share a
+//! misunderstanding here.
 
 mod reads;
 mod refuses;
@@ -16,7 +18,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
 
-/// An image under construction: inodes from block 1 on, one slot of 512 bytes each; data from block 8 on.
+/// An image under construction: inodes from block 1 on, one slot of 512 bytes each; data from block
+/// 8 on.
 #[derive(Clone)]
 struct Made {
     bytes: Vec<u8>,
@@ -189,7 +192,8 @@ fn full(made: &mut Made) {
     made.put("full index", end + 8, &index);
 }
 
-/// Three clusters: compressed, plain, and one in the packed inode, with a compact index of 4-byte entries.
+/// Three clusters: compressed, plain, and one in the packed inode, with a compact index of 4-byte
+/// entries.
 fn compact(made: &mut Made) {
     let end = made.put("compact", at(6), &inode(EROFS_INODE_COMPRESSED_COMPACT, FILE, 16_000, 2));
     let header = MapHeader {

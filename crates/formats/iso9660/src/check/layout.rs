@@ -53,7 +53,8 @@ impl Iso9660Volume {
         Ok(())
     }
 
-    /// Looks for directories that share bytes with something, and files that share a part of their data.
+    /// Looks for directories that share bytes with something, and files that share a part of their
+    /// data.
     pub(super) fn check_overlaps(&self, mut laid: Vec<Laid>, report: &mut Report<'_>) {
         laid.sort_unstable();
         laid.dedup();

@@ -9,7 +9,8 @@ use packfs_format::check::Report;
 use std::collections::HashSet;
 use zerocopy::FromBytes;
 
-/// Longest table that is looked at, in bytes: 65,535 rows, the most that they can number, of the longest name.
+/// Longest table that is looked at, in bytes: 65,535 rows, the most that they can number, of the
+/// longest name.
 const TABLE_LEN_MAX: u64 = 65_535 * 264;
 
 /// Checks the tables of every tree.

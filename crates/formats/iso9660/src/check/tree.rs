@@ -1,4 +1,5 @@
-//! What is checked of directories and files: walks all of the tree that is shown, each directory once.
+//! What is checked of directories and files: walks all of the tree that is shown, each directory
+//! once.
 
 use super::layout::Laid;
 use crate::corruption::{Corruption, Place};

@@ -9,12 +9,13 @@ const CE_LEN: usize = 28;
 const ENTRY_LEN_MAX: usize = u8::MAX as usize;
 const SECTOR: usize = SECTOR_LEN as usize;
 
-/// The continuation areas of the records of one directory, in sectors of their own behind it. Each lies within one sector, which
-/// is all that Linux reads of it.
+/// The continuation areas of the records of one directory, in sectors of their own behind it. Each
+/// lies within one sector, which is all that Linux reads of it.
 #[derive(Default)]
 pub(super) struct Areas {
     pub bytes: Vec<u8>,
-    /// Where the blocks of CE entries stand in them; so far they count from the first of these sectors.
+    /// Where the blocks of CE entries stand in them; so far they count from the first of these
+    /// sectors.
     pub blocks_at: Vec<usize>,
 }
 
@@ -40,7 +41,8 @@ impl Areas {
         InRecord { bytes, block_at: Some(block_at) }
     }
 
-    /// Adds entries as areas that lead from one to the next. Returns the CE entry that leads to the first.
+    /// Adds entries as areas that lead from one to the next. Returns the CE entry that leads to the
+    /// first.
     fn add(&mut self, entries: &[Vec<u8>]) -> Vec<u8> {
         let mut rest = entries;
         // Where the CE entry to the next area stands, once there is one to fill in.
@@ -84,7 +86,8 @@ fn continuation(block: usize, offset: usize, len: usize) -> Vec<u8> {
     [&[b'C', b'E', CE_LEN as u8, 1], numbers.as_bytes()].concat()
 }
 
-/// How many entries fit into so many bytes, and whether a CE entry has to follow them, for which there is room then.
+/// How many entries fit into so many bytes, and whether a CE entry has to follow them, for which
+/// there is room then.
 fn fitting(entries: &[Vec<u8>], room: usize) -> (usize, bool) {
     if entries.iter().map(Vec::len).sum::<usize>() <= room {
         return (entries.len(), false);

@@ -1,4 +1,5 @@
-//! Component records in entries of Rock Ridge (SL) and AAIP (AL): text cut so that entries are no longer than they can be.
+//! Component records in entries of Rock Ridge (SL) and AAIP (AL): text cut so that entries are no
+//! longer than they can be.
 
 use crate::disk::*;
 
@@ -40,8 +41,8 @@ pub(super) fn entries<'a>(
     areas.into_iter().enumerate().map(entry).collect()
 }
 
-/// The components of a link's target. One that is empty is the root, as other writers have it, and readers make a slash of it; one
-/// at the end is left out.
+/// The components of a link's target. One that is empty is the root, as other writers have it, and
+/// readers make a slash of it; one at the end is left out.
 pub(super) fn of_target(target: &[u8]) -> Vec<Component<'_>> {
     let target = target.strip_suffix(b"/").unwrap_or(target);
     let none: &[u8] = &[];

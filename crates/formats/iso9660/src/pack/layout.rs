@@ -1,4 +1,5 @@
-//! Lays out everything around the data: descriptors, boot catalog, path tables and directories in front of it, padding behind it.
+//! Lays out everything around the data: descriptors, boot catalog, path tables and directories in
+//! front of it, padding behind it.
 
 use super::boot::{self, Wanted};
 use super::descriptors::{self, Volume};
@@ -36,8 +37,8 @@ pub(super) struct Image<'a> {
     pub data_end: u64,
 }
 
-/// Greatest length of everything between descriptors and data. Facts that are known only when the data is placed make records fewer
-/// and none longer.
+/// Greatest length of everything between descriptors and data. Facts that are known only when the
+/// data is placed make records fewer and none longer.
 ///
 /// Errors: as [`Directories::new`].
 pub(super) fn metadata_len(store: &Store<'_>, has_catalog: bool) -> Result<u64> {
@@ -81,7 +82,8 @@ pub(super) fn sections(
 }
 
 impl Trees {
-    /// Makes the trees that the options ask for, and places them from `end` on: all path tables, then all directories.
+    /// Makes the trees that the options ask for, and places them from `end` on: all path tables,
+    /// then all directories.
     fn new(store: &Store<'_>, mut end: u64) -> Result<Self> {
         let mut primary = PlacedTree::new(store, Flavour::RockRidge, &mut end)?;
         let joliet = store.options.joliet.map(|max| PlacedTree::new(store, Flavour::Joliet(max), &mut end));

@@ -7,7 +7,8 @@ use packfs_core::FileType;
 use packfs_core::{Loss, Losses, NodeId, NodeKind, Timestamp, Tree, Xattrs};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
-/// Most bytes of names and values of one file: readers follow so many continuation areas, and Linux refuses files with more.
+/// Most bytes of names and values of one file: readers follow so many continuation areas, and Linux
+/// refuses files with more.
 const XATTRS_LEN_MAX: usize = 48 << 10;
 
 /// Metadata that images hold: years are a byte. Names in `isofs.` are the writers' own.

@@ -1,7 +1,8 @@
-//! The pack side: which file goes where ([`IsoPacker`]), and everything around the data ([`layout`]).
+//! The pack side: which file goes where ([`IsoPacker`]), and everything around the data
+//! ([`layout`]).
 //!
-//! Descriptors, tables, directories and what belongs to files stand in front of the data, as other writers have it: libarchive reads
-//! an image from start to end.
+//! Descriptors, tables, directories and what belongs to files stand in front of the data, as other
+//! writers have it: libarchive reads an image from start to end.
 
 mod areas;
 mod boot;

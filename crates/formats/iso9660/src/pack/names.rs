@@ -3,7 +3,8 @@
 use packfs_core::{Entry, Tree};
 use std::collections::{HashMap, HashSet};
 
-/// Most characters of a file's name and extension together, and of a directory's name (ECMA-119 7.5.1, 7.6.3).
+/// Most characters of a file's name and extension together, and of a directory's name (ECMA-119
+/// 7.5.1, 7.6.3).
 const FILE_NAME_MAX: usize = 30;
 const DIR_NAME_MAX: usize = 31;
 /// So many of them at most are the extension.
@@ -70,7 +71,8 @@ fn allowed(name: &[u8], max: usize) -> Vec<u8> {
     name.iter().take(max).map(letter).collect()
 }
 
-/// Names of Joliet of at most `max` units, as records store them; `None` for entries that are neither directories nor files.
+/// Names of Joliet of at most `max` units, as records store them; `None` for entries that are
+/// neither directories nor files.
 pub(super) fn joliet<'a>(
     tree: &Tree,
     entries: impl Iterator<Item = Entry<'a>>,
@@ -105,7 +107,8 @@ fn joliet_text(name: &[u8]) -> String {
     text.char_indices().map(letter).collect()
 }
 
-/// The beginning of a text, of at most so many units of UTF-16; dots that come to stand at its end become low lines.
+/// The beginning of a text, of at most so many units of UTF-16; dots that come to stand at its end
+/// become low lines.
 fn cut(text: &str, max: usize) -> String {
     let mut units = 0;
     let kept = text.chars().take_while(|c| {

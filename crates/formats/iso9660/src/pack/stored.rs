@@ -13,7 +13,8 @@ pub(super) const EXTENT_LEN_MAX: u64 = (1 << 32) - SECTOR_LEN;
 /// Length of the entry that marks a compressed file.
 const MARK_LEN: u8 = 16;
 
-/// The room for header and block pointers in front of the blocks of a compressed file: a pointer for each block, and one more.
+/// The room for header and block pointers in front of the blocks of a compressed file: a pointer
+/// for each block, and one more.
 pub(super) fn lead(version: u8) -> Lead {
     match version {
         1 => Lead { fixed_len: (size_of::<ZisofsHeader1>() + 4) as u32, per_block_len: 4 },
@@ -24,7 +25,8 @@ pub(super) fn lead(version: u8) -> Lead {
 /// The data of a tree, placed or to be.
 pub(super) struct Store<'a> {
     pub tree: &'a Tree,
-    /// `None` while room is reserved for what stands in front of the data: everything is taken to be as long as it can be then.
+    /// `None` while room is reserved for what stands in front of the data: everything is taken to
+    /// be as long as it can be then.
     pub placed: Option<&'a Placed<Blocks>>,
     /// Start of data, behind everything else.
     pub data_start: u64,
@@ -47,7 +49,8 @@ pub(super) struct Stored {
 impl Store<'_> {
     /// What is stored of a node; nothing of those that are no files.
     pub(super) fn stored(&self, id: NodeId) -> Stored {
-        // Of what is empty, a place behind the areas that its record goes on in, or libarchive refuses those.
+        // Of what is empty, a place behind the areas that its record goes on in, or libarchive
+        // refuses those.
         let nothing = Stored { start: self.data_start, len: 0, decoded_len: None };
         let NodeKind::File { len, .. } = self.tree.node(id).kind else { return nothing };
         if len == 0 {
@@ -147,8 +150,9 @@ impl Store<'_> {
         self.options.block_len.trailing_zeros() as u8
     }
 
-    /// The entry that marks a compressed file in its record (ZF). Where files may be compressed, one that is not has padding (PD)
-    /// in its place: what stands in front of the data is laid out before it is known which they are.
+    /// The entry that marks a compressed file in its record (ZF). Where files may be compressed,
+    /// one that is not has padding (PD) in its place: what stands in front of the data is laid out
+    /// before it is known which they are.
     pub(super) fn mark(&self, id: NodeId, stored: &Stored) -> Option<Vec<u8>> {
         let version = self.version.filter(|_| super::file_len(&self.tree.node(id).kind) > 0)?;
         let Some(decoded_len) = stored.decoded_len else {

@@ -1,7 +1,9 @@
-//! A tree of directories as one of the volume descriptors leads to it: with Rock Ridge, or with the names of Joliet.
+//! A tree of directories as one of the volume descriptors leads to it: with Rock Ridge, or with the
+//! names of Joliet.
 //!
-//! Directories are made one by one, in the order of path tables, before it is known where they will lie; what they say of each
-//! other's places is filled in then. Deep directories stay where they are: every reader of today follows them.
+//! Directories are made one by one, in the order of path tables, before it is known where they will
+//! lie; what they say of each other's places is filled in then. Deep directories stay where they
+//! are: every reader of today follows them.
 
 use super::areas::Areas;
 use super::entries;
@@ -50,7 +52,8 @@ pub(super) struct Directories {
 impl Directories {
     /// Makes them.
     ///
-    /// Errors: `Failed` for more directories than can be numbered, and data beyond what sectors can be numbered.
+    /// Errors: `Failed` for more directories than can be numbered, and data beyond what sectors can
+    /// be numbered.
     pub(super) fn new(store: &Store<'_>, flavour: Flavour) -> Result<Self> {
         let mut rows = vec![Directory::new(NodeId::ROOT, 0, vec![0])];
         // Breadth first, names in order: so are path tables ordered.
@@ -139,7 +142,8 @@ impl Directories {
     }
 }
 
-/// The entries of a directory in the order of their stored names: those, the nodes, and the true names.
+/// The entries of a directory in the order of their stored names: those, the nodes, and the true
+/// names.
 fn children<'a>(store: &Store<'a>, flavour: Flavour, directory: NodeId) -> Vec<(Vec<u8>, NodeId, &'a [u8])> {
     let tree = store.tree;
     let entries = || tree.entries(directory);
@@ -154,7 +158,8 @@ fn children<'a>(store: &Store<'a>, flavour: Flavour, directory: NodeId) -> Vec<(
     children
 }
 
-/// What names are ordered by: the name, filled up with spaces, then the extension (ECMA-119 9.3); of Joliet as it is.
+/// What names are ordered by: the name, filled up with spaces, then the extension (ECMA-119 9.3);
+/// of Joliet as it is.
 fn sort_key(flavour: Flavour, name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let dot = name.iter().position(|&byte| byte == b'.').filter(|_| flavour == Flavour::RockRidge);
     match dot {

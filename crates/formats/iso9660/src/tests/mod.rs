@@ -1,6 +1,8 @@
-//! A small image made by hand, byte for byte, and what the reader says of it and of its damaged copies.
+//! A small image made by hand, byte for byte, and what the reader says of it and of its damaged
+//! copies.
 //!
-//! The image is made from the raw structures alone, so that reader and writer cannot share a misunderstanding here.
+//! The image is made from the raw structures alone, so that reader and writer cannot share a
+//! misunderstanding here.
 
 mod notices;
 mod reads;

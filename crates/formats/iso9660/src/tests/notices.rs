@@ -10,7 +10,8 @@ fn found(image: &Made, severity: Severity, expected: &str) {
     assert_found(&image.findings(), severity, expected);
 }
 
-/// One test each: name, label of a structure, offset within it, bytes written there, severity, what is said.
+/// One test each: name, label of a structure, offset within it, bytes written there, severity, what
+/// is said.
 macro_rules! notices {
     ($($name:ident: $label:literal + $within:literal = $bytes:expr => $severity:ident $expected:literal;)*) => {$(
         #[test]

@@ -1,4 +1,5 @@
-//! Checks the table: both copies of a GPT, the chain of logical partitions, and where partitions lie.
+//! Checks the table: both copies of a GPT, the chain of logical partitions, and where partitions
+//! lie.
 
 use crate::corruption::Corruption;
 use crate::gpt;

@@ -18,7 +18,8 @@ pub(crate) fn check_unused(owners: &[SpaceOwner], report: &mut Report<'_>) {
     }
 }
 
-/// Looks for data behind an image's end, which is where `behind` starts. Says whether there is none.
+/// Looks for data behind an image's end, which is where `behind` starts. Says whether there is
+/// none.
 ///
 /// Errors: `Io`.
 pub(crate) fn check_behind(image: &dyn Image, behind: Range<u64>, report: &mut Report<'_>) -> Result<bool> {

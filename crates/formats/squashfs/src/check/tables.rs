@@ -8,8 +8,8 @@ use packfs_core::Result;
 use packfs_format::InodeId;
 use packfs_format::check::{Report, Tally};
 
-/// Checks the tables of fragments and of inodes by number, and that data do not lie half over each other. `raw_fragments` is
-/// what the superblock says: no fragment is compressed.
+/// Checks the tables of fragments and of inodes by number, and that data do not lie half over each
+/// other. `raw_fragments` is what the superblock says: no fragment is compressed.
 pub(crate) fn check_tables<R: Records>(
     records: &R,
     seen: &mut Seen,

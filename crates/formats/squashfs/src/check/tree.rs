@@ -222,7 +222,8 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
 
     fn number(&mut self, path: &EntryPath<'_>, id: InodeId, number: u32) {
         if self.seen.numbers.insert(number, id).is_some_and(|other| other != id) {
-            // Kernels tell inodes apart by their numbers: one file would show up in place of the other.
+            // Kernels tell inodes apart by their numbers: one file would show up in place of the
+            // other.
             self.report.error(path, format_args!("inode number {number} is another inode's, too"));
         }
         let count = self.records.layout().inode_count;

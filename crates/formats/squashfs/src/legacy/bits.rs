@@ -1,8 +1,9 @@
 //! Fields of so many bits, in the order in which a record declares them, for both byte orders.
 //!
-//! Writers of Squashfs before 4.0 dumped C structs with bit fields as their own machine laid them out: little-endian compilers
-//! fill a word from its low bits, big-endian ones from the high bits of the first byte. Counted from a record's start, a field
-//! has the same position in both; only how bits are numbered differs. So one reader with a position and a width serves both.
+//! Writers of Squashfs before 4.0 dumped C structs with bit fields as their own machine laid them
+//! out: little-endian compilers fill a word from its low bits, big-endian ones from the high bits
+//! of the first byte. Counted from a record's start, a field has the same position in both; only
+//! how bits are numbered differs. So one reader with a position and a width serves both.
 
 use crate::{Cursor, Endian};
 use packfs_core::Result;

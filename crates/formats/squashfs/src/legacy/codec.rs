@@ -1,8 +1,8 @@
-//! Which codec an image is compressed with. Before 4.0 no superblock says so: zlib was the only one, until makers of devices put LZMA in
-//! its place, each with a framing of its own.
+//! Which codec an image is compressed with. Before 4.0 no superblock says so: zlib was the only
+//! one, until makers of devices put LZMA in its place, each with a framing of its own.
 //!
-//! Owns the decision, made once for an image, on its first compressed block of metadata. Blocks are never guessed one by one: that would
-//! make wrong data of damage.
+//! Owns the decision, made once for an image, on its first compressed block of metadata. Blocks are
+//! never guessed one by one: that would make wrong data of damage.
 
 use crate::legacy::disk::Writer;
 use crate::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, first_compressed};
@@ -40,7 +40,8 @@ pub(crate) fn recognise(
         if let Some(found) = candidates.into_iter().find(|&algorithm| decodes(algorithm)) {
             return Ok(found);
         }
-        // The block may be one of these and damaged: then it, and what else is, are told where they are read.
+        // The block may be one of these and damaged: then it, and what else is, are told where they
+        // are read.
         let looks_like = |algorithm: &Algorithm| begins_like(*algorithm, &block);
         return candidates.into_iter().find(looks_like).ok_or_else(|| {
             Error::unsupported(

@@ -1,6 +1,7 @@
 //! How the blocks of an image are encoded, so that they can be copied into another image.
 //!
-//! No superblock before 4.0 records a level, so any two images of zlib blocks agree, whatever their versions and byte orders.
+//! No superblock before 4.0 records a level, so any two images of zlib blocks agree, whatever their
+//! versions and byte orders.
 
 use crate::legacy::disk::SQUASHFS_NOD;
 use crate::legacy::options::Options;

@@ -1,7 +1,8 @@
-//! Every fault of an image that only this reader names, and how it is said: where, found, allowed. Those that images of all
-//! generations can have are [`crate::MetadataFault`].
+//! Every fault of an image that only this reader names, and how it is said: where, found, allowed.
+//! Those that images of all generations can have are [`crate::MetadataFault`].
 //!
-//! Owns the wording; whoever meets a fault only fills in figures. All of them become [`Error::corrupt`].
+//! Owns the wording; whoever meets a fault only fills in figures. All of them become
+//! [`Error::corrupt`].
 
 use crate::Place;
 use packfs_core::Error;

@@ -1,7 +1,9 @@
-//! Raw structures of Squashfs 1.0 to 3.1: their numbers, lengths and fields, in the spelling of their `squashfs_fs.h`.
+//! Raw structures of Squashfs 1.0 to 3.1: their numbers, lengths and fields, in the spelling of
+//! their `squashfs_fs.h`.
 //!
-//! Owns layout, numbers and bits; says nothing about which values are allowed: that is for the reader to check. Fields are listed
-//! where they are taken apart, in the order of the C structs; [`crate::legacy::bits`] tells how bits are counted.
+//! Owns layout, numbers and bits; says nothing about which values are allowed: that is for the
+//! reader to check. Fields are listed where they are taken apart, in the order of the C structs;
+//! [`crate::legacy::bits`] tells how bits are counted.
 
 use crate::Endian;
 use crate::legacy::bits::{Fields, Record};

@@ -1,6 +1,7 @@
 //! Inodes: the on-disk types of three generations, and their unification into one [`RawInode`].
 //!
-//! Before 3.0 names that were links to one file have inodes of their own, so that nothing tells them from copies.
+//! Before 3.0 names that were links to one file have inodes of their own, so that nothing tells
+//! them from copies.
 
 use crate::legacy::bits::ReadFields;
 use crate::legacy::corruption::Corruption;
@@ -44,8 +45,8 @@ impl Base {
         Ok(Base { inode_type, mode, uid, gid, mtime: Some(fields.word(32)), number: fields.word(32) })
     }
 
-    /// Takes the bank of users out of the type, as version 1 has it there: 15 types are three times the first five, and what
-    /// a bank would leave no room for has a byte of its own.
+    /// Takes the bank of users out of the type, as version 1 has it there: 15 types are three times
+    /// the first five, and what a bank would leave no room for has a byte of its own.
     fn take_bank(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let bank = if self.inode_type == 0 {
             let mut fields = cursor.fields::<1>()?;

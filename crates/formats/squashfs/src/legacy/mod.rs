@@ -1,8 +1,10 @@
-//! Squashfs 1.0, 2.0, 2.1, 3.0 and 3.1, of both byte orders, with zlib or the LZMA that makers of devices put in its place.
+//! Squashfs 1.0, 2.0, 2.1, 3.0 and 3.1, of both byte orders, with zlib or the LZMA that makers of
+//! devices put in its place.
 //!
-//! Owns everything that knows how such an image is built. The read side opens an image, walks and checks it; the pack side plans an
-//! image of version 2.0 to 3.1 and lays out what surrounds the data. Decodes and encodes metadata, never file data; starts no
-//! thread and touches no directory of the host. Version 4.0 is another format, whatever its magic.
+//! Owns everything that knows how such an image is built. The read side opens an image, walks and
+//! checks it; the pack side plans an image of version 2.0 to 3.1 and lays out what surrounds the
+//! data. Decodes and encodes metadata, never file data; starts no thread and touches no directory
+//! of the host. Version 4.0 is another format, whatever its magic.
 
 mod bits;
 mod check;

@@ -111,7 +111,8 @@ fn header_form(super_block: &SuperBlock) -> HeaderForm {
     HeaderForm { endian: super_block.magic.endian, marked }
 }
 
-/// The magic of an image and the numbers of its version; `None` if it starts like none of the old images.
+/// The magic of an image and the numbers of its version; `None` if it starts like none of the old
+/// images.
 pub(crate) fn identify(image: &dyn Image) -> Result<Option<(Magic, (u16, u16))>> {
     let mut bytes = [0; 32];
     let len = image.read_at(0, &mut bytes)?;
@@ -166,8 +167,8 @@ fn bytes_used(super_block: &SuperBlock, len: u64) -> Result<u64> {
     Ok(found)
 }
 
-/// Reads the lists of the lookup tables, from the image's end towards its start, each having to end before the one read before it.
-/// Also returns where the first of them starts.
+/// Reads the lists of the lookup tables, from the image's end towards its start, each having to end
+/// before the one read before it. Also returns where the first of them starts.
 fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>, Option<Table>, u64)> {
     let version = super_block.version;
     let kind = |name, block_name, row_len| TableKind {

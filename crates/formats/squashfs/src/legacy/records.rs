@@ -1,4 +1,5 @@
-//! How the records of 1.0 to 3.1 are taken apart: what they bring along to what all generations share.
+//! How the records of 1.0 to 3.1 are taken apart: what they bring along to what all generations
+//! share.
 
 use crate::legacy::bits::{Fields, ReadFields};
 use crate::legacy::corruption::Corruption;

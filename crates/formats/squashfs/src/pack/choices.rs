@@ -1,4 +1,5 @@
-//! What may be chosen for images of all generations alike: which tails share blocks, and what is stored once.
+//! What may be chosen for images of all generations alike: which tails share blocks, and what is
+//! stored once.
 
 use packfs_core::{NodeKind, Result, Timestamp, Tree};
 use packfs_format::{BlockSharing, BlockStorage, Blocks, FileJob, OptionField, PackSettings, Values, one_of};
@@ -22,7 +23,8 @@ impl Fragments {
         one_of!["on" => Self::SmallFiles, "off" => Self::Off, "always" => Self::Always];
     pub(crate) const HELP: &str = "share blocks between small files (on), also between the tails of larger ones (always), or never (off)";
 
-    /// All files that have data, each with what becomes of its tail where blocks are `block_len` bytes long.
+    /// All files that have data, each with what becomes of its tail where blocks are `block_len`
+    /// bytes long.
     pub(crate) fn jobs(self, tree: &Tree, block_len: u32) -> Vec<FileJob<Blocks>> {
         let storage = |len: u64| match self {
             Fragments::Off => BlockStorage::Blocks,

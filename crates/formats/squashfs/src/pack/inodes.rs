@@ -1,4 +1,5 @@
-//! Writes the inode table and the directory table, which refer to each other and so are written side by side.
+//! Writes the inode table and the directory table, which refer to each other and so are written
+//! side by side.
 
 use super::listing::{Child, Listing, ListingRecords, write_listing};
 use super::numbering::Numbering;
@@ -67,8 +68,8 @@ pub(crate) struct InodeTables {
 }
 
 impl InodeTables {
-    /// Writes the inodes of a tree and the listings of its directories, `first_used` in front. Both tables are compressed or
-    /// neither is.
+    /// Writes the inodes of a tree and the listings of its directories, `first_used` in front. Both
+    /// tables are compressed or neither is.
     ///
     /// Errors: `Failed` for more than the generation can hold.
     pub(crate) fn new(
@@ -115,7 +116,8 @@ struct Writer<'a, R> {
 
 impl<R: InodeRecords> Writer<'_, R> {
     fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
-        // Directories wait for the inodes of all that is in them; without links each name has an inode of its own.
+        // Directories wait for the inodes of all that is in them; without links each name has an
+        // inode of its own.
         for &id in first_used {
             let node = self.tree.node(id);
             if !node.is_dir() && self.has_one_inode(node) {
@@ -147,7 +149,8 @@ impl<R: InodeRecords> Writer<'_, R> {
         })
     }
 
-    /// Writes an inode, unless it was written with an earlier name that this one can share it with; returns where it is.
+    /// Writes an inode, unless it was written with an earlier name that this one can share it with;
+    /// returns where it is.
     fn write_inode(&mut self, id: NodeId) -> Result<InodeRef> {
         let node = self.tree.node(id);
         // A node with one name may have been written early.

@@ -47,7 +47,8 @@ pub(crate) trait ListingRecords {
     /// Adds an entry, without its name, of the run that starts with `first`.
     fn put_entry(&self, out: &mut Vec<u8>, first: &Child<'_>, child: &Child<'_>);
 
-    /// Adds an index entry, without its name, that leads to the header in `block` of the table and at `offset` of the listing.
+    /// Adds an index entry, without its name, that leads to the header in `block` of the table and
+    /// at `offset` of the listing.
     fn put_index_entry(&self, out: &mut Vec<u8>, offset: u32, block: u64, name: &[u8]);
 }
 
@@ -89,8 +90,8 @@ fn block_of(stream_offset: u64) -> u64 {
     stream_offset / SQUASHFS_METADATA_SIZE as u64
 }
 
-/// How many children share one header: inodes in one block, numbers near each other, and no start beyond the block of
-/// the header, so that the index can lead to each block.
+/// How many children share one header: inodes in one block, numbers near each other, and no start
+/// beyond the block of the header, so that the index can lead to each block.
 fn run_len(records: &impl ListingRecords, children: &[Child<'_>], header_at: u64) -> usize {
     let first = &children[0];
     let mut entry_at = header_at + records.run_header_len() as u64;

@@ -1,5 +1,6 @@
-//! What writers of all generations have in common: what is chosen alike, streams and tables of metadata blocks, the order of
-//! inodes, inodes with their listings, and sections one behind the other.
+//! What writers of all generations have in common: what is chosen alike, streams and tables of
+//! metadata blocks, the order of inodes, inodes with their listings, and sections one behind the
+//! other.
 
 mod behind;
 mod choices;

@@ -1,8 +1,9 @@
 //! The order in which inodes and listings are written, and the inode numbers that follow from it.
 //!
-//! A listing names the places of its inodes, and a directory's inode the place of its listing, so subdirectories come
-//! first. All inodes of one directory's entries stand together, in the order of their names: a reader that lists
-//! and stats a directory decodes them in a row. Numbers follow that order, so they are small differences in listings.
+//! A listing names the places of its inodes, and a directory's inode the place of its listing, so
+//! subdirectories come first. All inodes of one directory's entries stand together, in the order of
+//! their names: a reader that lists and stats a directory decodes them in a row. Numbers follow
+//! that order, so they are small differences in listings.
 
 use packfs_core::{NodeId, Tree};
 

@@ -7,7 +7,8 @@ use packfs_codec::CodecSettings;
 use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
 
-/// Compresses metadata; one for all tables of an image, since all are compressed alike or not at all.
+/// Compresses metadata; one for all tables of an image, since all are compressed alike or not at
+/// all.
 pub(crate) struct MetadataCodec {
     encoder: Box<dyn Encoder>,
     form: HeaderForm,
@@ -49,7 +50,8 @@ impl MetadataCodec {
     }
 }
 
-/// One stream of metadata: an inode table, a directory table, the names and values of extended attributes.
+/// One stream of metadata: an inode table, a directory table, the names and values of extended
+/// attributes.
 pub(crate) struct MetadataWriter {
     compressed: bool,
     /// Finished blocks.
@@ -115,8 +117,8 @@ pub(crate) struct LookupTable {
     pub(crate) list_start: u64,
 }
 
-/// Writes a lookup table that will stand at `offset` in the image; its list starts with `list_header`, and each position in it
-/// takes `position_len` bytes, 4 or 8.
+/// Writes a lookup table that will stand at `offset` in the image; its list starts with
+/// `list_header`, and each position in it takes `position_len` bytes, 4 or 8.
 pub(crate) fn lookup_table(
     codec: &mut MetadataCodec,
     records: &[u8],

@@ -1,4 +1,5 @@
-//! The block behind the superblock that says how the codec was set, where that differs from its defaults.
+//! The block behind the superblock that says how the codec was set, where that differs from its
+//! defaults.
 
 use crate::v4::disk;
 use crate::v4::options::Options;

@@ -1,7 +1,8 @@
 //! The codec's options in words, and which kernel they need.
 //!
-//! Owns the decoding of the options block. Options are advice to people and to appending tools, so whatever cannot be
-//! read is said, not refused: only LZ4's are needed by a kernel, and no decoder of packfs needs any.
+//! Owns the decoding of the options block. Options are advice to people and to appending tools, so
+//! whatever cannot be read is said, not refused: only LZ4's are needed by a kernel, and no decoder
+//! of packfs needs any.
 
 use crate::SQUASHFS_METADATA_SIZE;
 use crate::v4::disk::*;

@@ -1,7 +1,8 @@
 //! How the blocks of an image are encoded, so that they can be copied into another image.
 //!
-//! Two images agree if their options blocks are the same to the byte: kernels size their decoders by it, and it records the
-//! level. What it does not record (gzip beyond level 9, presets of xz) is not compared.
+//! Two images agree if their options blocks are the same to the byte: kernels size their decoders
+//! by it, and it records the level. What it does not record (gzip beyond level 9, presets of xz) is
+//! not compared.
 
 use crate::v4::codec_options;
 use crate::v4::codec_words::CodecWords;

@@ -1,7 +1,8 @@
-//! Every fault of an image that only this reader names, and how it is said: where, found, allowed. Those that images of all
-//! generations can have are [`crate::MetadataFault`].
+//! Every fault of an image that only this reader names, and how it is said: where, found, allowed.
+//! Those that images of all generations can have are [`crate::MetadataFault`].
 //!
-//! Owns the wording; whoever meets a fault only fills in figures. All of them become [`Error::corrupt`].
+//! Owns the wording; whoever meets a fault only fills in figures. All of them become
+//! [`Error::corrupt`].
 
 use crate::Place;
 use packfs_core::Error;
@@ -118,8 +119,8 @@ pub(crate) enum Corruption {
 pub(crate) const XATTR_VALUE_LEN_MAX: u32 = 65_536;
 /// Most bytes of names, each with its NUL, that one inode's attributes may have (`XATTR_LIST_MAX`).
 pub(crate) const XATTR_NAMES_LEN_MAX: usize = 65_536;
-/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps shared values from
-/// filling memory.
+/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps
+/// shared values from filling memory.
 pub(crate) const XATTR_TOTAL_LEN_MAX: usize = 64 << 20;
 /// Longest target of a symbolic link; mksquashfs has the same limit, the kernel stops at a page.
 pub(crate) const LINK_LEN_MAX: u32 = 65_535;

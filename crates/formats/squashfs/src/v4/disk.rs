@@ -1,7 +1,8 @@
 //! Raw structures of SquashFS 4.0, byte for byte as they lie on disk, in the kernel's spelling.
 //!
-//! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is asserted. Says nothing about
-//! which values are allowed: that is for the reader to check. Source: the kernel's `fs/squashfs/squashfs_fs.h`.
+//! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is
+//! asserted. Says nothing about which values are allowed: that is for the reader to check. Source:
+//! the kernel's `fs/squashfs/squashfs_fs.h`.
 
 use crate::{Endian, HeaderForm, SQUASHFS_SOCKET_TYPE, size_word};
 use std::mem::size_of;
@@ -12,8 +13,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const SQUASHFS_MAGIC: u32 = 0x7371_7368;
 /// `sqsh`: a big-endian image, which only versions before 4.0 had.
 pub(crate) const SQUASHFS_MAGIC_SWAP: u32 = 0x6873_7173;
-/// `HSQS`: an image that was written to a pipe. All else of its first superblock is zero; the true one, with
-/// [`SQUASHFS_MAGIC`], is the last 96 bytes of the file (squashfs-tools 4.7.3 and later).
+/// `HSQS`: an image that was written to a pipe. All else of its first superblock is zero; the true
+/// one, with [`SQUASHFS_MAGIC`], is the last 96 bytes of the file (squashfs-tools 4.7.3 and later).
 pub(crate) const SQUASHFS_MAGIC_STREAMED: u32 = 0x5351_5348;
 /// `shsq`: what sqlzma and makers of devices wrote in place of [`SQUASHFS_MAGIC`].
 pub(crate) const SQUASHFS_MAGIC_VENDOR: u32 = 0x7173_6873;
@@ -44,7 +45,8 @@ pub(crate) const SQUASHFS_INVALID_XATTR: u32 = u32::MAX;
 /// A directory's `file_size` is its listing's length plus this, standing in for `.` and `..`.
 pub(crate) const DIR_SIZE_EXTRA: u32 = 3;
 
-// Flags of the superblock, by bit number. Readers act on none but COMP_OPT; the rest is for appending and for people.
+// Flags of the superblock, by bit number. Readers act on none but COMP_OPT; the rest is for
+// appending and for people.
 pub(crate) const SQUASHFS_NOI: u16 = 0;
 pub(crate) const SQUASHFS_NOD: u16 = 1;
 pub(crate) const SQUASHFS_CHECK: u16 = 2;
@@ -66,7 +68,8 @@ pub(crate) const XZ_COMPRESSION: u16 = 4;
 pub(crate) const LZ4_COMPRESSION: u16 = 5;
 pub(crate) const ZSTD_COMPRESSION: u16 = 6;
 
-/// Extended inode types are numbered behind the seven basic ones; directory entries only use the latter.
+/// Extended inode types are numbered behind the seven basic ones; directory entries only use the
+/// latter.
 pub(crate) const EXTENDED_TYPES: u16 = SQUASHFS_SOCKET_TYPE;
 
 // Prefixes of extended attributes' names, and the bit that says that the value lies elsewhere.
@@ -184,7 +187,8 @@ on_disk! {
         xattr: U32,
     }
 
-    /// Body of a symbolic link (types 3 and 10); the target follows, then for type 10 its xattr index.
+    /// Body of a symbolic link (types 3 and 10); the target follows, then for type 10 its xattr
+    /// index.
     struct SymlinkInode (8) {
         nlink: U32,
         symlink_size: U32,
@@ -243,14 +247,16 @@ on_disk! {
         unused: U32,
     }
 
-    /// Head of one extended attribute; `size` bytes of name follow, without prefix, then [`XattrVal`].
+    /// Head of one extended attribute; `size` bytes of name follow, without prefix, then
+    /// [`XattrVal`].
     struct XattrEntry (4) {
         r#type: U16,
         size: U16,
     }
 
-    /// Head of a value; `vsize` bytes follow. With [`SQUASHFS_XATTR_VALUE_OOL`] those are 8, a reference into the attributes'
-    /// metadata like [`crate::InodeRef`], where another `XattrVal` and the value lie.
+    /// Head of a value; `vsize` bytes follow. With [`SQUASHFS_XATTR_VALUE_OOL`] those are 8, a
+    /// reference into the attributes' metadata like [`crate::InodeRef`], where another `XattrVal`
+    /// and the value lie.
     struct XattrVal (4) {
         vsize: U32,
     }
@@ -260,7 +266,8 @@ on_disk! {
         /// Where the set starts, as block and offset relative to the attributes' metadata.
         xattr: U64,
         count: U32,
-        /// Bytes of all full names with a NUL each, and all values; what `listxattr` and quotas need.
+        /// Bytes of all full names with a NUL each, and all values; what `listxattr` and quotas
+        /// need.
         size: U32,
     }
 

@@ -1,8 +1,8 @@
 //! SquashFS 4.0: raw structures of the disk on one side, packfs's plain facts on the other.
 //!
-//! Owns everything that knows how a SquashFS image is built. The read side opens an image, walks and checks it; the pack
-//! side plans an image and lays out what surrounds the data. Decodes and encodes metadata, never file data; starts no
-//! thread and touches no directory of the host.
+//! Owns everything that knows how a SquashFS image is built. The read side opens an image, walks
+//! and checks it; the pack side plans an image and lays out what surrounds the data. Decodes and
+//! encodes metadata, never file data; starts no thread and touches no directory of the host.
 
 mod check;
 #[allow(clippy::cast_possible_truncation, reason = "the options of a codec are a few bytes of our own")]

@@ -1,7 +1,8 @@
 //! From the superblock to a checked [`Geometry`]: where everything of an image is.
 //!
-//! Owns every rule that holds for the image as a whole. Refuses what current kernels refuse to mount, save what only
-//! matters to them: page sizes, and that tables touch each other (that is for the check to say).
+//! Owns every rule that holds for the image as a whole. Refuses what current kernels refuse to
+//! mount, save what only matters to them: page sizes, and that tables touch each other (that is for
+//! the check to say).
 
 use crate::v4::corruption::Corruption;
 use crate::v4::disk::*;
@@ -45,7 +46,8 @@ pub(crate) struct OptionsBlock {
     /// Where their bytes start, behind the block's header.
     pub(crate) at: u64,
     pub(crate) len: u16,
-    /// Compressed options are legal but nobody writes them, since a reader may need them to decompress.
+    /// Compressed options are legal but nobody writes them, since a reader may need them to
+    /// decompress.
     pub(crate) compressed: bool,
 }
 
@@ -204,8 +206,8 @@ struct Tables {
 }
 
 impl Tables {
-    /// Reads the lists of all lookup tables, from the image's end towards its start, each having to end before the one
-    /// read before it. Also returns where the first of them starts.
+    /// Reads the lists of all lookup tables, from the image's end towards its start, each having to
+    /// end before the one read before it. Also returns where the first of them starts.
     fn read(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Result<(Tables, u64)> {
         let xattrs = xattrs(image, super_block, bytes_used)?;
         let limit = xattrs.as_ref().map_or(bytes_used, |xattrs| xattrs.pairs.start);

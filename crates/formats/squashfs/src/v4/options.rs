@@ -62,8 +62,8 @@ impl Options {
         Options::read(spec.to_string(), codec, own_codec, block_len, made_at, options)
     }
 
-    /// How blocks of metadata are compressed: like data, without what only suits data. There is so little of it that LZ4
-    /// can take its time, except where speed was asked for.
+    /// How blocks of metadata are compressed: like data, without what only suits data. There is so
+    /// little of it that LZ4 can take its time, except where speed was asked for.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
             CodecSettings::Zlib(zlib) => CodecSettings::Zlib(ZlibSettings { strategies: Vec::new(), ..zlib }),
@@ -86,7 +86,8 @@ fn codec_for(goal: Goal) -> &'static str {
     }
 }
 
-/// The block size that holds if none is named. Larger blocks see more of what occurs again; who wants a page decodes a block.
+/// The block size that holds if none is named. Larger blocks see more of what occurs again; who
+/// wants a page decodes a block.
 fn block_len_for(goal: Goal) -> u32 {
     match goal {
         Goal::Size => BLOCK_LEN_MAX,
@@ -95,8 +96,9 @@ fn block_len_for(goal: Goal) -> u32 {
     }
 }
 
-/// How blocks that one file has to itself are compressed. Of a zlib level that the goal chose, they get the one below from 11 on: half of
-/// what the highest levels take off shared blocks they take off these, for the same time, which is better spent on the rest.
+/// How blocks that one file has to itself are compressed. Of a zlib level that the goal chose, they
+/// get the one below from 11 on: half of what the highest levels take off shared blocks they take
+/// off these, for the same time, which is better spent on the rest.
 fn own_codec(codec: &CodecSettings, level_is_chosen: bool) -> CodecSettings {
     match codec.clone() {
         CodecSettings::Zlib(zlib) if level_is_chosen && zlib.level >= 11 => {

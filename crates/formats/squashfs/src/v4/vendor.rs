@@ -1,6 +1,8 @@
-//! LZMA as makers of devices had it in 4.0 before squashfs-tools did: under the same codec number, without the length.
+//! LZMA as makers of devices had it in 4.0 before squashfs-tools did: under the same codec number,
+//! without the length.
 //!
-//! Owns the decision between the two framings, made once for an image, on its first compressed block of inodes.
+//! Owns the decision between the two framings, made once for an image, on its first compressed
+//! block of inodes.
 
 use crate::v4::disk::HEADER_FORM;
 use crate::{Region, SQUASHFS_METADATA_SIZE, first_compressed};

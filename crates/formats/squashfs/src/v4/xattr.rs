@@ -1,8 +1,8 @@
 //! Extended attributes: a set's index turned into names and values.
 //!
-//! Owns prefixes, out-of-line values and their limits. Invariant: a set never takes more memory than 64 KiB of names and
-//! 64 MiB of values, whatever the image says. Attributes with a prefix that this version of the format does not know
-//! are passed over, as the kernel does.
+//! Owns prefixes, out-of-line values and their limits. Invariant: a set never takes more memory
+//! than 64 KiB of names and 64 MiB of values, whatever the image says. Attributes with a prefix
+//! that this version of the format does not know are passed over, as the kernel does.
 
 use crate::v4::corruption::{Corruption, XATTR_NAMES_LEN_MAX, XATTR_TOTAL_LEN_MAX, XATTR_VALUE_LEN_MAX};
 use crate::v4::disk::*;
@@ -46,7 +46,8 @@ pub(crate) struct SetFigures {
 }
 
 impl SetFigures {
-    /// True if no writer counts like this: some count the heads of names and values instead of prefixes.
+    /// True if no writer counts like this: some count the heads of names and values instead of
+    /// prefixes.
     pub(crate) fn is_size_impossible(&self) -> bool {
         let heads = HEADS_LEN_MAX * u64::from(self.count);
         self.count > 0 && !(1..=self.size + heads).contains(&self.size_found)

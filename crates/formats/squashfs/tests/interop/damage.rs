@@ -1,4 +1,5 @@
-//! Damaged images: whatever is done to an image, opening, walking and checking it neither panics nor goes on for long.
+//! Damaged images: whatever is done to an image, opening, walking and checking it neither panics
+//! nor goes on for long.
 
 use packfs_core::Result;
 use packfs_format::{DirCursor, InodeKind};
@@ -6,10 +7,12 @@ use packfs_testkit::{Random, damages, odd_tree, peer, plain_tree, write_dir};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Steps that reading a damaged image may take: far more than the true image needs, far fewer than a loop would.
+/// Steps that reading a damaged image may take: far more than the true image needs, far fewer than
+/// a loop would.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// Reads everything that can be asked of an image; counts steps, and stops at errors of single things only.
+/// Reads everything that can be asked of an image; counts steps, and stops at errors of single
+/// things only.
 fn read_everything(image: Vec<u8>) -> Result<u64> {
     let volume = crate::support::open(image)?;
     let volume = &*volume;
@@ -24,7 +27,8 @@ fn read_everything(image: Vec<u8>) -> Result<u64> {
         let _ = volume.read_link(id);
         let _ = volume.lookup(id, b"file7");
         match volume.inode(id).map(|inode| inode.kind) {
-            // Damage can make a directory its own descendant: depth stands in for a reader's own check.
+            // Damage can make a directory its own descendant: depth stands in for a reader's own
+            // check.
             Ok(InodeKind::Directory) if depth < 50 && steps < 20_000 => {
                 let _ = volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
                     open.push((entry.id, depth + 1));
@@ -121,7 +125,8 @@ fn no_damage_makes_the_reader_panic_or_go_on_and_on() {
     }
 }
 
-/// Damage of structures is gentle where metadata is compressed: random bytes over uncompressed metadata go further.
+/// Damage of structures is gentle where metadata is compressed: random bytes over uncompressed
+/// metadata go further.
 #[test]
 fn extreme_figures_anywhere_in_stored_metadata_do_no_harm() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Images of everybody's tools, read by packfs: the same names, facts and bytes as the source and the kernel's mount.
+//! Images of everybody's tools, read by packfs: the same names, facts and bytes as the source and
+//! the kernel's mount.
 
 use crate::support::{contents, entries, open_file, snapshot_volume};
 use packfs_format::{DirCursor, Severity, Volume};
@@ -239,8 +240,8 @@ fn reads_streamed_images_with_the_superblock_at_their_end() {
     }
 }
 
-/// What these tools do not take from a tar: attributes, and hard links to what is no file. tar2sqfs counts every entry
-/// of a directory as a link to it.
+/// What these tools do not take from a tar: attributes, and hard links to what is no file. tar2sqfs
+/// counts every entry of a directory as a link to it.
 fn tar_compare() -> Compare {
     Compare { xattrs: false, root: false, hard_links: false, ..Compare::default() }
 }
@@ -316,7 +317,8 @@ fn reads_what_gensquashfs_writes() {
             skip(&format!("gensquashfs {option:?}: {}", String::from_utf8_lossy(&done.stderr)));
             continue;
         }
-        // It splits hard links, counts every entry of a directory as a link to it, and drops empty attributes.
+        // It splits hard links, counts every entry of a directory as a link to it, and drops empty
+        // attributes.
         let compare = Compare { root: false, hard_links: false, xattrs: false, ..Compare::default() };
         judge(&image, &source, compare, &format!("gensquashfs {option:?}"));
     }
@@ -328,7 +330,8 @@ fn reads_anywhere_in_large_files() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("source");
     std::fs::create_dir(&source).unwrap();
-    // Every word is its own number, so each block differs; every seventh block of the first half is a hole.
+    // Every word is its own number, so each block differs; every seventh block of the first half is
+    // a hole.
     let mut bytes: Vec<u8> = (0..5_000_000u32).flat_map(u32::to_le_bytes).collect();
     let half = bytes.len() / 2;
     for block in bytes[..half].chunks_mut(4096).step_by(7) {

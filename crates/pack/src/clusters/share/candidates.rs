@@ -9,7 +9,8 @@ use std::ops::Range;
 /// Most bytes of a run that are looked at.
 const RUN_LEN_MAX: u64 = 1 << 30;
 
-/// A stored cluster, or run of plain blocks, whose beginning may recur in the piece of another file.
+/// A stored cluster, or run of plain blocks, whose beginning may recur in the piece of another
+/// file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// Where it would start in the file of the piece.
@@ -30,7 +31,8 @@ pub(crate) struct Origin<'a> {
     pub end: u64,
 }
 
-/// Adds those of one region, widened by `slack`, that start within `piece`. `block_len`: where runs may be entered.
+/// Adds those of one region, widened by `slack`, that start within `piece`. `block_len`: where runs
+/// may be entered.
 pub(crate) fn candidates(
     region: &Region,
     slack: u64,

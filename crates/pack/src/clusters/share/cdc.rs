@@ -1,8 +1,11 @@
-//! Cuts bytes where their contents say so: the same bytes are cut at the same places, wherever they lie.
+//! Cuts bytes where their contents say so: the same bytes are cut at the same places, wherever they
+//! lie.
 //!
-//! A gear hash: each byte shifts the sum and adds a number of its own, so the sum depends on the last 64 bytes.
+//! A gear hash: each byte shifts the sum and adds a number of its own, so the sum depends on the
+//! last 64 bytes.
 
-/// What a cut is made by: chunks are about `1 << log` bytes long, at least a quarter and at most four times that.
+/// What a cut is made by: chunks are about `1 << log` bytes long, at least a quarter and at most
+/// four times that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunker {
     log: u32,

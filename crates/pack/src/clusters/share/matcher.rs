@@ -1,4 +1,5 @@
-//! Compares candidates with the bytes at hand: how much of a stored cluster recurs, and whether it may be shared there.
+//! Compares candidates with the bytes at hand: how much of a stored cluster recurs, and whether it
+//! may be shared there.
 
 use super::Candidate;
 use crate::clusters::stored::{CutCluster, CutForm};
@@ -8,7 +9,8 @@ use packfs_format::{Cluster, ClusterForm, Clusters};
 
 /// Less than so many blocks are not worth the cut before and after them.
 const BLOCKS_MIN: usize = 2;
-/// Blocks of a run that are tried before it is given up: more than the widened part of a region has.
+/// Blocks of a run that are tried before it is given up: more than the widened part of a region
+/// has.
 const BLOCKS_TRIED: usize = 64;
 
 /// See the module.
@@ -21,8 +23,8 @@ impl<'a> Matcher<'a> {
         Matcher { earlier: Earlier::new(context) }
     }
 
-    /// Where in `input`, from `at` on, the beginning of a candidate recurs, and the shared cluster; `None` if too little of it
-    /// does. `input` starts at `piece_start` of its file.
+    /// Where in `input`, from `at` on, the beginning of a candidate recurs, and the shared cluster;
+    /// `None` if too little of it does. `input` starts at `piece_start` of its file.
     pub(crate) fn find(
         &mut self,
         candidate: &Candidate,
@@ -57,14 +59,16 @@ impl<'a> Matcher<'a> {
         if most < BLOCKS_MIN * block_len {
             return None;
         }
-        // What can no longer be read cannot be compared, and so not be shared; nothing else follows from that.
+        // What can no longer be read cannot be compared, and so not be shared; nothing else follows
+        // from that.
         let same =
             self.earlier.same_len(candidate.node, candidate.origin + skip as u64, &rest[..most]).ok()?;
         let len = match cluster.form {
             ClusterForm::Plain => same / block_len * block_len,
             _ => same,
         };
-        // Which other blocks a cluster of several blocks takes is said by an index of the block after its first.
+        // Which other blocks a cluster of several blocks takes is said by an index of the block
+        // after its first.
         let units = (start + len) / block_len - start / block_len;
         (len >= BLOCKS_MIN * block_len && units >= 2).then(|| shared(&cluster, skip as u32, len as u32))
     }

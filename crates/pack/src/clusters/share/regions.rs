@@ -1,5 +1,6 @@
-//! Finds which parts of files occur in files before, by contents: all files are cut into chunks and hashed in parallel,
-//! then looked up in plan order. What it finds is likely, not certain; who uses it compares bytes.
+//! Finds which parts of files occur in files before, by contents: all files are cut into chunks and
+//! hashed in parallel, then looked up in plan order. What it finds is likely, not certain; who uses
+//! it compares bytes.
 
 use super::cdc::Chunker;
 use crate::PackOptions;
@@ -15,7 +16,8 @@ use std::ops::Range;
 
 /// Chunks are about so long in small trees.
 const CHUNK_LOG: u32 = 11;
-/// Chunks of all files together: longer ones in larger trees keep their number, and so memory, below this.
+/// Chunks of all files together: longer ones in larger trees keep their number, and so memory,
+/// below this.
 const CHUNK_COUNT: u64 = 2 << 20;
 
 /// A place in the files of a plan: which file, which byte. Ordered as the plan is.
@@ -57,7 +59,8 @@ struct Chunk {
 }
 
 impl Regions {
-    /// Hashes every file that is stored in clusters. A file that cannot be read has no regions, and fails when it is packed.
+    /// Hashes every file that is stored in clusters. A file that cannot be read has no regions, and
+    /// fails when it is packed.
     pub(crate) fn find(
         context: &Context<'_, Clusters>,
         cut: &ClusterPlan,
@@ -201,7 +204,8 @@ mod tests {
 
     #[test]
     fn pieces_lead_into_those_that_share_with_them() {
-        // Whether 100 bytes at the start of `later` that were at `origin` before keep it apart from `before`.
+        // Whether 100 bytes at the start of `later` that were at `origin` before keep it apart from
+        // `before`.
         let leads = |before: Piece, later: &Piece, origin: (u32, u64)| {
             let at = Spot { job: later.job, offset: later.range.start };
             let origin = Spot { job: origin.0, offset: origin.1 };

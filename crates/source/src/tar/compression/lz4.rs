@@ -40,7 +40,8 @@ struct Frame {
 impl Decoder {
     /// Reads the frame's header.
     ///
-    /// Errors: the source's; `InvalidData` if it breaks the rules; `Unsupported` if it needs a dictionary.
+    /// Errors: the source's; `InvalidData` if it breaks the rules; `Unsupported` if it needs a
+    /// dictionary.
     pub(super) fn new(mut source: Source) -> io::Result<Self> {
         let frame = Frame::read(&mut source)?;
         let (decoded, packed) = (Vec::new(), Vec::new());
@@ -171,7 +172,8 @@ impl Read for Decoder {
     }
 }
 
-/// Decodes a block behind what `decoded` holds, up to `len_max` bytes in all. `None` if it breaks the rules.
+/// Decodes a block behind what `decoded` holds, up to `len_max` bytes in all. `None` if it breaks
+/// the rules.
 fn decode(mut packed: &[u8], decoded: &mut Vec<u8>, len_max: usize) -> Option<()> {
     loop {
         let (&token, rest) = packed.split_first()?;

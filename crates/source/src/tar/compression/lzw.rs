@@ -1,4 +1,5 @@
-//! Files of `compress`: LZW with codes of 9 to 16 bits. They have no checksum and no end but that of the file.
+//! Files of `compress`: LZW with codes of 9 to 16 bits. They have no checksum and no end but that
+//! of the file.
 
 use super::source::Source;
 use std::io::{self, Read};
@@ -96,7 +97,8 @@ impl Decoder {
             self.last = Some(code);
             return Ok(true);
         };
-        // A code may be used by the very step that learns it: the one before it, and its own first byte.
+        // A code may be used by the very step that learns it: the one before it, and its own first
+        // byte.
         let own = code == self.known && self.known < self.table.len();
         if code > self.known || code == self.known && !own {
             return Err(invalid(format!("code {code} where {} are known", self.known)));

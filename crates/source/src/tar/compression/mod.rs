@@ -1,7 +1,8 @@
 //! Compressed archives: recognised by their first bytes, decoded on a thread of their own.
 //!
-//! Members, streams or frames may follow one another. Zeros behind the last are padding, as on tapes, and anything else
-//! there is garbage that the user hears of; an end in the middle or a checksum that is wrong is an error.
+//! Members, streams or frames may follow one another. Zeros behind the last are padding, as on
+//! tapes, and anything else there is garbage that the user hears of; an end in the middle or a
+//! checksum that is wrong is an error.
 
 mod lz4;
 mod lzw;
@@ -57,8 +58,9 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     }
 }
 
-/// True if `.lzma` has such a header behind its first byte: a dictionary of the sizes that encoders choose, and a length
-/// that is unknown or below 256 GiB, by which the xz programs recognise it, too.
+/// True if `.lzma` has such a header behind its first byte: a dictionary of the sizes that encoders
+/// choose, and a length that is unknown or below 256 GiB, by which the xz programs recognise it,
+/// too.
 fn is_lzma(header: &[u8; 12]) -> bool {
     let dictionary = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
     let top_bits = dictionary.checked_shl(dictionary.leading_zeros()).unwrap_or(0);
@@ -110,7 +112,8 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// Turns an error of [`decoded`]'s reader into ours: damage is not the same as a disk that cannot be read.
+/// Turns an error of [`decoded`]'s reader into ours: damage is not the same as a disk that cannot
+/// be read.
 pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     if let Some(over_limit) = error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
         return over_limit.clone();
@@ -121,10 +124,11 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     }
 }
 
-/// Decodes `reader`, running ahead on another thread. Reading is `Interrupted` now and then while that has nothing yet.
-/// Also says what came to light, which is complete once all was read.
+/// Decodes `reader`, running ahead on another thread. Reading is `Interrupted` now and then while
+/// that has nothing yet. Also says what came to light, which is complete once all was read.
 ///
-/// Errors: `Io` if there is no memory for the decoder, or no thread. The reader's errors are for [`read_error`].
+/// Errors: `Io` if there is no memory for the decoder, or no thread. The reader's errors are for
+/// [`read_error`].
 pub(super) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
@@ -268,7 +272,8 @@ impl Members {
     /// Kind of the next member, if it is one.
     fn next(&self, source: &mut Source, padded: bool) -> io::Result<Option<Compression>> {
         let next = compression_of(source.peek(BEGINNING_LEN)?);
-        // Only `.xz` may have padding between two streams; the same frame to be skipped may stand before two kinds of others.
+        // Only `.xz` may have padding between two streams; the same frame to be skipped may stand
+        // before two kinds of others.
         let may_follow = match (self.compression, next) {
             (Compression::Xz, next) => next == Some(Compression::Xz),
             _ if padded => false,
@@ -315,7 +320,8 @@ fn skip_zeros(source: &mut Source) -> io::Result<bool> {
     Err(io::Error::other(format!("more than {PADDING_LEN_MAX} zeros behind its end")))
 }
 
-/// Sends what is decoded, and at the end an empty part: a thread that just stopped did not come to an end.
+/// Sends what is decoded, and at the end an empty part: a thread that just stopped did not come to
+/// an end.
 fn hand_over(
     mut decoder: Members,
     watch: &Watch,

@@ -15,7 +15,8 @@ pub struct Build {
     pub wall: f64,
 }
 
-/// What making the whole takes: what the quick codec took, and what the candidate's takes more on the samples.
+/// What making the whole takes: what the quick codec took, and what the candidate's takes more on
+/// the samples.
 pub(crate) fn forecast(whole: &Whole, pairs: &[Pair], jobs: usize) -> Build {
     let sum = |of: fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>();
     let more = sum(|pair| pair.candidate.cpu) - sum(|pair| pair.reference.cpu);

@@ -1,5 +1,5 @@
-//! The parts of an image that a workload needs, file by file: the blocks with its bytes, and the metadata on the way to it, as
-//! the driver of the format reads them.
+//! The parts of an image that a workload needs, file by file: the blocks with its bytes, and the
+//! metadata on the way to it, as the driver of the format reads them.
 
 use packfs::{
     ImagePath, InodeId, InodeKind, KernelBlock, KernelCache, KernelRead, KernelReads, Opened, Result, Volume,
@@ -46,7 +46,8 @@ impl Pattern {
     }
 }
 
-/// The way to files, name by name; a directory that was looked up once is known, as the kernel knows it.
+/// The way to files, name by name; a directory that was looked up once is known, as the kernel
+/// knows it.
 struct Paths<'a> {
     volume: &'a dyn Volume,
     reads: &'a dyn KernelReads,
@@ -94,7 +95,8 @@ impl Paths<'_> {
     }
 }
 
-/// A format whose driver nobody has described: each block is read when it is needed, and metadata counts for nothing.
+/// A format whose driver nobody has described: each block is read when it is needed, and metadata
+/// counts for nothing.
 struct Plain<'a>(&'a dyn Volume);
 
 impl KernelReads for Plain<'_> {

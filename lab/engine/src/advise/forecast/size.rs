@@ -1,9 +1,10 @@
 //! How long an image of the whole will be.
 //!
-//! The whole is packed once in each layout with a quick codec, so what files have in common, how they share blocks and what
-//! metadata they take is known, not estimated. What another codec makes of it is estimated as a ratio to that on samples, class of
-//! files by class (a ratio estimator, post-stratified; Cochran, Sampling Techniques, 6.10). Several samples, each of which stands
-//! for the whole, tell how far off that may be.
+//! The whole is packed once in each layout with a quick codec, so what files have in common, how
+//! they share blocks and what metadata they take is known, not estimated. What another codec makes
+//! of it is estimated as a ratio to that on samples, class of files by class (a ratio estimator,
+//! post-stratified; Cochran, Sampling Techniques, 6.10). Several samples, each of which stands for
+//! the whole, tell how far off that may be.
 
 use crate::advise::measure::Packed;
 use packfs::Class;
@@ -112,7 +113,8 @@ pub(crate) fn forecast(whole: &Whole, pairs: &[Pair]) -> Size {
     Size { bytes: (bytes.round() as u64).next_multiple_of(PADDING), error }
 }
 
-/// The length of the whole where nothing is compressed: what it has in common is known, and the rest is as long as it is.
+/// The length of the whole where nothing is compressed: what it has in common is known, and the
+/// rest is as long as it is.
 pub(crate) fn stored(whole: &Whole, pairs: &[Pair]) -> Size {
     let data: u64 = whole.packed.classes.values().map(|(bytes, _)| bytes).sum();
     let metadata = whole.packed.metadata_len as f64 * ratios(whole, pairs).metadata;

@@ -133,7 +133,8 @@ fn what_the_format_cannot_hold_is_said_and_accepted_by_the_command() {
     assert!(!answer.command.contains("--lossy"), "{}", answer.command);
 }
 
-/// Counts how often it is asked, says stop from one time on, and looks whether there is anything in the scratch folder then.
+/// Counts how often it is asked, says stop from one time on, and looks whether there is anything in
+/// the scratch folder then.
 struct StopsAt<'a> {
     number: usize,
     asked: AtomicUsize,

@@ -13,7 +13,8 @@ fn listed(paths: &str) -> tempfile::NamedTempFile {
 #[test]
 fn a_trace_is_what_is_read_and_what_is_packed_in_front() {
     let (tree, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // They have in common what does not compress: in one shared block it is stored once, and twice if some lie apart.
+    // They have in common what does not compress: in one shared block it is stored once, and twice
+    // if some lie apart.
     let same = noise(9, 20_000);
     for n in 0..5_u8 {
         fs::write(tree.path().join(format!("file{n}")), [&same[..], &[n; 50]].concat()).unwrap();

@@ -1,4 +1,5 @@
-//! What the page's script draws: a row for each cell of the session, medians and spreads computed already.
+//! What the page's script draws: a row for each cell of the session, medians and spreads computed
+//! already.
 
 use serde::Serialize;
 

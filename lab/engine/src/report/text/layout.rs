@@ -1,5 +1,5 @@
-//! A table in aligned columns that fit the terminal: what does not fit loses its spreads, then the ends of long words, and
-//! becomes a list at last.
+//! A table in aligned columns that fit the terminal: what does not fit loses its spreads, then the
+//! ends of long words, and becomes a list at last.
 
 use packfs::printable;
 

@@ -3,11 +3,12 @@
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Linux counts sectors of this many bytes, whatever the device's are (`Documentation/block/stat.rst`).
+/// Linux counts sectors of this many bytes, whatever the device's are
+/// (`Documentation/block/stat.rst`).
 const SECTOR: u64 = 512;
 
-/// Bytes that were read from a block device so far: the one at this path, or the one that is mounted there. None for what
-/// has no block device below it.
+/// Bytes that were read from a block device so far: the one at this path, or the one that is
+/// mounted there. None for what has no block device below it.
 pub(super) fn read_so_far(path: &Path) -> Option<u64> {
     let facts = path.metadata().ok()?;
     let number = if facts.file_type().is_block_device() { facts.rdev() } else { facts.dev() };
@@ -19,7 +20,8 @@ pub(super) fn read_so_far(path: &Path) -> Option<u64> {
         .map(|sectors| sectors.saturating_mul(SECTOR))
 }
 
-/// The third field. The seventh counts sectors written: a mount that notes when files were read writes, too.
+/// The third field. The seventh counts sectors written: a mount that notes when files were read
+/// writes, too.
 fn sectors_read(stat: &str) -> Option<u64> {
     stat.split_whitespace().nth(2)?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Images: made once, kept as long as something needs them; and the workloads that need nothing else.
+//! Images: made once, kept as long as something needs them; and the workloads that need nothing
+//! else.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,8 @@ impl Lab {
         self.make_image(subject, None, jobs).map(|(made, _)| made)
     }
 
-    /// A recipe with the paths of earlier images in the place of the words that name them ([`earlier_tree`]).
+    /// A recipe with the paths of earlier images in the place of the words that name them
+    /// ([`earlier_tree`]).
     fn with_earlier_images(&mut self, recipe: &Recipe) -> Result<Recipe, Trouble> {
         let mut filled = recipe.clone();
         let Some(at) = recipe.options.iter().position(|word| earlier_tree(word).is_some()) else {
@@ -137,7 +139,8 @@ impl Lab {
         Ok((made, run))
     }
 
-    /// That an image fits into the scratch, with the tar it is made of, as far as one can tell beforehand.
+    /// That an image fits into the scratch, with the tar it is made of, as far as one can tell
+    /// beforehand.
     fn check_room(&self, subject: &SubjectKey, id: &str, needs_tar: bool) -> Result<(), Trouble> {
         let free = self.scratch.free().map_err(Trouble::Stop)?;
         let tar_len = if needs_tar { self.sources.tar_len(&subject.tree) } else { 0 };
@@ -150,7 +153,8 @@ impl Lab {
         Err(Trouble::Stop(Error::failed(what).hint(NO_ROOM)))
     }
 
-    /// An image where a device is: a copy in memory for that, else the one in the scratch, which simulated devices take, too.
+    /// An image where a device is: a copy in memory for that, else the one in the scratch, which
+    /// simulated devices take, too.
     pub(super) fn image_on(&mut self, subject: &SubjectKey, place: &Place) -> Result<Made, Trouble> {
         let made = self.image_of(subject)?;
         if !matches!(place, Place::Memory) {

@@ -1,4 +1,5 @@
-//! Pieces of one large file: by fio, or, where that is not here, by a loop of our own that reads alike.
+//! Pieces of one large file: by fio, or, where that is not here, by a loop of our own that reads
+//! alike.
 
 use std::path::Path;
 

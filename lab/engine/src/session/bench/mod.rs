@@ -244,7 +244,8 @@ impl Bench for Lab {
     fn len_guess(&self, subject: &SubjectKey) -> u64 {
         let bytes = self.sources.bytes(&subject.tree);
         let percent = match subject.recipe.codec.as_str() {
-            // Small files take whole blocks, and whoever counts on a codec may find nothing to compress.
+            // Small files take whole blocks, and whoever counts on a codec may find nothing to
+            // compress.
             _ if is_writable(&subject.recipe.format) => 120,
             "none" => 105,
             _ if subject.tree == TreeKind::Media.row().name => 105,

@@ -76,7 +76,8 @@ pub fn device_names() -> Vec<String> {
 
 /// That there is such a device.
 ///
-/// Errors: `Usage` if there is none of this name or its file makes no sense; `Io` if that cannot be read.
+/// Errors: `Usage` if there is none of this name or its file makes no sense; `Io` if that cannot be
+/// read.
 pub fn check_device(name: &str) -> Result<()> {
     if REAL.contains(&name) { Ok(()) } else { simulated(name).map(drop) }
 }

@@ -1,4 +1,5 @@
-//! One run of a reader: an image is put on its device, mounted anew, forgotten by the kernel, and read.
+//! One run of a reader: an image is put on its device, mounted anew, forgotten by the kernel, and
+//! read.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -63,8 +64,8 @@ impl Lab {
         Ok(Ran { command, run: Some(run), subject: Some(facts) })
     }
 
-    /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it is not the mount's own; `probe`
-    /// tells of it if it is a simulated one.
+    /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it
+    /// is not the mount's own; `probe` tells of it if it is a simulated one.
     pub(super) fn read_mounted(
         &mut self,
         cell: &Cell,

@@ -50,7 +50,8 @@ impl Probe {
     }
 }
 
-/// Measures a run, and notes how the device below, if it is a simulated one, kept to its model meanwhile.
+/// Measures a run, and notes how the device below, if it is a simulated one, kept to its model
+/// meanwhile.
 pub(super) fn probed(below: Option<&Probe>, run: impl FnOnce() -> Result<Run>) -> Result<Run> {
     let before = below.and_then(Probe::statistics);
     let run = run()?;

@@ -14,8 +14,8 @@ use crate::workload::{Listed, Lists, Workload, as_list};
 
 /// What files are rounded up to by most file systems, in bytes.
 const BLOCK: u64 = 4096;
-/// Bytes that a tar has beside a file's own, at most as a rule: its header, a further one of pax with its data, and what is
-/// rounded up.
+/// Bytes that a tar has beside a file's own, at most as a rule: its header, a further one of pax
+/// with its data, and what is rounded up.
 const TAR_ENTRY: u64 = 2048;
 
 /// Trees by their ids.
@@ -81,7 +81,8 @@ impl Sources {
         self.get(id).map(|source| source.path.as_path())
     }
 
-    /// A tree as a maker takes it: as it is, or, if only a tar will do, as a tar that is made in the scratch once.
+    /// A tree as a maker takes it: as it is, or, if only a tar will do, as a tar that is made in
+    /// the scratch once.
     pub(super) fn input(&mut self, id: &str, as_tar: bool, scratch: &Scratch) -> Result<Input> {
         let source = self.get(id)?;
         if source.is_tar {

@@ -29,9 +29,9 @@ impl<'a> Space<'a> {
     }
 }
 
-/// What became of `what`, which failed, as `text` says: usually its own failure; but with a full scratch nothing can go on.
-/// What is told of room is not asked: a file system that is measured is full where the scratch is not. A full memory hinders
-/// those alone that need it.
+/// What became of `what`, which failed, as `text` says: usually its own failure; but with a full
+/// scratch nothing can go on. What is told of room is not asked: a file system that is measured is
+/// full where the scratch is not. A full memory hinders those alone that need it.
 pub(super) fn trouble(what: &str, text: &str, scratch: Space<'_>, memory: Option<Space<'_>>) -> Trouble {
     if scratch.is_full() {
         let stop = Error::failed(format!("the scratch in {:?} is full: {text}", scratch.dir));

@@ -198,8 +198,8 @@ impl Lab {
         ran
     }
 
-    /// One run of the write test: what was there is deleted and trimmed away, the tree is in memory, and the copy counts
-    /// once it is on the device.
+    /// One run of the write test: what was there is deleted and trimmed away, the tree is in
+    /// memory, and the copy counts once it is on the device.
     fn write(&mut self, cell: &Cell, mounted: &Mounted) -> Result<Ran, Trouble> {
         let what = cell.label();
         let copy = mounted.at().join(COPY);

@@ -40,7 +40,8 @@ fn command(
     })
 }
 
-/// Tar runs the compressor itself and fails with it: of a pipe, a shell tells how its last program ended, and no other.
+/// Tar runs the compressor itself and fails with it: of a pipe, a shell tells how its last program
+/// ended, and no other.
 fn of_dir(tar: &Program, dir: &Path, compressor: Option<(&str, String)>, image: &Path) -> Invocation {
     let mut command = tar.invocation().args(["--create", "--format=posix", "--sort=name"]);
     if let Some((program, options)) = compressor {

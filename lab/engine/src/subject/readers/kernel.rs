@@ -13,7 +13,8 @@ use crate::results::{Missing, Program};
 use crate::scratch::{Mounted, loop_device_of};
 use crate::subject::drivers::{has_driver, kernel_release};
 
-/// Formats that this kernel has a driver for, built in or as a module, by the driver's name, which is the format's.
+/// Formats that this kernel has a driver for, built in or as a module, by the driver's name, which
+/// is the format's.
 static DRIVERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let some_have = ["squashfs", "erofs", "cramfs", "iso9660"];
     some_have.into_iter().filter(|name| has_driver(name)).collect()

@@ -38,25 +38,28 @@ const ROWS: [(&str, Wanted, Writes); 3] = [
     ),
 ];
 
-/// Returns true if a format is a filesystem that a tree is copied to, not an image that is made at once.
+/// Returns true if a format is a filesystem that a tree is copied to, not an image that is made at
+/// once.
 pub fn is_writable(format: &str) -> bool {
     ROWS.iter().any(|(name, ..)| *name == format)
 }
 
-/// A file system that a tree is copied to, by its name: as recipes name formats, and as the kernel names its driver. All
-/// needs root.
+/// A file system that a tree is copied to, by its name: as recipes name formats, and as the kernel
+/// names its driver. All needs root.
 pub type WritableFs = Found<Writes>;
 
 /// Options of a filesystem's maker and of its mount.
 pub struct Writes {
     /// Arguments before those of the recipe.
     options: &'static [&'static str],
-    /// Codecs that its mount compresses with, and their highest levels; 0 for codecs without levels.
+    /// Codecs that its mount compresses with, and their highest levels; 0 for codecs without
+    /// levels.
     codecs: &'static [(&'static str, i32)],
 }
 
 impl WritableFs {
-    /// What to run to make an empty one on a device, or why there is none like this. LUKS is not part of it.
+    /// What to run to make an empty one on a device, or why there is none like this. LUKS is not
+    /// part of it.
     pub fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing> {
         if recipe.format != self.name {
             return Err(cannot(recipe, format!("{} makes {} only", self.program.name, self.name)));
@@ -88,9 +91,11 @@ impl WritableFs {
         }
     }
 
-    /// Makes an empty one on a block device, on LUKS if the recipe says so; whatever the device holds is lost.
+    /// Makes an empty one on a block device, on LUKS if the recipe says so; whatever the device
+    /// holds is lost.
     ///
-    /// Errors: what cannot be made, the program's own, and with LUKS a kernel that has no device mapper.
+    /// Errors: what cannot be made, the program's own, and with LUKS a kernel that has no device
+    /// mapper.
     pub fn make(&self, recipe: &Recipe, device: &Path) -> Result<()> {
         // Found out before anything is written.
         let command = self.command(recipe, device).map_err(failed)?;
@@ -139,7 +144,8 @@ pub(super) fn find() -> Vec<Result<WritableFs, Missing>> {
     ROWS.map(|(name, wanted, kind)| find_mkfs(name, &wanted, kind)).into()
 }
 
-/// What is not here of what they are measured with: LUKS below them (`luks`), the program that counts (`compsize`).
+/// What is not here of what they are measured with: LUKS below them (`luks`), the program that
+/// counts (`compsize`).
 pub(super) fn missing_helpers() -> Vec<Missing> {
     luks::missing().into_iter().chain(compsize::find().err()).collect()
 }

@@ -1,7 +1,8 @@
 //! Indexes of 4 and 2 bytes a logical cluster: packs of entries that share one block number.
 //!
-//! A reader finds a head's block by adding to the pack's number what the heads before it in the pack take. So all clusters of
-//! a pack must be stored one behind the other; where they are not, the file cannot have such an index.
+//! A reader finds a head's block by adding to the pack's number what the heads before it in the
+//! pack take. So all clusters of a pack must be stored one behind the other; where they are not,
+//! the file cannot have such an index.
 
 use super::heads::{Heads, Kind, Slot};
 use crate::disk::{
@@ -9,7 +10,8 @@ use crate::disk::{
     COMPACT_LO_BITS_MIN, DELTA_MAX,
 };
 
-/// Entries of each size: 4-byte ones up to a multiple of 32 bytes, 2-byte ones, and 4-byte ones for the rest.
+/// Entries of each size: 4-byte ones up to a multiple of 32 bytes, 2-byte ones, and 4-byte ones for
+/// the rest.
 struct Parts {
     first: u64,
     two_bytes: u64,
@@ -58,7 +60,8 @@ pub(super) fn write(out: &mut Vec<u8>, heads: &Heads, index_start: u64, two_byte
     }
 }
 
-/// A pack: its entries, which may be one too few at the end of a file, and how many it has room for.
+/// A pack: its entries, which may be one too few at the end of a file, and how many it has room
+/// for.
 struct Pack {
     slots: Vec<Slot>,
     room: u64,
@@ -82,7 +85,8 @@ fn packs(heads: &Heads, index_start: u64, two_bytes: bool) -> impl Iterator<Item
     })
 }
 
-/// The block number of a pack with which a reader finds each of its heads; `None` if there is no such number.
+/// The block number of a pack with which a reader finds each of its heads; `None` if there is no
+/// such number.
 fn base(heads: &Heads, pack: &Pack) -> Option<u32> {
     let mut base = None;
     // What a reader will have added at this slot.
@@ -101,7 +105,8 @@ fn base(heads: &Heads, pack: &Pack) -> Option<u32> {
             _ => 0,
         };
     }
-    // A cluster that started in the last slot before tells its length here: it is the first that is added.
+    // A cluster that started in the last slot before tells its length here: it is the first that is
+    // added.
     if heads.big && pack.slots[0].back == 1 && pack.slots[0].head.has_address() {
         let own = pack.slots[0].head.block;
         return (*base.get_or_insert(own) == own).then_some(own);
@@ -120,7 +125,8 @@ fn write_pack(out: &mut Vec<u8>, heads: &Heads, pack: &Pack) {
             0 => (slot.head.cluster_type(), heads.cluster_offset(&slot.head)),
             back => {
                 let delta = |distance: u64| distance.min(DELTA_MAX.into()) as u16;
-                // The last entry of a pack looks forward, so that no reader has to read the next one to get there.
+                // The last entry of a pack looks forward, so that no reader has to read the next
+                // one to get there.
                 let distance = if index as u64 + 1 == pack.room { slot.forward } else { back };
                 let lo = heads.block_count_word(slot).unwrap_or(delta(distance));
                 (disk::Z_EROFS_LCLUSTER_TYPE_NONHEAD, lo)

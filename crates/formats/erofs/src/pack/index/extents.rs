@@ -4,7 +4,8 @@ use super::super::file_map::{FileMap, Form, Piece};
 use crate::disk::{self, Extent, MapHeader};
 use zerocopy::IntoBytes;
 
-/// Records of 4 bytes are read one after the other from the first on: more of them than this would make reading slow.
+/// Records of 4 bytes are read one after the other from the first on: more of them than this would
+/// make reading slow.
 const SUMMED_COUNT_MAX: usize = 32;
 
 /// Largest difference of the logarithms of a logical cluster and of a block.
@@ -25,7 +26,8 @@ struct Row {
 pub(super) struct Extents {
     rows: Vec<Row>,
     record_len: u64,
-    /// Base-2 logarithm of the length that all rows have, where records do not tell where they start.
+    /// Base-2 logarithm of the length that all rows have, where records do not tell where they
+    /// start.
     cluster_bits: u32,
     fragment: bool,
 }
@@ -107,7 +109,8 @@ fn plain_rows(piece: &Piece) -> impl Iterator<Item = Row> {
 fn row(piece: &Piece, algorithm: u8, block_len: u32) -> Row {
     let Piece { start, len, offset, stored_len, .. } = *piece;
     let format = u32::from(algorithm + 1) << disk::Z_EROFS_EXTENT_PLEN_FMT_BIT;
-    // Whole blocks are decoded in place, the zeros in front with them; but no cluster may be longer than what it holds.
+    // Whole blocks are decoded in place, the zeros in front with them; but no cluster may be longer
+    // than what it holds.
     let filled_len = stored_len.next_multiple_of(block_len);
     let (stored_start, stored_len) = match u64::from(filled_len) <= len || piece.form == Form::Part {
         true => (offset, filled_len),
@@ -137,7 +140,8 @@ fn record_len(rows: &[Row], size: u64, block_bits: u32, fragment: bool) -> (u64,
         let in_a_row = stored
             .windows(2)
             .all(|pair| pair[1].stored_start == pair[0].stored_start + u64::from(pair[0].stored_len));
-        // A hole takes no part in the sum, and its start is none; a fragment's offset must fit into one word.
+        // A hole takes no part in the sum, and its start is none; a fragment's offset must fit into
+        // one word.
         let plain_sum = stored.iter().all(|row| row.stored_len > 0) && !stored.is_empty();
         let short_offset = !fragment || rows.last().is_some_and(|row| row.stored_start == 0);
         if rows.len() <= SUMMED_COUNT_MAX && in_a_row && plain_sum && short_offset {

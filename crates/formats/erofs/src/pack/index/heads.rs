@@ -1,4 +1,5 @@
-//! A compressed file as logical clusters of one block: in each either one cluster starts, or one goes on.
+//! A compressed file as logical clusters of one block: in each either one cluster starts, or one
+//! goes on.
 
 use super::super::file_map::{FileMap, Form, internal};
 use crate::disk::{self, DELTA_MAX, LclusterIndex, Z_EROFS_LI_D0_CBLKCNT};
@@ -112,7 +113,8 @@ impl Heads {
         Ok(heads)
     }
 
-    /// Errors: `Failed` if two clusters start in one logical cluster, or one has no room to say how long it is.
+    /// Errors: `Failed` if two clusters start in one logical cluster, or one has no room to say how
+    /// long it is.
     fn check(&self) -> Result<()> {
         for (index, head) in self.rows.iter().enumerate() {
             let lcn = head.start >> self.block_bits;
@@ -153,7 +155,8 @@ impl Heads {
         })
     }
 
-    /// What a non-head tells in place of its distance to the head: the length of a big cluster, behind its head.
+    /// What a non-head tells in place of its distance to the head: the length of a big cluster,
+    /// behind its head.
     pub(super) fn block_count_word(&self, slot: &Slot) -> Option<u16> {
         (self.big && slot.back == 1).then_some(Z_EROFS_LI_D0_CBLKCNT | slot.head.blocks)
     }

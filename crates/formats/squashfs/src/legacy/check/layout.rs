@@ -1,4 +1,5 @@
-//! What is checked of an image as a whole: figures of the superblock that readers pass over, unused space, padding.
+//! What is checked of an image as a whole: figures of the superblock that readers pass over, unused
+//! space, padding.
 
 use crate::check::{check_behind, check_unused};
 use crate::legacy::disk::*;

@@ -1,4 +1,5 @@
-//! Turns one node into its inode, of version 2 or 3: the basic form where that can hold it, else the extended one.
+//! Turns one node into its inode, of version 2 or 3: the basic form where that can hold it, else
+//! the extended one.
 
 use super::dirs::DirRecords;
 use super::losses::stored_device;

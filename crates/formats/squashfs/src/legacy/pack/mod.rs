@@ -1,4 +1,5 @@
-//! The pack side: which file goes where ([`LegacyPacker`]), and everything around the data ([`layout`]).
+//! The pack side: which file goes where ([`LegacyPacker`]), and everything around the data
+//! ([`layout`]).
 
 mod dirs;
 mod inodes;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 /// Most users: an inode's index of them is a byte.
 const USER_COUNT_MAX: usize = 256;
-/// Most groups that are no inode's user at the same time: one index less, as the last one means that.
+/// Most groups that are no inode's user at the same time: one index less, as the last one means
+/// that.
 const GROUP_COUNT_MAX: usize = 255;
 /// The index of a group that means: the same number as the user.
 const SAME_AS_USER: u8 = 255;

@@ -1,7 +1,9 @@
-//! A small image made by hand in every version and byte order, and what the reader says of it and of its damaged copies.
+//! A small image made by hand in every version and byte order, and what the reader says of it and
+//! of its damaged copies.
 //!
-//! The image is made field by field as the C structs of each version have them, so that reader and writer cannot share a
-//! misunderstanding here. Its metadata are stored as they are; images of the tools of the time are read elsewhere.
+//! The image is made field by field as the C structs of each version have them, so that reader and
+//! writer cannot share a misunderstanding here. Its metadata are stored as they are; images of the
+//! tools of the time are read elsewhere.
 
 mod notices;
 mod reads;
@@ -154,9 +156,9 @@ fn base(form: Form, inode_type: u64, number: u64) -> Vec<(u32, u64)> {
 /// The true image:
 ///
 /// ```text
-/// /      inode 7, two runs of entries; extended where the version has that, with an index entry for each run
+/// /      inode 7, two runs of entries; extended if the version can, with an index entry for each
 /// /a     inode 1, 5,000 bytes: a stored block, and a tail in fragment 0 (1.0: a short block)
-/// /b     inode 2, 8,292 bytes: a block (3.1: a hole), a stored block, a short stored block; 3.x: extended
+/// /b     inode 2, 8,292 bytes: a block (3.1: a hole), a stored block, a short one; 3.x: extended
 /// /c     inode 3, a character device
 /// /l     inode 4, a symlink to "a"
 /// /p     inode 5, a fifo

@@ -10,7 +10,8 @@ fn refused(image: &Made, kind: ErrorKind, expected: &str) {
     assert_refused(image.read_all(), kind, expected);
 }
 
-/// One test each: name, version, label of a structure, offset within it, bytes written there, what is said.
+/// One test each: name, version, label of a structure, offset within it, bytes written there, what
+/// is said.
 macro_rules! rejects {
     ($($name:ident: $form:ident $label:literal + $within:literal = $bytes:expr => $expected:literal;)*) => {$(
         #[test]

@@ -1,4 +1,5 @@
-//! What is checked of an image as a whole: where tables stand, codec options, flags, unused space, padding.
+//! What is checked of an image as a whole: where tables stand, codec options, flags, unused space,
+//! padding.
 
 use crate::check::{check_behind, check_unused};
 use crate::v4::disk::*;
@@ -15,7 +16,8 @@ const BLOCK_DISTANCE_MAX: u64 = (SQUASHFS_METADATA_SIZE + METADATA_HEADER_LEN) a
 impl SquashfsVolume {
     /// Faults for which kernels do not mount the image: by structure, in words.
     ///
-    /// Kernels want the lookup tables to touch each other, from the image's end towards its start, and options of lz4.
+    /// Kernels want the lookup tables to touch each other, from the image's end towards its start,
+    /// and options of lz4.
     pub(crate) fn refusals(&self) -> Result<Vec<(&'static str, String)>> {
         let geometry = &self.geometry;
         let mut found = Vec::new();

@@ -7,7 +7,8 @@ use packfs_core::Result;
 use packfs_format::check::{Report, Tally};
 use std::collections::HashSet;
 
-/// Bytes of attributes after which the check looks at no more sets: values may be shared without end.
+/// Bytes of attributes after which the check looks at no more sets: values may be shared without
+/// end.
 const XATTR_BYTES_MAX: u64 = 4 << 30;
 
 impl SquashfsVolume {

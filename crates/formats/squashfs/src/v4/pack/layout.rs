@@ -1,4 +1,5 @@
-//! Lays out everything around the data: superblock, inodes, listings and tables, in the order the kernel insists on.
+//! Lays out everything around the data: superblock, inodes, listings and tables, in the order the
+//! kernel insists on.
 
 use super::ids::Ids;
 use super::inodes::Inodes;

@@ -6,7 +6,8 @@ use packfs_format::{Capabilities, Times, XattrLoss};
 /// Prefixes of extended attributes that have a number on disk.
 pub(super) const XATTR_PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
 
-/// The number of an attribute's prefix and the rest of its name; `None` if the format cannot hold it.
+/// The number of an attribute's prefix and the rest of its name; `None` if the format cannot hold
+/// it.
 pub(super) fn split_xattr_name(name: &[u8]) -> Option<(u16, &[u8])> {
     let (number, rest) = XATTR_PREFIXES
         .iter()
@@ -25,7 +26,8 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the default block size.
+/// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the
+/// default block size.
 pub(super) const BLOCKS_MAX: u64 = 1 << 25;
 
 /// Every kind of loss, with how many nodes it concerns.

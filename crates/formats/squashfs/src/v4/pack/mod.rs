@@ -1,4 +1,5 @@
-//! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data ([`layout`]).
+//! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data
+//! ([`layout`]).
 
 mod dirs;
 mod ids;

@@ -8,7 +8,8 @@ use packfs_core::{Result, Tree, Xattrs, XattrsId};
 use std::collections::HashMap;
 use zerocopy::IntoBytes;
 
-/// Values from this length on are stored once and referred to; shorter ones cost less than the detour to read them.
+/// Values from this length on are stored once and referred to; shorter ones cost less than the
+/// detour to read them.
 const SHARED_VALUE_LEN_MIN: usize = 128;
 
 /// Tables of attributes, before they have a place.

@@ -1,6 +1,8 @@
-//! A small image made by hand, byte for byte, and what the reader says of it and of its damaged copies.
+//! A small image made by hand, byte for byte, and what the reader says of it and of its damaged
+//! copies.
 //!
-//! The image is made from the raw structures alone, so that reader and writer cannot share a misunderstanding here.
+//! The image is made from the raw structures alone, so that reader and writer cannot share a
+//! misunderstanding here.
 
 mod notices;
 mod reads;
@@ -132,7 +134,7 @@ impl Inodes {
 /// ```text
 /// /      inode 6, extended, two runs of entries with an index entry each
 /// /a     inode 1, 5,000 bytes: one stored block, a tail in fragment 0
-/// /b     inode 2, extended, 8,292 bytes: a hole, a stored block, a short stored block; attribute set 0
+/// /b     inode 2, extended, 8,292 bytes: a hole, a stored block, a short one; attribute set 0
 /// /c     inode 3, a character device
 /// /l     inode 4, a symlink to "a"
 /// /sub   inode 5, empty

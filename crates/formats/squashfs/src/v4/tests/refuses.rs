@@ -1,4 +1,5 @@
-//! Everything the reader refuses: the true image with one bad field each. The list of tests is the list of refusals.
+//! Everything the reader refuses: the true image with one bad field each. The list of tests is the
+//! list of refusals.
 
 use super::{Made, made};
 use crate::v4::disk::SQUASHFS_INVALID_BLK;
@@ -11,7 +12,8 @@ fn refused(image: &Made, kind: ErrorKind, expected: &str) {
     assert_refused(image.read_all(), kind, expected);
 }
 
-/// One test each: name, label of a structure, offset within it, bytes written there, what the error says.
+/// One test each: name, label of a structure, offset within it, bytes written there, what the error
+/// says.
 macro_rules! refuses {
     ($($name:ident: $label:literal + $within:literal = $bytes:expr => $expected:literal;)*) => {$(
         #[test]

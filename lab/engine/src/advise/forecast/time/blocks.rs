@@ -44,7 +44,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the device's blocks in which these bytes lie, but for pages that were kept (`squashfs_bio_read`).
+    /// Reads the device's blocks in which these bytes lie, but for pages that were kept
+    /// (`squashfs_bio_read`).
     fn read_blocks(&mut self, edges: &mut Edges, offset: u64, len: u64) {
         let Edges { unit, are_kept, pages } = edges;
         let unit = *unit;
@@ -79,7 +80,8 @@ struct Edges {
     pages: HashSet<u64>,
 }
 
-/// A few things, of which the one that came first is dropped first, used or not (`squashfs_cache_get`).
+/// A few things, of which the one that came first is dropped first, used or not
+/// (`squashfs_cache_get`).
 struct Kept {
     places: VecDeque<u64>,
     most: usize,

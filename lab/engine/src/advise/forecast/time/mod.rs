@@ -1,8 +1,10 @@
-//! How long the kernel takes to read a workload from an image on a device: its caches, readahead and requests, played through.
+//! How long the kernel takes to read a workload from an image on a device: its caches, readahead
+//! and requests, played through.
 //!
-//! Formats say which pieces their drivers read, and how these are kept ([`KernelCache`]). Where each block is read when it is needed,
-//! reads and decoding add up. Where a window of readahead becomes as few requests as its blocks lie together, the next window is
-//! asked for when the reader comes to the first page of this one; so reads and decoding overlap in long files.
+//! Formats say which pieces their drivers read, and how these are kept ([`KernelCache`]). Where
+//! each block is read when it is needed, reads and decoding add up. Where a window of readahead
+//! becomes as few requests as its blocks lie together, the next window is asked for when the reader
+//! comes to the first page of this one; so reads and decoding overlap in long files.
 
 mod blocks;
 mod pages;
