@@ -3,7 +3,7 @@
 //! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes
 //! one), [`Container`] (an image that holds other images). Between a format and the pack engine:
 //! [`Plan`] and [`Placed`]. Parts that formats share: [`check`], [`Extents`], [`space_owners`],
-//! [`NameOrder`], [`options!`]. No format, no thread, no unsafe code.
+//! [`NameOrder`], [`options!`], [`faults!`]. No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
 
 mod blocks;
@@ -15,6 +15,7 @@ mod contained;
 mod container;
 mod extents;
 mod facts;
+mod faults;
 mod format;
 mod kernel_reads;
 mod name_order;
@@ -37,6 +38,7 @@ pub use contained::ContainedFiles;
 pub use container::Container;
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
+pub use faults::{Place, TRUNCATED};
 pub use format::{
     AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, PackFormat, PackSettings,
     Rung, Wrapping,
