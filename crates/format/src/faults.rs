@@ -7,21 +7,21 @@ pub const TRUNCATED: &str = "the file looks truncated; copy or download it again
 
 /// A structure of an image and its offset, as messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FaultPlace {
     /// The structure, such as `inode` or `directory record`.
     pub what: &'static str,
     /// Its offset in the image.
     pub at: u64,
 }
 
-impl Place {
+impl FaultPlace {
     /// Names the structure at an offset.
     pub fn at(what: &'static str, at: u64) -> Self {
-        Place { what, at }
+        FaultPlace { what, at }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FaultPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {:#x}", self.what, self.at)
     }
@@ -79,13 +79,13 @@ mod tests {
         enum Fault in "nofs image" {}
 
         Magic = "no magic";
-        Short { place: Place, found: u32 } = "{place}: {found} bytes, {MAX} needed" => hint TRUNCATED;
+        Short { place: FaultPlace, found: u32 } = "{place}: {found} bytes, {MAX} needed" => hint TRUNCATED;
         Signature { found: [u8; 1] } = "signature {:?}", found.as_slice();
     }
 
     #[test]
     fn a_row_is_variant_fields_message_and_hint() {
-        let error = Error::from(Fault::Short { place: Place::at("inode", 16), found: 3 });
+        let error = Error::from(Fault::Short { place: FaultPlace::at("inode", 16), found: 3 });
         assert_eq!(error.to_string(), "corrupt nofs image: inode at 0x10: 3 bytes, 7 needed");
         assert_eq!(error.hints(), [TRUNCATED]);
         let error = Error::from(Fault::Magic);

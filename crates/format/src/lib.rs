@@ -38,7 +38,7 @@ pub use contained::ContainedFiles;
 pub use container::Container;
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
-pub use faults::{Place, TRUNCATED};
+pub use faults::{FaultPlace, TRUNCATED};
 pub use format::{
     AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, PackFormat, PackSettings,
     Rung, Wrapping,

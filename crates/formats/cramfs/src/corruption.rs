@@ -3,7 +3,7 @@
 use crate::disk::{NAME_LEN_MAX, SUPER_LEN};
 use packfs_codec::Algorithm;
 use packfs_codec::DecodeError;
-pub(crate) use packfs_format::Place;
+pub(crate) use packfs_format::FaultPlace as Place;
 use packfs_format::{TRUNCATED, faults};
 
 faults! {

@@ -1,7 +1,7 @@
 //! Faults of an image and their messages: place, value found, values allowed.
 
 use packfs_core::{FileType, escaped};
-pub(crate) use packfs_format::Place;
+pub(crate) use packfs_format::FaultPlace as Place;
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
