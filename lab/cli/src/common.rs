@@ -7,13 +7,12 @@ use packfs_lab::process::Limit;
 use packfs_lab::programs::locate;
 use packfs_lab::report::{Terminal, text, write_all};
 use packfs_lab::results::{Results, Settings};
-use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device};
+use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device, device_names};
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
 use packfs_terminal::listed::{any, listed};
 use packfs_terminal::report::Out;
 
-use crate::devices::session_devices;
 use crate::watch::Watcher;
 
 /// Options of all sessions.
@@ -24,7 +23,7 @@ pub struct Common {
     pub output: PathBuf,
 
     /// What images lie on: disk, memory, or a simulated device; again for more
-    #[arg(long, value_name = "NAME", value_parser = listed(any, session_devices), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = listed(any, || device_names().collect()), hide_possible_values = true)]
     pub device: Vec<String>,
 
     /// Measured runs of each cell

@@ -198,8 +198,3 @@ fn figures(spec: &DeviceSpec) -> Object {
     object.insert("queue_depth".into(), spec.queue.depth.into());
     object
 }
-
-/// Storage that sessions may lie on: this machine's disk and memory, or a simulated device.
-pub fn session_devices() -> Vec<&'static str> {
-    ["disk", "memory"].into_iter().chain(builtin_names()).collect()
-}

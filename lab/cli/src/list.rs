@@ -30,7 +30,7 @@ impl Opts {
             ("readers", named(&subjects.readers)),
             ("unpackers", named(&subjects.unpackers)),
             ("writable file systems", named(&subjects.writable)),
-            ("devices", device_names()),
+            ("devices", device_names().map(str::to_owned).collect()),
         ] {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             out.line(format_args!("{title}: {names}"))?;

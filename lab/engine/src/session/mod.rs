@@ -11,6 +11,7 @@ mod plan;
 mod recorded;
 mod spec;
 mod steps;
+mod trouble;
 mod watch;
 
 use std::collections::HashSet;
@@ -24,6 +25,7 @@ pub use journal::NAME as JOURNAL;
 pub use own::{Depth, Wishes, own_plan};
 pub use plan::{Cell, Plan, SubjectKey, recipe_label, subject_id};
 pub use spec::{earlier_tree, parse_recipe};
+pub use trouble::Trouble;
 pub use watch::Watch;
 
 use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Subject};
@@ -47,21 +49,6 @@ impl Went {
 
     fn not_at_all(word: String) -> Self {
         Self { word, is_run: false }
-    }
-}
-
-/// Why a step was not done.
-#[derive(Debug)]
-pub enum Trouble {
-    /// This cell, or subject, cannot be measured; others can.
-    Missing(Missing),
-    /// Nothing can go on: the disk is full, or the user wants to stop.
-    Stop(Error),
-}
-
-impl From<Missing> for Trouble {
-    fn from(missing: Missing) -> Self {
-        Self::Missing(missing)
     }
 }
 
@@ -278,9 +265,7 @@ impl Session<'_> {
         }
         match trouble {
             Trouble::Stop(error) => Err(error),
-            Trouble::Missing(found) => {
-                let is_it = found.what == what || found.why.contains(&found.what);
-                let why = if is_it { found.why } else { format!("{}: {}", found.what, found.why) };
+            Trouble::Missing(why) => {
                 self.missing.extend(&cells);
                 let missing = Missing { what: what.to_owned(), why: why.clone() };
                 self.journal.append(Entry::Missing { cells, missing })?;

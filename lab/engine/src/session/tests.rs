@@ -47,7 +47,7 @@ impl Bench for Fake {
         }
         let builds = cell.workload == Workload::Build;
         if builds && self.builds_nothing {
-            return Err(Missing { what: cell.label(), why: "nobody builds there".into() }.into());
+            return Err(Trouble::Missing("nobody builds there".into()));
         }
         if builds {
             self.made.insert(cell.subject());

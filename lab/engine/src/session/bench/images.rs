@@ -5,46 +5,42 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use packfs::{Error, Result};
+use packfs::{Error, ResultExt};
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::spec::earlier_tree;
-use super::super::{Ran, Trouble};
+use super::super::trouble::NO_ROOM;
+use super::super::{Bench, Ran, Trouble};
 use super::place::Place;
 use super::simulated::{Attached, probed};
-use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::Output;
-use crate::results::{Missing, Recipe, Run, Subject};
+use crate::results::{Recipe, Run, Subject};
 use crate::scratch::Scratch;
 use crate::subject::Unpack;
 use crate::workload::Workload;
 
-/// An image that is there.
+/// An image in the scratch.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
-    /// In the scratch.
     pub path: PathBuf,
-    /// What is known of it.
     pub facts: Subject,
 }
 
-/// Those that are there.
+/// All images of the session, and their copies in memory.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     made: HashMap<SubjectKey, Made>,
-    /// Copies in memory.
     copies: HashMap<SubjectKey, PathBuf>,
     number: u64,
 }
 
 impl Images {
-    /// Whether one is there.
     pub(super) fn is_made(&self, subject: &SubjectKey) -> bool {
         self.made.contains_key(subject)
     }
 
-    /// Removes one, if it is there.
+    /// Removes an image with its copy.
     pub(super) fn remove(&mut self, subject: &SubjectKey) {
         let paths = [self.made.remove(subject).map(|made| made.path), self.copies.remove(subject)];
         for path in paths.into_iter().flatten() {
@@ -55,83 +51,63 @@ impl Images {
 }
 
 impl Lab {
-    /// The image of a subject, made if it is not there.
+    /// Returns the image of a subject, made if it is not there.
     pub(super) fn image_of(&mut self, subject: &SubjectKey) -> Result<Made, Trouble> {
-        if let Some(made) = self.images.made.get(subject) {
-            return Ok(made.clone());
+        match self.images.made.get(subject) {
+            Some(made) => Ok(made.clone()),
+            None => Ok(self.make_image(subject, false, self.jobs)?.0),
         }
-        let jobs = self.jobs;
-        self.make_image(subject, None, jobs).map(|(made, _)| made)
     }
 
-    /// A recipe with the paths of earlier images in the place of the words that name them
+    /// Puts the paths of earlier images in the place of the words that name them
     /// ([`earlier_tree`]).
     fn with_earlier_images(&mut self, recipe: &Recipe) -> Result<Recipe, Trouble> {
         let mut filled = recipe.clone();
-        let Some(at) = recipe.options.iter().position(|word| earlier_tree(word).is_some()) else {
-            return Ok(filled);
-        };
-        let mut plain = recipe.clone();
-        plain.options.drain(at.saturating_sub(1)..=at);
-        let tree = earlier_tree(&recipe.options[at]).unwrap_or_default().to_owned();
-        let image = self.image_of(&SubjectKey { tree, recipe: plain })?;
-        filled.options[at] = image.path.to_string_lossy().into_owned();
+        let named = |(at, word)| Some((at, earlier_tree(word)?.to_owned()));
+        let words = recipe.options.iter().map(String::as_str);
+        if let Some((at, tree)) = words.enumerate().find_map(named) {
+            let mut plain = recipe.clone();
+            plain.options.drain(at.saturating_sub(1)..=at);
+            let image = self.image_of(&SubjectKey { tree, recipe: plain })?;
+            filled.options[at] = image.path.to_string_lossy().into_owned();
+        }
         Ok(filled)
     }
 
-    /// Makes an image where a device is, or in the scratch, and keeps it in the scratch.
+    /// Makes an image, in the scratch or in memory, and keeps it in the scratch.
     fn make_image(
         &mut self,
         subject: &SubjectKey,
-        place: Option<&Place>,
+        in_memory: bool,
         jobs: u32,
     ) -> Result<(Made, Run), Trouble> {
         let id = subject_id(&subject.tree, &subject.recipe);
         let subjects = Rc::clone(&self.subjects);
         let maker = subjects.maker(&subject.recipe.maker)?;
-        let needs_tar = maker.needs_tar();
         self.note(maker.program());
         let recipe = self.with_earlier_images(&subject.recipe)?;
         // One that is there is replaced: nobody plans with room for two.
         self.images.remove(subject);
-        self.check_room(subject, &id, needs_tar)?;
-        let input = self.sources.input(&subject.tree, needs_tar, &self.scratch);
-        let input = input.map_err(|error| self.trouble(&id, &error))?;
+        self.check_room(subject, &id, maker.needs_tar())?;
+        let input = self.sources.input(&subject.tree, maker.needs_tar(), &self.scratch)?;
         self.images.number += 1;
         let name = format!("image-{}.{}", self.images.number, subject.recipe.format);
         let path = self.scratch.path(&name);
-        let written = match place {
-            Some(Place::Memory) => self.memory(&id)?.path(&name),
-            _ => path.clone(),
-        };
-        let command = maker.command(&recipe, &input, &written, jobs).map_err(|missing| Missing {
-            what: id.clone(),
-            why: format!("{}: {}", missing.what, missing.why),
-        })?;
-        let ran = self.run_limited(&command, &Output::Null, &[]);
-        let run = ran.map_err(|error| {
-            let trouble = self.trouble(&id, &error);
-            let _ = std::fs::remove_file(&written);
-            trouble
-        })?;
-        let len = std::fs::metadata(&written).map(|facts| facts.len()).map_err(|error| {
-            let why = format!("{} left no image: {error}", command.spelled());
-            Missing { what: id.clone(), why }
-        })?;
-        if written != path {
-            let moved = std::fs::copy(&written, &path).and_then(|_| std::fs::remove_file(&written));
-            moved.map_err(|error| {
-                let trouble = self.trouble(&id, &Error::io(format!("cannot copy to {path:?}"), error));
-                [&path, &written].map(std::fs::remove_file).into_iter().for_each(drop);
-                trouble
-            })?;
+        let written = if in_memory { self.memory()?.path(&name) } else { path.clone() };
+        self.temporary.extend([path.clone(), written.clone()]);
+        let command = maker.command(&recipe, &input, &written, jobs)?;
+        let run = self.run_limited(&command, &Output::Null, &[])?;
+        let image = written.metadata().or_io(|| format!("{} left no image", command.spelled()))?;
+        if in_memory {
+            std::fs::copy(&written, &path).or_io(|| format!("cannot copy to {path:?}"))?;
         }
+        self.temporary.retain(|temporary| *temporary != path);
         let facts = Subject {
             id,
             tree: subject.tree.clone(),
             recipe: subject.recipe.clone(),
             command: self.tidy(&command.spelled(), &written),
-            stored_len: Some(len),
+            stored_len: Some(image.len()),
             usage: vec![],
         };
         let made = Made { path, facts };
@@ -139,12 +115,11 @@ impl Lab {
         Ok((made, run))
     }
 
-    /// That an image fits into the scratch, with the tar it is made of, as far as one can tell
-    /// beforehand.
+    /// Refuses an image that may not fit into the scratch with the tar it is made of.
     fn check_room(&self, subject: &SubjectKey, id: &str, needs_tar: bool) -> Result<(), Trouble> {
         let free = self.scratch.free().map_err(Trouble::Stop)?;
         let tar_len = if needs_tar { self.sources.tar_len(&subject.tree) } else { 0 };
-        let needed = super::Bench::len_guess(self, subject) + tar_len + SPARE;
+        let needed = self.len_guess(subject) + tar_len + SPARE;
         if free >= needed {
             return Ok(());
         }
@@ -153,8 +128,8 @@ impl Lab {
         Err(Trouble::Stop(Error::failed(what).hint(NO_ROOM)))
     }
 
-    /// An image where a device is: a copy in memory for that, else the one in the scratch, which
-    /// simulated devices take, too.
+    /// Returns the image for a device: a copy in memory for that, else the one in the scratch,
+    /// which simulated devices take, too.
     pub(super) fn image_on(&mut self, subject: &SubjectKey, place: &Place) -> Result<Made, Trouble> {
         let made = self.image_of(subject)?;
         if !matches!(place, Place::Memory) {
@@ -163,92 +138,75 @@ impl Lab {
         if let Some(copy) = self.images.copies.get(subject) {
             return Ok(Made { path: copy.clone(), ..made });
         }
-        let memory = self.memory(&made.facts.id)?;
-        let (free, needed) = (memory.free().map_err(Trouble::Stop)?, made.facts.stored_len.unwrap_or(0));
-        if free < needed {
-            let why = format!("the image takes {needed} bytes, and {:?} has {free} free", memory.dir());
-            return Err(Missing { what: made.facts.id, why }.into());
-        }
-        let copy = memory.path(&file_name(&made.path));
-        std::fs::copy(&made.path, &copy).map_err(|error| {
-            let error = Error::io(format!("cannot copy to {copy:?}"), error);
-            let trouble = self.trouble(&made.facts.id, &error);
-            let _ = std::fs::remove_file(&copy);
-            trouble
-        })?;
+        let memory = self.memory_for("image", made.facts.stored_len.unwrap_or(0))?;
+        let copy = memory.path(&made.path.file_name().unwrap_or_default().to_string_lossy());
+        self.temporary.push(copy.clone());
+        std::fs::copy(&made.path, &copy).or_io(|| format!("cannot copy to {copy:?}"))?;
+        self.temporary.pop();
         self.images.copies.insert(subject.clone(), copy.clone());
         Ok(Made { path: copy, ..made })
     }
 
-    /// One run of a maker.
+    /// Runs a maker once.
     pub(super) fn build(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
         let place = self.place(&cell.device)?;
         if let Place::Simulated(_) = place {
-            let why = "images are built on the disk or in memory: nobody builds on the device itself".into();
-            return Err(Missing { what: cell.label(), why }.into());
+            let why = "images are built on the disk or in memory: nobody builds on the device itself";
+            return Err(Trouble::Missing(why.into()));
         }
-        self.sources.warm(&cell.tree, false).map_err(|error| self.trouble(&cell.label(), &error))?;
-        let jobs = cell.jobs.unwrap_or(self.jobs);
-        let (made, mut run) =
-            self.make_image(&cell.subject(), Some(&place), jobs).map_err(|trouble| match trouble {
-                Trouble::Missing(missing) => Missing { what: cell.label(), why: missing.why }.into(),
-                stop => stop,
-            })?;
+        self.sources.warm(&cell.tree, false)?;
+        let (jobs, in_memory) = (cell.jobs.unwrap_or(self.jobs), matches!(place, Place::Memory));
+        let (made, mut run) = self.make_image(&cell.subject(), in_memory, jobs)?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         Ok(Ran { command: made.facts.command.clone(), run: Some(run), subject: Some(made.facts) })
     }
 
-    /// One run of an unpacker.
+    /// Runs an unpacker once.
     pub(super) fn decode(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
-        let what = cell.label();
-        let missing = |why: String| Missing { what: what.clone(), why };
         let place = self.place(&cell.device)?;
         let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
-        let name = cell.reader.clone().unwrap_or_default();
+        let name = cell.reader.as_deref().unwrap_or_default();
         let subjects = Rc::clone(&self.subjects);
-        let unpacker = subjects.unpacker(&name).map_err(|found| missing(found.why))?;
+        let unpacker = subjects.unpacker(name)?;
         self.note(unpacker.program());
-        let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
-        let source = attached.as_ref().map_or(image.clone(), |attached| attached.path().to_owned());
         if !unpacker.reads(&cell.recipe.format) {
-            return Err(missing(format!("{name} reads no {}", cell.recipe.format)).into());
+            return Err(format!("{name} reads no {}", cell.recipe.format).into());
         }
+        let attached = place.attach(&image)?;
+        let source = attached.as_ref().map_or(&*image, Attached::path);
         let jobs = cell.jobs.unwrap_or(self.jobs);
-        let as_tar = match cell.workload {
-            Workload::Unpack => None,
-            _ => unpacker.command(&Unpack::Tar, &source, jobs),
+        let writes_tar = cell.workload != Workload::Unpack;
+        let as_tar = writes_tar.then(|| unpacker.command(&Unpack::Tar, source, jobs)).flatten();
+        let (command, output) = match as_tar {
+            Some(command) => (Some(command), " > /dev/null"),
+            None => {
+                let dir = self.place_to_unpack(&cell.tree)?.path("unpacked");
+                self.temporary.push(dir.clone());
+                (unpacker.command(&Unpack::Dir(dir), source, jobs), "")
+            }
         };
-        let output = if as_tar.is_some() { " > /dev/null" } else { "" };
-        let dir = if as_tar.is_some() { None } else { Some(self.place_to_unpack(cell)?.path("unpacked")) };
-        let command = as_tar
-            .or_else(|| unpacker.command(&Unpack::Dir(dir.clone()?), &source, jobs))
-            .ok_or_else(|| missing(format!("{name} neither writes tars nor unpacks")))?;
+        let command = command.ok_or_else(|| format!("{name} neither writes tars nor unpacks"))?;
         let probe = attached.as_ref().map(Attached::probe);
-        let ran = probed(probe, || self.run_limited(&command, &Output::Null, &[]));
-        let ran = ran.map_err(|error| self.trouble(&what, &error));
-        if let Some(dir) = dir {
-            // Of some formats it is a file: the disk that was in the image.
-            let _ = std::fs::remove_dir_all(&dir).or_else(|_| std::fs::remove_file(dir));
-        }
-        let mut run = ran?;
+        let mut run = probed(probe, || self.run_limited(&command, &Output::Null, &[]))?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
-        let spelled = self.tidy(&command.spelled(), &source);
+        let spelled = self.tidy(&command.spelled(), source);
         Ok(Ran { command: format!("{spelled}{output}"), run: Some(run), subject: Some(facts) })
     }
 
-    /// Where a whole tree is unpacked: in memory, or, where it does not fit, in the scratch.
-    fn place_to_unpack(&self, cell: &Cell) -> Result<&Scratch, Missing> {
-        let needed = self.sources.copied_len(&cell.tree);
+    /// Returns the place that a whole tree is unpacked to: memory, or, if it does not fit, the
+    /// scratch.
+    fn place_to_unpack(&self, tree: &str) -> Result<&Scratch, Trouble> {
+        let needed = self.sources.copied_len(tree);
         let places = [self.memory.as_ref(), Some(&self.scratch)].into_iter().flatten();
         let mut fitting = places.filter(|place| place.free().is_ok_and(|free| free >= needed));
-        fitting.next().ok_or_else(|| {
-            let why =
-                format!("the tree takes {needed} bytes unpacked, and neither memory nor scratch has them");
-            Missing { what: cell.label(), why }
-        })
+        let why =
+            || format!("the tree takes {needed} bytes unpacked, and neither memory nor scratch has them");
+        Ok(fitting.next().ok_or_else(why)?)
     }
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+/// Removes what a run left: of some formats the unpacked tree is a file, the disk in the image.
+pub(super) fn remove(path: &Path) {
+    // The scratch takes along at its end whatever is left.
+    let _ = std::fs::remove_dir_all(path).or_else(|_| std::fs::remove_file(path));
 }

@@ -11,23 +11,19 @@ use super::Lab;
 use super::reading::ColdTree;
 use crate::process::{Invocation, Output};
 use crate::programs;
-use crate::results::{Missing, Run};
+use crate::results::Run;
 use crate::workload::Workload;
 
 /// Bytes of each read.
 const PIECE: u64 = 4096;
-/// The share that the small random workload reads.
+/// Divisor of the share that the small random workload reads.
 const SMALL_SHARE: u64 = 20;
 
 impl Lab {
-    /// One run of a workload on the largest file of a tree.
+    /// Runs a workload on the largest file of a tree once.
     pub(super) fn read_large(&mut self, cell: &Cell, tree: ColdTree<'_>) -> Result<(String, Run), Trouble> {
-        let what = cell.label();
-        let missing = |why: &str| Missing { what: what.clone(), why: why.into() };
-        let largest = self.sources.largest(&cell.tree).map_err(|error| self.trouble(&what, &error))?;
-        let Some(largest) = largest.filter(|file| file.len >= PIECE * SMALL_SHARE) else {
-            return Err(missing("its tree has no file of 80 KiB or more").into());
-        };
+        let largest = self.sources.largest(&cell.tree)?.filter(|file| file.len >= PIECE * SMALL_SHARE);
+        let largest = largest.ok_or_else(|| "its tree has no file of 80 KiB or more".to_owned())?;
         let file = tree.root.join(&largest.path);
         let bytes = match cell.workload {
             Workload::LargeSmallRandom => largest.len / SMALL_SHARE / PIECE * PIECE,
@@ -36,26 +32,21 @@ impl Lab {
         let is_random = cell.workload != Workload::LargeSequential;
         let report = self.memory.as_ref().unwrap_or(&self.scratch).path("fio.json");
         let has_fio = programs::locate("fio").is_some();
-        let command = if has_fio {
+        let (command, output) = if has_fio {
             self.note_tool("fio");
-            fio(&file, is_random, bytes, self.seed, &report)
+            (fio(&file, is_random, bytes, self.seed, &report), Output::Null)
         } else {
-            own(&self.lab, &file, is_random, bytes, self.seed)
+            (own(&self.lab, &file, is_random, bytes, self.seed), Output::File(report.clone()))
         };
-        self.forget(tree.servers, if has_fio { &["fio"] } else { &[] })?;
-        let output = if has_fio { Output::Null } else { Output::File(report.clone()) };
-        let ran = self.run_counted(tree, &command, &output);
-        let mut run = ran.map_err(|error| self.trouble(&what, &error))?;
+        self.forget(tree.server, if has_fio { &["fio"] } else { &[] })?;
+        let run = self.run_counted(tree, &command, &output)?;
         let text = std::fs::read_to_string(&report).unwrap_or_default();
         let told = if has_fio { told_by_fio(&text) } else { told_by_us(&text) };
-        let Some((wall, bytes)) = told else {
-            return Err(missing("the program that reads told nothing that could be understood").into());
-        };
-        // Starting fio takes longer than many of its jobs.
-        run.wall = wall;
-        run.bytes = Some(bytes);
-        run.memory_peak = None;
+        let why = || "the program that reads told nothing that could be understood".to_owned();
+        let (wall, bytes) = told.ok_or_else(why)?;
         let spelled = command.spelled().replace(&*file.to_string_lossy(), "FILE");
+        // Starting fio takes longer than many of its jobs.
+        let run = Run { wall, bytes: Some(bytes), memory_peak: None, ..run };
         Ok((spelled.replace(&*report.to_string_lossy(), "REPORT"), run))
     }
 }

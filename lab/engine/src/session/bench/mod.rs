@@ -1,4 +1,4 @@
-//! Doing to this machine what a plan says.
+//! Plans carried out on this machine.
 
 mod counts;
 mod images;
@@ -7,24 +7,23 @@ mod place;
 mod reading;
 mod simulated;
 mod sources;
-mod trouble;
 mod writing;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use packfs::{Error, Result, processor_count};
+use packfs::{Result, processor_count};
 
 use super::plan::{Cell, Plan, SubjectKey};
+use super::trouble::Space;
 use super::{Bench, Ran, Room, Trouble};
 use crate::machine;
 use crate::process::{self, Invocation, Limit, Output, Within};
 use crate::programs::Wanted;
-use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Run, Subject};
+use crate::results::{CpuLimit, DeviceFacts, Machine, Program, Run, Subject};
 use crate::scratch::Scratch;
 use crate::subject::{Maker, Subjects, is_writable};
-use crate::told;
 use crate::trees::{PlannedTree, TreeKind};
 use crate::workload::Need;
 
@@ -33,26 +32,25 @@ pub use place::{check_device, device_names};
 use images::Images;
 use place::Place;
 use sources::Sources;
-use trouble::Space;
 use writing::Disks;
 
-/// Where images lie if nobody says.
+/// Default folder of images.
 const SCRATCH: &str = "/var/tmp";
 /// File systems in memory on Linux.
 const MEMORY: &str = "/dev/shm";
-/// What a scratch has to have free beside images, for lists and logs.
+/// Bytes that a scratch has to have free beside images, for lists and logs.
 const SPARE: u64 = 64 << 20;
 
-/// How the lab works on this machine.
+/// Options of the lab on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct LabOptions {
     /// The program `packfs-lab`, which reads files in pieces where fio is missing.
     pub lab: PathBuf,
-    /// Where images lie; none for `/var/tmp`.
+    /// Folder of images; none for `/var/tmp`.
     pub scratch: Option<PathBuf>,
     /// Threads of programs where a workload does not vary them; 0 for one a processor.
     pub jobs: u32,
-    /// Where random choices begin.
+    /// Seed of random choices.
     pub seed: u64,
 }
 
@@ -65,7 +63,9 @@ pub struct Lab {
     scratch: Scratch,
     memory: Option<Scratch>,
     sources: Sources,
-    places: HashMap<String, Result<Place, Missing>>,
+    places: HashMap<String, Place>,
+    /// Paths that a run writes and that do not outlive it.
+    temporary: Vec<PathBuf>,
     used: Vec<Program>,
     tools: HashMap<&'static str, Option<Program>>,
     lab: PathBuf,
@@ -76,7 +76,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Makes the scratch. Whatever is measured runs within `limit`.
+    /// Makes the scratch. All that is measured runs within `limit`.
     ///
     /// Errors: `Io` if nothing can be written there.
     pub fn new(
@@ -96,6 +96,7 @@ impl Lab {
             memory,
             sources: Sources::new(trees, options.seed),
             places: HashMap::new(),
+            temporary: Vec::new(),
             used: Vec::new(),
             tools: HashMap::new(),
             lab: options.lab.clone(),
@@ -105,12 +106,12 @@ impl Lab {
         })
     }
 
-    /// What programs that are measured and their servers run within.
+    /// Returns the limit for programs that are measured and their servers.
     fn within(&self) -> Within {
         self.limit.as_ref().map(|limit| limit.within().clone()).unwrap_or_default()
     }
 
-    /// Runs what is measured: all of it within the limit.
+    /// Runs programs that are measured, within the limit.
     fn run_limited(&self, invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
         let within = self.within();
         let output = match output {
@@ -120,8 +121,11 @@ impl Lab {
         process::run(&within.of(invocation), &output, servers)
     }
 
-    fn place(&mut self, device: &str) -> Result<Place, Missing> {
-        self.places.entry(device.to_owned()).or_insert_with(|| Place::find(device)).clone()
+    fn place(&mut self, device: &str) -> Result<Place> {
+        if !self.places.contains_key(device) {
+            self.places.insert(device.to_owned(), Place::find(device)?);
+        }
+        Ok(self.places[device].clone())
     }
 
     fn note(&mut self, program: &Program) {
@@ -141,9 +145,12 @@ impl Lab {
         }
     }
 
-    /// What a failure means; asked before what was written is removed.
-    fn trouble(&self, what: &str, error: &Error) -> Trouble {
-        trouble::trouble(what, &told(error), Space::of(&self.scratch), self.memory.as_ref().map(Space::of))
+    /// Judges a failure while all that was written is there, and then removes that.
+    fn settled<T>(&mut self, outcome: Result<T, Trouble>) -> Result<T, Trouble> {
+        let outcome = outcome
+            .map_err(|trouble| trouble.judged(Space::of(&self.scratch), self.memory.as_ref().map(Space::of)));
+        self.temporary.drain(..).for_each(|path| images::remove(&path));
+        outcome
     }
 
     /// Bytes of the tars that the makers of a plan take and that are not there.
@@ -166,29 +173,25 @@ impl Lab {
             .fold(text, |text, dir| text.replace(&*dir.to_string_lossy(), "SCRATCH"))
     }
 
-    /// The folder in memory, or why there is none.
-    fn memory(&self, what: &str) -> Result<&Scratch, Missing> {
-        let why =
-            || Missing { what: what.into(), why: format!("{MEMORY} is not there, or cannot be written") };
-        self.memory.as_ref().ok_or_else(why)
+    /// Returns the folder in memory.
+    fn memory(&self) -> Result<&Scratch, Trouble> {
+        let why = || format!("{MEMORY} is not there, or cannot be written");
+        Ok(self.memory.as_ref().ok_or_else(why)?)
     }
-}
 
-impl Bench for Lab {
-    fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble> {
-        if is_writable(&subject.recipe.format) {
-            return Ok(None);
+    /// Returns the folder in memory if it has room for something of this length.
+    fn memory_for(&self, what: &str, needed: u64) -> Result<&Scratch, Trouble> {
+        let memory = self.memory()?;
+        let free = memory.free().map_err(Trouble::Stop)?;
+        if free < needed {
+            return Err(
+                format!("the {what} takes {needed} bytes, and {:?} has {free} free", memory.dir()).into()
+            );
         }
-        let image = self.image_of(subject)?;
-        Ok(Some(image.facts))
+        Ok(memory)
     }
 
-    fn is_made(&self, subject: &SubjectKey) -> bool {
-        // What is written has no image to be made.
-        is_writable(&subject.recipe.format) || self.images.is_made(subject)
-    }
-
-    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    fn run_cell(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
         if is_writable(&cell.recipe.format) {
             return self.run_on_disk(cell);
         }
@@ -197,11 +200,28 @@ impl Bench for Lab {
             Need::Unpacker => self.decode(cell),
             Need::Mount | Need::LargeFile => self.read(cell),
             Need::Image => Ok(Ran { command: String::new(), run: None, subject: None }),
-            Need::Writable => {
-                let why = format!("{} images cannot be written", cell.recipe.format);
-                Err(Missing { what: cell.label(), why }.into())
-            }
+            Need::Writable => Err(format!("{} images cannot be written", cell.recipe.format).into()),
         }
+    }
+}
+
+impl Bench for Lab {
+    fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble> {
+        if is_writable(&subject.recipe.format) {
+            return Ok(None);
+        }
+        let image = self.image_of(subject);
+        self.settled(image).map(|image| Some(image.facts))
+    }
+
+    fn is_made(&self, subject: &SubjectKey) -> bool {
+        // What is written has no image to be made.
+        is_writable(&subject.recipe.format) || self.images.is_made(subject)
+    }
+
+    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+        let ran = self.run_cell(cell);
+        self.settled(ran)
     }
 
     fn remove(&mut self, subject: &SubjectKey) -> Result<()> {
@@ -215,10 +235,8 @@ impl Bench for Lab {
     }
 
     fn devices(&self) -> Vec<DeviceFacts> {
-        let found = |(name, place): (&String, &Result<Place, Missing>)| {
-            place.as_ref().ok().map(|place| place.facts(name, &self.scratch))
-        };
-        let mut devices: Vec<_> = self.places.iter().filter_map(found).collect();
+        let places = self.places.iter();
+        let mut devices: Vec<_> = places.map(|(name, place)| place.facts(name, &self.scratch)).collect();
         devices.sort_by(|a, b| a.id.cmp(&b.id));
         devices
     }
@@ -233,8 +251,7 @@ impl Bench for Lab {
 
     fn room(&self, plan: &Plan) -> Result<Room> {
         let scratch = self.scratch.free()?.saturating_sub(SPARE) / 10 * 9;
-        let is_in_memory =
-            plan.cells.iter().any(|cell| matches!(Place::find(&cell.device), Ok(Place::Memory)));
+        let is_in_memory = plan.cells.iter().any(|cell| cell.device == "memory");
         // Without memory its cells say so, and the others need none.
         let memory = self.memory.as_ref().filter(|_| is_in_memory);
         let memory = memory.map(|memory| memory.free().map(|free| free / 10 * 9)).transpose()?;
@@ -244,8 +261,7 @@ impl Bench for Lab {
     fn len_guess(&self, subject: &SubjectKey) -> u64 {
         let bytes = self.sources.bytes(&subject.tree);
         let percent = match subject.recipe.codec.as_str() {
-            // Small files take whole blocks, and whoever counts on a codec may find nothing to
-            // compress.
+            // Small files take whole blocks, and a codec may find nothing to compress.
             _ if is_writable(&subject.recipe.format) => 120,
             "none" => 105,
             _ if subject.tree == TreeKind::Media.row().name => 105,

@@ -1,4 +1,4 @@
-//! What images lie on: the machine's own disk, its memory, or a simulated device.
+//! The storage below images: the machine's own disk, its memory, or a simulated device.
 
 use std::path::Path;
 
@@ -7,60 +7,49 @@ use packfs_device::{Backing, DeviceSpec, builtin_names};
 
 use super::simulated::Attached;
 use crate::machine;
-use crate::results::{DeviceFacts, Missing};
+use crate::results::DeviceFacts;
 use crate::scratch::Scratch;
-use crate::told;
 
-/// The names of what there is without a model.
+/// Names of storage without a model.
 const REAL: [&str; 2] = ["disk", "memory"];
 
-/// Where an image lies.
+/// Storage that holds an image.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// In the scratch.
+    /// The scratch.
     Disk,
-    /// In a file system in memory.
+    /// A filesystem in memory.
     Memory,
-    /// On a block device that answers as a model says.
+    /// A block device that answers as a model says.
     Simulated(Box<DeviceSpec>),
 }
 
 impl Place {
-    /// The one of this name, or of this file; or why there is none.
-    pub(super) fn find(name: &str) -> Result<Self, Missing> {
+    /// Finds storage by its name, or by the file that describes it.
+    ///
+    /// Errors: `Usage` if there is none of this name or its file makes no sense; `Io` if that
+    /// cannot be read.
+    pub(super) fn find(name: &str) -> Result<Self> {
         match name {
             "disk" => Ok(Self::Disk),
             "memory" => Ok(Self::Memory),
-            _ => {
-                let found = simulated(name);
-                let missing = |error| Missing { what: name.into(), why: told(&error) };
-                found.map(|spec| Self::Simulated(Box::new(spec))).map_err(missing)
-            }
+            _ => packfs_device::find(name)
+                .map(|spec| Self::Simulated(Box::new(spec)))
+                .map_err(|error| error.hint("disk and memory are the machine's own")),
         }
     }
 
-    /// What reports say of it, by the name it was asked for.
+    /// Returns the description for reports, with the name that the user gave it.
     pub(super) fn facts(&self, name: &str, scratch: &Scratch) -> DeviceFacts {
-        match self {
-            Self::Disk => DeviceFacts {
-                id: "disk".into(),
-                description: format!("the machine's own: {}", machine::here(scratch.dir()).scratch),
-                simulated: false,
-            },
-            Self::Memory => DeviceFacts {
-                id: "memory".into(),
-                description: "a file system in memory (/dev/shm)".into(),
-                simulated: false,
-            },
-            Self::Simulated(spec) => DeviceFacts {
-                id: name.into(),
-                description: format!("{} ({})", spec.title, spec.sources.join("; ")),
-                simulated: true,
-            },
-        }
+        let description = match self {
+            Self::Disk => format!("the machine's own: {}", machine::here(scratch.dir()).scratch),
+            Self::Memory => "a file system in memory (/dev/shm)".into(),
+            Self::Simulated(spec) => format!("{} ({})", spec.title, spec.sources.join("; ")),
+        };
+        DeviceFacts { id: name.into(), description, simulated: matches!(self, Self::Simulated(_)) }
     }
 
-    /// Puts an image on it, if it is a device; none for files.
+    /// Puts an image on a simulated device; other images stay files.
     pub(super) fn attach(&self, image: &Path) -> Result<Option<Attached>> {
         match self {
             Self::Disk | Self::Memory => Ok(None),
@@ -70,19 +59,13 @@ impl Place {
 }
 
 /// Names of all devices there are, those of the machine first.
-pub fn device_names() -> Vec<String> {
-    REAL.into_iter().chain(builtin_names()).map(str::to_owned).collect()
+pub fn device_names() -> impl Iterator<Item = &'static str> {
+    REAL.into_iter().chain(builtin_names())
 }
 
-/// That there is such a device.
+/// Checks that there is a device of this name.
 ///
-/// Errors: `Usage` if there is none of this name or its file makes no sense; `Io` if that cannot be
-/// read.
+/// Errors: `Usage` if there is none or its file makes no sense; `Io` if that cannot be read.
 pub fn check_device(name: &str) -> Result<()> {
-    if REAL.contains(&name) { Ok(()) } else { simulated(name).map(drop) }
-}
-
-/// Returns the simulated device of this name, or of this file.
-fn simulated(name: &str) -> Result<DeviceSpec> {
-    packfs_device::find(name).map_err(|error| error.hint("disk and memory are the machine's own"))
+    Place::find(name).map(drop)
 }

@@ -13,53 +13,46 @@ use super::Lab;
 use super::counts::read_so_far;
 use super::images::Made;
 use super::simulated::{Attached, Probe, probed};
-use super::sources::Sources;
 use crate::machine;
 use crate::process::{self, Invocation, Output};
 use crate::programs;
-use crate::results::{Missing, Run};
+use crate::results::Run;
 use crate::scratch::Mounted;
-use crate::workload::{Need, Places, Reads, Workload, reading};
+use crate::workload::{Need, Places, Reads, Workload, as_list, reading};
 
 /// A tree to be read, cold.
 #[derive(Clone, Copy)]
 pub(super) struct ColdTree<'a> {
-    /// Where it is, in a mount.
+    /// Its folder, in a mount.
     pub root: &'a Path,
-    /// Processes that serve the mount.
-    pub servers: &'a [u32],
+    /// The process that serves the mount.
+    pub server: Option<u32>,
     /// The mount, or the device below it, whose bytes are counted.
     pub counted: &'a Path,
-    /// Tells of the device below, if that is a simulated one.
+    /// Statistics of the device below, if that is a simulated one.
     pub probe: Option<&'a Probe>,
 }
 
 impl Lab {
-    /// One run of a cell that reads an image.
+    /// Runs a cell that reads an image once.
     pub(super) fn read(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
-        let what = cell.label();
-        let missing = |why: String| Missing { what: what.clone(), why };
         let place = self.place(&cell.device)?;
-        let name = cell.reader.clone().unwrap_or_default();
+        let name = cell.reader.as_deref().unwrap_or_default();
         let subjects = Rc::clone(&self.subjects);
-        let reader = subjects.reader(&name).map_err(|found| missing(found.why))?;
+        let reader = subjects.reader(name)?;
         if !reader.reads(&cell.recipe.format) {
-            return Err(missing(format!("{name} does not read {}", cell.recipe.format)).into());
+            return Err(format!("{name} does not read {}", cell.recipe.format).into());
         }
         self.note(reader.program());
         let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
-        let attached = place.attach(&image).map_err(|error| self.trouble(&what, &error))?;
-        let source = attached.as_ref().map_or(image, |attached| attached.path().to_owned());
-        let at = self.scratch.path("mount");
-        make_dir(&at)?;
-        let mounted = reader.mount(&cell.recipe.format, &source, &at, &self.within());
-        let mounted = mounted.map_err(|error| self.trouble(&what, &error))?;
-        let device = attached.as_ref().map(|attached| attached.path().to_owned());
+        let attached = place.attach(&image)?;
+        let device = attached.as_ref().map(Attached::path);
+        let at = self.mount_point()?;
+        let mounted = reader.mount(&cell.recipe.format, device.unwrap_or(&image), &at, &self.within())?;
         let probe = attached.as_ref().map(Attached::probe);
-        let ran = self.read_mounted(cell, &mounted, mounted.at(), device.as_deref(), probe);
-        // Whoever was still in it disturbed the run.
-        mounted.unmount().map_err(|error| self.trouble(&what, &error))?;
-        drop(attached);
+        let ran = self.read_mounted(cell, &mounted, mounted.at(), device, probe);
+        // A program that was still in it disturbed the run.
+        mounted.unmount()?;
         let (command, run) = ran?;
         Ok(Ran { command, run: Some(run), subject: Some(facts) })
     }
@@ -74,44 +67,34 @@ impl Lab {
         device: Option<&Path>,
         probe: Option<&Probe>,
     ) -> Result<(String, Run), Trouble> {
-        let what = cell.label();
-        let servers: Vec<u32> = mounted.server().into_iter().collect();
-        let tree = ColdTree { root, servers: &servers, counted: device.unwrap_or(mounted.at()), probe };
-        let (command, mut run) = if cell.workload.need() == Need::LargeFile {
-            self.read_large(cell, tree)?
-        } else {
-            self.read_tree(cell, tree)?
+        let tree =
+            ColdTree { root, server: mounted.server(), counted: device.unwrap_or(mounted.at()), probe };
+        let (command, mut run) = match cell.workload.need() {
+            Need::LargeFile => self.read_large(cell, tree)?,
+            _ => self.read_tree(cell, tree)?,
         };
         if run.bytes.is_none() {
-            run.bytes = self.bytes_read(cell).map_err(|error| self.trouble(&what, &error))?;
+            run.bytes = self.bytes_read(cell)?;
         }
         Ok((command, run))
     }
 
     fn read_tree(&mut self, cell: &Cell, tree: ColdTree<'_>) -> Result<(String, Run), Trouble> {
-        let what = cell.label();
-        let list = self.list_for(cell).map_err(|error| self.trouble(&what, &error))?;
+        let list = self.list_for(cell)?;
         let copy = self.folder_for(cell)?;
         let places = Places { mount: tree.root, list: &list, memory: &copy };
-        let Some(reading) = reading(cell.workload, &places) else {
-            let why = format!("{} reads no mount", cell.workload.name());
-            return Err(Missing { what, why }.into());
-        };
-        let at_programs = cell.workload == Workload::TarPrograms;
-        if at_programs && !tree.root.join("usr/bin").is_dir() {
-            return Err(Missing { what, why: "its tree has no usr/bin".into() }.into());
+        let reading = reading(cell.workload, &places)
+            .ok_or_else(|| format!("{} reads no mount", cell.workload.name()))?;
+        if cell.workload == Workload::TarPrograms && !tree.root.join("usr/bin").is_dir() {
+            return Err(Trouble::Missing("its tree has no usr/bin".into()));
         }
         reading.programs.iter().for_each(|name| self.note_tool(name));
-        self.forget(tree.servers, reading.programs)?;
-        let ran = self.run_counted(tree, &reading.invocation, &reading.output);
-        let ran = ran.map_err(|error| self.trouble(&what, &error));
-        if cell.workload == Workload::CpRead {
-            let _ = std::fs::remove_dir_all(&copy);
-        }
-        Ok((reading.spelled, ran?))
+        self.forget(tree.server, reading.programs)?;
+        let run = self.run_counted(tree, &reading.invocation, &reading.output)?;
+        Ok((reading.spelled, run))
     }
 
-    /// Runs what reads a tree, and counts what its device gave meanwhile.
+    /// Runs a program that reads a tree, and counts the bytes that its device gave meanwhile.
     pub(super) fn run_counted(
         &self,
         tree: ColdTree<'_>,
@@ -119,55 +102,49 @@ impl Lab {
         output: &Output,
     ) -> Result<Run> {
         let before = read_so_far(tree.counted);
-        let run = probed(tree.probe, || self.run_limited(invocation, output, tree.servers))?;
+        let run = probed(tree.probe, || self.run_limited(invocation, output, tree.server.as_slice()))?;
         let after = read_so_far(tree.counted);
         let device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         Ok(Run { device_bytes, ..run })
     }
 
     /// Has the kernel forget everything but the programs that are about to run.
-    pub(super) fn forget(&mut self, servers: &[u32], names: &[impl AsRef<str>]) -> Result<(), Trouble> {
+    pub(super) fn forget(&mut self, server: Option<u32>, names: &[impl AsRef<str>]) -> Result<(), Trouble> {
         machine::drop_caches()?;
         self.sources.cool();
-        servers.iter().for_each(|server| cold::load_mapped(*server));
+        server.into_iter().for_each(cold::load_mapped);
         let within = self.within();
         if within.is_limited() {
-            // What a program enters the limit by is loaded, too.
+            // The program that enters the limit is loaded, too.
             let _ = process::capture(&within.of(&Invocation::new("true")), true);
         }
         for program in names.iter().filter_map(|name| programs::locate(name.as_ref())) {
-            // Telling its version takes its libraries, too. What fails is no worse off.
+            // Telling its version takes its libraries, too. A failure does no harm.
             let _ = process::capture(&Invocation::new(program).arg("--version"), true);
         }
         Ok(())
     }
 
-    /// Where the list of a workload is; empty if it takes none.
-    fn list_for(&mut self, cell: &Cell) -> Result<PathBuf> {
-        let place = self.memory.as_ref().unwrap_or(&self.scratch);
+    /// Writes the list of a workload; returns no path if it takes none.
+    fn list_for(&self, cell: &Cell) -> Result<PathBuf> {
         let Some(files) = self.sources.listed(&cell.tree, cell.workload)? else { return Ok(PathBuf::new()) };
-        let path = place.path("list");
-        Sources::write_list(&files, &path)?;
+        let path = self.memory.as_ref().unwrap_or(&self.scratch).path("list");
+        std::fs::write(&path, as_list(&files)).or_io(|| format!("cannot write {path:?}"))?;
         Ok(path)
     }
 
-    /// A folder in memory that the tree is copied to, if the workload does that.
-    fn folder_for(&self, cell: &Cell) -> Result<PathBuf, Trouble> {
+    /// Makes a folder in memory that the tree is copied to, if the workload does that.
+    fn folder_for(&mut self, cell: &Cell) -> Result<PathBuf, Trouble> {
         if cell.workload != Workload::CpRead {
             return Ok(PathBuf::new());
         }
-        let memory = self.memory(&cell.label())?;
-        let (free, needed) = (memory.free().map_err(Trouble::Stop)?, self.sources.copied_len(&cell.tree));
-        if free < needed {
-            let why = format!("the tree takes {needed} bytes, and {:?} has {free} free", memory.dir());
-            return Err(Missing { what: cell.label(), why }.into());
-        }
-        let path = memory.path("copy");
+        let path = self.memory_for("tree", self.sources.copied_len(&cell.tree))?.path("copy");
         make_dir(&path)?;
+        self.temporary.push(path.clone());
         Ok(path)
     }
 
-    /// What a workload reads, as its user sees it.
+    /// Returns the bytes that a workload reads, as its user sees it.
     fn bytes_read(&self, cell: &Cell) -> Result<Option<u64>> {
         let Some(reads) = cell.workload.row().reads else { return Ok(None) };
         Ok(Some(match reads {
@@ -179,9 +156,16 @@ impl Lab {
             }
         }))
     }
+
+    /// Makes the directory that subjects are mounted on.
+    pub(super) fn mount_point(&self) -> Result<PathBuf, Trouble> {
+        let at = self.scratch.path("mount");
+        make_dir(&at)?;
+        Ok(at)
+    }
 }
 
 /// Makes a folder that may be there.
-pub(super) fn make_dir(path: &Path) -> Result<(), Trouble> {
+fn make_dir(path: &Path) -> Result<(), Trouble> {
     std::fs::create_dir_all(path).or_io(|| format!("cannot make {path:?}")).map_err(Trouble::Stop)
 }

@@ -10,7 +10,7 @@ use packfs::{Error, Result, ResultExt};
 use crate::scratch::Scratch;
 use crate::subject::Input;
 use crate::trees::{PlannedTree, make_tar};
-use crate::workload::{Listed, Lists, Workload, as_list};
+use crate::workload::{Listed, Lists, Workload};
 
 /// What files are rounded up to by most file systems, in bytes.
 const BLOCK: u64 = 4096;
@@ -106,11 +106,6 @@ impl Sources {
     /// The files that a workload reads; none if it takes no list.
     pub(super) fn listed(&self, id: &str, workload: Workload) -> Result<Option<Vec<Listed>>> {
         self.get(id)?.lists.of(workload)
-    }
-
-    /// Writes such a list where a command finds it.
-    pub(super) fn write_list(files: &[Listed], at: &Path) -> Result<()> {
-        std::fs::write(at, as_list(files)).or_io(|| format!("cannot write {at:?}"))
     }
 
     /// The longest file of a tree.

@@ -1,4 +1,4 @@
-//! File systems that are written: each on a disk of its own, on the device that is asked for.
+//! Filesystems that are written: each on a disk of its own, on the device that is asked for.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -9,14 +9,13 @@ use packfs::{Error, Result, ResultExt};
 use packfs_device::{Backing, available_memory};
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
-use super::super::{Ran, Trouble};
+use super::super::trouble::NO_ROOM;
+use super::super::{Bench, Ran, Trouble};
 use super::place::Place;
-use super::reading::make_dir;
 use super::simulated::{Attached, Probe, probed};
-use super::trouble::NO_ROOM;
 use super::{Lab, SPARE};
 use crate::process::{self, Invocation, Output};
-use crate::results::{CodecUsage, Missing, Run, Subject};
+use crate::results::{Run, Subject};
 use crate::scratch::{BlockFile, Mounted};
 use crate::workload::Workload;
 
@@ -40,7 +39,7 @@ struct Disk {
     command: String,
 }
 
-/// What is below a file system; it goes with this.
+/// The storage below a filesystem; removed with this.
 #[derive(Debug)]
 enum Below {
     /// A file behind a loop device.
@@ -80,169 +79,145 @@ impl Disks {
 }
 
 impl Lab {
-    /// One run on a file system that can be written.
+    /// Runs a cell on a filesystem that can be written once.
     pub(super) fn run_on_disk(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
-        let what = cell.label();
         if self.sources.is_tar(&cell.tree) {
-            return Err(Missing { what, why: "a tar has no files to copy one by one".into() }.into());
+            return Err(Trouble::Missing("a tar has no files to copy one by one".into()));
         }
-        self.ensure_disk(cell)?;
-        if !matches!(cell.workload, Workload::Write) {
-            self.ensure_filled(cell)?;
-        }
-        let mounted = self.mount_disk(cell)?;
-        let ran = match cell.workload {
-            Workload::Write => self.write(cell, &mounted),
-            Workload::DiskUsage => {
-                let facts = self.facts_of_disk(cell, &mounted, true);
-                facts.map(|facts| Ran { command: facts.command.clone(), run: None, subject: Some(facts) })
-            }
-            _ => {
-                let root = mounted.at().join(COPY);
-                let device = self.device_of(cell).map(Path::to_owned);
-                let probe = self.probe_of(cell);
-                self.read_mounted(cell, &mounted, &root, device.as_deref(), probe.as_ref())
-                    .map(|(command, run)| Ran { command, run: Some(run), subject: None })
-            }
+        // Taken out while it is used; a failure leaves it as it is.
+        let mut disk = match self.disks.made.remove(&key(cell)) {
+            Some(disk) => disk,
+            None => self.make_disk(cell)?,
         };
-        mounted.unmount().map_err(|error| self.trouble(&what, &error))?;
+        let ran = self.run_on(cell, &mut disk);
+        self.disks.made.insert(key(cell), disk);
         ran
     }
 
-    fn device_of(&self, cell: &Cell) -> Option<&Path> {
-        self.disks.made.get(&key(cell)).map(|disk| disk.below.device())
-    }
-
-    fn probe_of(&self, cell: &Cell) -> Option<Probe> {
-        self.disks.made.get(&key(cell)).and_then(|disk| disk.below.probe()).cloned()
-    }
-
-    fn ensure_disk(&mut self, cell: &Cell) -> Result<(), Trouble> {
-        if self.disks.made.contains_key(&key(cell)) {
-            return Ok(());
+    fn run_on(&mut self, cell: &Cell, disk: &mut Disk) -> Result<Ran, Trouble> {
+        if !disk.is_filled && cell.workload != Workload::Write {
+            // Unmeasured: no run copied the tree there.
+            self.mounted_on(cell, disk, Self::write)?;
         }
-        let what = cell.label();
-        let missing = |why: String| Missing { what: what.clone(), why };
+        self.mounted_on(cell, disk, |lab, cell, disk, mounted| match cell.workload {
+            Workload::Write => lab.write(cell, disk, mounted),
+            Workload::DiskUsage => {
+                let facts = lab.facts_of_disk(cell, disk, mounted, true)?;
+                Ok(Ran { command: facts.command.clone(), run: None, subject: Some(facts) })
+            }
+            _ => {
+                let (root, device) = (mounted.at().join(COPY), disk.below.device());
+                let read = lab.read_mounted(cell, mounted, &root, Some(device), disk.below.probe());
+                read.map(|(command, run)| Ran { command, run: Some(run), subject: None })
+            }
+        })
+    }
+
+    /// Mounts a disk for `run`.
+    fn mounted_on(
+        &mut self,
+        cell: &Cell,
+        disk: &mut Disk,
+        run: impl FnOnce(&mut Self, &Cell, &mut Disk, &Mounted) -> Result<Ran, Trouble>,
+    ) -> Result<Ran, Trouble> {
+        let at = self.mount_point()?;
+        let writable = self.subjects.writable(&cell.recipe.maker)?;
+        let mounted = writable.mount(&cell.recipe, disk.below.device(), &at)?;
+        let ran = run(self, cell, disk, &mounted);
+        mounted.unmount()?;
+        ran
+    }
+
+    fn make_disk(&mut self, cell: &Cell) -> Result<Disk, Trouble> {
         let place = self.place(&cell.device)?;
         let subjects = Rc::clone(&self.subjects);
-        let writable = subjects.writable(&cell.recipe.maker).map_err(|found| missing(found.why))?;
+        let writable = subjects.writable(&cell.recipe.maker)?;
         self.note(writable.program());
         let below = self.make_below(cell, &place)?;
-        let command = writable.command(&cell.recipe, below.device());
-        let command = command.map_err(|found| missing(found.why))?.spelled();
-        writable.make(&cell.recipe, below.device()).map_err(|error| self.trouble(&what, &error))?;
-        let options = writable.mount_options(&cell.recipe).map_err(|found| missing(found.why))?;
+        let command = writable.command(&cell.recipe, below.device())?.spelled();
+        writable.make(&cell.recipe, below.device())?;
+        let options = writable.mount_options(&cell.recipe)?;
         let command = command.replace(&*below.device().to_string_lossy(), "DEVICE");
         let option = if options.is_empty() { String::new() } else { format!(" -o {options}") };
         let command = format!("{command} && mount{option} DEVICE MOUNT");
-        self.disks.made.insert(key(cell), Disk { below, is_filled: false, command });
-        Ok(())
+        Ok(Disk { below, is_filled: false, command })
     }
 
-    /// A file, sparse at first, where the device has it.
+    /// Makes a file, sparse at first, on the storage of the device.
     fn make_below(&mut self, cell: &Cell, place: &Place) -> Result<Below, Trouble> {
-        let what = cell.label();
         self.disks.number += 1;
-        let number = self.disks.number;
         let bytes = self.sources.bytes(&cell.tree);
         // Small files take whole blocks, and Btrfs keeps its metadata twice.
         let len = (bytes / 2 * 3 + (1 << 30)).max(DISK_LEN_MIN).next_multiple_of(1 << 20);
-        let taken = super::Bench::len_guess(self, &cell.subject()) + SPARE;
+        let taken = self.len_guess(&cell.subject()) + SPARE;
         let in_memory = self.memory.as_ref().filter(|memory| {
             memory.free().is_ok_and(|free| free / 4 >= taken) && available_memory() / 4 >= taken
         });
         let scratch = match (place, in_memory) {
             (Place::Disk, _) | (Place::Simulated(_), None) => &self.scratch,
-            (Place::Memory, _) => self.memory(&what)?,
+            (Place::Memory, _) => self.memory()?,
             (Place::Simulated(_), Some(memory)) => memory,
         };
         let free = scratch.free().map_err(Trouble::Stop)?;
         if free < taken {
-            let full = format!("{:?} has {free} bytes free, and {what} takes about {taken}", scratch.dir());
+            let id = subject_id(&cell.tree, &cell.recipe);
+            let full = format!("{:?} has {free} bytes free, and {id} takes about {taken}", scratch.dir());
             return Err(match place {
-                Place::Memory => Missing { what, why: full }.into(),
+                Place::Memory => Trouble::Missing(full),
                 Place::Disk | Place::Simulated(_) => Trouble::Stop(Error::failed(full).hint(NO_ROOM)),
             });
         }
-        let path = scratch.path(&format!("disk-{number}"));
-        let made = match place {
-            Place::Disk | Place::Memory => BlockFile::new(&path, len).map(Below::File),
-            Place::Simulated(spec) => sparse(&path, len).and_then(|()| {
-                Attached::new(spec, Backing::File(&path))
-                    .map(|attached| Below::Simulated { attached, file: path })
-            }),
-        };
-        made.map_err(|error| self.trouble(&what, &error))
+        let path = scratch.path(&format!("disk-{}", self.disks.number));
+        Ok(match place {
+            Place::Disk | Place::Memory => Below::File(BlockFile::new(&path, len)?),
+            Place::Simulated(spec) => {
+                sparse(&path, len)?;
+                Below::Simulated { attached: Attached::new(spec, Backing::File(&path))?, file: path }
+            }
+        })
     }
 
-    fn mount_disk(&mut self, cell: &Cell) -> Result<Mounted, Trouble> {
-        let what = cell.label();
-        let at = self.scratch.path("mount");
-        make_dir(&at)?;
-        let missing = |why: String| Missing { what: what.clone(), why };
-        let Some(device) = self.device_of(cell) else {
-            return Err(missing("its disk is gone".into()).into());
-        };
-        let writable = self.subjects.writable(&cell.recipe.maker).map_err(|found| missing(found.why))?;
-        writable.mount(&cell.recipe, device, &at).map_err(|error| self.trouble(&what, &error))
-    }
-
-    /// Copies the tree there, unmeasured, unless a run did.
-    fn ensure_filled(&mut self, cell: &Cell) -> Result<(), Trouble> {
-        if self.disks.made.get(&key(cell)).is_some_and(|disk| disk.is_filled) {
-            return Ok(());
-        }
-        let mounted = self.mount_disk(cell)?;
-        let ran = self.write(cell, &mounted).map(drop);
-        mounted.unmount().map_err(|error| self.trouble(&cell.label(), &error))?;
-        ran
-    }
-
-    /// One run of the write test: what was there is deleted and trimmed away, the tree is in
+    /// Runs the write test once: an earlier copy is deleted and trimmed away, the tree is in
     /// memory, and the copy counts once it is on the device.
-    fn write(&mut self, cell: &Cell, mounted: &Mounted) -> Result<Ran, Trouble> {
-        let what = cell.label();
+    fn write(&mut self, cell: &Cell, disk: &mut Disk, mounted: &Mounted) -> Result<Ran, Trouble> {
         let copy = mounted.at().join(COPY);
         if copy.exists() {
-            let removed = std::fs::remove_dir_all(&copy).or_io(|| format!("cannot remove {copy:?}"));
-            removed.map_err(|error| self.trouble(&what, &error))?;
+            std::fs::remove_dir_all(&copy).or_io(|| format!("cannot remove {copy:?}"))?;
         }
         // A device that cannot forget is as one that was never told.
         let _ = process::capture(&Invocation::new("fstrim").arg(mounted.at()), true);
         rustix::fs::sync();
-        self.sources.warm(&cell.tree, true).map_err(|error| self.trouble(&what, &error))?;
+        self.sources.warm(&cell.tree, true)?;
         let tree = self.sources.path(&cell.tree).map_err(Trouble::Stop)?.to_owned();
         self.note_tool("cp");
         let script = r#"cp -a "$1" "$2" && sync --file-system "$2""#;
         let command = Invocation::shell(script).arg("sh").arg(&tree).arg(&copy);
-        let probe = self.probe_of(cell);
-        let ran = probed(probe.as_ref(), || self.run_limited(&command, &Output::Null, &[]));
-        let mut run: Run = ran.map_err(|error| self.trouble(&what, &error))?;
-        run.bytes = Some(self.sources.bytes(&cell.tree));
-        if let Some(disk) = self.disks.made.get_mut(&key(cell)) {
-            disk.is_filled = true;
-        }
-        let facts = self.facts_of_disk(cell, mounted, false)?;
+        let run = probed(disk.below.probe(), || self.run_limited(&command, &Output::Null, &[]))?;
+        disk.is_filled = true;
+        let run = Run { bytes: Some(self.sources.bytes(&cell.tree)), ..run };
+        let facts = self.facts_of_disk(cell, disk, mounted, false)?;
         let command = "cp -a TREE MOUNT && sync --file-system MOUNT".to_owned();
         Ok(Ran { command, run: Some(run), subject: Some(facts) })
     }
 
-    fn facts_of_disk(&self, cell: &Cell, mounted: &Mounted, usage_needed: bool) -> Result<Subject, Trouble> {
-        let what = cell.label();
-        let missing = |why: String| Missing { what: what.clone(), why };
-        let writable = self.subjects.writable(&cell.recipe.maker).map_err(|found| missing(found.why))?;
-        let taken = writable.taken(mounted.at()).map_err(|error| self.trouble(&what, &error))?;
-        let usage: Vec<CodecUsage> = match writable.usage(mounted.at()) {
-            Ok(usage) => usage,
-            Err(error) if usage_needed => return Err(self.trouble(&what, &error)),
-            Err(_) => vec![],
+    fn facts_of_disk(
+        &self,
+        cell: &Cell,
+        disk: &Disk,
+        mounted: &Mounted,
+        usage_needed: bool,
+    ) -> Result<Subject, Trouble> {
+        let writable = self.subjects.writable(&cell.recipe.maker)?;
+        let taken = writable.taken(mounted.at())?;
+        let usage = match writable.usage(mounted.at()) {
+            Err(error) if usage_needed => return Err(error.into()),
+            usage => usage.unwrap_or_default(),
         };
-        let command = self.disks.made.get(&key(cell)).map(|disk| disk.command.clone()).unwrap_or_default();
         Ok(Subject {
             id: subject_id(&cell.tree, &cell.recipe),
             tree: cell.tree.clone(),
             recipe: cell.recipe.clone(),
-            command,
+            command: disk.command.clone(),
             stored_len: Some(taken),
             usage,
         })
