@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
+mod found;
 pub mod machine;
 pub mod plans;
 pub mod process;

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use super::file::{Case, PlanFile, Side};
+use super::file::{Case, PlanFile};
+use super::verdict::judged;
 use crate::programs;
-use crate::results::{Missing, Settings};
-use crate::session::{Cell, Plan, earlier_tree};
+use crate::results::{Missing, Results, Settings};
+use crate::session::{Plan, earlier_tree};
 use crate::told;
 use crate::trees::planned;
-use crate::workload::{Need, Workload};
 
-/// Where `cargo xtask corpus` leaves trees, in a checkout.
+/// Folder of a checkout that `cargo xtask corpus` leaves trees in.
 const CORPORA: &str = "target/corpora";
 
-/// What the user asks for beside the plan.
+/// Choices of the user beside the plan.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Trees that lie elsewhere than in `target/corpora`: name and folder.
@@ -24,35 +24,28 @@ pub struct Asked {
     pub devices: Vec<String>,
 }
 
-/// Makes the plan of a session. Trees that are not there are noted with their cases in `missing`.
+/// Makes the plan of a session: the cells that verdicts look up. Trees that are not there are noted
+/// in `missing`, and their cases are left out.
 pub fn session_plan(file: &PlanFile, cases: &[Case], asked: &Asked) -> Plan {
     let mut plan =
         Plan { title: file.name.clone(), settings: asked.settings.or_runs(file.runs), ..Plan::default() };
-    let devices = if asked.devices.is_empty() { std::slice::from_ref(&file.device) } else { &asked.devices };
-    for case in cases {
-        for side in std::iter::once(&case.packfs).chain(&case.rival) {
-            let earlier = side.recipe.options.iter().filter_map(|word| earlier_tree(word));
-            for tree in std::iter::once(&*side.tree).chain(earlier) {
-                add_tree(&mut plan, tree, asked);
-            }
-            for device in devices {
-                plan.add(cell(side, case.workload, device, asked.settings.jobs));
-            }
+    let results = Results { settings: plan.settings.clone(), ..Results::default() };
+    for cell in judged(cases, asked.devices(file), &results).1 {
+        let earlier = cell.recipe.options.iter().filter_map(|word| earlier_tree(word));
+        for tree in std::iter::once(&*cell.tree).chain(earlier) {
+            add_tree(&mut plan, tree, asked);
+        }
+        if plan.tree(&cell.tree).is_some() {
+            plan.add(cell);
         }
     }
-    plan.cells.retain(|cell| plan.trees.iter().any(|tree| tree.facts.id == cell.tree));
     plan
 }
 
-/// The cell of one side of a case.
-pub(super) fn cell(side: &Side, workload: Workload, device: &str, jobs: Option<u32>) -> Cell {
-    Cell {
-        tree: side.tree.clone(),
-        recipe: side.recipe.clone(),
-        reader: side.reader.clone(),
-        workload,
-        device: device.to_owned(),
-        jobs: jobs.filter(|_| workload.need() == Need::Maker),
+impl Asked {
+    /// Returns the devices of a session of a plan.
+    pub fn devices<'a>(&'a self, file: &'a PlanFile) -> &'a [String] {
+        if self.devices.is_empty() { std::slice::from_ref(&file.device) } else { &self.devices }
     }
 }
 

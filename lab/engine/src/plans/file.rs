@@ -1,9 +1,10 @@
-//! The format of plans: rows that may hold further rows, which take over whatever they leave out.
+//! The format of plans: rows that may hold further rows, which inherit the keys they leave out.
 
 use std::fmt;
 
 use packfs::{Error, Result};
 use serde::Deserialize;
+use toml::{Table, Value};
 
 use crate::results::Recipe;
 use crate::session::{parse_recipe, recipe_label};
@@ -12,28 +13,28 @@ use crate::workload::{Need, Workload};
 /// A plan with targets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanFile {
-    /// As it is asked for.
+    /// Name on the command line.
     pub name: String,
-    /// What it measures, in a line.
+    /// One line about its purpose.
     pub title: String,
     /// Measured runs of each cell.
     pub runs: u32,
-    /// What images lie on.
+    /// Device below images.
     pub device: String,
-    /// What is compared.
+    /// The comparisons.
     pub cases: Vec<Case>,
 }
 
 /// packfs and a rival under one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// What is done.
+    /// The work that is measured.
     pub workload: Workload,
-    /// What stands for packfs.
+    /// The side of packfs.
     pub packfs: Side,
-    /// What it is held against; none where only limits are set.
+    /// The side that packfs is held against; none if only limits are set.
     pub rival: Option<Side>,
-    /// What is to be reached.
+    /// The limits.
     pub target: Target,
 }
 
@@ -42,14 +43,15 @@ pub struct Case {
 pub struct Side {
     /// Name of the tree.
     pub tree: String,
-    /// How the image is made.
+    /// Recipe of the image.
     pub recipe: Recipe,
-    /// Who reads it.
+    /// Its reader.
     pub reader: Option<String>,
 }
 
 /// Upper limits; those that are not set are not looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Target {
     /// Time, as a part of the rival's.
     pub wall: Option<f64>,
@@ -65,7 +67,7 @@ pub struct Target {
     pub memory_per_entry: u64,
 }
 
-/// As it is listed: `time at most 0.4, size at most 0.99`.
+/// Spelled for lists: `time at most 0.4, size at most 0.99`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part =
@@ -95,7 +97,8 @@ struct File {
     runs: u32,
     #[serde(default = "usual_device")]
     device: String,
-    case: Vec<Row>,
+    /// Cases, and rows of what several have in common.
+    case: Vec<Table>,
 }
 
 fn usual_runs() -> u32 {
@@ -106,26 +109,6 @@ fn usual_device() -> String {
     "memory".into()
 }
 
-/// A case, or what several have in common.
-#[derive(Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Row {
-    tree: Option<String>,
-    rival_tree: Option<String>,
-    workload: Option<Workload>,
-    /// What `{image}` stands for in the two that follow.
-    image: Option<String>,
-    packfs: Option<String>,
-    rival: Option<String>,
-    wall: Option<f64>,
-    cpu: Option<f64>,
-    size: Option<f64>,
-    bytes: Option<u64>,
-    memory_mib: Option<u64>,
-    memory_per_entry: Option<u64>,
-    cases: Vec<Row>,
-}
-
 impl PlanFile {
     /// Reads a plan.
     ///
@@ -133,92 +116,39 @@ impl PlanFile {
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let refuse = |why: String| Error::usage(format!("plan {name:?}: {why}"));
         let file: File = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
-        let rows = file.case.iter().flat_map(|row| row.leaves(&Row::default()));
-        let cases = rows.map(|row| row.case()).collect::<Result<_, String>>().map_err(refuse)?;
+        let rows = file.case.into_iter().flat_map(leaves);
+        let cases = rows.map(Case::of).collect::<Result<_, String>>().map_err(refuse)?;
         Ok(Self { name: name.into(), title: file.title, runs: file.runs, device: file.device, cases })
     }
 }
 
-impl Row {
-    /// Rows without further rows, with all that `outer` gives them.
-    fn leaves(&self, outer: &Self) -> Vec<Self> {
-        let own = Self {
-            tree: self.tree.clone().or_else(|| outer.tree.clone()),
-            rival_tree: self.rival_tree.clone().or_else(|| outer.rival_tree.clone()),
-            workload: self.workload.or(outer.workload),
-            image: self.image.clone().or_else(|| outer.image.clone()),
-            packfs: self.packfs.clone().or_else(|| outer.packfs.clone()),
-            rival: self.rival.clone().or_else(|| outer.rival.clone()),
-            wall: self.wall.or(outer.wall),
-            cpu: self.cpu.or(outer.cpu),
-            size: self.size.or(outer.size),
-            bytes: self.bytes.or(outer.bytes),
-            memory_mib: self.memory_mib.or(outer.memory_mib),
-            memory_per_entry: self.memory_per_entry.or(outer.memory_per_entry),
-            cases: vec![],
-        };
-        if self.cases.is_empty() {
-            return vec![own];
-        }
-        self.cases.iter().flat_map(|inner| inner.leaves(&own)).collect()
-    }
-
-    fn case(&self) -> Result<Case, String> {
-        let tree = self.tree.clone().ok_or("a case has no tree")?;
-        let workload = self.workload.ok_or("a case has no workload")?;
-        let packfs = self.packfs.as_deref().ok_or("a case has no image of packfs")?;
-        let target = Target {
-            wall: self.wall,
-            cpu: self.cpu,
-            size: self.size,
-            bytes: self.bytes,
-            memory_mib: self.memory_mib,
-            memory_per_entry: self.memory_per_entry.unwrap_or(0),
-        };
-        let rival = self.rival.as_deref();
-        if rival.is_none() && (target.wall.is_some() || target.cpu.is_some() || target.size.is_some()) {
-            return Err(format!("{packfs}: a part of a rival's figure needs a rival"));
-        }
-        let rival_tree = self.rival_tree.clone().unwrap_or_else(|| tree.clone());
-        Ok(Case {
-            workload,
-            packfs: self.side(packfs, tree, workload)?,
-            rival: rival.map(|rival| self.side(rival, rival_tree, workload)).transpose()?,
-            target,
-        })
-    }
-
-    /// `RECIPE` or `RECIPE @ READER`.
-    fn side(&self, text: &str, tree: String, workload: Workload) -> Result<Side, String> {
-        let text = text.replace("{image}", self.image.as_deref().unwrap_or_default());
-        let (recipe, reader) =
-            text.split_once(" @ ").map_or((&*text, None), |(recipe, reader)| (recipe, Some(reader)));
-        let needs_reader = matches!(workload.need(), Need::Unpacker | Need::Mount | Need::LargeFile);
-        if needs_reader != reader.is_some() {
-            return Err(format!(
-                "{text:?}: {} takes {}",
-                workload.name(),
-                match needs_reader {
-                    true => "a reader, as in \"RECIPE @ READER\"",
-                    false => "no reader",
-                }
-            ));
-        }
-        let recipe = parse_recipe(recipe).map_err(|error| error.to_string())?;
-        Ok(Side { tree, recipe, reader: reader.map(str::to_owned) })
-    }
-}
-
-impl Side {
-    /// `packfs squashfs zstd:15 128K`, with its reader.
-    pub fn label(&self) -> String {
-        let reader = self.reader.iter().map(|reader| format!(" by {reader}"));
-        [recipe_label(&self.recipe)].into_iter().chain(reader).collect()
-    }
+/// Returns the rows in a row that hold no further ones, with all that it gives them.
+fn leaves(mut outer: Table) -> Vec<Table> {
+    let Some(Value::Array(cases)) = outer.remove("cases") else { return vec![outer] };
+    let inner = cases.iter().filter_map(Value::as_table);
+    inner.flat_map(|row| leaves(outer.clone().into_iter().chain(row.clone()).collect())).collect()
 }
 
 impl Case {
-    /// `build debian: packfs squashfs zstd:15 128K, mksquashfs squashfs zstd:15 128K`.
+    /// Reads a row: keys of its own, all others are limits.
+    fn of(mut row: Table) -> Result<Self, String> {
+        let mut word = |key: &str| row.remove(key).and_then(|value| value.as_str().map(str::to_owned));
+        let tree = word("tree").ok_or("a case has no tree")?;
+        let workload = Workload::named(&word("workload").ok_or("a case has no workload")?);
+        let workload = workload.map_err(|error| error.to_string())?;
+        let packfs = word("packfs").ok_or("a case has no image of packfs")?;
+        let image = word("image").unwrap_or_default();
+        let rival_tree = word("rival_tree").unwrap_or_else(|| tree.clone());
+        let rival = word("rival").map(|rival| Side::of(&rival, &image, rival_tree, workload)).transpose()?;
+        let target: Target = row.try_into().map_err(|error: toml::de::Error| error.to_string())?;
+        if rival.is_none() && (target.wall.is_some() || target.cpu.is_some() || target.size.is_some()) {
+            return Err(format!("{packfs}: a part of a rival's figure needs a rival"));
+        }
+        Ok(Self { workload, packfs: Side::of(&packfs, &image, tree, workload)?, rival, target })
+    }
+
+    /// Spells a case: `build debian: packfs squashfs zstd:15 128K, mksquashfs squashfs zstd:15
+    /// 128K`.
     pub fn label(&self) -> String {
         let rival = self.rival.iter().map(|rival| {
             let elsewhere = Some(&rival.tree).filter(|tree| **tree != self.packfs.tree);
@@ -227,6 +157,28 @@ impl Case {
         });
         let start = format!("{} {}: {}", self.workload.name(), self.packfs.tree, self.packfs.label());
         [start].into_iter().chain(rival).collect()
+    }
+}
+
+impl Side {
+    /// Reads `RECIPE` or `RECIPE @ READER`, in which `{image}` stands for `image`.
+    fn of(text: &str, image: &str, tree: String, workload: Workload) -> Result<Self, String> {
+        let text = text.replace("{image}", image);
+        let (recipe, reader) =
+            text.split_once(" @ ").map_or((&*text, None), |(recipe, reader)| (recipe, Some(reader)));
+        let needs_reader = matches!(workload.need(), Need::Unpacker | Need::Mount | Need::LargeFile);
+        if needs_reader != reader.is_some() {
+            let takes = if needs_reader { "a reader, as in \"RECIPE @ READER\"" } else { "no reader" };
+            return Err(format!("{text:?}: {} takes {takes}", workload.name()));
+        }
+        let recipe = parse_recipe(recipe).map_err(|error| error.to_string())?;
+        Ok(Self { tree, recipe, reader: reader.map(str::to_owned) })
+    }
+
+    /// Spells a side: `packfs squashfs zstd:15 128K by kernel`.
+    pub fn label(&self) -> String {
+        let reader = self.reader.iter().map(|reader| format!(" by {reader}"));
+        [recipe_label(&self.recipe)].into_iter().chain(reader).collect()
     }
 }
 

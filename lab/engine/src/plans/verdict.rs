@@ -1,161 +1,95 @@
-//! What a session measured, held against the targets of its plan.
+//! Figures of a session held against the targets of its plan.
 
-use super::cells::cell;
 use super::file::{Case, Side, Target};
-use crate::report::{Summary, as_figure, figure, summaries};
-use crate::results::{self, Column, Results, Spread, Table, Unit};
-use crate::session::{Cell, subject_id};
+use crate::found::Found;
+use crate::report::{as_figure, figure};
+use crate::results::{self, Column, Results, Run, Spread, Table, Unit};
+use crate::session::Cell;
+use crate::workload::Need;
 
-/// What became of the targets.
+/// Outcome of the targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdicts {
-    /// How many were met.
+    /// Number of targets that were met.
     pub met: usize,
-    /// Each one that was missed, in a line.
+    /// Each target that was missed, in a line.
     pub missed: Vec<String>,
     /// Each case that could not be judged, with the reason.
     pub skipped: Vec<String>,
     rows: Vec<Vec<results::Cell>>,
 }
 
-/// One figure of packfs beside its limit.
-struct Judged {
-    what: &'static str,
-    /// The rival's figure, or the limit's.
-    against: String,
-    ours: String,
-    /// packfs to rival, or to the limit.
-    ratio: f64,
-    most: f64,
+/// A figure of an image or of its runs.
+#[derive(Clone, Copy)]
+enum Figure {
+    Size,
+    OfRun(fn(&Run) -> Option<f64>),
 }
 
-/// What is known of one side of a case.
-struct Figures {
-    wall: Option<f64>,
-    processor: Option<f64>,
-    memory_peak: Option<f64>,
-    stored: Option<f64>,
+/// One limit of a target.
+struct Limit {
+    what: &'static str,
+    unit: Unit,
+    figure: Figure,
+    /// Most that packfs may have, as a part of the rival's or of `absolute`.
+    most: f64,
+    /// The limit itself where it is no part of the rival's.
+    absolute: Option<f64>,
+}
+
+impl Target {
+    /// Lists the limits that are set, for a tree of this number of entries.
+    fn limits(&self, entries: u64) -> Vec<Limit> {
+        let part = |what, unit, figure, most: Option<f64>| {
+            most.map(|most| Limit { what, unit, figure, most, absolute: None })
+        };
+        let bytes = |what, figure, most: Option<u64>| {
+            let absolute = most.map(as_figure);
+            absolute.map(|_| Limit { what, unit: Unit::Bytes, figure, most: 1.0, absolute })
+        };
+        let memory = self.memory_mib.map(|mib| (mib << 20) + self.memory_per_entry * entries);
+        let limits = [
+            part("time", Unit::Seconds, Figure::OfRun(|run| Some(run.wall)), self.wall),
+            part("processor time", Unit::Seconds, Figure::OfRun(|run| Some(run.user + run.system)), self.cpu),
+            part("size", Unit::Bytes, Figure::Size, self.size),
+            bytes("size", Figure::Size, self.bytes),
+            bytes("memory", Figure::OfRun(|run| run.memory_peak.map(as_figure)), memory),
+        ];
+        limits.into_iter().flatten().collect()
+    }
 }
 
 /// Judges each case on each device of a session.
-pub fn judge(cases: &[Case], found: &Results) -> Verdicts {
-    let (summaries, mut verdicts) = (summaries(found), Verdicts::default());
-    let mut devices: Vec<&str> = found.measurements.iter().map(|it| &*it.device).collect();
-    devices.sort_unstable();
-    devices.dedup();
+pub fn judge(cases: &[Case], devices: &[String], results: &Results) -> Verdicts {
+    judged(cases, devices, results).0
+}
+
+/// Judges each case, and lists the cells that were looked up for that.
+pub(super) fn judged(cases: &[Case], devices: &[String], results: &Results) -> (Verdicts, Vec<Cell>) {
+    let (found, mut verdicts) = (Found::new(results), Verdicts::default());
     for case in cases {
-        // How long an image is does not depend on the device.
-        let is_once = !case.workload.is_timed() || devices.is_empty();
-        let devices = if is_once { &[""][..] } else { &devices };
-        for device in devices {
-            let find = |side: &Side| {
-                let cell = cell(side, case.workload, device, found.settings.jobs);
-                figures(&cell, &summaries, found).ok_or_else(|| reason(side, &cell, found))
-            };
-            let ours = find(&case.packfs);
-            let theirs = case.rival.as_ref().map(find).transpose();
-            match ours.and_then(|ours| Ok((ours, theirs?))) {
-                Ok((ours, theirs)) => {
-                    let entries = entries(&case.packfs.tree, found);
-                    for outcome in judged(&case.target, &ours, theirs.as_ref(), entries) {
-                        match outcome {
-                            Ok(judged) => verdicts.add(case, &judged),
-                            Err(what) => verdicts.skip(case, format!("{what}: no figure was measured")),
-                        }
-                    }
-                }
-                Err(reason) if has_failed(case, found) => verdicts.fail(case, reason),
-                Err(reason) => verdicts.skip(case, reason),
-            }
+        // The length of an image does not depend on the device.
+        for device in if case.workload.is_timed() { devices } else { &devices[..devices.len().min(1)] } {
+            verdicts.judge(case, device, results.settings.jobs, &found);
         }
     }
-    verdicts
+    (verdicts, found.into_cells())
 }
 
-/// What a session found of a cell; none if it was not measured.
-fn figures(cell: &Cell, summaries: &[Summary<'_>], found: &Results) -> Option<Figures> {
-    let id = subject_id(&cell.tree, &cell.recipe);
-    let summary = summaries.iter().find(|summary| {
-        let it = summary.measurement;
-        it.workload == cell.workload.name()
-            && it.subject == id
-            && it.reader == cell.reader
-            && it.device == cell.device
-    });
-    let stored = found.subjects.iter().find(|subject| subject.id == id)?.stored_len.map(as_figure);
-    if summary.is_none() && cell.workload.is_timed() {
-        return None;
+/// Looks up a figure of one side of a case; the reason for a missing one names the side.
+fn look_up(figure: Figure, side: &Side, cell: Cell, found: &Found<'_>) -> results::Cell {
+    let cell = match figure {
+        Figure::OfRun(figure) => found.of_runs(cell, figure),
+        Figure::Size if !cell.workload.is_timed() => found.size(&side.tree, &side.recipe),
+        Figure::Size => match found.of_runs(cell, |_| None) {
+            results::Cell::Empty => found.stored(&side.tree, &side.recipe).unwrap_or(results::Cell::Empty),
+            missing => missing,
+        },
+    };
+    match cell {
+        results::Cell::Missing(why) => results::Cell::Missing(format!("{}: {why}", side.label())),
+        cell => cell,
     }
-    Some(Figures {
-        wall: summary.and_then(|it| it.wall).map(|wall| wall.median),
-        processor: summary.and_then(|it| it.processor).map(|taken| taken.median),
-        memory_peak: summary.and_then(|it| it.memory_peak).map(as_figure),
-        stored,
-    })
-}
-
-/// How many files, folders and others a tree has.
-fn entries(tree: &str, found: &Results) -> u64 {
-    let facts = found.trees.iter().find(|facts| facts.id == tree);
-    facts.map_or(0, |tree| tree.files + tree.dirs + tree.others)
-}
-
-/// Returns true if packfs did not make the image of a case: its tree was there, and packfs is.
-fn has_failed(case: &Case, found: &Results) -> bool {
-    let id = subject_id(&case.packfs.tree, &case.packfs.recipe);
-    // A cell's label goes on with its device.
-    let build = format!("{}, {id}", case.workload.name());
-    let builds = case.packfs.reader.is_none();
-    let is_of_packfs = |what: &str| what == id || builds && what.starts_with(&build);
-    found.missing.iter().any(|missing| is_of_packfs(&missing.what))
-}
-
-/// Returns the reason why a side of a case was not measured.
-fn reason(side: &Side, cell: &Cell, found: &Results) -> String {
-    let id = subject_id(&cell.tree, &cell.recipe);
-    let names = [&cell.label(), &id, &side.tree, &side.recipe.maker];
-    let missing = found.missing.iter().find(|missing| names.contains(&&missing.what));
-    let why = missing.map_or("it was not measured", |missing| &missing.why);
-    format!("{}: {why}", side.label())
-}
-
-/// Judges each target of a case; the name of one without figures is an error.
-fn judged(
-    target: &Target,
-    ours: &Figures,
-    theirs: Option<&Figures>,
-    entries: u64,
-) -> Vec<Result<Judged, &'static str>> {
-    let beside = |what, unit, most: Option<f64>, of: fn(&Figures) -> Option<f64>| {
-        most.map(|most| compared(what, unit, of(ours), theirs.and_then(of), most))
-    };
-    let limit = |what, most: Option<u64>, ours| {
-        most.map(|most| compared(what, Unit::Bytes, ours, Some(as_figure(most)), 1.0))
-    };
-    let memory = target.memory_mib.map(|mib| (mib << 20) + target.memory_per_entry * entries);
-    [
-        beside("time", Unit::Seconds, target.wall, |it| it.wall),
-        beside("processor time", Unit::Seconds, target.cpu, |it| it.processor),
-        beside("size", Unit::Bytes, target.size, |it| it.stored),
-        limit("size", target.bytes, ours.stored),
-        limit("memory", memory, ours.memory_peak),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn compared(
-    what: &'static str,
-    unit: Unit,
-    ours: Option<f64>,
-    against: Option<f64>,
-    most: f64,
-) -> Result<Judged, &'static str> {
-    let (ours, against) = ours.zip(against).ok_or(what)?;
-    let ratio = ours / against;
-    let judged = Judged { what, against: figure(against, unit), ours: figure(ours, unit), ratio, most };
-    if ratio.is_finite() { Ok(judged) } else { Err(what) }
 }
 
 impl Verdicts {
@@ -164,29 +98,58 @@ impl Verdicts {
         self.met > 0 && self.missed.is_empty()
     }
 
-    fn add(&mut self, case: &Case, it: &Judged) {
-        let is_met = it.ratio <= it.most;
+    /// Judges a case on a device, limit by limit, up to the first side that was not measured.
+    fn judge(&mut self, case: &Case, device: &str, jobs: Option<u32>, found: &Found<'_>) {
+        let cell = |side: &Side| Cell {
+            tree: side.tree.clone(),
+            recipe: side.recipe.clone(),
+            reader: side.reader.clone(),
+            workload: case.workload,
+            device: device.to_owned(),
+            jobs: jobs.filter(|_| case.workload.need() == Need::Maker),
+        };
+        let entries = found.tree(&case.packfs.tree).map_or(0, |tree| tree.files + tree.dirs + tree.others);
+        for limit in case.target.limits(entries) {
+            let side = |side: &Side| look_up(limit.figure, side, cell(side), found);
+            let ours = side(&case.packfs);
+            let rival = case.rival.as_ref().filter(|_| limit.absolute.is_none()).map(side);
+            let against = limit.absolute.map(results::Cell::exact).or(rival).unwrap_or(results::Cell::Empty);
+            match (ours, against) {
+                (results::Cell::Figure(ours), results::Cell::Figure(against)) if against.median != 0.0 => {
+                    self.add(case, &limit, &ours, against.median);
+                }
+                (results::Cell::Missing(why), _) if found.has_failed(&cell(&case.packfs)) => {
+                    self.missed.push(format!("{}: {why}", case.label()));
+                    return self.add_empty_row(case, why);
+                }
+                (results::Cell::Missing(why), _) | (_, results::Cell::Missing(why)) => {
+                    return self.skip(case, why);
+                }
+                _ => self.skip(case, format!("{}: no figure was measured", limit.what)),
+            }
+        }
+    }
+
+    fn add(&mut self, case: &Case, limit: &Limit, ours: &Spread, against: f64) {
+        // Of absolute limits the worst run counts.
+        let ours = if limit.absolute.is_some() { ours.max } else { ours.median };
+        let (what, most, ratio) = (limit.what, limit.most, ours / against);
+        let is_met = ratio <= most;
         if is_met {
             self.met += 1;
         } else {
-            let Judged { what, ratio, most, .. } = it;
             self.missed.push(format!("{}: {what} {ratio:.3}, at most {most:.3}", case.label()));
         }
         let text = |text: &str| results::Cell::Text(text.into());
         self.rows.push(vec![
             text(&case.label()),
-            text(it.what),
-            text(&it.against),
-            text(&it.ours),
-            results::Cell::Figure(Spread::exact(it.ratio)),
-            results::Cell::Figure(Spread::exact(it.most)),
+            text(what),
+            text(&figure(against, limit.unit)),
+            text(&figure(ours, limit.unit)),
+            results::Cell::exact(ratio),
+            results::Cell::exact(most),
             text(if is_met { "met" } else { "missed" }),
         ]);
-    }
-
-    fn fail(&mut self, case: &Case, reason: String) {
-        self.missed.push(format!("{}: {reason}", case.label()));
-        self.add_empty_row(case, reason);
     }
 
     fn skip(&mut self, case: &Case, reason: String) {
@@ -261,7 +224,7 @@ mod tests {
     }
 
     fn judged(results: &Results) -> Verdicts {
-        judge(&PlanFile::parse("p", PLAN).unwrap().cases, results)
+        judge(&PlanFile::parse("p", PLAN).unwrap().cases, &["memory".into()], results)
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use files::write_all;
 pub use html::html;
 pub use json::{json, parse, read};
 pub use markdown::markdown;
-pub(crate) use summary::{Summary, as_figure, summaries};
+pub(crate) use summary::as_figure;
 #[cfg(test)]
 pub(crate) use text::table;
 pub use text::{Terminal, text};

@@ -85,10 +85,10 @@ fn optional_columns<'a>(group: &[Summary<'a>]) -> Vec<Optional<'a>> {
 }
 
 fn exact(figure: Option<u64>) -> Cell {
-    figure.map_or(Cell::Empty, |figure| Cell::Figure(Spread::exact(as_figure(figure))))
+    figure.map_or(Cell::Empty, |figure| Cell::exact(as_figure(figure)))
 }
 
 /// Without the spread, which beside that of the wall time says little.
 fn median_of(spread: Option<Spread>) -> Cell {
-    spread.map_or(Cell::Empty, |spread| Cell::Figure(Spread::exact(spread.median)))
+    spread.map_or(Cell::Empty, |spread| Cell::exact(spread.median))
 }

@@ -65,3 +65,10 @@ pub enum Cell {
     /// Nothing to say here.
     Empty,
 }
+
+impl Cell {
+    /// Returns a cell with a figure that was not measured but counted.
+    pub fn exact(figure: f64) -> Self {
+        Self::Figure(Spread::exact(figure))
+    }
+}

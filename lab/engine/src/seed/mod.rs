@@ -6,7 +6,6 @@
 
 mod asked;
 mod document;
-mod found;
 mod row;
 mod tables;
 mod trees;

@@ -3,7 +3,7 @@
 use toml::Value;
 
 use super::document::Variables;
-use crate::results::{Cell, Spread};
+use crate::results::Cell;
 
 /// Variables that come from the user: braces in them are no template.
 const LITERAL: [&str; 2] = ["tree", "device"];
@@ -54,10 +54,10 @@ impl Row {
         match self.variable(name) {
             None => Cell::Empty,
             Some(Value::String(text)) => match with_unit(text) {
-                Some(figure) => figure_cell(figure),
+                Some(figure) => Cell::exact(figure),
                 None => Cell::Text(text.clone()),
             },
-            Some(value) => number(value).map_or(Cell::Empty, |number| figure_cell(number * unit)),
+            Some(value) => number(value).map_or(Cell::Empty, |number| Cell::exact(number * unit)),
         }
     }
 
@@ -75,11 +75,6 @@ impl Row {
         let (list, place) = name.rsplit_once('.')?;
         self.0.get(list)?.get(place.parse::<usize>().ok()?)
     }
-}
-
-/// Returns a cell that holds one figure.
-pub(super) fn figure_cell(figure: f64) -> Cell {
-    Cell::Figure(Spread::exact(figure))
 }
 
 /// Returns a number, or the smallest one of a list.

@@ -5,8 +5,8 @@ use super::Asked;
 use super::document::{
     Document, Kind, Layout, RowSpec, RowsPer, TableSpec, Timed, UsageFigure, UsageOf, Value, Variables,
 };
-use super::found::Found;
-use super::row::{Row, figure_cell};
+use super::row::Row;
+use crate::found::Found;
 use crate::results::{Cell, Column, Recipe, Results, Table, Unit};
 use crate::session::{Cell as PlannedCell, Plan, parse_recipe};
 use crate::workload::Workload;
@@ -149,7 +149,7 @@ impl Engine<'_> {
             Kind::Text(template) => Cell::Text(row.fill(template)?),
             Kind::Missing(template) => Cell::Missing(row.fill(template)?),
             Kind::Count(name) | Kind::Quote(name) => row.cell(name),
-            Kind::Size(name) if row.text(name)? == "tree" => figure_cell(self.tree_bytes(row)?),
+            Kind::Size(name) if row.text(name)? == "tree" => Cell::exact(self.tree_bytes(row)?),
             Kind::Size(name) => self.found.size(&row.text("tree")?, &subject(row, name)?),
             Kind::Seconds(timed) => self.found.of_runs(planned(timed, row)?, |run| Some(run.wall)),
             Kind::Rate(timed) => {
@@ -158,7 +158,7 @@ impl Engine<'_> {
             Kind::Usage(of) => self.usage(of, row)?,
             Kind::Ratio(of) => {
                 let whole = self.median(&of.1, row);
-                figure_cell(self.median(&of.0, row)? / whole.filter(|whole| *whole != 0.0)?)
+                Cell::exact(self.median(&of.0, row)? / whole.filter(|whole| *whole != 0.0)?)
             }
             Kind::First(of) => {
                 let cells: Vec<_> = of.iter().map(|value| self.cell(value, row)).collect();
@@ -167,7 +167,7 @@ impl Engine<'_> {
             }
             Kind::Fastest(of) => self.fastest(of, row)?,
             Kind::Throughput(of) => match self.cell(of, row) {
-                Cell::Figure(spread) => figure_cell(self.tree_bytes(row)? / spread.median),
+                Cell::Figure(spread) => Cell::exact(self.tree_bytes(row)? / spread.median),
                 other => other,
             },
             Kind::Rank(place) => self.rank(*place, row)?,
@@ -182,7 +182,7 @@ impl Engine<'_> {
     }
 
     fn tree_bytes(&self, row: &Row) -> Option<f64> {
-        Some(self.found.tree_bytes(&row.text("tree")?))
+        Some(self.found.tree(&row.text("tree")?).map_or(0.0, |tree| tree.bytes as f64))
     }
 
     /// Returns the smallest figure over all numbers of jobs, or the last reason if there is none.
@@ -200,11 +200,11 @@ impl Engine<'_> {
     fn usage(&self, of: &UsageOf, row: &Row) -> Option<Cell> {
         let found = self.found.usage(&row.text("tree")?, &subject(row, &of.of)?, &row.text(&of.codec)?);
         Some(match (found, of.figure) {
-            (Ok(usage), UsageFigure::Share) if usage.uncompressed == 0 => figure_cell(0.0),
-            (Ok(usage), UsageFigure::Share) => figure_cell(usage.disk as f64 / usage.uncompressed as f64),
-            (Ok(usage), UsageFigure::Disk) => figure_cell(usage.disk as f64),
-            (Ok(usage), UsageFigure::Uncompressed) => figure_cell(usage.uncompressed as f64),
-            (Ok(usage), UsageFigure::Referenced) => figure_cell(usage.referenced as f64),
+            (Ok(usage), UsageFigure::Share) if usage.uncompressed == 0 => Cell::exact(0.0),
+            (Ok(usage), UsageFigure::Share) => Cell::exact(usage.disk as f64 / usage.uncompressed as f64),
+            (Ok(usage), UsageFigure::Disk) => Cell::exact(usage.disk as f64),
+            (Ok(usage), UsageFigure::Uncompressed) => Cell::exact(usage.uncompressed as f64),
+            (Ok(usage), UsageFigure::Referenced) => Cell::exact(usage.referenced as f64),
             (Err(why), UsageFigure::Share) => why,
             (Err(_), _) => Cell::Empty,
         })
