@@ -8,10 +8,13 @@ use std::process::{Command, Output, Stdio};
 /// Programs that differ between versions in what tests hold them to: the oldest version that tests
 /// are written for, unless they say otherwise (`peer_since`), and the option that makes the program
 /// tell its version.
+///
+/// sqfstar 4.5.1 has a data race: under load it writes damaged images of archives with files that
+/// are nearly all zeros (64 of 182 images here); 4.7.5 wrote 6,800 without one.
 const WRITTEN_FOR: [(&str, &str, &str); 14] = [
     ("mksquashfs", "4.5", "-version"),
     ("unsquashfs", "4.5", "-version"),
-    ("sqfstar", "4.5", "-version"),
+    ("sqfstar", "4.7", "-version"),
     ("sqfscat", "4.5", "-version"),
     ("gensquashfs", "1.3", "--version"),
     ("rdsquashfs", "1.3", "--version"),
