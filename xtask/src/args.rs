@@ -1,11 +1,11 @@
-//! The words after the command's name, taken one option at a time.
+//! Command-line arguments, taken one option at a time.
 //!
-//! A command takes what it knows; `finish` then refuses what is left, so a misspelt option is never
-//! ignored.
+//! A command takes the options that it knows, and `finish` refuses the rest, so a misspelled option
+//! is never ignored.
 
 use crate::failure::{Failure, Result};
 
-/// Words not yet taken.
+/// Arguments not yet taken.
 pub struct Args {
     words: Vec<String>,
 }
@@ -15,7 +15,7 @@ impl Args {
         Self { words: words.collect() }
     }
 
-    /// Takes `word` if it is the first and tells whether it was there.
+    /// Takes `word` if it is the first argument; returns true if it was present.
     pub fn first_word(&mut self, word: &str) -> bool {
         let is_there = self.words.first().is_some_and(|first| first == word);
         if is_there {
@@ -24,14 +24,14 @@ impl Args {
         is_there
     }
 
-    /// Takes `--name` and tells whether it was there.
+    /// Takes `--name`; returns true if it was present.
     pub fn switch(&mut self, name: &str) -> bool {
         let before = self.words.len();
         self.words.retain(|word| word != name);
         self.words.len() != before
     }
 
-    /// Takes `--name VALUE` or `--name=VALUE`; the last of several counts.
+    /// Takes `--name VALUE` or `--name=VALUE`; the last one wins.
     pub fn option(&mut self, name: &str) -> Result<Option<String>> {
         let mut found = None;
         while let Some(at) = self.words.iter().position(|word| is_option(word, name)) {
@@ -45,18 +45,18 @@ impl Args {
         Ok(found)
     }
 
-    /// `option`, parsed; `fallback` if it is absent.
+    /// Takes an option as a number from 1 on; returns `fallback` if it is absent.
     pub fn number(&mut self, name: &str, fallback: usize) -> Result<usize> {
         match self.option(name)? {
             None => Ok(fallback),
             Some(text) => match text.parse() {
-                Ok(0) | Err(_) => Err(Failure::usage(format!("{name}: {text:?} is no number from 1 on"))),
+                Ok(0) | Err(_) => Err(Failure::usage(format!("{name}: {text:?} is not a number from 1 on"))),
                 Ok(number) => Ok(number),
             },
         }
     }
 
-    /// The words that are no options, in order; refuses options nobody took.
+    /// Returns the positional arguments in order; refuses options that were not taken.
     pub fn finish(self) -> Result<Vec<String>> {
         match self.words.iter().find(|word| word.starts_with('-')) {
             Some(word) => Err(Failure::usage(format!("unknown option {word}"))),
@@ -64,7 +64,7 @@ impl Args {
         }
     }
 
-    /// For commands that take no words but options.
+    /// Refuses positional arguments and options that were not taken.
     pub fn finish_empty(self) -> Result<()> {
         match self.finish()?.first() {
             Some(word) => Err(Failure::usage(format!("unexpected argument {word:?}"))),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_an_option_nobody_took() {
+    fn refuses_an_unknown_option() {
         assert!(args("--rnus 7").finish().is_err());
     }
 

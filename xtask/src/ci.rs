@@ -1,8 +1,8 @@
-//! `cargo xtask ci`: everything that has to hold before a change is taken, in one command for
-//! people and machines.
+//! `cargo xtask ci`: all checks and tests that a change must pass, for developers and the build
+//! machine.
 //!
-//! Quick checks come first. A check that this machine lacks the tool for is skipped for all to see,
-//! or is a failure where peers are required, which is what the build machine asks for.
+//! Quick checks run first. A check whose tool is missing is reported as skipped. With `--peers
+//! required`, as on the build machine, it is an error.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,18 +13,17 @@ use crate::{args, licences, metadata, shell, tidy, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
 
-  --peers required  a program of others that is missing is a failure, not a visible skip;
-                    needs `cargo xtask peers` first, and root for what only root can do
-  --peers system    run the tests that use other makers' SquashFS and EROFS tools, and only
-                    these, with installed tools instead of those in target/peers
-  --tests-only      leave the checks out and run the tests";
+  --peers required  fail, instead of skipping tests, if a peer program is missing; needs
+                    `cargo xtask peers` first, and root for tests of privileged operations
+  --peers system    run only the tests with SquashFS and EROFS tools of other projects, with
+                    the installed tools instead of those in target/peers
+  --tests-only      run the tests without the checks";
 
-/// Name of the variable that tells tests whether peers have to be there.
+/// Environment variable with the mode of peers, for tests.
 const PEERS: &str = "PACKFS_PEERS";
 
-/// Tests that use programs whose versions matter (`packfs_testkit::peer`), by the names of their
-/// binaries. Those of the command line use one in a session of the lab alone, which is tested
-/// without them.
+/// Test binaries that use programs in specific versions (`packfs_testkit::peer`). The tests of the
+/// command line use one only in a session of the lab, which has tests without peers.
 const TESTS_WITH_PEERS: [&str; 11] = [
     "attached",
     "erofs_damage",
@@ -39,12 +38,12 @@ const TESTS_WITH_PEERS: [&str; 11] = [
     "subjects",
 ];
 
-/// True if programs that this machine may lack have to be there, and which of them are used.
+/// Mode of peers: programs of other projects that tests use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peers {
     Optional,
     Required,
-    /// Those of this system, never the ones in target/peers.
+    /// Programs of the system, never those in target/peers.
     System,
 }
 
@@ -70,7 +69,7 @@ impl Peers {
     }
 }
 
-/// How a step went.
+/// Outcome of a step.
 enum Outcome {
     Done,
     Skipped(String),
@@ -101,7 +100,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs one step, says how it went and notes how long it took.
+/// Runs a step, reports its outcome, and records its duration.
 fn step(
     steps: &mut Vec<(&'static str, Duration)>,
     name: &'static str,
@@ -116,7 +115,7 @@ fn step(
     Ok(())
 }
 
-/// Runs a part of cargo that not every installation has.
+/// Runs an optional component of cargo.
 fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result<Outcome> {
     if shell::capture(cargo().args([verb, "--version"])).is_err() {
         let why = format!("cargo {verb} is not installed; `rustup component add {component}` installs it");
@@ -125,28 +124,29 @@ fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result
     shell::run(cargo().arg(verb).args(arguments)).map(|()| Outcome::Done)
 }
 
-/// What is linked against deny.toml, by the tool that the file is written for, with what is known
-/// of vulnerabilities. Taking time to build, it is nowhere required: the check of licences before
-/// this holds to the same file, but for vulnerabilities.
+/// Runs cargo-deny with deny.toml and the database of advisories.
+///
+/// cargo-deny takes long to build, so it is never required: the check of licenses before reads the
+/// same file and lacks only the advisories.
 fn deny() -> Result<Outcome> {
     if shell::capture(cargo().args(["deny", "--version"])).is_err() {
         let why = "cargo deny is not installed; `cargo install cargo-deny --locked` installs it";
         return Ok(Outcome::Skipped(why.to_owned()));
     }
     shell::run(cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
-    // The database is fetched; without a way to GitHub there is nothing to compare with.
+    // The database comes from GitHub, which may be unreachable.
     if shell::capture(cargo().args(["deny", "fetch", "db"])).is_err() {
         return Ok(Outcome::Skipped(
-            "the database of advisories cannot be fetched; all else was checked".to_owned(),
+            "cannot fetch the database of advisories; all other rules were checked".to_owned(),
         ));
     }
     shell::run(cargo().args(["deny", "check", "advisories"])).map(|()| Outcome::Done)
 }
 
-/// Smaller sets of features of the library, whose sizes docs/guide/library.md tells.
+/// Smaller feature sets of the library; docs/guide/library.md lists their sizes.
 const FEATURES: [&str; 2] = ["erofs,lz4", "formats,codecs"];
 
-/// Lints the library with fewer features than the workspace asks for.
+/// Lints the library with each smaller feature set.
 fn features(peers: Peers) -> Result<Outcome> {
     let base = ["--package", "packfs", "--quiet", "--no-default-features", "--features"];
     for set in FEATURES {
@@ -158,8 +158,8 @@ fn features(peers: Peers) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Documents the libraries and this tool, not the program: it is called as its library is, and both
-/// would be written to one place.
+/// Builds the documentation of the libraries and of this tool. The program is left out, because it
+/// has the name of its library and would overwrite its pages.
 fn document() -> Result<Outcome> {
     for what in [&["--workspace", "--lib"][..], &["--package", "xtask"]] {
         let mut command = cargo();
@@ -171,13 +171,13 @@ fn document() -> Result<Outcome> {
 
 fn test(peers: Peers) -> Result<Outcome> {
     if peers != Peers::Required {
-        eprintln!("tests that need a program or a privilege this machine lacks print skipped and why");
+        eprintln!("tests without their program or privilege print `skipped` and the reason");
     }
     let mut command = cargo();
-    // One failure does not hide the next: a run is long.
+    // A run is long, so one failure must not hide others.
     command.args(["test", "--workspace", "--quiet", "--no-fail-fast"]).env(PEERS, peers.name());
     if peers == Peers::System {
-        // The whole workspace all the same: a part of it would be built with other features.
+        // Not `--package`: a part of the workspace would be built with other features.
         command.args(TESTS_WITH_PEERS.iter().flat_map(|name| ["--test", name]));
     }
     shell::run(&mut command).map(|()| Outcome::Done)
@@ -206,8 +206,7 @@ mod tests {
         assert!(Peers::parse(Some("yes")).is_err());
     }
 
-    /// Tests of a crate, each with its name and whether it asks for a program whose version
-    /// matters.
+    /// Returns the tests of a crate by name, with true for those that use peers.
     fn tests_of(krate: &Path) -> Vec<(String, bool)> {
         let entries = std::fs::read_dir(krate.join("tests")).into_iter().flatten().flatten();
         let targets = entries.map(|entry| entry.path()).filter(|path| {

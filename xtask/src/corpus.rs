@@ -1,8 +1,8 @@
-//! `cargo xtask corpus`: the trees that benchmarks pack, below `target/corpora`.
+//! `cargo xtask corpus`: benchmark trees below `target/corpora`.
 //!
-//! All are real data: a Debian root and pieces of its files. What is drawn is drawn from a fixed
-//! seed, so the same Debian root gives the same trees. A note beside each tree, written last, says
-//! that it is complete.
+//! All trees are real data, or pieces of files of a Debian root. Random choices have a fixed seed,
+//! so the same Debian root gives the same trees. A note beside each tree, written last, marks it
+//! as complete.
 
 mod changed;
 mod debian;
@@ -25,21 +25,21 @@ pub const HELP: &str = "\
 Usage: cargo xtask corpus [--refresh] [NAME...]
 
   debian      a debootstrapped Debian 12 root; needs root and debootstrap
-  debian.tar  the same as GNU tar packs it, with extended attributes
-  debian-changed  the same with a change in one file of a hundred; needs root
+  debian.tar  the same root as a tar archive by GNU tar, with extended attributes
+  debian-changed  the same root with changes in 1 % of the files; needs root
   small100k   100,000 files of 100 bytes to 16 KiB in 1,000 folders, pieces of the Debian root's files
-  releases    the Debian roots of bullseye, bookworm and trixie in three folders of one tree
-  million     1,000,000 such files in 10,000 folders; 4 GB of disk
-  same60k     60,000 different files of 2,000 bytes each in 60 folders, pieces of the same files
-  large       one file of 500 MiB, pieces of 4 KiB to 4 MiB of the same files
-  bullseye-tar  a folder with one file in it: the bullseye root of releases as GNU tar packs it
-  desktop     the files of a Debian 11 with XFCE, unpacked by mmdebstrap; needs root; 3 GB
-  linux       the source tree of Linux 6.1 as Debian 12 has it
-  media       pictures, music, web fonts and packages of Debian 12, none of which compress
+  releases    Debian roots of bullseye, bookworm, and trixie in three folders
+  million     1,000,000 files like those of small100k in 10,000 folders; 4 GB of disk
+  same60k     60,000 different files of 2,000 bytes in 60 folders, pieces of the Debian root's files
+  large       one file of 500 MiB, pieces of 4 KiB to 4 MiB of the Debian root's files
+  bullseye-tar  a folder with one file: the bullseye root of releases as a tar archive by GNU tar
+  desktop     files of Debian 11 with XFCE, unpacked by mmdebstrap; needs root; 3 GB
+  linux       source tree of Linux 6.1 in Debian 12
+  media       incompressible files of Debian 12: pictures, music, web fonts, and packages
 
-Without names all are made. --refresh makes them anew.";
+Without names, all are built. --refresh builds them anew.";
 
-/// One corpus: a tree, or a file made from one.
+/// A corpus: a tree, or a file made from one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Corpus {
     Debian,
@@ -57,7 +57,7 @@ pub enum Corpus {
 }
 
 impl Corpus {
-    /// In an order in which each can be made from those before it.
+    /// All corpora; each is made from earlier ones.
     pub const ALL: [Self; 12] = [
         Self::Debian,
         Self::DebianTar,
@@ -102,7 +102,7 @@ impl Corpus {
         workspace::corpora().join(self.name())
     }
 
-    /// What it holds, making it first if it is not there.
+    /// Returns the counts of the corpus; builds it first if it is missing.
     pub fn ensure(self) -> Result<Counts> {
         match stamp::read(self) {
             Some(counts) if self.path().exists() => Ok(counts),
@@ -116,7 +116,7 @@ impl Corpus {
             Self::BullseyeTar => drop(Self::Releases.ensure()?),
             _ => drop(Self::Debian.ensure()?),
         }
-        eprintln!("making corpus {}", self.name());
+        eprintln!("building corpus {}", self.name());
         stamp::remove(self)?;
         workspace::make_dir(&workspace::corpora())?;
         match self {

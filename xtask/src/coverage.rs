@@ -1,8 +1,7 @@
-//! `cargo xtask coverage`: which lines of the readers the tests reach.
+//! `cargo xtask coverage`: line coverage of the readers.
 //!
-//! The compiler's own source-based coverage; `llvm-profdata` and `llvm-cov` are the component
-//! `llvm-tools` of the toolchain. Tests within the source files are left out of what is counted, by
-//! the folders and files they stand in.
+//! Uses the compiler's source-based coverage; `llvm-profdata` and `llvm-cov` are in the component
+//! `llvm-tools` of the toolchain. Tests in source files are not counted.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,13 +15,14 @@ use crate::{metadata, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask coverage [OPTIONS]
 
-  --min PERCENT       fail if a format's read side has less [90]
-  --missed            name the lines that no test reaches
+  --min PERCENT       fail if coverage of a format is lower [90]
+  --missed            print the lines that no test reaches
 
-Needs `rustup component add llvm-tools`. Builds and runs the tests of all formats and of crates/hostile with counters, and prints how
-many lines of each format's read side (all but pack/ and what only packing uses) they reach.";
+Builds and runs the tests of all formats and of crates/hostile with counters, and prints line coverage
+of the read side of each format (all but pack/ and code used only for packing). Needs
+`rustup component add llvm-tools`.";
 
-/// Parts of a path that no reader uses.
+/// Parts of paths of code that only packing or tests use.
 const NOT_READ: [&str; 8] =
     ["/pack/", "/tests/", "/options", "/rules.rs", "/kernel.rs", "/codec_words.rs", "/tests.rs", "/wish"];
 
@@ -67,12 +67,12 @@ impl Tools {
         let bin = Path::new(root.trim()).join("lib/rustlib").join(host.trim()).join("bin");
         let (profdata, cov) = (bin.join("llvm-profdata"), bin.join("llvm-cov"));
         if !cov.is_file() {
-            return Err(Failure::new("no llvm-cov; `rustup component add llvm-tools` installs it"));
+            return Err(Failure::new("cannot find llvm-cov\nhint: rustup component add llvm-tools"));
         }
         Ok(Self { profdata, cov })
     }
 
-    /// What was counted, as llvm-cov tells it: one object for each file.
+    /// Returns the counts of llvm-cov: one object for each file.
     fn export(&self, profile: &Path, programs: &[PathBuf]) -> Result<Vec<Value>> {
         let mut command = Command::new(&self.cov);
         command.args(["export", "--format=text", "--skip-functions", "--instr-profile"]).arg(profile);
@@ -84,13 +84,12 @@ impl Tools {
             serde_json::from_str(&text).map_err(|error| Failure::new(format!("llvm-cov: {error}")))?;
         match json["data"][0]["files"].take() {
             Value::Array(files) => Ok(files),
-            _ => Err(Failure::new("llvm-cov: not the shape that was expected")),
+            _ => Err(Failure::new("llvm-cov: unexpected JSON")),
         }
     }
 }
 
-/// Builds the tests with counters.
-/// Folders of `crates/formats` that hold a format each.
+/// Returns the folders of `crates/formats` with a format each.
 fn formats() -> Result<Vec<String>> {
     let folder = workspace::root().join("crates/formats");
     let entries = std::fs::read_dir(&folder).map_err(|error| Failure::io("read", &folder, error))?;
@@ -101,6 +100,7 @@ fn formats() -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Builds the tests with counters and returns their programs.
 fn programs(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut command = metadata::cargo();
     command.current_dir(workspace::root()).args(["test", "--no-run", "--lib", "--target-dir"]);
@@ -109,7 +109,7 @@ fn programs(folder: &Path) -> Result<Vec<PathBuf>> {
         command.args(["--package", &format!("packfs-format-{format}")]);
     }
     command.args(["--package", "packfs-hostile"]);
-    // Macros that run in the compiler count, too; nobody asks for that.
+    // Procedural macros have counters, too; their profiles are discarded.
     command.env("RUSTFLAGS", "-Cinstrument-coverage").env("LLVM_PROFILE_FILE", "/dev/null");
     let text = shell::capture(&mut command)?;
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -117,13 +117,12 @@ fn programs(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(tests.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).collect())
 }
 
-/// Lines of a file that count, and those that were reached, without the tests at its end.
+/// Returns the counted lines of a file, and the reached ones, without the tests at its end.
 fn counted(file: &Value) -> Option<(u64, Vec<u64>)> {
     let name = file["filename"].as_str()?;
     let source = std::fs::read_to_string(name).ok()?;
     let tests_at = source.lines().position(|line| line.trim() == "#[cfg(test)]").unwrap_or(usize::MAX) as u64;
-    // Each segment tells from where on how often code is run; a line counts as its most often run
-    // part.
+    // A segment is a start and a count of runs. A line has the highest count of its segments.
     let mut lines: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let segments = file["segments"].as_array()?;
     for pair in segments.windows(2) {
@@ -172,7 +171,7 @@ fn report(files: &[Value], min: usize, tell_missed: bool) -> Result<()> {
         let share = 100.0 * reached as f64 / (total as f64).max(1.0);
         println!("| {format} | {total} | {reached} | {share:.1} % |");
         if total == 0 || share < min as f64 {
-            faults.push(format!("{format}: {share:.1} % of {total} lines, {min} % wanted"));
+            faults.push(format!("{format}: {share:.1} % of {total} lines, at least {min} % required"));
         }
     }
     if tell_missed {
@@ -181,7 +180,7 @@ fn report(files: &[Value], min: usize, tell_missed: bool) -> Result<()> {
     if faults.is_empty() { Ok(()) } else { Err(Failure::new(faults.join("\n"))) }
 }
 
-/// Numbers that follow each other, as ranges.
+/// Formats consecutive numbers as ranges.
 fn ranges(lines: &[u64]) -> String {
     let mut told: Vec<(u64, u64)> = vec![];
     for &line in lines {

@@ -1,4 +1,4 @@
-//! Debian as a supplier of these tools: what fetches from it is installed if it is not there.
+//! Fetching from Debian; missing programs for that are installed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ pub use packfs_host::debian::{Archive, DESKTOP, LINUX_SOURCE, MEDIA};
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// A `debootstrap` that checks signatures, ready to be given a suite and a folder.
+/// A `debootstrap` that checks signatures.
 pub struct Debootstrap {
     program: PathBuf,
     pub mirror: String,
 }
 
 impl Debootstrap {
-    /// Finds debootstrap and the archive's keys; as root on a machine with apt, installs what is
+    /// Finds debootstrap and the archive's keys; as root on a machine with apt, installs them if
     /// missing.
     pub fn find() -> Result<Self> {
         Ok(Self { program: ready("debootstrap")?, mirror: debian::mirror() })
     }
 
-    /// Runs `debootstrap OPTIONS SUITE DIR MIRROR` with the smallest variant, quietly unless it
-    /// fails.
+    /// Runs `debootstrap OPTIONS SUITE DIR MIRROR` with the smallest variant; shows output only of
+    /// failures.
     pub fn run(&self, options: &[&str], packages: &[&str], suite: &str, dir: &Path) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.args(debian::debootstrap(options, packages, suite, dir));
@@ -32,27 +32,27 @@ impl Debootstrap {
     }
 }
 
-/// An `mmdebstrap` that checks signatures: it solves what apt solves, recommendations too, and is
-/// quick to unpack.
+/// An `mmdebstrap` that checks signatures. It resolves dependencies like apt, including recommended
+/// packages, and unpacks fast.
 pub struct Mmdebstrap {
     program: PathBuf,
 }
 
 impl Mmdebstrap {
-    /// Finds it as [`Debootstrap::find`] does.
+    /// Finds mmdebstrap, like [`Debootstrap::find`].
     pub fn find() -> Result<Self> {
         Ok(Self { program: ready("mmdebstrap")? })
     }
 
-    /// Unpacks packages, which apt's patterns may name, and all they depend on or recommend, into a
-    /// new folder; nothing is configured.
+    /// Unpacks packages (names or apt patterns) with their dependencies and recommended packages
+    /// into a new folder, without configuring them.
     pub fn extract(&self, packages: &[&str], suite: &str, dir: &Path) -> Result<()> {
         shell::run_quietly(Command::new(&self.program).args(debian::mmdebstrap(packages, suite, dir)))
     }
 }
 
-/// Finds a program that fetches packages, and what it needs; as root on a machine with apt,
-/// installs what is missing.
+/// Finds a program that fetches packages, and its requirements; as root on a machine with apt,
+/// installs missing ones.
 fn ready(program: &'static str) -> Result<PathBuf> {
     let mut missing = missing_packages(&[program, "dpkg-deb", "wget", "gpgv"]);
     if !Path::new(KEYRING).exists() {
@@ -63,12 +63,12 @@ fn ready(program: &'static str) -> Result<PathBuf> {
         .ok_or_else(|| Failure::new(format!("{program} is missing even after its installation")))
 }
 
-/// Makes sure of programs; as root on a machine with apt, installs what is missing.
+/// Checks that programs are present; as root on a machine with apt, installs missing ones.
 pub fn need(programs: &[&'static str]) -> Result<()> {
     install(&missing_packages(programs))
 }
 
-/// The packages of the programs that are not there.
+/// Returns the packages of missing programs.
 fn missing_packages(programs: &[&'static str]) -> Vec<&'static str> {
     let missing = programs.iter().filter(|program| shell::find_program(program).is_none());
     let package = |program: &&'static str| match *program {
@@ -103,12 +103,12 @@ pub fn extract(archive: &Archive, dir: &Path) -> Result<()> {
     shell::run_quietly(Command::new("dpkg-deb").arg("--extract").arg(&archive.path).arg(dir))
 }
 
-/// The packages that `debootstrap --download-only` left in `dir`, by name.
+/// Returns the packages that `debootstrap --download-only` wrote to `dir`, by name.
 pub fn downloaded(dir: &Path) -> Result<HashMap<String, Archive>> {
     debian::downloaded(dir).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Empties what makes one root differ from the next one of the same packages.
+/// Removes caches and logs that differ between roots of the same packages.
 pub fn empty_caches(root: &Path) -> Result<()> {
     debian::empty_caches(root).map_err(|error| Failure::new(error.to_string()))
 }

@@ -1,6 +1,4 @@
-//! Why a command of this tool stopped.
-//!
-//! A message for a person and an exit code, nothing to match on: no caller recovers from one.
+//! The error type of this tool: a message and an exit code. No caller recovers from it.
 
 use std::fmt;
 use std::path::Path;
@@ -8,7 +6,7 @@ use std::process::ExitCode;
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// What went wrong, told to a person.
+/// An error message for the user, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
@@ -16,17 +14,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The work could not be done, or a check did not hold: exit code 1.
+    /// A failed task or check: exit code 1.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 1 }
     }
 
-    /// The command line makes no sense: exit code 2.
+    /// A usage error: exit code 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 2 }
     }
 
-    /// Reading, writing or making `path` failed; `verb` completes "cannot ...".
+    /// An I/O error at `path`; `verb` completes "cannot ...".
     pub fn io(verb: &str, path: &Path, error: impl fmt::Display) -> Self {
         Self::new(format!("cannot {verb} {}: {error}", path.display()))
     }

@@ -7,10 +7,11 @@ use crate::{metadata, shell, workspace};
 pub const HELP: &str = "\
 Usage: sudo cargo xtask fidelity
 
-Takes a tree of everything that Linux can hold into images and out of them again in every way, and writes what survives as
-docs/guide/fidelity.md. The same test fails where that file is not what it finds. Needs root, /dev/fuse and a minute.";
+Packs a tree with all metadata that Linux supports into every format, reads it back in every way, and
+writes the differences to docs/guide/fidelity.md. The test of the same name fails if that file is out
+of date. Needs root, /dev/fuse, and a minute.";
 
-/// Runs the test that finds out, and lets it write.
+/// Runs the test in the mode that writes the document.
 pub fn run(args: Args) -> Result<()> {
     args.finish_empty()?;
     let mut cargo = metadata::cargo();

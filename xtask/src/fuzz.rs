@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: coverage-guided fuzzing of each property, with the stable compiler.
 //!
-//! The compiler's own sanitizer-coverage pass needs no nightly; what libFuzzer misses without one
-//! is the address sanitizer, which finds little in crates that forbid unsafe code.
+//! The sanitizer-coverage pass needs no nightly compiler. Only the address sanitizer does, which
+//! finds little in crates that forbid unsafe code.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,14 +17,15 @@ pub const HELP: &str = "\
 Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
 
   PROPERTY            open walk read check extract repack fuse tar manifest decode lzma recovery verity signature fs-verity [all]
-  --seconds N         for each property [60]
-  --minutes N         for all together: each takes a turn of so many seconds, again and again, whatever is found
-  --timeout N         seconds that one input may take [10]
-  --jobs N            processes of each [1]
+  --seconds N         seconds for each property, or for each of its turns with --minutes [60]
+  --minutes N         minutes for all properties: they take turns, and findings do not end the run
+  --timeout N         maximum seconds for one input [10]
+  --jobs N            processes for each property [1]
 
-Needs a C++ compiler, for libFuzzer. Inputs that lead somewhere new are kept in fuzz/corpus, findings in fuzz/findings. Ends with a table.";
+Needs a C++ compiler for libFuzzer. Inputs with new coverage are kept in fuzz/corpus, findings in
+fuzz/findings. Prints a table at the end.";
 
-/// All properties, in the order in which they are tried.
+/// All properties, in the order of fuzzing.
 const PROPERTIES: [&str; 15] = [
     "open",
     "walk",
@@ -43,7 +44,7 @@ const PROPERTIES: [&str; 15] = [
     "fs-verity",
 ];
 
-/// Counters at every edge, compares told to libFuzzer; the pass is part of every stable LLVM.
+/// Counters at every edge, and comparisons reported to libFuzzer; every stable LLVM has the pass.
 const FLAGS: [&str; 7] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -100,12 +101,12 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if found.is_empty() { Ok(()) } else { Err(Failure::new(found.join("\n"))) }
 }
 
-/// What a property was put through.
+/// Statistics of a property.
 #[derive(Default)]
 struct Total {
     executions: u64,
     time: Duration,
-    /// Edges of the program that were reached, and inputs that are kept for it.
+    /// Covered edges of the program, and inputs kept for them.
     edges: u64,
     kept: u64,
     findings: u64,
@@ -120,7 +121,7 @@ impl Total {
         self.findings += turn.findings;
     }
 
-    /// Takes what a line of libFuzzer tells.
+    /// Adds the figures in a line of libFuzzer.
     fn hear(&mut self, line: &str) {
         let number = |key: &str| {
             let rest = line.split_once(key)?.1.trim_start();
@@ -137,7 +138,7 @@ impl Total {
 fn table(totals: &[(&str, Total)]) -> Table {
     let mut table = Table::new(&["property", "executions", "seconds", "edges", "inputs kept", "findings"], 1);
     let mut row = |name: &str, total: &Total, of_one: [u64; 2]| {
-        // Edges and inputs of different properties are not of one kind.
+        // Edges and inputs of different properties cannot be added.
         let [edges, kept] = of_one.map(|figure| if figure == 0 { String::new() } else { figure.to_string() });
         let [executions, seconds, findings] =
             [total.executions, total.time.as_secs(), total.findings].map(|figure| figure.to_string());
@@ -154,7 +155,7 @@ fn table(totals: &[(&str, Total)]) -> Table {
     table
 }
 
-/// How properties are fuzzed.
+/// Settings for fuzzing a property.
 struct Fuzzing {
     program: PathBuf,
     folder: PathBuf,
@@ -164,14 +165,14 @@ struct Fuzzing {
 }
 
 impl Fuzzing {
-    /// Writes the inputs that a property begins with.
+    /// Writes the initial inputs of a property.
     fn prepare(&self, property: &str) -> Result<()> {
         let corpus = self.folder.join("corpus").join(property);
         shell::run_quietly(mutate::program("packfs-corpus").arg(property).arg(&corpus))?;
         workspace::make_dir(&self.folder.join("findings").join(property))
     }
 
-    /// Fuzzes one property for its time, or until something is found.
+    /// Fuzzes one property for its time, or until the first finding.
     fn turn(&self, property: &str) -> Result<Total> {
         let mut command = Command::new(&self.program);
         command.env("PACKFS_PROPERTY", property).current_dir(&self.folder).stderr(Stdio::piped());
@@ -190,7 +191,7 @@ impl Fuzzing {
         let failed = |error: std::io::Error| Failure::new(format!("{property}: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         if let Some(said) = child.stderr.take() {
-            // What is no text is part of an input that is shown.
+            // Invalid UTF-8 is part of an input that libFuzzer shows.
             for line in BufReader::new(said).split(b'\n').map_while(std::result::Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 turn.hear(&line);
@@ -199,7 +200,7 @@ impl Fuzzing {
         }
         let status = child.wait().map_err(failed)?;
         turn.time = start.elapsed();
-        // libFuzzer ends so when it is told to by a signal, with nothing found.
+        // libFuzzer exits like this after a signal, without a finding.
         let is_clean = status.success() || status.code() == Some(INTERRUPTED);
         turn.findings = u64::from(!is_clean);
         Ok(turn)
@@ -209,18 +210,18 @@ impl Fuzzing {
 /// Exit code of libFuzzer after SIGINT.
 const INTERRUPTED: i32 = 72;
 
-/// Builds the one program that tries all properties.
+/// Builds the program that tests all properties.
 fn build(folder: &Path) -> Result<std::path::PathBuf> {
     let target = workspace::target().join("fuzz");
     let mut command = metadata::cargo();
     command.args(["build", "--release", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
-    // A target of its own triple keeps the flags off build scripts.
+    // An explicit target triple keeps the flags away from build scripts.
     command.args(["--target", HOST, "--target-dir"]).arg(&target).current_dir(folder);
     shell::run(command.env("RUSTFLAGS", FLAGS.join(" ")))?;
     Ok(target.join(HOST).join("release/fuzz"))
 }
 
-/// What is built for: the machine that runs it.
+/// Returns the target triple of this machine.
 const HOST: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 

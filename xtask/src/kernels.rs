@@ -1,9 +1,8 @@
-//! `cargo xtask kernels`: kernels of older Debian releases, below `target/kernels`, each with an
-//! initramfs of ours.
+//! `cargo xtask kernels`: kernels of older Debian releases below `target/kernels`, each with an
+//! initramfs by this tool.
 //!
-//! A test boots one in a virtual machine, where it mounts an image and copies what it sees, as a
-//! tar, to a second disk: so an old kernel can be asked what it makes of an image. Nothing of
-//! theirs is installed.
+//! Tests boot a kernel in a virtual machine. It mounts an image and writes the tree as a tar archive
+//! to a second disk, so a test can compare the kernel's view of an image. Nothing is installed.
 
 mod cpio;
 mod extra;
@@ -18,19 +17,19 @@ use cpio::Cpio;
 pub const HELP: &str = "\
 Usage: cargo xtask kernels [--refresh]
 
-  --refresh   fetch again what Debian has today
+  --refresh   fetch the current packages of Debian again
 
-Makes target/kernels/{5.10,6.1}/{vmlinuz,initramfs} from Debian's bullseye and bookworm, for qemu-system-x86_64, and builds
-for 6.1 the modules cramfs and romfs, which Debian leaves out.
-Needs debootstrap, make, gcc and xz, and installs them by apt-get if they are missing and this runs as root.";
+Writes target/kernels/{5.10,6.1}/{vmlinuz,initramfs} from Debian's bullseye and bookworm for
+qemu-system-x86_64. For 6.1, builds the modules cramfs and romfs, which Debian leaves out. Needs
+debootstrap, make, gcc, and xz; as root, installs missing ones with apt-get.";
 
 /// A kernel of Debian.
 struct Kernel {
-    /// What it is called here, and what Debian calls its source.
+    /// Version, which is also the suffix of Debian's source package.
     version: &'static str,
-    /// The release that has it.
+    /// Release of Debian with this kernel.
     suite: &'static str,
-    /// Modules that Debian leaves out of it, to be built.
+    /// Modules to build, which Debian leaves out.
     extra: &'static [extra::Module],
 }
 
@@ -39,15 +38,14 @@ const KERNELS: [Kernel; 2] = [
     Kernel { version: "6.1", suite: "bookworm", extra: &[extra::CRAMFS, extra::ROMFS] },
 ];
 
-/// The note beside a kernel of what its initramfs was made by.
+/// Name of the note beside a kernel with the recipe of its initramfs.
 const STAMP: &str = "recipe";
 
-/// Debian's smallest kernel for virtual machines, and programs for its first process.
+/// Packages: Debian's smallest kernel for virtual machines, and programs for init.
 const PACKAGES: [&str; 2] = ["linux-image-cloud-amd64", "busybox-static"];
 
-/// Modules between the kernel and an image on a virtual disk, as far as a kernel has them. The
-/// first process loads them round by round until no more can be loaded, so their order does not
-/// matter.
+/// Modules for mounting an image on a virtual disk, if the kernel has them. Init repeats loading them
+/// until no more can be loaded, so their order does not matter.
 const MODULES: [&str; 19] = [
     "virtio",
     "virtio_ring",
@@ -70,8 +68,7 @@ const MODULES: [&str; 19] = [
     "isofs",
 ];
 
-/// The first process: loads what it has, mounts the first disk and writes a tar of it to the
-/// second.
+/// Init: loads the modules, mounts the first disk, and writes a tar archive of it to the second.
 const INIT: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -97,7 +94,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     args.finish_empty()?;
     for kernel in &KERNELS {
         let dir = workspace::kernels().join(kernel.version);
-        // Moved here when it is complete.
+        // Renamed when it is complete.
         if refresh || !kernel.is_current(&dir) {
             kernel.fetch(&dir)?;
         }
@@ -107,13 +104,13 @@ pub fn run(mut args: args::Args) -> Result<()> {
 }
 
 impl Kernel {
-    /// What an initramfs is made by, in words that change with it.
+    /// Returns the recipe of an initramfs, as a text that changes with it.
     fn recipe(&self) -> String {
         let built: Vec<String> = self.extra.iter().map(extra::Module::recipe).collect();
         format!("{}\n{}\n{}", MODULES.join(" "), built.join("\n"), INIT)
     }
 
-    /// Whether it was made by this recipe.
+    /// Returns true if the initramfs was made by the current recipe.
     fn is_current(&self, dir: &Path) -> bool {
         std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|text| text == self.recipe())
     }
@@ -159,7 +156,7 @@ impl Kernel {
     }
 }
 
-/// Those of [`MODULES`] that a kernel has: name and contents.
+/// Returns the modules of [`MODULES`] that a kernel has, by name and contents.
 fn found_modules(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = vec![];
     for path in files_below(&root.join("lib/modules"))? {
@@ -189,7 +186,7 @@ fn initramfs(busybox: &[u8], modules: &[(String, Vec<u8>)]) -> Vec<u8> {
     cpio.finish()
 }
 
-/// The only file in `dir` whose name starts so.
+/// Returns the only file in `dir` whose name begins with `start`.
 fn one_of(dir: &Path, start: &str) -> Result<PathBuf> {
     let named =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start));

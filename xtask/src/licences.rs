@@ -1,9 +1,8 @@
-//! `cargo xtask check-licences`: nothing is linked that is not permissively licensed, and nothing
-//! twice.
+//! `cargo xtask check-licences`: linked crates have permissive licenses, and occur in one version.
 //!
-//! The rules are those of deny.toml, which cargo-deny also reads; this check needs nothing
-//! installed. It looks at what is linked or runs in a build. What only tests use is part of nothing
-//! we ship.
+//! The rules are those of deny.toml, which cargo-deny also reads; this check needs no installed
+//! tools. It covers crates that are linked or run in a build. Crates that only tests use are not
+//! shipped.
 
 mod expression;
 mod rules;
@@ -20,9 +19,9 @@ use rules::Rules;
 pub const HELP: &str = "\
 Usage: cargo xtask check-licences
 
-Checks every crate that is linked into a program or runs in a build against deny.toml: its licence
-must be satisfiable by the list `licenses.allow`, it must not be in `bans.deny`, and there must be one version of it
-but for those of `bans.skip`. What is known of vulnerabilities, `cargo deny check advisories` tells.";
+Checks all crates that are linked into a program or run in a build against deny.toml. A crate's license
+must be satisfied by `licenses.allow`, the crate must not be in `bans.deny`, and it must have a single
+version unless it is in `bans.skip`. For vulnerabilities, see `cargo deny check advisories`.";
 
 pub fn run(args: args::Args) -> Result<()> {
     args.finish_empty()?;
@@ -39,7 +38,7 @@ pub fn run(args: args::Args) -> Result<()> {
     Err(Failure::new(format!("{} crates\n  {}", faults.len(), faults.join("\n  "))))
 }
 
-/// All crates reached from the workspace without passing through a dependency for tests.
+/// Returns all crates that the workspace depends on, without dependencies of tests.
 fn linked(workspace: &Workspace) -> BTreeSet<usize> {
     let is_member = |index: &usize| workspace.packages[*index].is_member;
     let mut waiting: Vec<_> = (0..workspace.packages.len()).filter(is_member).collect();
@@ -53,7 +52,7 @@ fn linked(workspace: &Workspace) -> BTreeSet<usize> {
     linked
 }
 
-/// Crates that are there in several versions without an exception.
+/// Returns crates with several versions and no exception.
 fn duplicates<'a>(packages: impl Iterator<Item = &'a Package>, rules: &Rules) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {

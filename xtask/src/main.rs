@@ -1,7 +1,7 @@
-//! `cargo xtask`: what the project does to itself.
+//! `cargo xtask`: development tasks of the project, one file for each verb.
 //!
-//! One file per verb. Nothing here is linked into packfs, and packfs is only ever run, never
-//! imported, so this builds in seconds whatever state the product crates are in.
+//! The tool runs packfs but never imports it, so it builds in seconds even if the product crates do
+//! not compile.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use failure::{Failure, Result};
 
-/// One verb: its name, what it does in a line, its own help, and the function that does it.
+/// A verb of the command line.
 struct Verb {
     name: &'static str,
     about: &'static str,
@@ -36,28 +36,28 @@ struct Verb {
 }
 
 const VERBS: [Verb; 11] = [
-    Verb { name: "ci", about: "all checks, then all tests", help: ci::HELP, run: ci::run },
+    Verb { name: "ci", about: "run all checks and all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "tidy",
-        about: "imports, circles, unsafe code, names of formats, lengths, paths in documents",
+        about: "check imports, unsafe code, lengths, and paths in documents",
         help: tidy::HELP,
         run: tidy::run,
     },
     Verb {
         name: "check-licences",
-        about: "every linked crate is permissively licensed",
+        about: "check that linked crates have permissive licenses",
         help: licences::HELP,
         run: licences::run,
     },
     Verb {
         name: "peers",
-        about: "fetch the newest SquashFS and EROFS tools of Debian into target/peers",
+        about: "fetch Debian's newest SquashFS and EROFS tools",
         help: peers::HELP,
         run: peers::run,
     },
     Verb {
         name: "kernels",
-        about: "fetch kernels of older Debian releases into target/kernels",
+        about: "fetch kernels of older Debian releases",
         help: kernels::HELP,
         run: kernels::run,
     },
@@ -69,31 +69,26 @@ const VERBS: [Verb; 11] = [
     },
     Verb {
         name: "matrix",
-        about: "which reader of EROFS agrees with which writer, as a table",
+        about: "write docs/formats/interop-erofs.md",
         help: matrix::HELP,
         run: matrix::run,
     },
     Verb {
         name: "fidelity",
-        about: "what survives in which format on which way, written as docs/guide/fidelity.md",
+        about: "write docs/guide/fidelity.md",
         help: fidelity::HELP,
         run: fidelity::run,
     },
     Verb {
         name: "mutate",
-        about: "try very many mutated images of each format, and count how that ends",
+        about: "test mutated images of each format",
         help: mutate::HELP,
         run: mutate::run,
     },
-    Verb {
-        name: "fuzz",
-        about: "fuzz what is promised of images, archives, blocks and requests, guided by coverage",
-        help: fuzz::HELP,
-        run: fuzz::run,
-    },
+    Verb { name: "fuzz", about: "fuzz parsers, decoders, and requests", help: fuzz::HELP, run: fuzz::run },
     Verb {
         name: "coverage",
-        about: "which lines of the readers the tests reach",
+        about: "measure line coverage of the readers",
         help: coverage::HELP,
         run: coverage::run,
     },
@@ -133,5 +128,5 @@ fn overview() -> String {
     for verb in &VERBS {
         text += &format!("  {:16}{}\n", verb.name, verb.about);
     }
-    text + "\n`cargo xtask COMMAND --help` tells the options.\n"
+    text + "\n`cargo xtask COMMAND --help` describes the options.\n"
 }

@@ -1,8 +1,6 @@
-//! `cargo xtask matrix`: which reader of EROFS finds in which image what went in, for packfs and
-//! for mkfs.erofs.
+//! `cargo xtask matrix`: compatibility of EROFS readers with images of packfs and mkfs.erofs.
 //!
-//! The work is done by a test of packfs that ordinary runs leave out; this names its trees and puts
-//! its tables together.
+//! An ignored test of packfs does the work; this verb names its trees and joins its tables.
 
 use std::path::{Path, PathBuf};
 
@@ -13,33 +11,31 @@ use crate::{args, metadata, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask matrix [OPTIONS]
 
-  --tree WHICH      only this one: debian, a Debian root, or odd, a tree of odd things
-  --rows 'A;B'      only these rows, by the names in the table
-  --markdown FILE   where the page is written [docs/formats/interop-erofs.md]
+  --tree NAME       use only this tree: debian, a Debian root, or odd, a tree of unusual files
+  --rows 'A;B'      use only these rows, by their names in the table
+  --markdown FILE   write the page to FILE [docs/formats/interop-erofs.md]
 
-Needs root, `cargo xtask peers` and the Debian root of `cargo xtask corpus`.";
+Needs root, `cargo xtask peers`, and the Debian root of `cargo xtask corpus`.";
 
-/// What stands above the tables.
+/// Text above the tables.
 const INTRODUCTION: &str = "\
-# Who reads whose EROFS images
+# EROFS compatibility
 
-`cargo xtask matrix` writes this page. Each row is one way to make an image of a tree, asked of mkfs.erofs and of packfs. Each
-reader then walks or extracts all of it, and what it finds is compared with the tree: names, types, modes, owners, times to the
-nanosecond (erofsfuse tells whole seconds only), link counts and which names are one file, extended attributes, and the SHA-256
-of every file. packfs reads all by its library, checks the structure as `packfs check` does and unpacks as `packfs unpack` does;
-each of these has to be right.
+`cargo xtask matrix` writes this page. Each row is an image of a tree, written by mkfs.erofs and by packfs with equivalent options.
+Each reader walks or extracts the whole image, and the result is compared with the tree: names, types, modes, owners, times in
+nanoseconds (erofsfuse: whole seconds), link counts, hard links, extended attributes, and the SHA-256 of every file. packfs reads
+with its library, checks the structure like `packfs check`, and unpacks like `packfs unpack`; all three must be correct.
 
-`ok` means that there is no difference. `differs` means that the reader says that all went well and finds something else; `fails`
-means that it gives up. The notes say who is wrong: no such cell is a fault of packfs. The test behind this page knows each of
-these cells and fails when one of them changes, whichever way; a part of the second table that leaves no option out is tried in
-every run of the tests.
+`ok`: no difference. `differs`: the reader reports success, but the result differs. `fails`: the reader reports an error.
+The notes name the faulty program; none of these cells is a fault of packfs. The test behind this page knows these cells and fails
+if one changes, for better or worse. Every test run includes a part of the second table that covers every option.
 
-fsck.erofs 1.9.4 with `--extract --xattrs` also loses, in every row and with exit status 0, capabilities and all attributes of an
-inode behind one whose value is empty. That is not shown as a difference; all else that it extracts has to be right.
+fsck.erofs 1.9.4 with `--extract --xattrs` loses capabilities, and all attributes of an inode after one with an empty value, in
+every row and with exit status 0. The table does not count this as a difference; everything else that it extracts must be correct.
 ";
 
-/// A tree that is packed: how it is asked for, and the heading of its table.
-const TREES: [(&str, &str); 2] = [("debian", "A Debian root"), ("odd", "A tree of odd things")];
+/// Trees by the name on the command line, with the heading of their table.
+const TREES: [(&str, &str); 2] = [("debian", "A Debian root"), ("odd", "A tree of unusual files")];
 
 pub fn run(mut args: args::Args) -> Result<()> {
     let only = args.option("--tree")?;
@@ -64,7 +60,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     Ok(())
 }
 
-/// Who reads, in a sentence.
+/// Returns a sentence with the writers and readers.
 fn readers() -> Result<String> {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy();
@@ -72,12 +68,10 @@ fn readers() -> Result<String> {
     let mkfs = workspace::peers().join("bin/mkfs.erofs");
     let said = shell::capture(std::process::Command::new(&mkfs).arg("--version"))?;
     let version = said.lines().next().unwrap_or_default().trim();
-    Ok(format!(
-        "Written here by {version} and packfs, read by Linux {kernel}, the same erofs-utils and packfs."
-    ))
+    Ok(format!("Writers: {version} and packfs. Readers: Linux {kernel}, the same erofs-utils, and packfs."))
 }
 
-/// The table of one tree, from the test that makes it.
+/// Runs the test for one tree and returns its table.
 fn table(tree: &str, rows: &str) -> Result<String> {
     let path = match tree {
         "debian" => {
@@ -86,7 +80,7 @@ fn table(tree: &str, rows: &str) -> Result<String> {
         }
         odd => Path::new(odd).to_owned(),
     };
-    // The test runs in another folder.
+    // The path must be absolute, because the test runs in another folder.
     let table = std::path::absolute(workspace::target().join(format!("erofs-matrix-{tree}.md")))
         .map_err(|error| Failure::io("find", &workspace::target(), error))?;
     let mut command = metadata::cargo();

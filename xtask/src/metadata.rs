@@ -1,4 +1,4 @@
-//! What cargo knows of the workspace: crates, what they depend on, and under which licence.
+//! Metadata of the workspace by cargo: crates, dependencies, and licenses.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,19 +8,19 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
-/// Why a crate is depended on.
+/// Kind of a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Normal,
     Build,
-    /// Only for tests, benches and examples: part of nothing that is shipped.
+    /// Used only by tests, benches, and examples, which are not shipped.
     Dev,
 }
 
-/// An edge of the graph.
+/// An edge of the dependency graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependency {
-    /// Index of the crate depended on, in `Workspace::packages`.
+    /// Index of the dependency in `Workspace::packages`.
     pub package: usize,
     pub kind: Kind,
 }
@@ -30,10 +30,10 @@ pub struct Package {
     pub id: String,
     pub name: String,
     pub version: String,
-    /// SPDX expression, as the crate states it.
+    /// SPDX expression stated by the crate.
     pub licence: Option<String>,
     pub is_member: bool,
-    /// Roots of its libraries and programs: `lib.rs`, `main.rs` and the like.
+    /// Root files of its libraries and programs, such as `lib.rs` and `main.rs`.
     pub sources: Vec<PathBuf>,
     pub dependencies: Vec<Dependency>,
 }
@@ -45,14 +45,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo; every feature counts, and every platform.
+    /// Runs `cargo metadata` for all features and platforms.
     pub fn read() -> Result<Self> {
         let mut command = cargo();
         command.args(["metadata", "--format-version", "1", "--all-features"]).current_dir(workspace::root());
         let text = shell::capture(&mut command)?;
         let json =
             serde_json::from_str(&text).map_err(|error| Failure::new(format!("cargo metadata: {error}")))?;
-        Self::from_json(&json).ok_or_else(|| Failure::new("cargo metadata: not the shape that was expected"))
+        Self::from_json(&json).ok_or_else(|| Failure::new("cargo metadata: unexpected JSON"))
     }
 
     pub fn members(&self) -> impl Iterator<Item = &Package> {
@@ -75,7 +75,7 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs us.
+/// Returns a command of the cargo that runs this tool.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

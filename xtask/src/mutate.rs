@@ -1,7 +1,7 @@
-//! `cargo xtask mutate`: what becomes of very many mutated images, each tried under guard.
+//! `cargo xtask mutate`: tests of mutated images in guarded processes.
 //!
-//! The work is done by a program of `crates/hostile`, with the checks of debug builds; here is only
-//! what is asked of it.
+//! A program of `crates/hostile`, with the checks of debug builds, does the work; this verb only
+//! builds and runs it.
 
 mod rivals;
 
@@ -15,20 +15,20 @@ pub const HELP: &str = "\
 Usage: cargo xtask mutate [KIND] [OPTIONS]
 
   KIND                squashfs squashfs-legacy erofs cramfs iso9660 romfs containers recovery verity [all]
-  --images N          mutated images of each format [100000]
-  --seed N            other images than those of seed 1
-  --minutes N         stop after so long for each format; the same command goes on where it stopped
-  --afresh            forget what was done before
-  --case N            try one case again, and keep its image
-  --rivals            give 3000 of the same images (or --images) of squashfs and erofs to programs of others instead; needs
-                      `cargo xtask peers`
-  --packfs PATH       the program that stands beside them [built anew]
+  --images N          mutated images for each format [100000]
+  --seed N            seed of the mutations [1]
+  --minutes N         stop after N minutes for each format; the same command continues
+  --afresh            discard earlier progress
+  --case N            repeat one case and keep its image
+  --rivals            test rivals with 3000 of the same images (or --images) of squashfs and erofs
+                      instead; needs `cargo xtask peers`
+  --packfs PATH       program of packfs to test beside them [built anew]
 
-Opens, walks, lists, reads, checks and unpacks each image in a worker process and counts how that ends: panics, signals, more than
-10 s, more than 512 MiB, anything written outside of the target, anything checked clean that cannot be read. What is found is kept in
-target/mutated.";
+Opens, walks, lists, reads, checks, and unpacks each image in a worker process, and counts panics,
+signals, runs above 10 s or 512 MiB, files written outside the target, and images that pass the check
+but cannot be read. Findings are kept in target/mutated.";
 
-/// What mutated inputs are made of: images, and what vouches for images.
+/// Kinds of mutated inputs: images, and integrity data of images.
 const KINDS: [&str; 9] = [
     "squashfs",
     "squashfs-legacy",
@@ -86,7 +86,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if faults.is_empty() { Ok(()) } else { Err(Failure::new(faults.join("\n"))) }
 }
 
-/// A program of `crates/hostile`, to be built and run.
+/// Returns a command that builds and runs a program of `crates/hostile`.
 pub fn program(name: &str) -> Command {
     let mut command = metadata::cargo();
     command.current_dir(workspace::root());

@@ -1,8 +1,8 @@
-//! `cargo xtask peers`: the newest SquashFS and EROFS tools of Debian sid, below `target/peers`.
+//! `cargo xtask peers`: the newest SquashFS and EROFS tools of Debian sid below `target/peers`.
 //!
-//! Packages are downloaded and unpacked, never installed: nothing of the host changes, and no root
-//! is needed. Each program runs with the dynamic loader and the libraries it was built for, through
-//! a script in `target/peers/bin`.
+//! Packages are downloaded and unpacked, never installed, so the host does not change and root is
+//! not needed. A script in `target/peers/bin` runs each program with the dynamic loader and the
+//! libraries that it was built for.
 
 mod fetch;
 mod stamp;
@@ -20,15 +20,15 @@ pub use stamp::{Peer, Stamp};
 pub const HELP: &str = "\
 Usage: cargo xtask peers [--refresh]
 
-  --refresh   fetch again what Debian has today
+  --refresh   fetch the current packages of Debian again
 
-Makes target/peers/bin/{mksquashfs,unsquashfs,...}, which run on any Linux of this architecture.
-Needs debootstrap, and installs it by apt-get if it is missing and this runs as root.";
+Writes target/peers/bin/{mksquashfs,unsquashfs,...}, which run on any Linux of this architecture.
+Needs debootstrap; as root, installs it with apt-get if it is missing.";
 
-/// Suite of Debian the peers come from: the one with the newest versions.
+/// Suite of Debian with the newest versions.
 const SUITE: &str = "sid";
 
-/// What a package brings us, and the option by which each of its programs tells its version.
+/// A package with its programs, and the option that prints their version.
 struct Package {
     name: &'static str,
     programs: &'static [&'static str],
@@ -52,7 +52,7 @@ const PACKAGES: [Package; 5] = [
         version_option: "--version",
     },
     Package { name: "erofsfuse", programs: &["erofsfuse"], version_option: "--version" },
-    // Has no such option, and names its version in the usage it prints instead.
+    // It has no such option; the usage text it prints instead has the version.
     Package { name: "squashfuse", programs: &["squashfuse", "squashfuse_ll"], version_option: "--version" },
 ];
 
@@ -64,7 +64,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
         _ => fetch::fetch()?,
     };
     for peer in &stamp.peers {
-        // Written each time: a script names its place, and the checkout may have moved.
+        // Written each time: a script has absolute paths, and the checkout may have moved.
         wrapper::write(peer)?;
         wrapper::check(peer)?;
     }
@@ -72,7 +72,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     Ok(())
 }
 
-/// Command that runs a peer, without the script in between: for measurements.
+/// Returns a command that runs a peer without the script, for measurements.
 pub fn command(program: &str) -> Result<(Vec<OsString>, Peer)> {
     let stamp = Stamp::read().ok_or_else(|| no_peer(program))?;
     let peer =
@@ -81,10 +81,10 @@ pub fn command(program: &str) -> Result<(Vec<OsString>, Peer)> {
 }
 
 fn no_peer(program: &str) -> Failure {
-    Failure::new(format!("{program} is not there\nhint: run `cargo xtask peers` first"))
+    Failure::new(format!("cannot find {program}\nhint: run `cargo xtask peers` first"))
 }
 
-/// Folder the packages are unpacked in.
+/// Returns the folder of the unpacked packages.
 fn root() -> PathBuf {
     workspace::peers().join("root")
 }

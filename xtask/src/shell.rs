@@ -1,5 +1,4 @@
-//! Running other programs: each either succeeds or ends the command with what it was and what it
-//! said.
+//! Running other programs. An error holds the command line and its output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,18 +6,18 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{Failure, Result};
 
-/// Runs a command that talks to the terminal itself.
+/// Runs a command whose output goes to the terminal.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().map_err(|error| not_started(command, error))?;
     if status.success() { Ok(()) } else { Err(Failure::new(format!("{}: {status}", spelled(command)))) }
 }
 
-/// Runs a command whose output matters only if it fails: then its last lines are shown.
+/// Runs a command without showing its output; an error holds the last lines.
 pub fn run_quietly(command: &mut Command) -> Result<()> {
     capture(command).map(|_| ())
 }
 
-/// Runs a command and returns what it wrote to its standard output.
+/// Runs a command and returns its standard output.
 pub fn capture(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| not_started(command, error))?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -29,13 +28,13 @@ pub fn capture(command: &mut Command) -> Result<String> {
     Err(Failure::new(format!("{}: {}\n{}", spelled(command), output.status, last_lines(&said, 20))))
 }
 
-/// The command as one would type it.
+/// Returns the command line in shell syntax.
 pub fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell reads it back.
+/// Returns a word quoted for the shell.
 pub fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@".contains(c);
@@ -46,15 +45,14 @@ pub fn quoted(word: &OsStr) -> String {
     }
 }
 
-/// Finds a program as a shell would, and in the folders of the administrator, which are not on
-/// every user's `PATH`.
+/// Finds a program on `PATH`, and in the sbin folders, which are not on every user's `PATH`.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let administrator = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(administrator).map(|dir| dir.join(name)).find(|file| is_file(file))
 }
 
-/// Whether we may do what only the administrator may.
+/// Returns true if the effective user is root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -77,14 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_words_a_shell_would_split() {
+    fn quotes_words_that_a_shell_would_split() {
         assert_eq!(quoted(OsStr::new("a-b_c.d/e")), "a-b_c.d/e");
         assert_eq!(quoted(OsStr::new("it's")), r"'it'\''s'");
         assert_eq!(quoted(OsStr::new("")), "''");
     }
 
     #[test]
-    fn tells_what_a_failing_command_said() {
+    fn an_error_holds_the_output_of_the_command() {
         let error = capture(Command::new("sh").args(["-c", "echo no; exit 3"])).unwrap_err().to_string();
         assert!(error.contains("exit status: 3") && error.ends_with("\nno"), "{error}");
     }

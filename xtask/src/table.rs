@@ -1,10 +1,10 @@
-//! Rows of text under headings, aligned for a terminal or as Markdown.
+//! Text tables, aligned for a terminal or as Markdown.
 
-/// A table; every row has as many cells as there are headings.
+/// A table. Each row has one cell for each heading.
 pub struct Table {
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Columns from this one on hold figures and are set flush right.
+    /// First column with figures; these columns are right-aligned.
     figures_from: usize,
 }
 
@@ -22,12 +22,12 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Columns padded with blanks.
+    /// Returns columns padded with blanks.
     pub fn text(&self) -> String {
         self.lines().map(|row| self.padded(row).join("  ").trim_end().to_owned() + "\n").collect()
     }
 
-    /// A Markdown table, padded so that it also reads well as it stands.
+    /// Returns a Markdown table, padded to be readable as plain text.
     pub fn markdown(&self) -> String {
         let mut lines: Vec<_> =
             self.lines().map(|row| format!("| {} |\n", self.padded(row).join(" | "))).collect();

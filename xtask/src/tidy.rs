@@ -1,8 +1,8 @@
-//! `cargo xtask tidy`: rules of the house that a program can check, one table of them with reasons.
+//! `cargo xtask tidy`: a table of project rules that a program can check, with reasons.
 //!
-//! The import table is read from ARCHITECTURE.md and the list of unsafe files from SECURITY.md, so
-//! the documents and the rules cannot differ. A rule that is not kept everywhere yet has a most
-//! number of faults, which may only become lower.
+//! The import table comes from ARCHITECTURE.md and the list of unsafe files from SECURITY.md, so
+//! documents and rules cannot differ. A rule with remaining faults has a maximum number of them,
+//! which may only decrease.
 
 mod circles;
 mod counts;
@@ -22,19 +22,19 @@ use crate::{args, metadata, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask tidy [--list]
 
-Checks the rules of the house: imports between crates and between modules, unsafe code,
-names of formats, lengths, and paths in documents.
+Checks project rules: imports between crates and modules, unsafe code, names of formats, lengths, and
+paths in documents.
 
   --list   print the rules and their reasons";
 
-/// A rule, and the faults it finds.
+/// A rule and its check.
 struct Rule {
     name: &'static str,
     why: &'static str,
     faults: fn(&Subject<'_>) -> Result<Vec<String>>,
 }
 
-/// The sources that rules look at.
+/// Input of the checks.
 struct Subject<'a> {
     root: &'a Path,
     workspace: &'a metadata::Workspace,
@@ -44,22 +44,22 @@ struct Subject<'a> {
 const RULES: [Rule; 10] = [
     Rule {
         name: "imports between crates",
-        why: "everything flows one way; the table of ARCHITECTURE.md says which",
+        why: "dependencies have one direction, that of the table in ARCHITECTURE.md",
         faults: |subject| Ok(imports::check(subject.workspace, &table::read(subject.root)?)),
     },
     Rule {
         name: "product",
-        why: "the program packfs links nothing of lab/",
+        why: "the program packfs links no crate of lab/",
         faults: |subject| product::check(subject.root),
     },
     Rule {
         name: "circles of modules",
-        why: "a module that needs another needs nothing of those that need it",
+        why: "modules do not depend on each other in cycles",
         faults: |subject| Ok(circles::check(subject.files)),
     },
     Rule {
         name: "forbidden unsafe code",
-        why: "crates without C libraries and system calls need none",
+        why: "crates without C libraries and system calls need no unsafe code",
         faults: |subject| sources::forbid(subject.workspace, subject.root),
     },
     Rule {
@@ -69,12 +69,12 @@ const RULES: [Rule; 10] = [
     },
     Rule {
         name: "pure formats",
-        why: "formats map bytes: no thread, no file of the host, no figure of an image that is cut or an index",
+        why: "formats only map bytes: no threads, no host files, no truncating casts or indexing with image data",
         faults: |subject| Ok(pure_formats::check(subject.files)),
     },
     Rule {
         name: "names of formats",
-        why: "a format is told by FormatInfo; a name in other code makes it a special case",
+        why: "FormatInfo describes a format; its name in other code is a special case",
         faults: |subject| Ok(format_names::check(subject.files)),
     },
     Rule {
@@ -84,12 +84,12 @@ const RULES: [Rule; 10] = [
     },
     Rule {
         name: "counts",
-        why: "short functions, narrow comments, and sentences that begin with their subject or verb",
+        why: "functions are short, comments narrow, and doc comments open with a noun or verb",
         faults: |subject| Ok(counts::check(subject.files)),
     },
     Rule {
         name: "paths in documents",
-        why: "a document that names a file that is gone is wrong elsewhere, too",
+        why: "a document that names a missing file is out of date",
         faults: |subject| documents::check(subject.root),
     },
 ];

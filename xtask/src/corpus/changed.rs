@@ -1,4 +1,4 @@
-//! A tree as it is after a small change: what an earlier image serves as the base for.
+//! A tree after a small change, for packing with an earlier image as the base.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// One file in so many is changed.
+/// One of this many files is changed.
 const SHARE: usize = 100;
 
-/// Copies a tree and changes a byte in the middle of one file in a hundred, and adds a line to it.
+/// Copies a tree. In 1 % of the files, changes a byte in the middle and appends a line.
 pub fn make(from: &Path, dir: &Path) -> Result<()> {
     shell::run_quietly(Command::new("cp").arg("-a").arg(from).arg(dir))?;
     let mut files = vec![];

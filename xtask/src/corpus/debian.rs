@@ -1,4 +1,4 @@
-//! A Debian root, and a tar of it.
+//! A Debian root, and a tar archive of it.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +11,8 @@ const SUITE: &str = "bookworm";
 
 const RELEASES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
 
-/// Besides the smallest system: ping carries a file capability (an extended attribute), the others
-/// are in daily use.
+/// Packages beyond the minimal system: ping has a file capability (an extended attribute), and the
+/// others are in daily use.
 const PACKAGES: [&str; 3] = ["iputils-ping", "file", "xz-utils"];
 
 pub fn make_tree(path: &Path) -> Result<()> {
@@ -22,7 +22,7 @@ pub fn make_tree(path: &Path) -> Result<()> {
     replace(path, &made)
 }
 
-/// Makes one root a release, side by side.
+/// Creates one root for each release, in adjacent folders.
 pub fn make_releases(path: &Path) -> Result<()> {
     let made = path.with_extension("new");
     workspace::remove_dir(&made)?;
@@ -33,7 +33,7 @@ pub fn make_releases(path: &Path) -> Result<()> {
     replace(path, &made)
 }
 
-/// A folder that holds nothing but a tar of the tree: one large file.
+/// Creates a folder that holds only a tar archive of the tree: one large file.
 pub fn make_tar_folder(tree: &Path, path: &Path) -> Result<()> {
     let made = path.with_extension("new");
     workspace::remove_dir(&made)?;

@@ -1,4 +1,4 @@
-//! The files of a Debian desktop: XFCE and all that Debian recommends with it.
+//! Files of a Debian desktop: XFCE and all packages that Debian recommends with it.
 
 use std::path::Path;
 

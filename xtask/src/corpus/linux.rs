@@ -1,4 +1,4 @@
-//! The source of Linux as Debian's package carries it.
+//! The Linux source in Debian's package.
 
 use std::path::Path;
 use std::process::Command;

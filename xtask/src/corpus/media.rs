@@ -1,4 +1,4 @@
-//! Files that do not compress: pictures, music, web fonts, and packages as they are downloaded.
+//! Incompressible files: pictures, music, web fonts, and downloaded packages.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::workspace;
 
 const SUITE: &str = "bookworm";
 
-/// Beside what those packages hold, the archives of these, which are compressed with XZ.
+/// Packages whose archives, compressed with XZ, are part of the corpus.
 const KEPT: [&str; 3] = ["frozen-bubble-data", "neverball-data", "desktop-base"];
 
 pub fn make(path: &Path) -> Result<()> {

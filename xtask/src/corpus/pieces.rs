@@ -1,6 +1,6 @@
-//! Trees of pieces of a real tree's files: many small ones, or a single large one.
+//! Trees made of pieces of a real tree's files: many small files, or a single large one.
 //!
-//! All depend on nothing but the contents of the real one: order, cuts, names and times are fixed.
+//! They depend only on the contents of the real tree: order, cuts, names, and times are fixed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,10 +13,10 @@ use super::random::Random;
 use crate::failure::{Failure, Result};
 use crate::workspace;
 
-/// Time of last change of everything made here: 2024-01-01 00:00:00 UTC.
+/// Modification time of all files: 2024-01-01 00:00:00 UTC.
 const MADE_AT: Duration = Duration::from_secs(1_704_067_200);
 
-/// Makes `count` files, a hundred to a folder.
+/// Writes `count` files, a hundred in each folder.
 pub fn make_small(tree: &Path, count: u32, path: &Path) -> Result<()> {
     let pool = read_files(tree)?;
     let mut random = Random::new(count.into());
@@ -43,11 +43,11 @@ pub fn make_same(tree: &Path, path: &Path) -> Result<()> {
     })
 }
 
-/// What the corpus of one file calls it.
+/// Name of the file in the corpus `large`.
 const LARGE_NAME: &str = "large.bin";
 const LARGE_LEN: u64 = 500 << 20;
 
-/// One file, much larger than any cache of decoded blocks should be.
+/// Writes one file, much larger than any cache of decoded blocks should be.
 pub fn make_large(tree: &Path, path: &Path) -> Result<()> {
     let pool = read_files(tree)?;
     let mut random = Random::new(500);
@@ -71,7 +71,7 @@ pub fn make_large(tree: &Path, path: &Path) -> Result<()> {
     std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
 }
 
-/// Writes `count` files; `piece` gives the contents of each, `name` its path.
+/// Writes `count` files; `piece` returns the contents of each, and `name` its path.
 fn make<'a>(
     path: &Path,
     count: u32,
@@ -105,21 +105,21 @@ fn write(path: &Path, contents: &[u8]) -> std::io::Result<()> {
     file.set_modified(SystemTime::UNIX_EPOCH + MADE_AT)
 }
 
-/// A piece of `len` bytes, or of as many as there are.
+/// Returns a random piece of `len` bytes, or the whole pool if it is shorter.
 fn cut<'a>(pool: &'a [u8], random: &mut Random, len: u64) -> &'a [u8] {
     let room = (pool.len() as u64).saturating_sub(len) + 1;
     let start = random.below(room) as usize;
     &pool[start..pool.len().min(start + len as usize)]
 }
 
-/// Two pieces that differ may share it, by a small chance; then one of them is not used.
+/// Returns a hash of a piece. In the rare case of a collision, one of the pieces is not used.
 fn fingerprint(piece: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     piece.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The contents of all regular files of a tree, in the order of their paths.
+/// Returns the contents of all regular files of a tree, ordered by path.
 fn read_files(tree: &Path) -> Result<Vec<u8>> {
     let mut files = vec![];
     let mut waiting = vec![tree.to_owned()];

@@ -1,4 +1,4 @@
-//! Random figures that are the same on every machine and in every release: SplitMix64.
+//! Random numbers that are equal on every machine and in every release: SplitMix64.
 //!
 //! Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
 
@@ -19,24 +19,24 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A figure below `end`, which is not 0.
+    /// Returns a number below `end`, which is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
         let wide = u128::from(self.next()) * u128::from(end);
         (wide >> 64) as u64
     }
 
-    /// A length spread as those of real files are: most near `middle`, few far above, all in
-    /// `least..=most`.
+    /// Returns a length in `least..=most`, distributed like those of real files: most near
+    /// `middle`, few far above.
     ///
-    /// Log-normal, with the sum of twelve even draws in place of a normal one, so that no rounding
-    /// differs anywhere.
+    /// The distribution is log-normal. The sum of twelve uniform numbers replaces a normal one, so
+    /// that rounding is equal everywhere.
     pub fn file_len(&mut self, middle: u64, least: u64, most: u64) -> u64 {
-        // In 1/16 of a doubling: a deviation of one is 1.5 doublings.
+        // Unit: 1/16 of a doubling; a standard deviation is 1.5 doublings.
         let sum: u64 = (0..12).map(|_| self.below(24)).sum();
         let sixteenths = sum as i64 - 6 * 23;
         let doublings = sixteenths.div_euclid(16);
         let rest = sixteenths.rem_euclid(16) as u64;
-        // Between two powers of two a straight line is close enough.
+        // Linear between two powers of two, which is close enough.
         let scaled = middle * (16 + rest);
         let len = if doublings >= 0 { (scaled << doublings) / 16 } else { (scaled >> -doublings) / 16 };
         len.clamp(least, most)

@@ -1,4 +1,4 @@
-//! How much a corpus holds, noted beside it as `NAME.json` once it is complete.
+//! The note `NAME.json` beside a complete corpus, with the size of the tree.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -13,9 +13,9 @@ use crate::workspace;
 /// Size of a tree.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub struct Counts {
-    /// Names in it of any type, its top included.
+    /// Names of any type, including the top.
     pub entries: u64,
-    /// Bytes of its regular files, each file counted once however many names it has.
+    /// Bytes of regular files; a file with several names counts once.
     pub bytes: u64,
 }
 

@@ -1,7 +1,7 @@
-//! A cpio archive in the form that kernels unpack at boot (`newc`,
+//! cpio archives in the format that kernels unpack at boot (`newc`,
 //! Documentation/driver-api/early-userspace).
 
-/// An archive in the making; everything in it belongs to root.
+/// A cpio archive that is being written; root owns all entries.
 #[derive(Default)]
 pub struct Cpio {
     bytes: Vec<u8>,
@@ -12,12 +12,12 @@ const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
 impl Cpio {
-    /// Adds a folder; those above it come first.
+    /// Adds a folder; its parents must be added before.
     pub fn dir(&mut self, path: &str) {
         self.member(path, DIRECTORY, &[]);
     }
 
-    /// Adds a file that may be run.
+    /// Adds an executable file.
     pub fn file(&mut self, path: &str, bytes: &[u8]) {
         self.member(path, PROGRAM, bytes);
     }
@@ -30,8 +30,8 @@ impl Cpio {
     fn member(&mut self, path: &str, mode: u32, bytes: &[u8]) {
         self.count += 1;
         let (len, name_len) = (bytes.len() as u32, path.len() as u32 + 1);
-        // inode, mode, owner, group, links, time, length, device (2), device of a node (2), length
-        // of the name, checksum
+        // Inode, mode, owner, group, links, mtime, length, device (2), device of a node (2), length
+        // of the name, checksum.
         let figures = [self.count, mode, 0, 0, 1, 0, len, 0, 0, 0, 0, name_len, 0];
         self.bytes.extend_from_slice(b"070701");
         for figure in figures {

@@ -1,5 +1,5 @@
-//! Modules that Debian leaves out of its kernels, built from its source of the kernel with its
-//! headers: nothing but the module is compiled.
+//! Modules that Debian leaves out of its kernels, built from its kernel source with its headers. Only
+//! the modules are compiled.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::debian::{self, Archive};
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
-/// A module, and how it is built.
+/// A module and its build settings.
 pub struct Module {
     pub name: &'static str,
-    /// Its folder in the source of the kernel.
+    /// Folder in the kernel source.
     folder: &'static str,
-    /// Its files there, headers too.
+    /// Source files and headers in that folder.
     files: &'static [&'static str],
-    /// What Debian's configuration does not switch on, for the compiler.
+    /// Compiler flags for configuration options that Debian leaves off.
     flags: &'static str,
 }
 
@@ -37,29 +37,29 @@ pub const ROMFS: Module = Module {
     flags: "-DCONFIG_ROMFS_ON_BLOCK=1",
 };
 
-/// The headers of the smallest kernel for virtual machines.
+/// Package with the headers of the smallest kernel for virtual machines.
 pub const HEADERS: &str = "linux-headers-cloud-amd64";
 
-/// The library that a tool of the kernel's build needs; a machine that builds none may lack it.
+/// Package with a library that a tool of the kernel build needs.
 const LIBELF: [&str; 2] = ["libelf1", "libelf1t64"];
 
-/// Debian's package of the source of a kernel.
+/// Returns Debian's source package of a kernel.
 pub fn source_package(version: &str) -> String {
     format!("linux-source-{version}")
 }
 
-/// Makes sure of the programs that build.
+/// Checks that the programs for the build are present.
 pub fn need_tools() -> Result<()> {
     debian::need(&["make", "gcc", "tar", "xz"])
 }
 
 impl Module {
-    /// What it is built by, in words that change with it.
+    /// Returns the recipe of a module, as a text that changes with it.
     pub fn recipe(&self) -> String {
         format!("{} {} {}", self.name, self.files.join(" "), self.flags)
     }
 
-    /// Tells the kernel's build what the module is made of.
+    /// Returns the Makefile of the module for the kernel build.
     fn makefile(&self) -> String {
         let objects = self.files.iter().filter_map(|file| file.strip_suffix(".c"));
         let objects: Vec<String> = objects.map(|name| format!("{name}.o")).collect();
@@ -76,8 +76,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// Unpacks what is needed of the packages into `root`, and leads what is meant for `/usr/src`
-    /// there.
+    /// Unpacks the needed packages into `root`, and moves paths of the headers' Makefile there.
     pub fn prepare(archives: &HashMap<String, Archive>, source: &str, root: &Path) -> Result<Self> {
         let is_needed = |name: &str| {
             let parts = ["linux-headers-", "linux-kbuild-"];
@@ -96,14 +95,14 @@ impl Build {
         Ok(Self { root: root.to_owned(), headers, source })
     }
 
-    /// Builds a module: its bytes.
+    /// Builds a module and returns its bytes.
     pub fn module(&self, module: &Module) -> Result<Vec<u8>> {
         let at = self.root.join(module.name);
         workspace::make_dir(&at)?;
         let archive = self.source.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let top = archive.strip_suffix(".tar.xz").unwrap_or(&archive);
         let mut tar = Command::new("tar");
-        // Each once, so that it need not read to the end.
+        // Each file occurs once, so tar can stop early.
         tar.args(["--extract", "--xz", "--occurrence=1", "--strip-components=3", "--directory"]).arg(&at);
         tar.arg("--file").arg(&self.source);
         tar.args(module.files.iter().map(|file| format!("{top}/{}/{file}", module.folder)));
@@ -112,7 +111,7 @@ impl Build {
 
         let mut make = Command::new("make");
         make.arg("--directory").arg(&self.headers).arg(format!("M={}", at.display()));
-        // The compiler of this machine, where it lacks the one that Debian built the kernel with.
+        // The default compiler replaces the one that Debian used if that is not installed.
         let compiler = if shell::find_program("gcc-12").is_some() { "gcc-12" } else { "gcc" };
         make.arg(format!("CC={compiler}")).arg("modules");
         make.env("LD_LIBRARY_PATH", self.root.join("usr/lib/x86_64-linux-gnu"));
@@ -123,7 +122,7 @@ impl Build {
     }
 }
 
-/// The only folder in `dir` whose name ends so.
+/// Returns the only folder in `dir` whose name ends with `end`.
 fn one_of_folders(dir: &Path, end: &str) -> Result<PathBuf> {
     let entries = std::fs::read_dir(dir).map_err(|error| Failure::io("list", dir, error))?;
     let mut folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());

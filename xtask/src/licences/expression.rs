@@ -1,19 +1,21 @@
-//! Licence expressions as crates state them.
+//! License expressions of crates.
 //!
-//! Source: SPDX 2.3, annex D, and the older `MIT/Apache-2.0` that cargo still takes, where a slash
-//! means OR.
+//! Source: SPDX 2.3, annex D, and the older `MIT/Apache-2.0`, which cargo accepts, with a slash for
+//! OR.
 
-/// A licence, or some of which one or all hold.
+/// A license, or several that are joined by OR or AND.
 #[derive(Debug, PartialEq)]
 pub enum Expression {
-    /// Its exception included, as `Apache-2.0 WITH LLVM-exception`.
+    /// Name of a license with its exception, such as `Apache-2.0 WITH LLVM-exception`.
     Licence(String),
     Any(Vec<Self>),
     All(Vec<Self>),
 }
 
 impl Expression {
-    /// Errors: what is wrong with the text.
+    /// Parses an expression.
+    ///
+    /// Errors: a description of the fault.
     pub fn parse(text: &str) -> Result<Self, String> {
         let spaced = text.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
         let mut words = Words { words: spaced.split_whitespace().collect(), next: 0 };
@@ -24,7 +26,7 @@ impl Expression {
         }
     }
 
-    /// Whether it can be kept to with the `allowed` licences alone.
+    /// Returns true if the `allowed` licenses satisfy the expression.
     pub fn is_satisfied(&self, allowed: &[String]) -> bool {
         match self {
             Self::Licence(name) => allowed.contains(name),
@@ -56,7 +58,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Parts joined by OR, which binds less than AND.
+    /// Parses parts joined by OR, which binds less than AND.
     fn any(&mut self) -> Result<Expression, String> {
         let mut parts = vec![self.all()?];
         while self.take_if("OR") {

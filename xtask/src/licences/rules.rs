@@ -1,21 +1,20 @@
-//! The part of deny.toml that is checked here, read without a TOML parser.
+//! The rules of deny.toml that this tool checks, read without a TOML parser.
 //!
-//! Two lists are all we need of the file. A file they cannot be found in is refused rather than
-//! taken as empty.
+//! Missing lists are an error, because an empty list would allow everything or nothing.
 
 use std::path::Path;
 
 use crate::failure::{Failure, Result};
 
-/// What may be linked and what must not.
+/// Rules for linked crates.
 #[derive(Debug, PartialEq)]
 pub struct Rules {
-    /// `licenses.allow`: names of licences, with their exception.
+    /// `licenses.allow`: names of licenses, with their exception.
     pub allowed: Vec<String>,
     /// `bans.deny`: names of crates.
     pub denied: Vec<String>,
-    /// `bans.skip`: `name@version` of crates that may be there in another version, too; the version
-    /// may be its beginning.
+    /// `bans.skip`: `name@version` of crates that may have further versions; a prefix of the version
+    /// suffices.
     pub skipped: Vec<String>,
 }
 
@@ -41,7 +40,7 @@ impl Rules {
     }
 }
 
-/// What stands between the brackets of `key = [...]` in a section.
+/// Returns the text between the brackets of `key = [...]` in a section.
 fn list<'a>(lines: impl Iterator<Item = &'a str>, section: &str, key: &str) -> Option<String> {
     let inside = lines.skip_while(|line| *line != section).skip(1);
     let inside: Vec<_> = inside.take_while(|line| !(line.starts_with('[') && line.ends_with(']'))).collect();
@@ -52,7 +51,7 @@ fn list<'a>(lines: impl Iterator<Item = &'a str>, section: &str, key: &str) -> O
     rest.split_once(']').map(|(inner, _)| inner.to_owned())
 }
 
-/// Texts in double quotes.
+/// Returns the texts in double quotes.
 fn quoted(text: &str) -> Vec<String> {
     text.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }

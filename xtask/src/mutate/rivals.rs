@@ -1,9 +1,7 @@
-//! `cargo xtask mutate --rivals`: the mutated images that packfs is tried on, given to programs of
-//! others, under the same limits.
+//! `cargo xtask mutate --rivals`: mutated images as input of rivals, with the limits of packfs.
 //!
-//! Each program unpacks each image, or lists all of it where it unpacks nothing, in a process of
-//! its own, as a user without privileges: what it does outside of its target is looked at, and must
-//! not do harm.
+//! Each program unpacks each image, or lists it if it cannot unpack, in a separate process of an
+//! unprivileged user. Changes outside its target are detected and cannot do harm.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,33 +20,32 @@ use crate::failure::{Failure, Result};
 use crate::table::Table;
 use crate::{metadata, peers, shell, workspace};
 
-/// As of packfs's own run: seconds of processor time, bytes resident, address space.
+/// Limits, as for packfs: seconds of processor time, resident bytes, address space.
 const SECONDS_MAX: u64 = 10;
 const MEMORY_MAX: u64 = 512 << 20;
 const ADDRESS_SPACE_KIB: u64 = 8 << 20;
-/// No file becomes longer, so that the disk outlives what is found; the program is told so by an
-/// error.
+/// Maximum length of files, to protect the disk; the program gets an error.
 const FILE_LEN_KIB: u64 = 1 << 20;
-/// Who waits for nothing uses no processor.
+/// Maximum wall time: a program that blocks uses no processor time.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Images that are on the disk at a time.
+/// Number of images on the disk at a time.
 const BATCH: usize = 500;
-/// Who owns nothing.
+/// User and group without files.
 const NOBODY: u32 = 65_534;
-/// Cases that are named for each ending.
+/// Maximum number of cases listed for each ending.
 const NAMED_MAX: usize = 5;
 
-/// The words that run a program on an image, with a target that is not there yet.
+/// Function that returns the command line for an image and a target that does not exist yet.
 type Words = Box<dyn Fn(&Path, &Path) -> Vec<OsString>>;
 
-/// A program and how it is asked to do all it can with an image.
+/// A program, and the command line that makes it read all of an image.
 struct Tried {
     name: String,
     version: String,
     words: Words,
 }
 
-/// How a run ended.
+/// Ending of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     Read,
@@ -59,7 +56,7 @@ enum Ending {
     Outside,
 }
 
-/// Tries the first so many cases of a seed.
+/// Tests the first `images` cases of a seed.
 pub fn run(formats: &[&str], images: usize, seed: usize, packfs: Option<&str>) -> Result<()> {
     let packfs = packfs.map_or_else(built, |path| Ok(path.into()))?;
     let programs = |format: &str| Ok::<_, Failure>(others(format)?.into_iter().chain([ours(&packfs)?]));
@@ -133,7 +130,7 @@ fn signal_name(number: i32) -> String {
     found.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }
 
-/// packfs, built as it is released.
+/// Builds packfs with the release profile and returns its path.
 fn built() -> Result<PathBuf> {
     let mut cargo = metadata::cargo();
     cargo.args(["build", "--release", "--quiet", "--package", "packfs-cli", "--bin", "packfs"]);
@@ -202,7 +199,7 @@ fn seven_zip(name: &str) -> Option<Tried> {
     Some(Tried { name: name.into(), version: version.to_owned(), words: Box::new(words) })
 }
 
-/// Where programs run, and what lies beside their target.
+/// A folder for the runs, with files beside the target.
 struct Pit(PathBuf);
 
 const SENTINEL: &[u8] = b"untouched";
@@ -269,7 +266,7 @@ impl Pit {
             }
             Some(number) => Ending::Signal(number),
             None if result.status.success() => Ending::Read,
-            // A shell tells a signal so, where a program was started by a script.
+            // Exit status of a shell whose program ended by a signal.
             None => match result.status.code().filter(|code| (129..160).contains(code)) {
                 Some(code) => Ending::Signal(code - 128),
                 None => Ending::Refused,
@@ -280,7 +277,7 @@ impl Pit {
         Ok(if clean { ending } else { Ending::Outside })
     }
 
-    /// Whether nothing beside the target is new or other than it was.
+    /// Returns true if all files beside the target are unchanged, and none was added.
     fn is_clean(&self) -> bool {
         let names = |dir: &Path| -> Vec<OsString> {
             fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
@@ -291,10 +288,10 @@ impl Pit {
         beside && names(&self.room().join("work")).is_empty() && said.is_ok_and(|said| said == SENTINEL)
     }
 
-    /// Removes all that was made.
+    /// Removes the target.
     fn clear(&self, target: &Path) -> Result<()> {
         if fs::remove_dir_all(target).is_err() && target.symlink_metadata().is_ok() {
-            // Names at the end of what paths can tell: the shell's own walk can remove those.
+            // Some paths exceed the maximum length; `rm` walks relative to folders and removes them.
             shell::run_quietly(Command::new("rm").arg("-rf").arg(target))?;
         }
         Ok(())

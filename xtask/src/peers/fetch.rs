@@ -1,7 +1,7 @@
-//! Downloads the peers' packages with all they need, and unpacks them.
+//! Downloads the packages of the peers with their dependencies, and unpacks them.
 //!
-//! A run that fails leaves what was there before: the new tree is made beside the old one and takes
-//! its place at the end.
+//! The new tree is written beside the old one and replaces it at the end, so a failed run keeps the
+//! old tree.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
-//! The note of what is in `target/peers`, kept as `versions.json` there.
+//! The list of programs in `target/peers`, in `versions.json`.
 //!
-//! It is written last, so where it stands the peers are complete.
+//! It is written last, so it marks complete peers.
 
 use std::path::PathBuf;
 
@@ -14,24 +14,24 @@ use crate::workspace;
 pub struct Peer {
     pub program: String,
     pub package: String,
-    /// As Debian spells it, such as `1:4.7.5-1`.
+    /// Version of the Debian package, such as `1:4.7.5-1`.
     pub version: String,
 }
 
 impl Peer {
-    /// The script that runs it.
+    /// Script that runs the program.
     pub fn wrapper(&self) -> PathBuf {
         workspace::peers().join("bin").join(&self.program)
     }
 
-    /// The version its makers gave it: without Debian's epoch and revision.
+    /// Returns the upstream version: without Debian's epoch and revision.
     pub fn upstream_version(&self) -> &str {
         let version = self.version.split_once(':').map_or(self.version.as_str(), |(_, rest)| rest);
         version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
     }
 }
 
-/// All peers, and where they came from.
+/// All peers and their origin.
 #[derive(Debug, PartialEq)]
 pub struct Stamp {
     pub mirror: String,
@@ -43,7 +43,7 @@ impl Stamp {
         workspace::peers().join("versions.json")
     }
 
-    /// What is there now; nothing if nothing is or a note cannot be read.
+    /// Reads the list; none if it is missing or invalid.
     pub fn read() -> Option<Self> {
         let text = std::fs::read_to_string(Self::path()).ok()?;
         Self::from_json(&serde_json::from_str(&text).ok()?)

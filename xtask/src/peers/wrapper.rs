@@ -1,4 +1,4 @@
-//! Running a program of one system on another: its own loader, its own libraries.
+//! Running a program of another system with its own loader and libraries.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use super::{PACKAGES, Peer, root};
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
-/// The words that run `program` in place.
+/// Returns the command line that runs `program`.
 pub fn command(program: &str) -> Result<Vec<OsString>> {
     let root = root();
     let libraries = find(&root.join("usr/lib"), |path| path.join("libc.so.6").exists())
@@ -23,12 +23,12 @@ pub fn command(program: &str) -> Result<Vec<OsString>> {
     Ok(vec![loader.into(), "--library-path".into(), libraries.into(), program.into()])
 }
 
-/// Whether a peer is there to be run.
+/// Returns true if a peer is present.
 pub fn is_unpacked(peer: &Peer) -> bool {
     root().join("usr/bin").join(&peer.program).exists()
 }
 
-/// Writes the script that runs a peer from anywhere.
+/// Writes the script that runs a peer from any folder.
 pub fn write(peer: &Peer) -> Result<()> {
     let path = peer.wrapper();
     workspace::make_dir(&workspace::peers().join("bin"))?;
@@ -44,9 +44,9 @@ pub fn write(peer: &Peer) -> Result<()> {
         .map_err(|error| Failure::io("make runnable", &path, error))
 }
 
-/// Runs a peer once: it has to start, and to name the version its package has.
+/// Runs a peer once and checks that it prints the version of its package.
 ///
-/// Its exit status says nothing: some end with an error after telling their version.
+/// The exit status is ignored, because some programs print their version and fail.
 pub fn check(peer: &Peer) -> Result<()> {
     let package = PACKAGES.iter().find(|package| package.name == peer.package);
     let option = package.map_or("--version", |package| package.version_option);
@@ -67,7 +67,7 @@ fn is_loader(path: &Path) -> bool {
     (name.starts_with("ld-linux") || name.starts_with("ld64.so")) && name.contains(".so.")
 }
 
-/// The first entry of a folder, by name, that `fits`.
+/// Returns the first entry of a folder, by name, that `fits`.
 fn find(dir: &Path, fits: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let mut paths: Vec<_> = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
     paths.sort();

@@ -1,10 +1,10 @@
-//! Circles of imports among the modules of one folder, at any depth of a crate.
+//! Import cycles among the modules of one folder, at any depth of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::File;
 
-/// Path of a module below its crate, root first.
+/// Path of a module in its crate, root first.
 type Path<'a> = Vec<&'a str>;
 type Graph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
@@ -27,7 +27,7 @@ pub fn check(files: &[File]) -> Vec<String> {
     faults
 }
 
-/// Returns the path of the module that a file below `src/` holds.
+/// Returns the module path of a file below `src/`.
 fn module(inner: &str) -> Path<'_> {
     let mut path: Path<'_> = inner.trim_end_matches(".rs").split('/').collect();
     if matches!(path.last(), Some(&"mod" | &"lib" | &"main")) {
@@ -36,7 +36,7 @@ fn module(inner: &str) -> Path<'_> {
     path
 }
 
-/// For each module with modules in it, the imports among these: a name below one counts as the one.
+/// Returns the imports among the children of each module; a name below a child counts as the child.
 fn graphs<'a>(modules: &BTreeMap<Path<'a>, &'a File>) -> BTreeMap<Path<'a>, Graph<'a>> {
     let mut graphs: BTreeMap<Path<'a>, Graph<'a>> = BTreeMap::new();
     for (own, file) in modules {
@@ -44,7 +44,7 @@ fn graphs<'a>(modules: &BTreeMap<Path<'a>, &'a File>) -> BTreeMap<Path<'a>, Grap
         let code = lines.collect::<Vec<_>>().join("\n");
         for named in named(&code) {
             let Some(named) = from_root(own, &named) else { continue };
-            // The longest beginning that is a module: the rest are items.
+            // The longest prefix that is a module; the rest are items.
             let known = (0..=named.len())
                 .rev()
                 .find_map(|len| modules.keys().find(|module| module.iter().eq(&named[..len])));
@@ -69,7 +69,7 @@ fn from_root(own: &[&str], named: &[String]) -> Option<Vec<String>> {
     Some(base.iter().map(|name| (*name).to_owned()).chain(rest.iter().cloned()).collect())
 }
 
-/// Paths that begin with `crate`, `self` or `super`, each branch of a `use` by itself.
+/// Returns paths that begin with `crate`, `self`, or `super`, one for each branch of a `use`.
 fn named(code: &str) -> Vec<Vec<String>> {
     let mut found = vec![];
     for start in ["crate::", "self::", "super::"] {
@@ -83,8 +83,8 @@ fn named(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Adds the branches of the `use` tree that `text` begins with, below `prefix`; returns what
-/// follows it.
+/// Adds the branches of the `use` tree at the start of `text` below `prefix`; returns the rest of
+/// the text.
 fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
     let mut path = prefix.to_vec();
     loop {
@@ -106,7 +106,7 @@ fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String
             Some(rest) if len > 0 => text = rest,
             _ => break,
         }
-        // `::<`, as in a call with types: the path ends here.
+        // `::<`, as in a call with type arguments, ends the path.
         if text.starts_with('<') {
             break;
         }
@@ -117,14 +117,14 @@ fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String
     let len = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '*'))).unwrap_or(text.len());
     found.push(path);
     let rest = &text[len..];
-    // `as NAME` is no part of the path.
+    // `as NAME` is not part of the path.
     match rest.trim_start().strip_prefix("as ") {
         Some(renamed) => renamed.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_' || c == ' '),
         None => rest,
     }
 }
 
-/// Modules that lead back to themselves.
+/// Returns modules that import themselves through others.
 fn in_circles<'a>(graph: &Graph<'a>) -> BTreeSet<&'a str> {
     let leads_back = |start: &str| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![start]);

@@ -1,16 +1,15 @@
-//! Rules with faults that are left: each has a most number, which has to be lowered when there are
-//! fewer.
+//! Rules with remaining faults. The maximum number of each must be lowered when faults are fixed.
 
 use super::sources::File;
 
-/// Lines that a function may have.
+/// Maximum lines of a function.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Columns that a line of comment may have.
+/// Maximum columns of a comment line.
 const COMMENT_COLUMNS_MAX: usize = 100;
-/// Words that no doc comment begins with: a reader scans for nouns and verbs.
+/// Words that no doc comment begins with, because readers scan for nouns and verbs.
 const FIRST_WORDS: [&str; 9] = ["What", "Who", "Whoever", "How", "Where", "Whether", "Which", "As", "Of"];
 
-/// Longer functions by their signatures: loops whose state has to stay in registers.
+/// Exceptions by signature: loops whose state must stay in registers.
 const LOOPS: [(&str, &str); 2] = [
     ("crates/codec/src/lzma/decode/fast.rs", "pub(super) fn decode<S: Steps>("),
     ("crates/codec/src/zstd/coders/fit/quick.rs", "pub(super) fn advance("),

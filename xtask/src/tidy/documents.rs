@@ -1,15 +1,15 @@
-//! Paths and verbs of `cargo xtask` that documents name exist.
+//! Check that paths and `cargo xtask` verbs in documents exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 
-/// Folders of dated records, which name what was there on their day.
+/// Folders of dated records, whose paths may be gone.
 const RECORDS: [&str; 1] = ["docs/notebook"];
 
-/// What a path of the checkout begins with. Anything else in backticks is a word, an option or a
-/// place on the host.
+/// Prefixes of paths in the checkout. Other text in backticks is a word, an option, or a path of the
+/// host.
 const TOPS: [&str; 8] = ["crates/", "lab/", "docs/", "xtask/", "testdata/", "fuzz/", ".ci/", ".cargo/"];
 
 pub fn check(root: &Path) -> Result<Vec<String>> {
@@ -28,7 +28,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// Words behind `cargo xtask` that are no verb of it.
+/// Returns words after `cargo xtask` that are not verbs.
 fn unknown_verbs(text: &str) -> impl Iterator<Item = &str> {
     let is_verb = |name: &str| crate::VERBS.iter().any(|verb| verb.name == name);
     let end = |c: char| !(c.is_ascii_lowercase() || c == '-');
@@ -36,7 +36,7 @@ fn unknown_verbs(text: &str) -> impl Iterator<Item = &str> {
     names.filter(move |name| !name.is_empty() && !name.starts_with('-') && !is_verb(name))
 }
 
-/// Documents at the top and below docs/, without the changelog and records, which tell what was.
+/// Returns documents at the top and below docs/, without the changelog and dated records.
 fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (vec![], vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -57,13 +57,13 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Paths of the checkout in backticks.
+/// Returns paths of the checkout in backticks.
 fn quoted(text: &str) -> impl Iterator<Item = String> {
     let words = text.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
     words.filter(|word| looks_like_path(word)).map(clean).filter(|path| !path.is_empty())
 }
 
-/// Targets of links to files.
+/// Returns targets of links to files.
 fn linked(text: &str) -> impl Iterator<Item = String> {
     let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let links = links.filter(|link| !link.contains("://") && !link.starts_with('#'));
@@ -75,7 +75,7 @@ fn clean(word: &str) -> String {
 }
 
 fn looks_like_path(word: &str) -> bool {
-    // The last part in capitals stands for a name, as in `devices/NAME.toml`.
+    // A last component in capitals is a placeholder, as in `devices/NAME.toml`.
     let last = word.rsplit_once('/').map_or("", |(_, last)| last.split('.').next().unwrap_or(last));
     let stands_for_a_name = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_uppercase());
     let is_pattern = stands_for_a_name || word.contains(['*', '<', '{', '$']);

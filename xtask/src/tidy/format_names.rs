@@ -1,9 +1,9 @@
-//! Names of formats as literals: only formats, their list, tests and what measures them spell one.
+//! Check for literal names of formats outside of formats, their list, tests, and measurements.
 
 use super::sources::File;
 
-/// Places that may spell them: the formats, inputs made to harm, helpers of tests, and the lab,
-/// whose data name them.
+/// Folders with literal names: the formats, hostile inputs, test helpers, and the lab, whose data
+/// name formats.
 const MAY_NAME: [&str; 5] = ["crates/formats/", "crates/hostile/", "crates/testkit/", "lab/", "xtask/"];
 
 pub fn check(files: &[File]) -> Vec<String> {
@@ -16,7 +16,7 @@ pub fn check(files: &[File]) -> Vec<String> {
     product.flat_map(|file| found(file, &names).map(|at| format!("{}:{at} spells one", file.path))).collect()
 }
 
-/// Names in each `FormatInfo` of the formats.
+/// Returns the name in each `FormatInfo`.
 fn names(files: &[File]) -> Vec<String> {
     let formats = files.iter().filter(|file| file.path.starts_with("crates/formats/") && !file.is_test());
     let infos = formats.flat_map(|file| file.text.split("FormatInfo = FormatInfo {").skip(1));

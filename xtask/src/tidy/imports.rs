@@ -1,12 +1,12 @@
-//! Every dependency between crates of the workspace against the import table.
+//! Check of dependencies between crates of the workspace against the import table.
 
 use super::table::Allowed;
 use crate::metadata::{Kind, Package, Workspace};
 
-/// What tests build their trees with: any crate's tests may use it, no crate may.
+/// Crate of test helpers: tests of any crate may use it, no crate may.
 const TESTKIT: &str = "testkit";
 
-/// Faults, each in a line; none if every crate keeps to the table and every row has its crate.
+/// Returns one line for each fault: an import that the table forbids, or a row without a crate.
 pub fn check(workspace: &Workspace, allowed: &Allowed) -> Vec<String> {
     let mut faults = vec![];
     for package in workspace.members() {
@@ -30,7 +30,7 @@ pub fn check(workspace: &Workspace, allowed: &Allowed) -> Vec<String> {
     faults
 }
 
-/// The name of a crate in the table: that of its folder.
+/// Returns the name of a crate in the table, which is that of its folder.
 fn layer(package: &Package) -> &str {
     package.name.strip_prefix("packfs-").unwrap_or(&package.name)
 }

@@ -1,4 +1,4 @@
-//! The program `packfs` links nothing of the lab.
+//! Check that the program `packfs` links no crate of the lab.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(of_lab.collect())
 }
 
-/// Names of packages in `lab/`, of lines such as `packfs-lab v0.1.0 (/work/packfs/lab/engine)`.
+/// Returns packages in `lab/` from lines such as `packfs-lab v0.1.0 (/work/packfs/lab/engine)`.
 fn of_lab<'a>(tree: &'a str, root: &Path) -> impl Iterator<Item = &'a str> {
     let folder = format!("({}/", root.join("lab").display());
     tree.lines().filter(move |line| line.contains(&folder)).filter_map(|line| line.split(' ').next())

@@ -1,9 +1,8 @@
-//! Formats map bytes and do nothing else; their parsers deny what cuts or panics on a figure of an
-//! image.
+//! Check that formats only map bytes, and that their parsers deny truncating casts and indexing.
 
 use super::sources::File;
 
-/// Modules of the standard library that reach the host or start threads.
+/// Modules of the standard library that access the host or start threads.
 const EDGES: [&str; 5] = ["std::thread", "std::fs", "std::process", "std::net", "std::env"];
 const LINTS: [&str; 2] = ["clippy::indexing_slicing", "clippy::cast_possible_truncation"];
 
@@ -22,7 +21,7 @@ fn edges(file: &File) -> impl Iterator<Item = String> {
     named.map(|edge| format!("{} names {edge}", file.path))
 }
 
-/// Returns the fault of a format's first file that does not deny the lints.
+/// Returns a fault if the root file of a format does not deny the lints.
 fn without_lints(file: &File) -> Option<String> {
     file.path.strip_prefix("crates/formats/")?.strip_suffix("/src/lib.rs")?;
     let denies = LINTS.iter().all(|lint| file.text.contains(lint)) && file.text.contains("deny(");

@@ -1,4 +1,4 @@
-//! Source files of the checkout: their lengths, and their unsafe code.
+//! Source files of the checkout, and checks of their lengths and unsafe code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Result};
 use crate::metadata::Workspace;
 
-/// Crates that may hold unsafe code: C compressors, and the edge to the operating system.
+/// Crates that may hold unsafe code: C compressors and system calls.
 const MAY_BE_UNSAFE: [&str; 2] = ["packfs-codec", "packfs-mount"];
 
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
-/// A file longer than this holds more than one idea.
+/// Maximum lines of a file: a longer one holds more than one idea.
 const LINES_MAX: usize = 800;
 
-/// Longer files that hold one idea all the same: path from the top, and the reason.
+/// Exceptions: longer files with one idea, by path, with the reason.
 const LONGER: [(&str, &str); 0] = [];
 
 /// A source file of the checkout.
@@ -30,12 +30,12 @@ impl File {
         File { path: path.to_owned(), text: text.to_owned() }
     }
 
-    /// Returns true for files that hold nothing but tests.
+    /// Returns true for files that hold only tests.
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
     }
 
-    /// Lines in front of the tests.
+    /// Returns the number of lines before the tests.
     pub fn code(&self) -> impl Iterator<Item = &str> {
         self.text.lines().take_while(|line| line.trim() != "#[cfg(test)]" || !self.ends_with_tests())
     }
@@ -68,12 +68,12 @@ fn forbids(text: &str) -> bool {
     text.lines().any(|line| line.trim() == FORBID)
 }
 
-/// Files with more lines than one idea takes.
+/// Returns faults for files that are too long.
 pub fn too_long(files: &[File]) -> Vec<String> {
     files.iter().filter_map(|file| longer(&file.path, file.text.lines().count(), &LONGER)).collect()
 }
 
-/// Differences between the files with unsafe code and those that the table of SECURITY.md lists.
+/// Returns differences between the files with unsafe code and the table of SECURITY.md.
 pub fn unsafe_files(root: &Path, files: &[File]) -> Result<Vec<String>> {
     let found: BTreeSet<String> =
         files.iter().filter(|file| holds_unsafe(&file.text)).map(|file| file.path.clone()).collect();
@@ -86,7 +86,7 @@ pub fn unsafe_files(root: &Path, files: &[File]) -> Result<Vec<String>> {
     Ok(missing.chain(gone).collect())
 }
 
-/// The files that rows of the table begin with.
+/// Returns the files in the first column of the table.
 fn listed(document: &str) -> BTreeSet<String> {
     let section = document.split("\n## Unsafe code\n").nth(1).unwrap_or_default();
     let section = section.split("\n## ").next().unwrap_or_default();
@@ -94,8 +94,7 @@ fn listed(document: &str) -> BTreeSet<String> {
     rows.map(str::to_owned).collect()
 }
 
-/// True if a line outside of comments has the keyword, which a brace or the word of an item
-/// follows.
+/// Returns true if a line of code has the keyword before a brace or an item.
 fn holds_unsafe(source: &str) -> bool {
     source.lines().any(|line| {
         let code = line.split("//").next().unwrap_or_default();

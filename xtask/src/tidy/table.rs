@@ -1,4 +1,4 @@
-//! The import table of ARCHITECTURE.md: rows of `| crate | may import | ... |` under the heading of
+//! The import table of ARCHITECTURE.md: rows of `| crate | may import | ... |` below the heading of
 //! the map.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 
 const HEADING: &str = "## Map";
 
-/// For each crate, by the name of its folder, those it may import.
+/// Crates by the name of their folder, with those that each may import.
 pub type Allowed = BTreeMap<String, Vec<String>>;
 
 pub fn read(root: &Path) -> Result<Allowed> {
@@ -41,7 +41,7 @@ fn parse(text: &str) -> std::result::Result<Allowed, String> {
     Ok(allowed)
 }
 
-/// Cells of a row, without blanks and backticks; None if the line is no row.
+/// Returns the cells of a row without blanks and backticks; none for other lines.
 fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     Some(inner.split('|').map(|cell| cell.trim().replace('`', "")).collect())
