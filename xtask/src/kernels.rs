@@ -1,8 +1,9 @@
 //! `cargo xtask kernels`: kernels of older Debian releases below `target/kernels`, each with an
 //! initramfs by this tool.
 //!
-//! Tests boot a kernel in a virtual machine. It mounts an image and writes the tree as a tar archive
-//! to a second disk, so a test can compare the kernel's view of an image. Nothing is installed.
+//! Tests boot a kernel in a virtual machine. It mounts an image and writes the tree as a tar
+//! archive to a second disk, so a test can compare the kernel's view of an image. Nothing is
+//! installed.
 
 mod cpio;
 mod extra;
@@ -44,8 +45,8 @@ const STAMP: &str = "recipe";
 /// Packages: Debian's smallest kernel for virtual machines, and programs for init.
 const PACKAGES: [&str; 2] = ["linux-image-cloud-amd64", "busybox-static"];
 
-/// Modules for mounting an image on a virtual disk, if the kernel has them. Init repeats loading them
-/// until no more can be loaded, so their order does not matter.
+/// Modules for mounting an image on a virtual disk, if the kernel has them. Init repeats loading
+/// them until no more can be loaded, so their order does not matter.
 const MODULES: [&str; 19] = [
     "virtio",
     "virtio_ring",

@@ -1,11 +1,11 @@
-//! Converts an image into another format, and compares the files of both.
+//! Converts an image to another format, and compares the files of both.
 //!
 //! `cargo run --example convert -- root.sqfs root.erofs`
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [source, target] = &words[..] else { return Err("usage: convert IMAGE IMAGE".into()) };
-    // The extension says which format is wanted; `Pack::format` would, too.
+    // The extension selects the format; `Pack::format` overrides it.
     let report = packfs::pack(source, target).run()?;
     let (before, after) = (packfs::open(source)?, packfs::open(target)?);
     println!("{} to {}: {} bytes", before.format().name(), after.format().name(), report.image_len);
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let entry = entry?;
         let is_file = matches!(entry.inode.kind, packfs::InodeKind::File { .. });
         if is_file && before.read(&entry.path)? != after.read(&entry.path)? {
-            return Err(format!("{} is not the same", entry.path).into());
+            return Err(format!("{} differs", entry.path).into());
         }
     }
     Ok(())

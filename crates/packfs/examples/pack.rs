@@ -1,10 +1,10 @@
-//! Packs a directory, a tar archive, another image or a manifest into an image.
+//! Packs a directory, a tar archive, a manifest, or another image into an image.
 //!
 //! `cargo run --example pack -- rootfs root.sqfs zstd:19`
 
 use packfs::{Progress, Stage};
 
-/// Prints warnings and the stages of the work, one a line.
+/// Progress display that prints each stage and warning on a line.
 struct Lines;
 
 impl Progress for Lines {

@@ -1,4 +1,4 @@
-//! Lists an image of any format, or prints one of its files.
+//! Lists the files of an image of any format, or prints one of them.
 //!
 //! `cargo run --example read -- root.sqfs etc/hostname`
 
@@ -11,12 +11,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let image = packfs::open(path)?;
     let mut out = stdout().lock();
     if let Some(path) = words.next() {
-        // A reader implements Read and Seek, and decodes ahead of a caller that reads in order.
+        // The reader implements `Read` and `Seek`, and decodes sequential reads ahead.
         copy(&mut image.open_file(path)?, &mut out)?;
         return Ok(());
     }
     for entry in image.walk() {
-        // A damaged directory is an error of its own; the rest of the image is still there.
+        // A damaged directory is one error; the walk can continue with the rest of the image.
         let entry = entry?;
         match entry.inode.kind {
             InodeKind::File { len } => writeln!(out, "{:>12} {}", len, entry.path)?,

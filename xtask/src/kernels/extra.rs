@@ -1,5 +1,5 @@
-//! Modules that Debian leaves out of its kernels, built from its kernel source with its headers. Only
-//! the modules are compiled.
+//! Modules that Debian leaves out of its kernels, built from its kernel source with its headers.
+//! Only the modules are compiled.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -13,8 +13,8 @@ pub struct Rules {
     pub allowed: Vec<String>,
     /// `bans.deny`: names of crates.
     pub denied: Vec<String>,
-    /// `bans.skip`: `name@version` of crates that may have further versions; a prefix of the version
-    /// suffices.
+    /// `bans.skip`: `name@version` of crates that may have further versions; a prefix of the
+    /// version suffices.
     pub skipped: Vec<String>,
 }
 

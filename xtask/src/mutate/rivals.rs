@@ -291,7 +291,8 @@ impl Pit {
     /// Removes the target.
     fn clear(&self, target: &Path) -> Result<()> {
         if fs::remove_dir_all(target).is_err() && target.symlink_metadata().is_ok() {
-            // Some paths exceed the maximum length; `rm` walks relative to folders and removes them.
+            // Some paths exceed the maximum length; `rm` walks relative to folders and removes
+            // them.
             shell::run_quietly(Command::new("rm").arg("-rf").arg(target))?;
         }
         Ok(())

@@ -8,8 +8,8 @@ use crate::failure::{Failure, Result};
 /// Folders of dated records, whose paths may be gone.
 const RECORDS: [&str; 1] = ["docs/notebook"];
 
-/// Prefixes of paths in the checkout. Other text in backticks is a word, an option, or a path of the
-/// host.
+/// Prefixes of paths in the checkout. Other text in backticks is a word, an option, or a path of
+/// the host.
 const TOPS: [&str; 8] = ["crates/", "lab/", "docs/", "xtask/", "testdata/", "fuzz/", ".ci/", ".cargo/"];
 
 pub fn check(root: &Path) -> Result<Vec<String>> {
