@@ -141,18 +141,19 @@ fn tar2sqfs(tool: &Peer, source: &Path, image: &Path, codec: &str, block_len: u3
     succeed(command.arg("-f").arg(image).stdin(std::fs::File::open(&tar).unwrap()));
 }
 
-/// Packs a directory with each peer, codec and block size, and reads the images with packfs.
-fn agrees_with_packers(source: &Path, compare: Compare, what: &str) {
+/// Packs a directory with each peer, codec, and block size that `takes` takes by their numbers, and
+/// reads the images with packfs.
+fn agrees_with_packers(source: &Path, compare: Compare, what: &str, takes: fn([usize; 3]) -> bool) {
     let folder = tempfile::tempdir().unwrap();
     let expected = snapshot_dir(source);
     let packers: [(&str, Packer); 3] =
         [("mksquashfs", mksquashfs), ("gensquashfs", gensquashfs), ("tar2sqfs", tar2sqfs)];
-    for (name, pack) in packers {
+    for (packer, (name, pack)) in packers.into_iter().enumerate() {
         let Some(tool) = peer(name) else { continue };
         let image = folder.path().join(format!("{name}.sqfs"));
-        for (codec, block_len) in
-            CODECS.iter().flat_map(|codec| BLOCK_LENS.map(|block_len| (codec, block_len)))
-        {
+        let settings = (0..CODECS.len()).flat_map(|codec| (0..BLOCK_LENS.len()).map(move |len| (codec, len)));
+        for (codec, len) in settings.filter(|(codec, len)| takes([packer, *codec, *len])) {
+            let (codec, block_len) = (CODECS[codec], BLOCK_LENS[len]);
             let _ = std::fs::remove_file(&image);
             pack(&tool, source, &image, codec, block_len);
             let (snapshot, findings) = read_image(&image);
@@ -181,7 +182,7 @@ fn agrees_with_packers_on_the_odd_tree() {
     write_dir(&tree, &contents, &source);
     // Sockets cannot be in a tar.
     remove_sockets(&source);
-    agrees_with_packers(&source, as_tools_ng_does(false), "odd tree");
+    agrees_with_packers(&source, as_tools_ng_does(false), "odd tree", |_| true);
 }
 
 fn remove_sockets(source: &Path) {
@@ -196,5 +197,8 @@ fn agrees_with_packers_on_a_debian_root() {
     let Some(debian) = debian else {
         return skip("a Debian root needs root and `cargo xtask corpus debian`");
     };
-    agrees_with_packers(&debian, as_tools_ng_does(true), "debian");
+    // A third of all, because packing takes minutes: each codec by each peer, each codec with each
+    // block size.
+    let takes = |[packer, codec, len]: [usize; 3]| (packer + codec) % BLOCK_LENS.len() == len;
+    agrees_with_packers(&debian, as_tools_ng_does(true), "debian", takes);
 }
