@@ -99,8 +99,8 @@ fn list(specs: &[DeviceSpec], as_json: bool) -> Outcome {
 fn summary(spec: &DeviceSpec) -> String {
     let rate = |rate: u64| format!("{:.1} MB/s", rate as f64 / 1e6);
     let mut parts = vec![format!("reads {} after {}", rate(spec.read.rate), span(spec.read.latency))];
-    if spec.read.rate_at_end != spec.read.rate {
-        parts.push(format!("{} at its end", rate(spec.read.rate_at_end)));
+    if spec.read.rate_at_end() != spec.read.rate {
+        parts.push(format!("{} at its end", rate(spec.read.rate_at_end())));
     }
     match &spec.write {
         Some(write) => parts.push(format!("writes {} after {}", rate(write.rate), span(write.latency))),
@@ -184,7 +184,7 @@ fn figures(spec: &DeviceSpec) -> Object {
     object.insert("block_len".into(), spec.medium.block_len.into());
     object.insert("writable".into(), spec.is_writable().into());
     object.insert("read_rate".into(), spec.read.rate.into());
-    object.insert("read_rate_at_end".into(), spec.read.rate_at_end.into());
+    object.insert("read_rate_at_end".into(), spec.read.rate_at_end().into());
     object.insert("read_latency_ns".into(), spec.read.latency.into());
     if let Some(write) = &spec.write {
         object.insert("write_rate".into(), write.rate.into());

@@ -139,7 +139,7 @@ impl Bench<'_> {
         let spec = self.device.spec();
         let expected = Expected::of(spec);
         let capacity = spec.medium.capacity;
-        let is_graded = spec.read.rate != spec.read.rate_at_end;
+        let is_graded = spec.read.rate != spec.read.rate_at_end();
         let reads = |from: u64, to: u64| Pattern::sequential(from..to, false, SEQUENTIAL_DEPTH);
         let megabytes = Unit::MegabytesPerSecond;
         self.rate("sequential read", megabytes, Some(expected.read_rate(0.0)), &reads(0, capacity))?;
@@ -157,7 +157,7 @@ impl Bench<'_> {
             self.rate("random 4K read, 32 at a time", Unit::Iops, many, &random(false, DEPTH))?;
         }
         if let Some(seek) = &spec.seek {
-            let step = (4 * spec.read_buffer).max(MIB) / MIB * MIB;
+            let step = (4 * spec.read.buffer).max(MIB) / MIB * MIB;
             let short = expected.seek_and_read(seek.time(step as f64 / capacity as f64));
             self.time("short seek and 4K read", short, &Pattern::steps(capacity, step))?;
             let full = expected.seek_and_read(seek.full_stroke);
@@ -175,7 +175,7 @@ impl Bench<'_> {
         // to be made over it.
         let region = 0..spec.medium.capacity.min(256 * MIB);
         let writes = Pattern::sequential(region.clone(), true, SEQUENTIAL_DEPTH);
-        let (cache, rate) = (spec.write_cache, expected.write_rate(0.0));
+        let (cache, rate) = (spec.write_cache(), expected.write_rate(0.0));
         if cache > 0 {
             // A cache that is full shows what is behind it.
             measure::fill(self.device, &writes, 2 * cache)?;

@@ -1,312 +1,160 @@
-//! Devices as TOML: every figure has its unit in its name, is checked, and nothing unknown is
-//! passed over.
+//! Devices as TOML: every figure has its unit in its name, is checked, and unknown keys are
+//! refused.
 
-use crate::spec::{Access, Bus, DeviceSpec, Limits, Medium, Order, Queue, Scheduler, Seek, Stated};
+use crate::Nanos;
+use crate::spec::{DeviceSpec, Order};
 use packfs_core::{Error, Result};
-use serde::Deserialize;
-use std::fmt::Display;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// Longest description that is read.
 pub(crate) const LEN_MAX: u64 = 64 << 10;
 const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-/// A day, in microseconds: nothing waits longer.
+/// Most microseconds of any latency: a day.
 const MICROSECONDS_MAX: f64 = 86.4e9;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: String,
-    title: String,
-    #[serde(default)]
-    sources: Vec<String>,
-    #[serde(default)]
-    jitter_percent: f64,
-    #[serde(default)]
-    seed: u32,
-    medium: MediumTable,
-    queue: QueueTable,
-    bus: BusTable,
-    read: AccessTable,
-    write: Option<WriteTable>,
-    seek: Option<SeekTable>,
-    #[serde(default)]
-    limits: LimitsTable,
-    #[serde(default)]
-    stated: StatedTable,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MediumTable {
-    capacity_mib: f64,
-    block_bytes: u32,
-    #[serde(default)]
-    rotational: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct QueueTable {
-    depth: u32,
-    channels: u32,
-    #[serde(default)]
-    order: Order,
-    read_ahead_kib: u32,
-    max_request_kib: u32,
-    #[serde(default)]
-    scheduler: Scheduler,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BusTable {
-    #[serde(default)]
-    overhead_us: f64,
-    mb_per_s: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AccessTable {
-    latency_us: f64,
-    sequential_latency_us: Option<f64>,
-    mb_per_s: f64,
-    mb_per_s_at_end: Option<f64>,
-    #[serde(default)]
-    buffer_kib: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WriteTable {
-    latency_us: f64,
-    sequential_latency_us: Option<f64>,
-    mb_per_s: f64,
-    mb_per_s_at_end: Option<f64>,
-    #[serde(default)]
-    cache_kib: u64,
-    #[serde(default)]
-    flush_us: f64,
-    #[serde(default)]
-    discard_us: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SeekTable {
-    track_to_track_ms: f64,
-    average_ms: f64,
-    full_stroke_ms: f64,
-    rpm: f64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsTable {
-    iops: Option<u32>,
-    #[serde(default)]
-    iops_unit_kib: u64,
-    mb_per_s: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StatedTable {
-    read_mb_per_s: Option<f64>,
-    write_mb_per_s: Option<f64>,
-    read_iops_1: Option<f64>,
-    read_iops_32: Option<f64>,
-    write_iops_1: Option<f64>,
-    write_iops_32: Option<f64>,
-}
-
 impl DeviceSpec {
-    /// Reads a description; `place` is what errors name.
+    /// Reads a description; `place` is its name in errors.
     ///
-    /// Errors: `Usage` with the line for what is no TOML or not known, with the figure for what
-    /// makes no sense.
+    /// Errors: `Usage` with the line and the figure.
     pub fn parse(text: &str, place: &str) -> Result<DeviceSpec> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            let line =
-                error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-            Error::usage(format!("device {place}: line {line}: {}", error.message().trim()))
+        let spec: DeviceSpec = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let figure = figure_at(text, at).map_or_else(String::new, |figure| format!("{figure}: "));
+            let line = 1 + text[..at].matches('\n').count();
+            Error::usage(format!("device {place}: line {line}: {figure}{}", error.message().trim()))
                 .hint("docs/guide/lab-devices.md describes the format")
         })?;
-        Checked(place).spec(file)
+        match spec.contradiction() {
+            Some(why) => Err(Error::usage(format!("device {place}: {why}"))),
+            None => Ok(spec),
+        }
+    }
+
+    /// Returns the first contradiction between figures.
+    fn contradiction(&self) -> Option<String> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let (queue, write) = (&self.queue, self.write.as_ref());
+        if !(1..=32).contains(&self.name.len()) || !self.name.bytes().all(is_name) {
+            return Some(format!(
+                "name = {:?}: 1 to 32 letters, digits, '-', '_' and '.' are allowed",
+                self.name
+            ));
+        }
+        if queue.channels > queue.depth {
+            let (channels, depth) = (queue.channels, queue.depth);
+            return Some(format!(
+                "[queue] channels = {channels}: no more than depth = {depth} can be worked at"
+            ));
+        }
+        let unfit = [
+            (
+                queue.order == Order::Nearest && (self.seek.is_none() || queue.channels != 1),
+                "[queue] order = \"nearest\": only a device with [seek] and channels = 1 has a nearest request",
+            ),
+            (
+                self.read.buffer > 0 && self.seek.is_none(),
+                "[read] buffer_kib: only a device with [seek] reads ahead by itself",
+            ),
+            (self.read.cache + self.read.flush + self.read.discard > 0, "[read]: its figures are of writing"),
+            (write.is_some_and(|write| write.buffer > 0), "[write] buffer_kib: it is a figure of reading"),
+            (
+                self.seek.as_ref().is_some_and(|seek| {
+                    // The curve's slope is positive at its beginning and at its end, or further
+                    // would be sooner somewhere.
+                    let (root, line) = seek.curve();
+                    root < 0.0 || root / 2.0 + line < 0.0
+                }),
+                "[seek]: no curve that rises goes through its three times: the average lies between a third and about \
+                 three quarters of the way from track to track to full stroke",
+            ),
+        ];
+        unfit.into_iter().find_map(|(is_unfit, why)| is_unfit.then(|| why.to_owned()))
     }
 }
 
-/// Checks figures of the description of this name.
-struct Checked<'a>(&'a str);
+/// Returns the line at a place of a description, if it is a figure, with its table.
+fn figure_at(text: &str, at: usize) -> Option<String> {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let line = text[start..].lines().next().filter(|line| line.contains('='))?.trim();
+    let table = text[..start].lines().rev().map(str::trim).find(|line| line.starts_with('['));
+    Some(table.map_or_else(|| line.to_owned(), |table| format!("{table} {line}")))
+}
 
-impl Checked<'_> {
-    fn spec(&self, file: File) -> Result<DeviceSpec> {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if file.name.is_empty() || file.name.len() > 32 || !file.name.bytes().all(is_name) {
-            let found = format!("name = {:?}", file.name);
-            return Err(self.wrong(&found, "1 to 32 letters, digits, '-', '_' and '.' are allowed"));
-        }
-        let medium = self.medium(&file.medium)?;
-        let queue = self.queue(&file.queue)?;
-        let seek = file.seek.as_ref().map(|seek| self.seek(seek)).transpose()?;
-        if queue.order == Order::Nearest && (seek.is_none() || queue.channels != 1) {
-            let why = "only a device with [seek] and channels = 1 has a nearest request";
-            return Err(self.wrong("[queue] order = \"nearest\"", why));
-        }
-        let read = self.access(
-            "read",
-            [file.read.latency_us, file.read.sequential_latency_us.unwrap_or(file.read.latency_us)],
-            [file.read.mb_per_s, file.read.mb_per_s_at_end.unwrap_or(file.read.mb_per_s)],
-        )?;
-        if file.read.buffer_kib > 0 && seek.is_none() {
-            return Err(self.wrong("[read] buffer_kib", "only a device with [seek] reads ahead by itself"));
-        }
-        let read_buffer = self.within("[read] buffer_kib", file.read.buffer_kib, 0, MIB)? * KIB;
-        let mut spec = DeviceSpec {
-            name: file.name,
-            title: file.title,
-            sources: file.sources,
-            medium,
-            queue,
-            bus: Bus {
-                overhead: self.microseconds("[bus] overhead_us", file.bus.overhead_us)?,
-                rate: self.rate("[bus] mb_per_s", file.bus.mb_per_s)?,
-            },
-            read,
-            write: None,
-            flush: 0,
-            discard: 0,
-            seek,
-            read_buffer,
-            write_cache: 0,
-            limits: self.limits(&file.limits)?,
-            jitter: self.within("jitter_percent", file.jitter_percent, 0.0, 90.0)? / 100.0,
-            seed: u64::from(file.seed),
-            stated: self.stated(&file.stated)?,
-        };
-        if let Some(write) = &file.write {
-            spec.write = Some(self.access(
-                "write",
-                [write.latency_us, write.sequential_latency_us.unwrap_or(write.latency_us)],
-                [write.mb_per_s, write.mb_per_s_at_end.unwrap_or(write.mb_per_s)],
-            )?);
-            spec.write_cache = self.within("[write] cache_kib", write.cache_kib, 0, 16 * MIB)? * KIB;
-            spec.flush = self.microseconds("[write] flush_us", write.flush_us)?;
-            spec.discard = self.microseconds("[write] discard_us", write.discard_us)?;
-        }
-        Ok(spec)
+/// Reads a whole number in a range.
+pub(crate) fn within<'de, const MIN: u32, const MAX: u32, D: Deserializer<'de>>(
+    from: D,
+) -> Result<u32, D::Error> {
+    let value = u32::deserialize(from)?;
+    if (MIN..=MAX).contains(&value) {
+        return Ok(value);
     }
+    Err(D::Error::custom(format!("{MIN} to {MAX} is allowed")))
+}
 
-    fn medium(&self, table: &MediumTable) -> Result<Medium> {
-        // 8 EiB is as long as a file may be; a petabyte is more than anybody simulates.
-        let capacity = self.within("[medium] capacity_mib", table.capacity_mib, 1.0, 1e9)? * MIB as f64;
-        let block_len = table.block_bytes;
-        if ![512, 1024, 2048, 4096].contains(&block_len) {
-            let found = format!("[medium] block_bytes = {block_len}");
-            return Err(self.wrong(&found, "512, 1024, 2048 or 4096 is allowed"));
-        }
-        let capacity = capacity as u64 / 4096 * 4096;
-        Ok(Medium { capacity, block_len, rotational: table.rotational })
-    }
+/// Reads a length in KiB.
+pub(crate) fn kibibytes<'de, const MAX: u32, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    within::<0, MAX, D>(from).map(|value| u64::from(value) * KIB)
+}
 
-    fn queue(&self, table: &QueueTable) -> Result<Queue> {
-        let queue = Queue {
-            depth: self.within("[queue] depth", table.depth, 1, 1024)?,
-            channels: self.within("[queue] channels", table.channels, 1, 128)?,
-            order: table.order,
-            read_ahead_kib: self.within("[queue] read_ahead_kib", table.read_ahead_kib, 0, 64 << 10)?,
-            request_kib_max: self.within("[queue] max_request_kib", table.max_request_kib, 4, 1 << 10)?,
-            scheduler: table.scheduler,
-        };
-        if queue.channels > queue.depth {
-            let found = format!("[queue] channels = {}", queue.channels);
-            return Err(self.wrong(&found, &format!("no more than depth = {} can be worked at", queue.depth)));
-        }
-        Ok(queue)
+/// Reads a figure in a range, which no value that is not a number is in.
+fn figure<'de, D: Deserializer<'de>>(from: D, min: f64, max: f64) -> Result<f64, D::Error> {
+    let value = f64::deserialize(from)?;
+    if min <= value && value <= max {
+        return Ok(value);
     }
+    Err(D::Error::custom(format!("{min} to {max} is allowed")))
+}
 
-    fn access(&self, table: &str, latencies: [f64; 2], rates: [f64; 2]) -> Result<Access> {
-        Ok(Access {
-            latency: self.microseconds(&format!("[{table}] latency_us"), latencies[0])?,
-            sequential_latency: self
-                .microseconds(&format!("[{table}] sequential_latency_us"), latencies[1])?,
-            rate: self.rate(&format!("[{table}] mb_per_s"), rates[0])?,
-            rate_at_end: self.rate(&format!("[{table}] mb_per_s_at_end"), rates[1])?,
-        })
-    }
+pub(crate) fn jitter<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    figure(from, 0.0, 90.0).map(|percent| percent / 100.0)
+}
 
-    fn seek(&self, table: &SeekTable) -> Result<Seek> {
-        let seek = Seek {
-            track_to_track: self.milliseconds("[seek] track_to_track_ms", table.track_to_track_ms)?,
-            average: self.milliseconds("[seek] average_ms", table.average_ms)?,
-            full_stroke: self.milliseconds("[seek] full_stroke_ms", table.full_stroke_ms)?,
-            rotation: (60e9 / self.within("[seek] rpm", table.rpm, 1.0, 1e6)?) as u64,
-        };
-        let (root, line) = seek.curve();
-        // The curve's slope: positive at its beginning and at its end, or further would be sooner
-        // somewhere.
-        if root < 0.0 || root / 2.0 + line < 0.0 {
-            let found = format!(
-                "[seek] track_to_track_ms = {}, average_ms = {}, full_stroke_ms = {}",
-                table.track_to_track_ms, table.average_ms, table.full_stroke_ms
-            );
-            let why = "no curve that rises goes through them: the average lies between a third and about three quarters of \
-                       the way from track to track to full stroke";
-            return Err(self.wrong(&found, why));
-        }
-        Ok(seek)
-    }
+/// Reads MiB as bytes: whole pages, a petabyte at most.
+pub(crate) fn capacity<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    figure(from, 1.0, 1e9).map(|mebibytes| (mebibytes * (KIB * KIB) as f64) as u64 / 4096 * 4096)
+}
 
-    fn limits(&self, table: &LimitsTable) -> Result<Limits> {
-        Ok(Limits {
-            iops: table.iops.map(|iops| self.within("[limits] iops", iops, 1, 100_000_000)).transpose()?,
-            iops_unit: self.within("[limits] iops_unit_kib", table.iops_unit_kib, 0, MIB)? * KIB,
-            rate: table.mb_per_s.map(|rate| self.rate("[limits] mb_per_s", rate)).transpose()?,
-        })
-    }
+pub(crate) fn block_len<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let allowed = [512, 1024, 2048, 4096];
+    let value = Some(u32::deserialize(from)?).filter(|value| allowed.contains(value));
+    value.ok_or_else(|| D::Error::custom("512, 1024, 2048 or 4096 is allowed"))
+}
 
-    fn stated(&self, table: &StatedTable) -> Result<Stated> {
-        let rate = |name: &str, value: Option<f64>| {
-            value
-                .map(|value| self.rate(&format!("[stated] {name}"), value).map(|rate| rate as f64))
-                .transpose()
-        };
-        let iops = |name: &str, value: Option<f64>| {
-            value.map(|value| self.within(&format!("[stated] {name}"), value, 0.001, 1e8)).transpose()
-        };
-        Ok(Stated {
-            read_rate: rate("read_mb_per_s", table.read_mb_per_s)?,
-            write_rate: rate("write_mb_per_s", table.write_mb_per_s)?,
-            read_iops_1: iops("read_iops_1", table.read_iops_1)?,
-            read_iops_32: iops("read_iops_32", table.read_iops_32)?,
-            write_iops_1: iops("write_iops_1", table.write_iops_1)?,
-            write_iops_32: iops("write_iops_32", table.write_iops_32)?,
-        })
-    }
+/// Reads turns per minute as the time of one.
+pub(crate) fn rotation<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
+    figure(from, 1.0, 1e6).map(|turns| (60e9 / turns) as Nanos)
+}
 
-    /// Megabytes (millions) per second as bytes per second.
-    fn rate(&self, name: &str, value: f64) -> Result<u64> {
-        Ok((self.within(name, value, 0.001, 1e6)? * 1e6) as u64)
-    }
+/// Reads megabytes (millions) per second as bytes per second.
+pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    figure(from, 0.001, 1e6).map(|megabytes| (megabytes * 1e6) as u64)
+}
 
-    fn microseconds(&self, name: &str, value: f64) -> Result<u64> {
-        Ok((self.within(name, value, 0.0, MICROSECONDS_MAX)? * 1000.0) as u64)
-    }
+pub(crate) fn microseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
+    figure(from, 0.0, MICROSECONDS_MAX).map(|value| (value * 1e3) as Nanos)
+}
 
-    fn milliseconds(&self, name: &str, value: f64) -> Result<u64> {
-        Ok((self.within(name, value, 0.0, MICROSECONDS_MAX / 1000.0)? * 1e6) as u64)
-    }
+pub(crate) fn milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
+    figure(from, 0.0, MICROSECONDS_MAX / 1e3).map(|value| (value * 1e6) as Nanos)
+}
 
-    /// Refuses a value outside of a range, in which no value that is not a number is.
-    fn within<T: PartialOrd + Display>(&self, name: &str, value: T, min: T, max: T) -> Result<T> {
-        if min <= value && value <= max {
-            return Ok(value);
-        }
-        Err(self.wrong(&format!("{name} = {value}"), &format!("{min} to {max} is allowed")))
-    }
+pub(crate) fn some_microseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Nanos>, D::Error> {
+    microseconds(from).map(Some)
+}
 
-    fn wrong(&self, found: &str, allowed: &str) -> Error {
-        Error::usage(format!("device {}: {found}: {allowed}", self.0))
-    }
+pub(crate) fn some_rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    rate(from).map(Some)
+}
+
+pub(crate) fn some_float_rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    rate(from).map(|rate| Some(rate as f64))
+}
+
+pub(crate) fn some_iops<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    figure(from, 0.001, 1e8).map(Some)
+}
+
+pub(crate) fn some_request_rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    within::<1, 100_000_000, D>(from).map(Some)
 }

@@ -99,7 +99,7 @@ impl Model {
     /// A device that was idle for long.
     pub fn new(spec: &DeviceSpec) -> Self {
         Model {
-            random: Random(spec.seed),
+            random: Random(u64::from(spec.seed)),
             iops: spec.limits.iops.map(|iops| Limit::new(f64::from(iops))),
             rate: spec.limits.rate.map(|rate| Limit::new(rate as f64)),
             channels: vec![0; spec.queue.channels as usize],
@@ -199,7 +199,7 @@ impl Model {
     }
 
     fn is_cached(&self, request: &Request) -> bool {
-        request.operation == Operation::Write && self.spec.write_cache > 0
+        request.operation == Operation::Write && self.spec.write_cache() > 0
     }
 
     /// Does a request whose turn has come, and says when it ends.
@@ -210,22 +210,26 @@ impl Model {
                 self.access(start, request, &access)
             }
             Operation::Write => match self.spec.write.clone() {
-                Some(access) if self.spec.write_cache > 0 => self.write_cached(start, request, &access),
+                Some(access) if self.spec.write_cache() > 0 => self.write_cached(start, request, &access),
                 Some(access) => self.access(start, request, &access),
                 None => start,
             },
-            Operation::Flush if self.spec.write_cache > 0 => {
+            Operation::Flush if self.spec.write_cache() > 0 => {
                 let idle = self.idle().max(start);
-                let end = self.write_back.empty(idle) + self.spec.flush;
+                let end = self.write_back.empty(idle) + self.write_time(|write| write.flush);
                 self.channels[0] = end;
                 end
             }
-            Operation::Flush => self.occupy(start, self.spec.flush).1,
-            Operation::Discard => self.occupy(start, self.spec.discard).1,
+            Operation::Flush => self.occupy(start, self.write_time(|write| write.flush)).1,
+            Operation::Discard => self.occupy(start, self.write_time(|write| write.discard)).1,
         }
     }
 
-    /// Reads, or writes what no cache takes.
+    fn write_time(&self, of: fn(&Access) -> Nanos) -> Nanos {
+        self.spec.write.as_ref().map_or(0, of)
+    }
+
+    /// Reads, or writes past a cache.
     fn access(&mut self, start: Nanos, request: &Request, access: &Access) -> Nanos {
         if self.spec.seek.is_some() {
             let channel = self.free_channel();
@@ -243,7 +247,7 @@ impl Model {
         } else {
             let streams =
                 if request.operation == Operation::Read { &mut self.reads } else { &mut self.writes };
-            let latency = if streams.follows(request) { access.sequential_latency } else { access.latency };
+            let latency = if streams.follows(request) { access.sequential_latency() } else { access.latency };
             let latency = self.random.vary(latency, self.spec.jitter);
             let rate = access.rate_at(self.part(request.offset)).min(self.spec.bus.rate as f64);
             let (channel, ready) = self.occupy(start, latency);
@@ -272,7 +276,7 @@ impl Model {
             work += self.random.vary(latency, self.spec.jitter) + moving;
         }
         let taken = self.transfer(start, request.len, self.spec.bus.rate as f64);
-        let room = self.write_back.room(start, idle, request.len, self.spec.write_cache);
+        let room = self.write_back.room(start, idle, request.len, self.spec.write_cache());
         self.write_back.add(request, work);
         taken.max(room)
     }

@@ -1,74 +1,87 @@
 //! The figures of a device. Times are nanoseconds, rates bytes per second, lengths bytes.
+//!
+//! In TOML every figure has its unit in its name; [`crate::format`] converts and checks it.
 
 use crate::Nanos;
+use crate::format::{
+    block_len, capacity, jitter, kibibytes, microseconds, milliseconds, rate, rotation, some_float_rate,
+    some_iops, some_microseconds, some_rate, some_request_rate, within,
+};
 use serde::Deserialize;
 
-/// A device, as its figures describe it. Made by [`DeviceSpec::parse`], which refuses what makes no
-/// sense.
-#[derive(Clone, Debug, PartialEq)]
+/// A device, described by its figures. Made by [`DeviceSpec::parse`], which refuses contradictions.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
-    /// What it is called on the command line: `cdrom-48x`.
+    /// Name on the command line: `cdrom-48x`.
     pub name: String,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub title: String,
-    /// Where the figures are from.
+    /// Origin of the figures.
+    #[serde(default)]
     pub sources: Vec<String>,
-    /// What holds the data.
+    /// Part by which latencies vary evenly to either side: 0.1 is a tenth.
+    #[serde(default, rename = "jitter_percent", deserialize_with = "jitter")]
+    pub jitter: f64,
+    /// Seed of random figures.
+    #[serde(default)]
+    pub seed: u32,
+    /// The medium that holds the data.
     pub medium: Medium,
-    /// How requests reach it.
+    /// The way of requests to the device.
     pub queue: Queue,
-    /// What they go through on the way.
+    /// The bus that requests share.
     pub bus: Bus,
     /// Reading.
     pub read: Access,
-    /// Writing; `None`: it cannot be written.
+    /// Writing; `None` for read-only devices.
     pub write: Option<Access>,
-    /// What a flush takes beside writing what the cache holds.
-    pub flush: Nanos,
-    /// What discarding a range takes.
-    pub discard: Nanos,
-    /// What moves; `None`: nothing does.
+    /// Moving parts; `None` without any.
     pub seek: Option<Seek>,
-    /// How far it reads ahead by itself while nobody asks; 0: not at all. Only of what moves.
-    pub read_buffer: u64,
-    /// How much is acknowledged before it is written; 0: nothing.
-    pub write_cache: u64,
-    /// What it is held to.
+    /// Limits of the service.
+    #[serde(default)]
     pub limits: Limits,
-    /// Latencies vary evenly by up to this part of themselves, to either side: 0.1 is a tenth.
-    pub jitter: f64,
-    /// Where random figures begin.
-    pub seed: u64,
-    /// What its maker states, or others have measured; what is missing follows from the other
-    /// figures.
+    /// Figures that its maker states, or others have measured; others follow from the rest.
+    #[serde(default)]
     pub stated: Stated,
 }
 
-/// What holds the data.
-#[derive(Clone, Debug, PartialEq)]
+/// The medium that holds the data.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Medium {
     /// Bytes of the whole device. An image lies at its beginning.
+    #[serde(rename = "capacity_mib", deserialize_with = "capacity")]
     pub capacity: u64,
-    /// Length of a logical block: what is read at the least.
+    /// Length of a logical block, the least that is read.
+    #[serde(rename = "block_bytes", deserialize_with = "block_len")]
     pub block_len: u32,
-    /// Whether the kernel takes it for a disk that turns.
+    /// Set if the kernel is to take it for a disk that turns.
+    #[serde(default)]
     pub rotational: bool,
 }
 
-/// How requests reach the device.
-#[derive(Clone, Debug, PartialEq)]
+/// The way of requests to the device.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Requests that the device chooses among, at most.
+    #[serde(deserialize_with = "within::<1, 1024, _>")]
     pub depth: u32,
     /// Requests that it works at at a time.
+    #[serde(deserialize_with = "within::<1, 128, _>")]
     pub channels: u32,
-    /// Which one it takes first.
+    /// The request that it takes first.
+    #[serde(default)]
     pub order: Order,
-    /// How far the kernel reads ahead, in KiB (`read_ahead_kb`).
+    /// Readahead of the kernel, in KiB (`read_ahead_kb`).
+    #[serde(deserialize_with = "within::<0, 65536, _>")]
     pub read_ahead_kib: u32,
     /// Longest request that the kernel sends, in KiB (`max_sectors_kb`).
+    #[serde(rename = "max_request_kib", deserialize_with = "within::<4, 1024, _>")]
     pub request_kib_max: u32,
     /// The kernel's scheduler in front of it.
+    #[serde(default)]
     pub scheduler: Scheduler,
 }
 
@@ -95,7 +108,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// As sysfs spells it.
+    /// Returns the spelling of sysfs.
     pub fn word(self) -> &'static str {
         match self {
             Scheduler::None => "none",
@@ -104,75 +117,120 @@ impl Scheduler {
     }
 }
 
-/// What requests go through on the way.
-#[derive(Clone, Debug, PartialEq)]
+/// The bus that requests share.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bus {
-    /// What each request takes of the bus's time beside its bytes.
+    /// Time that each request takes of the bus beside its bytes.
+    #[serde(default, rename = "overhead_us", deserialize_with = "microseconds")]
     pub overhead: Nanos,
     /// Bytes per second.
+    #[serde(rename = "mb_per_s", deserialize_with = "rate")]
     pub rate: u64,
 }
 
 /// Reading or writing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Access {
-    /// From the beginning of a request to its first byte, where it does not follow an earlier one;
-    /// without what seeking takes.
+    /// Time from the beginning of a request to its first byte, if it does not follow an earlier
+    /// one; without seeking.
+    #[serde(rename = "latency_us", deserialize_with = "microseconds")]
     pub latency: Nanos,
-    /// The same where it does.
-    pub sequential_latency: Nanos,
+    #[serde(default, rename = "sequential_latency_us", deserialize_with = "some_microseconds")]
+    sequential_latency: Option<Nanos>,
     /// Bytes per second at the beginning of the medium.
+    #[serde(rename = "mb_per_s", deserialize_with = "rate")]
     pub rate: u64,
-    /// And at its end; in between it follows the radius, of a medium that is equally dense
-    /// everywhere.
-    pub rate_at_end: u64,
+    /// `None` for the rate at the beginning. In between it follows the radius, of a medium that is
+    /// equally dense everywhere.
+    #[serde(default, rename = "mb_per_s_at_end", deserialize_with = "some_rate")]
+    rate_at_end: Option<u64>,
+    /// Bytes that it reads ahead by itself while idle, if it has moving parts; reading only.
+    #[serde(default, rename = "buffer_kib", deserialize_with = "kibibytes::<1048576, _>")]
+    pub buffer: u64,
+    /// Bytes that are acknowledged before they are written; writing only.
+    #[serde(default, rename = "cache_kib", deserialize_with = "kibibytes::<16777216, _>")]
+    pub cache: u64,
+    /// Time of a flush beside writing the cache; writing only.
+    #[serde(default, rename = "flush_us", deserialize_with = "microseconds")]
+    pub flush: Nanos,
+    /// Time of discarding a range; writing only.
+    #[serde(default, rename = "discard_us", deserialize_with = "microseconds")]
+    pub discard: Nanos,
 }
 
-/// What a device that moves takes to get somewhere.
-#[derive(Clone, Debug, PartialEq)]
+/// Time that a device with moving parts takes to get somewhere.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Seek {
     /// To the next track.
+    #[serde(rename = "track_to_track_ms", deserialize_with = "milliseconds")]
     pub track_to_track: Nanos,
-    /// Over a third of the medium, which is what random requests are apart.
+    /// Over a third of the medium, the mean distance of random requests.
+    #[serde(rename = "average_ms", deserialize_with = "milliseconds")]
     pub average: Nanos,
     /// Over all of it.
+    #[serde(rename = "full_stroke_ms", deserialize_with = "milliseconds")]
     pub full_stroke: Nanos,
-    /// One turn. What is waited for is a random part of it.
+    /// One turn; a request waits for a random part of it.
+    #[serde(rename = "rpm", deserialize_with = "rotation")]
     pub rotation: Nanos,
 }
 
-/// What a device is held to, whatever it could do.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Limits that a device is held to, whatever it could do.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Requests per second.
+    #[serde(deserialize_with = "some_request_rate")]
     pub iops: Option<u32>,
     /// A request counts once for each so many bytes begun; 0: once.
+    #[serde(rename = "iops_unit_kib", deserialize_with = "kibibytes::<1048576, _>")]
     pub iops_unit: u64,
     /// Bytes per second, reads and writes together.
+    #[serde(rename = "mb_per_s", deserialize_with = "some_rate")]
     pub rate: Option<u64>,
 }
 
-/// What is stated of a device as a whole, to be held against a measurement.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Stated figures of a device as a whole, to be held against a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Stated {
     /// Sequential reading at the beginning of the medium, bytes per second.
+    #[serde(rename = "read_mb_per_s", deserialize_with = "some_float_rate")]
     pub read_rate: Option<f64>,
     /// Sequential writing there, bytes per second.
+    #[serde(rename = "write_mb_per_s", deserialize_with = "some_float_rate")]
     pub write_rate: Option<f64>,
     /// Random reads of 4 KiB per second, one at a time.
+    #[serde(deserialize_with = "some_iops")]
     pub read_iops_1: Option<f64>,
     /// The same, 32 at a time.
+    #[serde(deserialize_with = "some_iops")]
     pub read_iops_32: Option<f64>,
     /// Random writes of 4 KiB per second, one at a time.
+    #[serde(deserialize_with = "some_iops")]
     pub write_iops_1: Option<f64>,
     /// The same, 32 at a time.
+    #[serde(deserialize_with = "some_iops")]
     pub write_iops_32: Option<f64>,
 }
 
 impl Access {
-    /// Bytes per second where `part` of the medium (0 to 1) lies before.
+    /// Time from the beginning of a request to its first byte, if it follows an earlier one.
+    pub fn sequential_latency(&self) -> Nanos {
+        self.sequential_latency.unwrap_or(self.latency)
+    }
+
+    /// Bytes per second at the end of the medium.
+    pub fn rate_at_end(&self) -> u64 {
+        self.rate_at_end.unwrap_or(self.rate)
+    }
+
+    /// Bytes per second behind `part` of the medium (0 to 1).
     pub fn rate_at(&self, part: f64) -> f64 {
-        let (start, end) = (self.rate as f64, self.rate_at_end as f64);
+        let (start, end) = (self.rate as f64, self.rate_at_end() as f64);
         // Constant turns per second: the rate goes with the radius, and the square of the radius
         // with the bytes before it.
         (start * start + part.clamp(0.0, 1.0) * (end * end - start * start)).sqrt()
@@ -180,8 +238,8 @@ impl Access {
 }
 
 impl Seek {
-    /// What moving over `part` of the medium (0 to 1) takes: a curve of a root and a line through
-    /// the three figures.
+    /// Returns the time of moving over `part` of the medium (0 to 1): a curve of a root and a line
+    /// through the three figures.
     pub fn time(&self, part: f64) -> Nanos {
         if part <= 0.0 {
             return 0;
@@ -191,7 +249,7 @@ impl Seek {
         (self.track_to_track as f64 + root * part.sqrt() + line * part).max(0.0) as Nanos
     }
 
-    /// Factors of the root and of the line.
+    /// Returns the factors of the root and of the line.
     pub(crate) fn curve(&self) -> (f64, f64) {
         let third = (1.0_f64 / 3.0).sqrt();
         let average = self.average as f64 - self.track_to_track as f64;
@@ -202,8 +260,13 @@ impl Seek {
 }
 
 impl DeviceSpec {
-    /// Whether it can be written.
+    /// True if it can be written.
     pub fn is_writable(&self) -> bool {
         self.write.is_some()
+    }
+
+    /// Bytes that are acknowledged before they are written; 0 without a cache.
+    pub fn write_cache(&self) -> u64 {
+        self.write.as_ref().map_or(0, |write| write.cache)
     }
 }

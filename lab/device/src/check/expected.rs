@@ -56,7 +56,7 @@ impl<'a> Expected<'a> {
     pub(super) fn write_iops(&self, depth: usize) -> Option<f64> {
         let stated = &self.spec.stated;
         let stated = if depth == 1 { stated.write_iops_1 } else { stated.write_iops_32 };
-        let access = self.spec.write.as_ref().filter(|_| self.spec.write_cache == 0);
+        let access = self.spec.write.as_ref().filter(|_| self.spec.write_cache() == 0);
         stated.or_else(|| self.iops(access?, depth))
     }
 

@@ -46,7 +46,7 @@ impl Heads {
         let afresh = start + latency + seek + turn + span(request.len, rate);
         let is_read = request.operation == Operation::Read;
         let streamed =
-            if is_read { self.streamed(start, request, rate, turn, spec.read_buffer) } else { None };
+            if is_read { self.streamed(start, request, rate, turn, spec.read.buffer) } else { None };
         match streamed {
             Some((there, since)) if there <= afresh => {
                 if end > self.at {
