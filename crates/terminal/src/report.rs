@@ -18,6 +18,12 @@ const CLOSED_OUTPUT: u8 = 141;
 /// The most that Linux lets everybody have (`/proc/sys/fs/pipe-max-size`).
 const PIPE_LEN: usize = 1 << 20;
 
+/// Returns the width of standard output, in columns; none if it is no terminal.
+pub fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Prints `error: ...` and `hint: ...` lines; returns the exit code that goes with them.
 pub fn failure(error: &Error) -> ExitCode {
     if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {

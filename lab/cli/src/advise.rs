@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::common::terminal;
 use packfs::{Error, Result};
 use packfs_lab::advise::{Answer, Kernel, Question, Want, advise};
 use packfs_terminal::listed::{any, formats, listed};
@@ -111,9 +112,7 @@ impl Opts {
             return json::print(&value);
         }
         let mut out = Out::stdout();
-        for line in answer.lines() {
-            out.line(packfs::printable(&line))?;
-        }
+        out.line(answer.text(terminal())?.trim_end())?;
         out.finish()
     }
 }

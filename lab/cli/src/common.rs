@@ -11,7 +11,7 @@ use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device, de
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
 use packfs_terminal::listed::{any, listed};
-use packfs_terminal::report::Out;
+use packfs_terminal::report::{Out, columns};
 
 use crate::watch::Watcher;
 
@@ -134,14 +134,18 @@ impl Common {
     fn show(&self, results: &Results) -> Outcome {
         let written = write_all(results, &self.output)?;
         let mut out = Out::stdout();
-        let terminal = Terminal { colours: true, ..Terminal::default() };
-        out.line(text(results, terminal).trim_end())?;
+        out.line(text(results, terminal()).trim_end())?;
         out.finish()?;
         for path in written {
             anstream::eprintln!("wrote {}", path.display());
         }
         Watcher::done()
     }
+}
+
+/// Standard output for reports. Colours that it cannot show are taken out later.
+pub fn terminal() -> Terminal {
+    Terminal { width: columns(), colours: true }
 }
 
 /// An error as clap shows it, which knows no hints.

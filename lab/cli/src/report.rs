@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use packfs_lab::report::{self, Format, Terminal};
+use packfs_lab::report::{self, Format};
 
+use crate::common::terminal;
 use crate::watch::Watcher;
 use packfs_terminal::Outcome;
 use packfs_terminal::report::Out;
@@ -30,8 +31,7 @@ impl Opts {
     /// Shows it.
     pub fn run(self) -> Outcome {
         let results = report::read(&self.results)?;
-        let terminal = Terminal { colours: true, ..Terminal::default() };
-        let text = report::report(&results, self.format, terminal)?;
+        let text = report::report(&results, self.format, terminal())?;
         let mut out = Out::stdout();
         out.line(text.trim_end())?;
         out.finish()?;

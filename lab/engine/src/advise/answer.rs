@@ -1,14 +1,16 @@
-//! What is answered, as data and in words.
+//! The answer, as data and in words.
 
 use super::Want;
 use super::candidates::LeftOut;
-use super::check::Truth;
-use super::figures::{aligned, seconds};
-use super::forecast::size::Size;
+use super::check::{self, Truth};
 use super::row::Row;
+use crate::report::{Terminal, as_figure, environment, figure, table_lines};
+use crate::results::{Cell, Table, Unit};
+use minijinja::value::Serde;
+use packfs::{Error, Result, printable};
 use serde::Serialize;
 
-/// What was looked at.
+/// Extent of the tree and of its samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Looked {
     /// Bytes of all files.
@@ -17,18 +19,18 @@ pub struct Looked {
     pub files: u64,
     /// Bytes of files that every candidate packed.
     pub sampled: u64,
-    /// In how many samples.
+    /// Number of samples.
     pub samples: usize,
-    /// Whether these are the whole tree.
+    /// True if these are the whole tree.
     pub whole: bool,
-    /// Where choices began.
+    /// Seed of the choices.
     pub seed: u64,
 }
 
-/// The processor that was measured with, and is assumed wherever the image is read.
+/// The processor that measured, which is assumed to read the image, too.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Processor {
-    /// As it calls itself; `unknown` if it does not.
+    /// Its own name for itself; `unknown` without one.
     pub name: String,
     /// Number of threads that it runs at the same time.
     pub count: usize,
@@ -41,181 +43,85 @@ pub struct Processor {
 pub struct Answer {
     /// The command that makes the image.
     pub command: String,
-    /// What the image is wanted for.
+    /// Purpose of the image.
     pub want: Want,
     /// The device's name.
     pub device: String,
-    /// What it is.
+    /// The device's description.
     pub device_title: String,
     /// The kernel it is for.
     pub kernel: String,
-    /// True if nobody named that kernel: it is the one that runs here.
+    /// True if the user named no kernel: it is the one that runs here.
     pub kernel_assumed: bool,
     /// The processor that times of reading and building are of.
     pub processor: Processor,
-    /// What reading times are of.
+    /// The workload that reading times are of.
     pub workload: String,
-    /// What they were forecast from.
+    /// The measured parts that forecasts rest on.
     pub looked: Looked,
     /// Every candidate, from the recommended one on.
     pub rows: Vec<Row>,
-    /// Why.
+    /// Reasons for the recommendation.
     pub reasons: Vec<String>,
-    /// What was not considered.
+    /// Candidates that were not considered.
     pub left_out: Vec<LeftOut>,
-    /// What else should be known.
+    /// Notes on the figures.
     pub notes: Vec<String>,
-    /// What really came of the first two, if that was asked for.
+    /// Measured truth of the first two, if the question includes a check.
     pub truth: Vec<Truth>,
     /// Seconds that answering took.
     pub took: f64,
 }
 
-const KIB: f64 = (1 << 10) as f64;
-const MIB: f64 = (1 << 20) as f64;
-
-/// What figures are given in, so that small trees are not all `0.0`.
-struct Unit {
-    name: &'static str,
-    size: f64,
-}
-
-impl Unit {
-    /// For lengths of which the least is this.
-    fn of_bytes(least: u64) -> Unit {
-        if (least as f64) < MIB { Unit { name: "KiB", size: KIB } } else { Unit { name: "MiB", size: MIB } }
-    }
-
-    /// For times of which the least is this.
-    fn of_seconds(least: f64) -> Unit {
-        if least < 0.1 { Unit { name: "ms", size: 1e-3 } } else { Unit { name: "s", size: 1.0 } }
-    }
-
-    fn figure(&self, value: f64, digits: usize) -> String {
-        format!("{:.digits$}", value / self.size)
-    }
+/// An answer with its tables, for the template.
+#[derive(Serialize)]
+struct Shown<'a> {
+    answer: &'a Answer,
+    candidates: String,
+    truth: String,
 }
 
 impl Answer {
-    /// The answer for people, line by line.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let [best, ..] = &self.rows[..] {
-            lines.push(self.command.clone());
-            lines.push(String::new());
-            lines.push(format!("  image   {}", size_words(&best.size)));
-            lines.push(format!(
-                "  read    {} on {} ({}): forecast",
-                seconds(best.read.seconds),
-                self.device,
-                self.workload
-            ));
-            lines.push(format!(
-                "  build   {} of processor time, {} here: forecast",
-                seconds(best.build.cpu),
-                seconds(best.build.wall)
-            ));
-            lines.push(format!("  kernel  {}", kernel_words(&self.kernel, self.kernel_assumed)));
-            lines.push(format!("  CPU     {}", self.processor_words(best)));
-            lines.push(String::new());
-        }
-        lines.extend(self.reasons.iter().cloned());
-        lines.push(String::new());
-        lines.extend(self.table());
-        lines.push(String::new());
-        lines.push(self.looked_words());
-        lines.extend(self.notes.iter().cloned());
-        for left in &self.left_out {
-            lines.push(format!("Left out: {}: {}", left.candidate, left.reason));
-        }
-        if !self.truth.is_empty() {
-            lines.push(String::new());
-            lines.extend(super::check::lines(&self.truth, &self.device));
-        }
-        lines.push(format!("Answered in {}.", seconds(self.took)));
-        lines
+    /// Returns the answer for people.
+    ///
+    /// Errors: none that an answer can cause.
+    pub fn text(&self, terminal: Terminal) -> Result<String> {
+        let mut words = environment();
+        words.add_filter("seconds", |seconds: f64| figure(seconds, Unit::Seconds));
+        words.add_filter("length", |bytes: u64| figure(as_figure(bytes), Unit::Bytes));
+        words.add_filter("percent", |share: f64| figure(share, Unit::Percent));
+        let lines = |table: &Table| table_lines(table, terminal).join("\n");
+        let truth = lines(&check::table(&self.truth));
+        let shown = Shown { answer: self, candidates: lines(&self.table()), truth };
+        let text = words.render_str(include_str!("answer.txt"), Serde(shown));
+        let text = text.map_err(|error| Error::failed(format!("the answer cannot be written: {error}")))?;
+        Ok(text.lines().map(|line| printable(line).into_owned() + "\n").collect())
     }
 
-    /// The processor that figures are of, in figures that another one can be held against.
-    fn processor_words(&self, best: &Row) -> String {
-        let Processor { name, count, jobs } = &self.processor;
-        format!(
-            "this machine's is assumed: {name}, {count} at once, {jobs} of them packing; it decodes {:.0} MiB/s of this image",
-            best.decodes_mib_per_second
-        )
-    }
-
-    fn table(&self) -> Vec<String> {
-        let sizes = self.rows.iter().map(|row| row.size.bytes);
-        let unit = Unit::of_bytes(sizes.min().unwrap_or(0));
-        let reads = self.rows.iter().map(|row| row.read.seconds);
-        let read_unit = Unit::of_seconds(reads.fold(f64::INFINITY, f64::min));
-        let read = format!("read, {}", read_unit.name);
-        let head = ["", unit.name, "+-", &read, "build, s CPU", "decode, MiB/s"].map(String::from);
-        let mut rows = vec![head.to_vec()];
-        for row in &self.rows {
-            let front = if row.on_front { "*" } else { " " };
-            rows.push(vec![
-                format!("{front} {row}"),
-                unit.figure(row.size.bytes as f64, 1),
-                if row.size.error > 0.0 {
-                    format!("{:.1} %", row.size.error * 100.0)
-                } else {
-                    "exact".into()
-                },
-                format!(
-                    "{}{}",
-                    if row.kernel_measured { "" } else { "~" },
-                    read_unit.figure(row.read.seconds, 2)
-                ),
-                format!("{:.1}", row.build.cpu),
-                format!("{:.0}", row.decodes_mib_per_second),
-            ]);
-        }
-        let mut lines = aligned(&rows);
-        lines.push("* nothing listed is both smaller and read sooner".into());
-        if self.rows.iter().any(|row| !row.kernel_measured) {
-            lines.push("~ what decoding takes the kernel is told from packfs's own decoding".into());
-        }
-        lines
-    }
-
-    fn looked_words(&self) -> String {
-        let looked = &self.looked;
-        if looked.whole {
-            let unit = Unit::of_bytes(looked.bytes);
-            let all = unit.figure(looked.bytes as f64, 0);
-            return format!("Measured: every candidate packed all {all} {}.", unit.name);
-        }
-        let unit = Unit::of_bytes(looked.sampled);
-        format!(
-            "Measured: every candidate packed {} of {} {} in {} samples (seed {}); each layout was packed as a whole once, with zstd:3.",
-            unit.figure(looked.sampled as f64, 0),
-            unit.figure(looked.bytes as f64, 0),
-            unit.name,
-            looked.samples,
-            looked.seed
-        )
-    }
-}
-
-/// The kernel, and where it was taken from if nobody named it.
-pub(super) fn kernel_words(kernel: &str, is_assumed: bool) -> String {
-    if is_assumed {
-        format!(
-            "Linux {kernel}, assumed as it runs here; --kernel VERSION names the one that is to mount the image"
-        )
-    } else {
-        format!("Linux {kernel}")
-    }
-}
-
-fn size_words(size: &Size) -> String {
-    let unit = Unit::of_bytes(size.bytes);
-    let len = format!("{} {}", unit.figure(size.bytes as f64, 1), unit.name);
-    if size.error > 0.0 {
-        format!("{len}, +- {:.1} %: forecast", size.error * 100.0)
-    } else {
-        format!("{len}: measured, before times and owners that options change")
+    fn table(&self) -> Table {
+        let rows = self.rows.iter().map(|row| {
+            let marks = [(row.on_front, "*"), (!row.kernel_measured, "~")];
+            let marks = marks.iter().filter_map(|(is_set, mark)| is_set.then_some(*mark));
+            let error = row.size.error;
+            vec![
+                Cell::Text(marks.collect()),
+                Cell::Text(row.to_string()),
+                Cell::exact(as_figure(row.size.bytes)),
+                if error > 0.0 { Cell::exact(error) } else { Cell::Text("exact".into()) },
+                Cell::exact(row.read.seconds),
+                Cell::exact(row.build.cpu),
+                Cell::exact(row.decodes_mib_per_second * f64::from(1 << 20)),
+            ]
+        });
+        let columns = [
+            ("", Unit::Text),
+            ("candidate", Unit::Text),
+            ("size", Unit::Bytes),
+            ("+-", Unit::Percent),
+            ("read", Unit::Seconds),
+            ("build CPU", Unit::Seconds),
+            ("decode", Unit::BytesPerSecond),
+        ];
+        Table::new("", "", &columns, rows.collect())
     }
 }

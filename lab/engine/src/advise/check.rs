@@ -3,11 +3,11 @@
 
 use super::bench::Bench;
 use super::candidates::Candidate;
-use super::figures::{aligned, seconds};
 use super::mounted::Mounted;
 use super::row::Row;
 use super::scratch::remove;
-use crate::results::Spread;
+use crate::report::as_figure;
+use crate::results::{Cell, Spread, Table, Unit};
 use packfs::{Error, ErrorKind, Progress, Result};
 use packfs_device::{Backing, Simulated};
 use serde::Serialize;
@@ -137,48 +137,42 @@ fn on_device(
     Ok(runs)
 }
 
-/// The comparison as a table.
-pub(crate) fn lines(truth: &[Truth], device: &str) -> Vec<String> {
-    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    let mib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 20));
-    let head = [
-        "forecast against truth",
-        "MiB",
-        "truth",
-        "error",
-        "read",
-        "truth",
-        "error",
-        "requests",
-        "truth",
-        "MiB read",
-        "truth",
-        "late",
-        "build CPU",
-        "truth",
+/// Returns the comparison as a table.
+pub(super) fn table(truth: &[Truth]) -> Table {
+    let columns = [
+        ("candidate", Unit::Text),
+        ("size", Unit::Bytes),
+        ("truth", Unit::Bytes),
+        ("error", Unit::Percent),
+        ("read", Unit::Seconds),
+        ("truth", Unit::Seconds),
+        ("error", Unit::Percent),
+        ("requests", Unit::Count),
+        ("truth", Unit::Count),
+        ("bytes read", Unit::Bytes),
+        ("truth", Unit::Bytes),
+        ("late", Unit::Seconds),
+        ("build CPU", Unit::Seconds),
+        ("truth", Unit::Seconds),
     ];
-    let mut rows = vec![head.map(String::from).to_vec()];
-    for one in truth {
-        let middle = one.middle().map_or("-".to_string(), seconds);
-        rows.push(vec![
-            format!("{} on {device}", one.candidate),
-            mib(one.size_forecast),
-            mib(one.size),
-            percent(one.size_error()),
-            seconds(one.read_forecast),
-            middle,
-            one.read_error().map_or("-".to_string(), percent),
-            one.requests_forecast.0.to_string(),
-            one.requests.0.to_string(),
-            mib(one.requests_forecast.1),
-            mib(one.requests.1),
-            seconds(one.late / one.read.len().max(1) as f64),
-            seconds(one.build_forecast),
-            seconds(one.build),
-        ]);
-    }
-    let mut lines = aligned(&rows);
-    let not_read = truth.iter().filter_map(|one| Some((one, one.not_read.as_ref()?)));
-    lines.extend(not_read.map(|(one, why)| format!("{}: not read: {why}", one.candidate)));
-    lines
+    let count = |number: u64| Cell::exact(as_figure(number));
+    let rows = truth.iter().map(|one| {
+        vec![
+            Cell::Text(one.candidate.clone()),
+            count(one.size_forecast),
+            count(one.size),
+            Cell::exact(one.size_error()),
+            Cell::exact(one.read_forecast),
+            one.middle().map_or(Cell::Empty, Cell::exact),
+            one.read_error().map_or(Cell::Empty, Cell::exact),
+            count(one.requests_forecast.0),
+            count(one.requests.0),
+            count(one.requests_forecast.1),
+            count(one.requests.1),
+            Cell::exact(one.late / one.read.len().max(1) as f64),
+            Cell::exact(one.build_forecast),
+            Cell::exact(one.build),
+        ]
+    });
+    Table::new("", "", &columns, rows.collect())
 }

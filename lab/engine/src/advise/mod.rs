@@ -15,7 +15,6 @@ mod candidate_row;
 mod candidates;
 mod check;
 mod choice;
-mod figures;
 mod forecast;
 mod kernels;
 mod measure;
@@ -58,11 +57,10 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
         candidates::candidates(question.want, &question.formats, kernel, question.quick)?;
     if candidates.is_empty() {
         let reasons: Vec<String> = left_out.iter().map(|left| left.reason.clone()).collect();
-        return Err(Error::usage(format!(
-            "{} mounts nothing that could be made: {}",
-            answer::kernel_words(&kernel.to_string(), assumed),
-            reasons.join("; ")
-        )));
+        let why = reasons.join("; ");
+        let error = Error::usage(format!("Linux {kernel} mounts nothing that could be made: {why}"));
+        let hint = "it runs here and is assumed; --kernel VERSION names the one that is to mount the image";
+        return Err(if assumed { error.hint(hint) } else { error });
     }
     progress.part(&format!("looking through {:?}", question.tree));
     let shape = Shape { keep_going: true, ..Shape::default() };

@@ -3,7 +3,7 @@
 use super::file::{Case, Side, Target};
 use crate::found::Found;
 use crate::report::{as_figure, figure};
-use crate::results::{self, Column, Results, Run, Spread, Table, Unit};
+use crate::results::{self, Results, Run, Spread, Table, Unit};
 use crate::session::Cell;
 use crate::workload::Need;
 
@@ -166,21 +166,17 @@ impl Verdicts {
 
     /// The table for reports.
     pub fn table(&self, title: &str) -> Table {
-        let column = |title: &str, unit| Column { title: title.into(), unit, quoted: false };
-        Table {
-            title: title.into(),
-            method: "packfs beside the rival or the limit; medians of all runs, of memory the most".into(),
-            columns: vec![
-                column("case", Unit::Text),
-                column("what", Unit::Text),
-                column("rival or limit", Unit::Text),
-                column("packfs", Unit::Text),
-                column("ratio", Unit::Ratio),
-                column("at most", Unit::Ratio),
-                column("target", Unit::Text),
-            ],
-            rows: self.rows.clone(),
-        }
+        let method = "packfs beside the rival or the limit; medians of all runs, of memory the most";
+        let columns = [
+            ("case", Unit::Text),
+            ("what", Unit::Text),
+            ("rival or limit", Unit::Text),
+            ("packfs", Unit::Text),
+            ("ratio", Unit::Ratio),
+            ("at most", Unit::Ratio),
+            ("target", Unit::Text),
+        ];
+        Table::new(title, method, &columns, self.rows.clone())
     }
 }
 

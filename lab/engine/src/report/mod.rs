@@ -19,10 +19,10 @@ mod shown;
 mod summary;
 mod text;
 
-use std::fmt;
 use std::str::FromStr;
 
 use packfs::Result;
+use serde::Deserialize;
 
 pub use csv::csv;
 pub(crate) use figures::figure;
@@ -30,15 +30,19 @@ pub use files::write_all;
 pub use html::html;
 pub use json::{json, parse, read};
 pub use markdown::markdown;
+pub(crate) use shown::environment;
 pub(crate) use summary::as_figure;
 #[cfg(test)]
 pub(crate) use text::table;
+pub(crate) use text::table_lines;
 pub use text::{Terminal, text};
 
 use crate::results::Results;
+use crate::words;
 
-/// How a session can be shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A form of the report on a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Tables for the terminal.
     Text,
@@ -52,36 +56,12 @@ pub enum Format {
     Json,
 }
 
-impl Format {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Text, Self::Markdown, Self::Csv, Self::Html, Self::Json];
-
-    /// As users type it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Markdown => "markdown",
-            Self::Csv => "csv",
-            Self::Html => "html",
-            Self::Json => "json",
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(name: &str) -> std::result::Result<Self, String> {
-        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            format!("{name:?} is no form of a report; there are {known}")
-        })
+        let known = "text, markdown, csv, html, json";
+        words::named(name).ok_or_else(|| format!("{name:?} is no form of a report; there are {known}"))
     }
 }
 

@@ -2,7 +2,7 @@
 //! that were made for no table of their own, and behind the tables of those that were.
 
 use crate::report::summary::{Summary, as_figure, summaries};
-use crate::results::{Cell, Column, Results, Spread, Table, Unit};
+use crate::results::{Cell, Results, Spread, Table, Unit};
 
 /// What a table is of.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ fn table(results: &Results, key: &Key<'_>, mut group: Vec<Summary<'_>>) -> Table
     let median = |summary: &Summary<'_>| summary.wall.map_or(f64::INFINITY, |wall| wall.median);
     group.sort_by(|one, other| median(one).total_cmp(&median(other)));
     let optional = optional_columns(&group);
-    let mut columns = vec![column("subject", Unit::Text)];
-    columns.extend(optional.iter().map(|(title, unit, _)| column(title, *unit)));
+    let titles = optional.iter().map(|&(title, unit, _)| (title, unit));
+    let columns: Vec<_> = std::iter::once(("subject", Unit::Text)).chain(titles).collect();
     let rows = group
         .iter()
         .map(|summary| {
@@ -60,11 +60,7 @@ fn table(results: &Results, key: &Key<'_>, mut group: Vec<Summary<'_>>) -> Table
         }
         _ => String::new(),
     };
-    Table { title, method, columns, rows }
-}
-
-fn column(title: &str, unit: Unit) -> Column {
-    Column { title: title.into(), unit, quoted: false }
+    Table::new(&title, &method, &columns, rows)
 }
 
 /// Those that say something of at least one cell.

@@ -8,6 +8,7 @@ use packfs::printable;
 use crate::report::context::{self, Line};
 use crate::report::overview;
 use crate::results::{Results, Table};
+pub(crate) use layout::lines as table_lines;
 
 /// What a terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -66,6 +66,15 @@ pub enum Cell {
     Empty,
 }
 
+impl Table {
+    /// Makes a table of measured columns.
+    pub fn new(title: &str, method: &str, columns: &[(&str, Unit)], rows: Vec<Vec<Cell>>) -> Self {
+        let column = |&(title, unit): &(&str, Unit)| Column { title: title.into(), unit, quoted: false };
+        let columns = columns.iter().map(column).collect();
+        Self { title: title.into(), method: method.into(), columns, rows }
+    }
+}
+
 impl Cell {
     /// Returns a cell with a figure that was not measured but counted.
     pub fn exact(figure: f64) -> Self {

@@ -36,8 +36,8 @@ fn a_folder_that_cannot_be_made_is_named() {
 
 #[test]
 fn forms_are_called_as_users_type_them() {
-    for format in Format::ALL {
-        assert_eq!(format.name().parse(), Ok(format));
+    for name in ["text", "markdown", "csv", "html", "json"] {
+        assert!(name.parse::<Format>().is_ok(), "{name}");
     }
     assert!("pdf".parse::<Format>().unwrap_err().contains("markdown"));
 }

@@ -79,7 +79,8 @@ fn a_short_tree_is_packed_as_a_whole_and_its_size_is_exact() {
     assert!(best.read.seconds > 0.0 && best.read.requests > 0, "{:?}", best.read);
     assert!(answer.rows.len() > 3);
     assert!(answer.command.starts_with("packfs pack "), "{}", answer.command);
-    assert!(answer.lines().iter().any(|line| line.contains("Measured: every candidate packed all")));
+    let text = answer.text(crate::report::Terminal::default()).unwrap();
+    assert!(text.contains("Measured: every candidate packed all"), "{text}");
 }
 
 #[test]
