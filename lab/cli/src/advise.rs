@@ -15,18 +15,18 @@ use packfs_terminal::{Outcome, json};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// What is to be packed: a directory, or whatever else `packfs pack` takes
+    /// Source of the image: a directory, or anything else that `packfs pack` takes
     #[arg(value_name = "DIR")]
     tree: PathBuf,
 
-    /// What the image will lie on: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms,
-    /// cdrom-48x, or a TOML file of your own
+    /// Device below the image: sd, emmc, hdd, usb3-ssd, nvme, cloud-3000iops, http-20ms, cdrom-48x,
+    /// or a TOML file of your own
     #[arg(long, value_name = "NAME|FILE", value_parser = listed(any, || packfs_device::builtin_names().collect()), hide_possible_values = true)]
     device: String,
 
-    /// What the image is wanted for: as few bytes as possible (size), files read one after the
-    /// other in the order of the tree (boot), files read here and there (random), or being made
-    /// soon (build)
+    /// Purpose of the image: as few bytes as possible (size), files read one after the other in the
+    /// order of the tree (boot), files read here and there (random), or a short time to make it
+    /// (build)
     #[arg(long, value_name = "size|boot|random|build", value_parser = parse_want)]
     want: Want,
 
@@ -44,12 +44,12 @@ pub struct Opts {
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Vec<String>,
 
-    /// What is read, and placed in front, unless random files are wanted: one path a line, as
-    /// `packfs mount --record` writes it
+    /// Files that are read, and placed in front, unless random files are wanted: one path a line,
+    /// as `packfs mount --record` writes it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Where random choices begin: the same number chooses the same samples and files
+    /// Seed of random choices: the same number chooses the same samples and files
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
 

@@ -18,11 +18,11 @@ use crate::watch::Watcher;
 /// Options of all sessions.
 #[derive(clap::Args)]
 pub struct Common {
-    /// Where reports and the journal go [default: packfs-lab-results]
+    /// Folder of reports and of the journal [default: packfs-lab-results]
     #[arg(long, value_name = "DIR", default_value = "packfs-lab-results", hide_default_value = true)]
     pub output: PathBuf,
 
-    /// What images lie on: disk, memory, or a simulated device; again for more
+    /// Device below images: disk, memory, or a simulated device; again for more
     #[arg(long, value_name = "NAME", value_parser = listed(any, || device_names().collect()), hide_possible_values = true)]
     pub device: Vec<String>,
 
@@ -30,7 +30,7 @@ pub struct Common {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: Option<u32>,
 
-    /// Where images are made and mounted [default: /var/tmp]
+    /// Folder that images are made and mounted in [default: /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
 
@@ -43,7 +43,7 @@ pub struct Common {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// Where random choices begin
+    /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -74,7 +74,7 @@ impl Common {
         self.jobs.map_or_else(|| u32::try_from(given).unwrap_or(1), u32::from)
     }
 
-    /// How a session measures; 0 runs where the user leaves their number open.
+    /// Settings of a session; 0 runs where the user leaves their number open.
     pub fn settings(&self, limit: Option<&Limit>) -> Settings {
         Settings {
             command: command_line(),
@@ -86,7 +86,7 @@ impl Common {
         }
     }
 
-    /// What programs are to run within, if the user wants a limit; in force from now on.
+    /// Puts the limit of programs in force, if the user wants one.
     pub fn limit(&self) -> Result<Option<Limit>> {
         self.cpus.map(Limit::new).transpose()
     }

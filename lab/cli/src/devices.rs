@@ -7,7 +7,7 @@ use owo_colors::OwoColorize;
 use packfs::{Result, escaped};
 use packfs_device::check::{Checked, Effort, Row, check};
 use packfs_device::{DeviceSpec, builtin_names, find};
-use packfs_terminal::json::{self, Object, Value, json};
+use packfs_terminal::json::{self, Value, json};
 use packfs_terminal::report::{self, Out};
 use packfs_terminal::{Outcome, text};
 
@@ -65,7 +65,7 @@ impl Opts {
                 report::warning(&format!("{}: the kernel does not take {refused}", spec.name));
             }
             if self.json {
-                documents.push(Value::Object(document(&checked)));
+                documents.push(document(&checked));
             } else {
                 let mut out = Out::stdout();
                 table(&mut out, &checked)?;
@@ -81,7 +81,7 @@ impl Opts {
 
 fn list(specs: &[DeviceSpec], as_json: bool) -> Outcome {
     if as_json {
-        json::print(&Value::Array(specs.iter().map(|spec| Value::Object(figures(spec))).collect()))?;
+        json::print(&Value::Array(specs.iter().map(figures).collect()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = Out::stdout();
@@ -158,43 +158,49 @@ fn figure(value: f64) -> String {
     }
 }
 
-fn document(checked: &Checked) -> Object {
-    let mut object = figures(&checked.spec);
+fn document(checked: &Checked) -> Value {
     let row = |row: &Row| {
         json!({
             "what": row.what, "unit": row.unit.word(), "stated": row.stated, "measured": row.measured,
             "error": row.error(), "tolerance": row.tolerance, "met": row.is_met(), "late": row.late,
         })
     };
-    object.insert("rows".into(), checked.rows.iter().map(row).collect());
-    object.insert("met".into(), checked.is_met().into());
-    object.insert("path_cost_ns".into(), checked.path_cost.0.into());
-    object.insert("path_cost_ns_per_byte".into(), checked.path_cost.1.into());
-    object.insert("refused_attributes".into(), checked.refused.clone().into());
-    object.insert("seconds".into(), (checked.time as f64 / 1e9).into());
-    object
+    let found = json!({
+        "rows": checked.rows.iter().map(row).collect::<Value>(),
+        "met": checked.is_met(),
+        "path_cost_ns": checked.path_cost.0,
+        "path_cost_ns_per_byte": checked.path_cost.1,
+        "refused_attributes": checked.refused,
+        "seconds": checked.time as f64 / 1e9,
+    });
+    let mut document = figures(&checked.spec);
+    if let (Value::Object(all), Value::Object(found)) = (&mut document, found) {
+        all.extend(found);
+    }
+    document
 }
 
-fn figures(spec: &DeviceSpec) -> Object {
-    let mut object = Object::new();
-    object.insert("name".into(), spec.name.clone().into());
-    object.insert("title".into(), spec.title.clone().into());
-    object.insert("sources".into(), spec.sources.clone().into());
-    object.insert("capacity".into(), spec.medium.capacity.into());
-    object.insert("block_len".into(), spec.medium.block_len.into());
-    object.insert("writable".into(), spec.is_writable().into());
-    object.insert("read_rate".into(), spec.read.rate.into());
-    object.insert("read_rate_at_end".into(), spec.read.rate_at_end().into());
-    object.insert("read_latency_ns".into(), spec.read.latency.into());
+fn figures(spec: &DeviceSpec) -> Value {
+    let mut figures = json!({
+        "name": spec.name,
+        "title": spec.title,
+        "sources": spec.sources,
+        "capacity": spec.medium.capacity,
+        "block_len": spec.medium.block_len,
+        "writable": spec.is_writable(),
+        "read_rate": spec.read.rate,
+        "read_rate_at_end": spec.read.rate_at_end(),
+        "read_latency_ns": spec.read.latency,
+    });
     if let Some(write) = &spec.write {
-        object.insert("write_rate".into(), write.rate.into());
-        object.insert("write_latency_ns".into(), write.latency.into());
+        figures["write_rate"] = write.rate.into();
+        figures["write_latency_ns"] = write.latency.into();
     }
     if let Some(seek) = &spec.seek {
-        object.insert("seek_average_ns".into(), seek.average.into());
+        figures["seek_average_ns"] = seek.average.into();
     }
-    object.insert("iops_limit".into(), spec.limits.iops.into());
-    object.insert("rate_limit".into(), spec.limits.rate.into());
-    object.insert("queue_depth".into(), spec.queue.depth.into());
-    object
+    figures["iops_limit"] = spec.limits.iops.into();
+    figures["rate_limit"] = spec.limits.rate.into();
+    figures["queue_depth"] = spec.queue.depth.into();
+    figures
 }

@@ -20,11 +20,11 @@ pub struct Opts {
     #[arg(long, value_name = "ORDER", value_parser = ["sequential", "random"])]
     order: String,
 
-    /// How much is read
+    /// Bytes to read
     #[arg(long, value_name = "BYTES")]
     bytes: u64,
 
-    /// Where random choices begin
+    /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -19,17 +19,17 @@ pub struct Opts {
     #[arg(value_name = "TREE")]
     tree: PathBuf,
 
-    /// What is measured: MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]; again for more [default:
-    /// those that are here]
+    /// Measure MAKER:FORMAT[:CODEC[:LEVEL][:BLOCK]][+OPTION...]; again for more [default: those
+    /// that are here]
     #[arg(long, value_name = "SPEC", value_parser = recipe)]
     subject: Vec<Recipe>,
 
-    /// Who reads it: kernel, packfs-fuse, packfs, squashfuse, ...; again for more [default: kernel
-    /// and packfs-fuse]
+    /// Read by kernel, packfs-fuse, packfs, squashfuse, ...; again for more [default: kernel and
+    /// packfs-fuse]
     #[arg(long, value_name = "NAME")]
     reader: Vec<String>,
 
-    /// What is done to it, see `packfs lab list`; again for more
+    /// Run this workload, see `packfs lab list`; again for more
     #[arg(long, value_name = "NAME", value_parser = workload)]
     workload: Vec<Workload>,
 

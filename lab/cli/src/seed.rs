@@ -97,7 +97,7 @@ impl Opts {
     }
 }
 
-/// Where trees are kept that were made.
+/// Returns the folder of trees that were made.
 fn kept() -> Result<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));

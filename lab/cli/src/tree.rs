@@ -17,7 +17,7 @@ pub struct Opts {
     #[arg(value_name = "NAME", value_parser = kind, requires = "dir")]
     name: Option<TreeKind>,
 
-    /// Where it is made; must not exist
+    /// Folder of the tree; must not exist
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 

@@ -1,5 +1,5 @@
-//! What a session of the lab shows, and how it ends on a signal: everything it made is taken away,
-//! and the journal stays.
+//! Messages of a session, and its end on a signal: all that it made is taken away, and the journal
+//! stays.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is behind a simulated device: a copy in memory, or a file in place.
+//! Contents of a simulated device: a copy in memory, or a file in place.
 
 use crate::spec::DeviceSpec;
 use packfs_core::{Error, Result, ResultExt};
@@ -13,7 +13,7 @@ const PAGE: u64 = 4096;
 /// `TMPFS_MAGIC` of the kernel's `uapi/linux/magic.h`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
-/// What a simulated device holds.
+/// Contents of a simulated device.
 #[derive(Clone, Copy, Debug)]
 pub enum Backing<'a> {
     /// An image, to be read only. It is copied into memory if there is room for it twice, so that
@@ -122,7 +122,7 @@ fn length(file: &mut File, path: &Path) -> Result<u64> {
     Ok(len)
 }
 
-/// Whether a file lies in memory already. What is swapped out is not asked for.
+/// True if a file lies in memory already. What is swapped out is not asked for.
 fn is_on_tmpfs(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type == TMPFS_MAGIC as _)
 }

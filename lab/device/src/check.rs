@@ -1,4 +1,4 @@
-//! Whether a simulated device is what it says it is: measured as a benchmark of disks does, held
+//! True if a simulated device is what it says it is: measured as a benchmark of disks does, held
 //! against its stated figures.
 //!
 //! Everything is read and written directly, so the way is the one that a file system's requests
@@ -14,15 +14,15 @@ use measure::{Pattern, Span};
 use packfs_core::Result;
 
 const MIB: u64 = 1 << 20;
-/// What sequential rates may differ by, and what random ones may, as a part.
+/// Most that sequential rates may differ by, and random ones, as a part.
 const RATE_TOLERANCE: f64 = 0.05;
 const RANDOM_TOLERANCE: f64 = 0.1;
 /// Requests at a time of sequential rows: what a reader gets whose kernel reads ahead.
 const SEQUENTIAL_DEPTH: usize = 4;
-/// Of random rows with many requests at a time.
+/// Requests at a time of deep random rows.
 const DEPTH: usize = 32;
 
-/// How long is measured.
+/// Duration of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Seconds a device.
@@ -41,7 +41,7 @@ impl Effort {
     }
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Millions of bytes per second.
@@ -53,7 +53,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is printed.
+    /// Returns the printed word.
     pub fn word(self) -> &'static str {
         match self {
             Unit::MegabytesPerSecond => "MB/s",
@@ -66,17 +66,17 @@ impl Unit {
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was measured.
+    /// The measured quantity.
     pub what: &'static str,
-    /// What the figures count.
+    /// Unit of the figures.
     pub unit: Unit,
-    /// What the device is to have; `None` where nothing follows from its description.
+    /// Expected figure; `None` where nothing follows from the description.
     pub stated: Option<f64>,
-    /// What it has.
+    /// Measured figure.
     pub measured: f64,
-    /// What the two may differ by, as a part of what is stated.
+    /// Most that the two may differ by, as a part of the expected one.
     pub tolerance: f64,
-    /// Which part of the requests was answered late: the machine did not keep up.
+    /// Part of the requests that was answered late: the machine did not keep up.
     pub late: f64,
 }
 
@@ -86,7 +86,7 @@ impl Row {
         Some(self.measured / self.stated? - 1.0)
     }
 
-    /// Whether it is within its tolerance; what states nothing is.
+    /// True if it is within its tolerance; what states nothing is.
     pub fn is_met(&self) -> bool {
         self.error().is_none_or(|error| error.abs() <= self.tolerance)
     }
@@ -99,16 +99,16 @@ pub struct Checked {
     pub spec: DeviceSpec,
     /// The figures that it has.
     pub rows: Vec<Row>,
-    /// What a request takes by itself on its way, in nanoseconds: of any request, and of each byte.
+    /// Time of the way of a request in nanoseconds: of any, and of each byte.
     pub path_cost: (Nanos, f64),
     /// Attributes of the queue that the kernel did not take.
     pub refused: Vec<String>,
-    /// How long it took, in nanoseconds.
+    /// Time of the check, in nanoseconds.
     pub time: Nanos,
 }
 
 impl Checked {
-    /// Whether every row is within its tolerance.
+    /// True if every row is within its tolerance.
     pub fn is_met(&self) -> bool {
         self.rows.iter().all(Row::is_met)
     }

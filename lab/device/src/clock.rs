@@ -6,8 +6,7 @@ use rustix::time::{Timespec, clock_gettime};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How late a thread wakes after the time it asked for, lately: it asks for so much less, and spins
-/// for what is left.
+/// Recent lateness of a thread that wakes: it asks for so much less, and spins for the rest.
 static LATE: AtomicU64 = AtomicU64::new(20_000);
 /// More than this is somebody else's doing, and nothing that asking earlier would mend.
 const LATE_MAX: Nanos = 80_000;

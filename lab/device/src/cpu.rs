@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 /// Least share that the kernel takes: a thousandth of a second in each period.
 const CPUS_MIN: f64 = 0.01;
 
-/// How programs are limited.
+/// Mechanism that limits programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `cpu.max` of a control group, version 2.
@@ -27,7 +27,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// As people call it.
+    /// Returns its name for people.
     pub fn word(self) -> &'static str {
         match self {
             Way::CgroupV2 => "cgroup v2 (cpu.max)",
@@ -45,7 +45,7 @@ pub struct CpuLimit {
     how: How,
 }
 
-/// What a way needs.
+/// State of a limit in force.
 #[derive(Debug)]
 enum How {
     Group(Group),
@@ -86,18 +86,18 @@ impl CpuLimit {
             .hint("as root, with the controller cpu of cgroup v1 or v2; whole processors need only taskset"))
     }
 
-    /// How it is done.
+    /// Returns the mechanism.
     pub fn way(&self) -> Way {
         self.way
     }
 
-    /// How many processors there are.
+    /// Returns the number of processors.
     pub fn cpus(&self) -> f64 {
         self.cpus
     }
 
-    /// What stands before a program and its arguments to have it run within the limit. If it cannot
-    /// be, the program does not run at all, and what stands before it fails.
+    /// Returns the words before a program and its arguments that run it within the limit. If it
+    /// cannot be, the program does not run at all, and they fail.
     pub fn prefix(&self) -> Vec<OsString> {
         match &self.how {
             // It enters the group itself, before it becomes the program: nobody has to catch up
@@ -130,7 +130,7 @@ impl CpuLimit {
         }
     }
 
-    /// Whether a program runs within it: who may make a group may not always enter it.
+    /// True if a program runs within it: who may make a group may not always enter it.
     fn works(&self) -> bool {
         let mut command = self.command("true");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// Answers that are later than this count as late.
 const LATE_MIN: Nanos = 100_000;
-/// How long a thread sleeps before it looks whether anybody waits still: hours may be left, and the
-/// device is to go now.
+/// Longest sleep before a thread looks if its answer is still wanted: hours may be left when the
+/// device is taken away.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 thread_local! {
@@ -25,7 +25,7 @@ thread_local! {
 pub(crate) struct Delayed {
     store: Store,
     model: Mutex<Model>,
-    /// What the way to us and back takes anyway; not known while it is measured.
+    /// Time of the way to us and back; not known while it is measured.
     cost: OnceLock<PathCost>,
     /// Nobody waits any more.
     is_immediate: AtomicBool,

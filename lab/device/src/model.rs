@@ -27,7 +27,7 @@ use write_back::WriteBack;
 /// A time or a span of time in nanoseconds. Where times begin is the caller's business.
 pub type Nanos = u64;
 
-/// What is asked of a device.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Bytes of it.
@@ -43,11 +43,11 @@ pub enum Operation {
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What.
+    /// Kind of the request.
     pub operation: Operation,
-    /// Where, in bytes.
+    /// First byte.
     pub offset: u64,
-    /// How much, in bytes.
+    /// Length in bytes.
     pub len: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
 
-/// What is known of a request's end.
+/// Knowledge of a request's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// It ends then. The ticket means nothing any more.
@@ -81,9 +81,9 @@ pub struct Model {
     reads: Streams,
     writes: Streams,
     write_back: WriteBack,
-    /// What the device has not taken yet, oldest first.
+    /// Requests that the device has not taken yet, oldest first.
     waiting: Vec<Waiting>,
-    /// What it has taken, and nobody has asked for.
+    /// Ends of requests that it has taken, until they are looked up.
     taken: HashMap<Ticket, Nanos>,
     next: u64,
     statistics: Statistics,
@@ -121,7 +121,7 @@ impl Model {
         &self.spec
     }
 
-    /// What it did so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -170,7 +170,7 @@ impl Model {
         }
     }
 
-    /// Which of those that wait at `start` is nearest.
+    /// Returns the place of the nearest request that waits at `start`.
     fn nearest(&self, start: Nanos) -> usize {
         let seen = self.waiting.iter().enumerate().take(self.spec.queue.depth as usize);
         let ready = seen.filter(|(_, waiting)| waiting.since <= start);
@@ -309,7 +309,7 @@ impl Model {
     }
 }
 
-/// What so many bytes take at a rate.
+/// Returns the time of a transfer.
 fn span(len: u64, rate: f64) -> Nanos {
     (len as f64 * 1e9 / rate) as Nanos
 }

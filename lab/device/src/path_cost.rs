@@ -1,5 +1,5 @@
-//! What the way through the kernel to the simulation and back takes by itself, which the model must
-//! not pay for again.
+//! Time of the way through the kernel to the simulation and back, which is part of the model's
+//! time.
 
 use crate::aligned::Aligned;
 use crate::model::{Operation, Request};
@@ -19,7 +19,7 @@ const BASE_MAX: Nanos = 300_000;
 /// Nanoseconds for a byte; as slow as 250 MB/s.
 const EACH_MAX: f64 = 4.0;
 
-/// Of any request, and of each byte.
+/// Time of any request, and of each byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PathCost {
     base: Nanos,
@@ -42,7 +42,7 @@ impl PathCost {
         Ok(PathCost { base, each: each.min(EACH_MAX) })
     }
 
-    /// What passes before the model hears of a request, and after it has had it answered.
+    /// Returns the time before the model hears of a request, and after it has answered.
     pub(crate) fn of(&self, request: &Request) -> (Nanos, Nanos) {
         let half = self.base / 2;
         let bytes = (self.each * request.len as f64) as Nanos;
@@ -53,7 +53,7 @@ impl PathCost {
         }
     }
 
-    /// What a request takes beside what the model says, in nanoseconds: of any, and of each byte.
+    /// Returns the time beside the model's, in nanoseconds: of any request, and of each byte.
     pub(crate) fn parts(&self) -> (Nanos, f64) {
         (self.base, self.each)
     }

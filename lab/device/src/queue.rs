@@ -1,4 +1,4 @@
-//! What the kernel knows of a device: the attributes of its queue in sysfs.
+//! Attributes of a device's queue in sysfs.
 
 use crate::spec::DeviceSpec;
 use std::fs;

@@ -17,7 +17,7 @@ const NUMBER_MIN: u32 = 800;
 /// Threads that serve: what a device has in its queue, within reason.
 const THREADS_MIN: u32 = 4;
 const THREADS_MAX: u32 = 64;
-/// How long others get to let go of a device that is taken away.
+/// Most time that users of a device have to let go of it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A simulated device that is attached. Dropping it takes it away: unmount what is mounted from it
@@ -90,7 +90,7 @@ impl Simulated {
         &self.spec
     }
 
-    /// How long the device is, in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> u64 {
         self.delayed.store().len()
     }
@@ -100,7 +100,7 @@ impl Simulated {
         self.len() == 0
     }
 
-    /// Whether what it holds lies in memory, so that no other device has a part in what is
+    /// True if what it holds lies in memory, so that no other device has a part in what is
     /// measured.
     pub fn is_in_memory(&self) -> bool {
         self.delayed.store().is_in_memory()
@@ -111,13 +111,13 @@ impl Simulated {
         &self.refused
     }
 
-    /// What a request takes by itself on its way, in nanoseconds: of any request, and of each byte.
-    /// It is part of the model's time, so a model that is faster than this cannot be met.
+    /// Returns the time of the way of a request, in nanoseconds: of any, and of each byte. It is
+    /// part of the model's time, so a model that is faster cannot be met.
     pub fn path_cost(&self) -> (Nanos, f64) {
         self.cost.parts()
     }
 
-    /// What was asked of it so far.
+    /// Returns the counts of requests so far.
     pub fn statistics(&self) -> Statistics {
         self.delayed.statistics()
     }
@@ -136,7 +136,7 @@ impl Simulated {
         Err(error.hint("what is mounted from it has to be unmounted before"))
     }
 
-    /// Whether nobody has it any more.
+    /// True if nobody has it any more.
     fn take_away(&mut self) -> bool {
         // What was written is still to reach the file, without anybody having to wait for it.
         self.delayed.hurry();

@@ -29,7 +29,7 @@ fn can_attach() -> bool {
     can
 }
 
-/// What is behind a loop device now. Its number says too little: that is anybody's once the device
+/// The file behind a loop device. Its number says too little: another may have it once the device
 /// is gone.
 struct Bound {
     folder: PathBuf,

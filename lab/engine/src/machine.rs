@@ -1,4 +1,4 @@
-//! Where and when something is measured, and how its memory is made to forget.
+//! Place and time of a measurement, and an empty page cache.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use packfs_host::{Facts, cold};
 
 use crate::results::{Machine, Missing};
 
-/// What is known of this machine, for images that lie in `scratch`; it started now.
+/// Returns the facts of this machine, for images in `scratch`; it started now.
 pub fn here(scratch: &Path) -> Machine {
     let Facts { processor, processor_count, memory_bytes, kernel, system } = Facts::look_up();
     Machine {

@@ -8,7 +8,7 @@ use crate::results::{Missing, Program};
 
 /// Folders of system programs, which not every user has on `PATH`.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-/// Where `cargo xtask peers` leaves what it fetched, in a checkout.
+/// Folder of a checkout that `cargo xtask peers` fetches programs to.
 const PEERS: &str = "target/peers/bin";
 
 /// A program of others: its name, the option that makes it tell its version, and who brings it.
@@ -16,7 +16,7 @@ const PEERS: &str = "target/peers/bin";
 pub(crate) struct Wanted {
     pub name: &'static str,
     pub version_option: &'static str,
-    /// What one installs to have it: `Debian package squashfs-tools`.
+    /// Its origin: `Debian package squashfs-tools`.
     pub from: &'static str,
 }
 
@@ -86,8 +86,7 @@ fn wants_system_only() -> bool {
     std::env::var_os("PACKFS_PEERS").is_some_and(|value| value == "system")
 }
 
-/// What this path names in the checkout that this process runs in or from; none if that has no such
-/// thing.
+/// Finds a path in the checkout that this process runs in or from.
 pub(crate) fn in_checkout(path: &str) -> Option<PathBuf> {
     in_checkouts(path).into_iter().next()
 }

@@ -98,7 +98,7 @@ fn tell(what: &str, outcome: Result<()>) {
     }
 }
 
-/// How long the end of the program waits for steps that others are at.
+/// Most time that the end of the program waits for steps that other threads take.
 const OTHERS_MAX: Duration = Duration::from_secs(15);
 
 /// Takes all steps that are left, the latest first, whatever becomes of each, waits for those that

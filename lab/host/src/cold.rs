@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is written to, to have the kernel forget.
+/// File of the kernel that drops caches.
 pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// Writes everything out and has the kernel forget what it read: pages, names, inodes. What is

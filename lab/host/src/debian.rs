@@ -33,7 +33,7 @@ pub const MEDIA: [&str; 5] = [
     "fonts-mathjax",
 ];
 
-/// What differs from one debootstrap to the next, below the root's `var`.
+/// Folders that differ from one debootstrap to the next, below the root's `var`.
 const CACHES: [&str; 5] = ["cache/apt", "cache/ldconfig", "lib/apt/lists", "log", "tmp"];
 
 /// Words for debootstrap(8): the smallest variant of `suite` with `packages`, into `dir`,
@@ -90,7 +90,7 @@ fn empty(dir: &Path) -> io::Result<()> {
 /// A package that was downloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its version, with the epoch: `1:4.7.5-1`.
     pub version: String,
@@ -119,7 +119,7 @@ fn name_and_version(file_name: &str) -> Option<(String, String)> {
     Some((name.to_owned(), version.replace("%3a", ":")))
 }
 
-/// What failed, and where.
+/// Adds the action and the path to an error.
 fn at(verb: &str, path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {verb} {}: {error}", path.display()))
 }

@@ -1,11 +1,11 @@
-//! What explains a figure that was measured here.
+//! Facts that explain figures measured here.
 
-/// What this machine is.
+/// Facts of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// As it calls itself; `unknown` if it does not.
+    /// Its own name for itself; `unknown` without one.
     pub processor: String,
-    /// How many threads run at the same time.
+    /// Number of threads that run at the same time.
     pub processor_count: usize,
     /// All its memory; 0 if unknown.
     pub memory_bytes: u64,

@@ -1,4 +1,4 @@
-//! What follows from a device's figures, where it does not state it itself.
+//! Figures that follow from a device's description, where it does not state them itself.
 
 use crate::spec::{Access, DeviceSpec, Order};
 
@@ -16,7 +16,7 @@ impl<'a> Expected<'a> {
         Expected { spec }
     }
 
-    /// Where `part` of the medium lies before.
+    /// Returns the rate behind `part` of the medium.
     pub(super) fn read_rate(&self, part: f64) -> f64 {
         let stated = self.spec.stated.read_rate.filter(|_| part == 0.0);
         stated.unwrap_or_else(|| self.rate(&self.spec.read, part))
@@ -33,8 +33,8 @@ impl<'a> Expected<'a> {
         access.rate_at(part).min(self.spec.bus.rate as f64).min(self.limit(PIECE) * PIECE as f64)
     }
 
-    /// How many reads or writes of so many bytes the limits let through a second, each sent in as
-    /// few requests as the kernel may.
+    /// Returns the reads or writes of this length that the limits let through a second, each sent
+    /// in as few requests as the kernel may.
     fn limit(&self, len: u64) -> f64 {
         let limits = &self.spec.limits;
         let counts = |request: u64| if limits.iops_unit > 0 { request.div_ceil(limits.iops_unit) } else { 1 };
@@ -79,7 +79,7 @@ impl<'a> Expected<'a> {
         self.access(&self.spec.read, seek).max(1e9 / self.limit(BLOCK))
     }
 
-    /// What 4 KiB take where no limit holds them up.
+    /// Returns the time of 4 KiB where no limit holds them up.
     fn access(&self, access: &Access, seek: u64) -> f64 {
         let rotation = self.spec.seek.as_ref().map_or(0, |seek| seek.rotation);
         (access.latency + seek + rotation / 2) as f64 + self.transfer(access)
@@ -106,8 +106,8 @@ mod tests {
         DeviceSpec::parse(&format!("{FAST}{more}"), "test").unwrap()
     }
 
-    /// How many of these requests, each a place and a length, the model answers a second, one after
-    /// the other.
+    /// Returns the number of these requests, each a place and a length, that the model answers a
+    /// second, one after the other.
     fn per_second(spec: &DeviceSpec, operation: Operation, requests: &[(u64, u64)]) -> f64 {
         let mut model = Model::new(spec);
         let mut now = 0;

@@ -21,7 +21,7 @@ pub(super) struct Span {
     pub(super) requests: u64,
 }
 
-/// Which requests.
+/// A series of requests.
 pub(super) struct Pattern {
     place: Place,
     is_write: bool,
@@ -57,7 +57,7 @@ impl Pattern {
         Pattern { place: Place::Ends { capacity }, is_write: false, depth: 1, len: BLOCK }
     }
 
-    /// Where the request of this number is, in bytes.
+    /// Returns the place of the request of this number, in bytes.
     fn offset(&self, index: u64) -> u64 {
         match &self.place {
             Place::Sequential(range) => {
@@ -77,12 +77,12 @@ impl Pattern {
     }
 }
 
-/// What was found.
+/// Figures of a series.
 pub(super) struct Found {
     requests: u64,
     bytes: u64,
     time: Nanos,
-    /// Which part was late.
+    /// Part of the requests that was late.
     pub(super) late: f64,
 }
 

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 /// The time within which a share is given, in microseconds: the kernel's own.
 const PERIOD: u64 = 100_000;
-/// How long programs of a group may take to end until the group can be removed.
+/// Most time that programs of a group may take to end until it can be removed.
 const ENDING_MAX: Duration = Duration::from_secs(5);
-/// What groups are called, before the id of the process that made them and a number.
+/// Names of groups begin so, before the id of their process and a number.
 const PREFIX: &str = "packfs-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -111,7 +111,7 @@ fn is_left_over(path: &Path) -> bool {
         .is_some_and(|process| process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists())
 }
 
-/// Where groups of version 2 may be made: in our own, beside it, and at the root.
+/// Returns the folders that may hold groups of version 2: our own, the one beside it, and the root.
 fn v2_parents() -> Vec<PathBuf> {
     let own = own_group(|controllers| controllers.is_empty());
     mounted("cgroup2")

@@ -1,26 +1,25 @@
-//! What moves: a head over a medium that turns, and the buffer that it goes on filling while nobody
-//! asks.
+//! Moving parts: a head over a medium that turns, and the buffer that it goes on filling while
+//! idle.
 
 use super::{Nanos, Operation, Request, span};
 use crate::random::Random;
 use crate::spec::{Access, DeviceSpec};
 
-/// Where the head is, and what the buffer holds.
+/// Place of the head, and contents of the buffer.
 #[derive(Default)]
 pub(super) struct Heads {
     /// Up to where it was asked for.
     at: u64,
     /// When the head came by there.
     since: Nanos,
-    /// Where it began to read without a gap; what lies between that and `at` may still be in the
-    /// buffer.
+    /// Place from which it read without a gap; the range up to `at` may still be in the buffer.
     from: u64,
-    /// Whether it goes on reading by itself: not after a write.
+    /// True if it goes on reading by itself: not after a write.
     reads_on: bool,
 }
 
 impl Heads {
-    /// How far something is away.
+    /// Returns the distance to a place.
     pub(super) fn distance(&self, offset: u64) -> u64 {
         self.at.abs_diff(offset)
     }

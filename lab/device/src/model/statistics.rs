@@ -1,4 +1,4 @@
-//! What a device was asked for.
+//! Counts of requests.
 
 use super::{Nanos, Operation, Request};
 

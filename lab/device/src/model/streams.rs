@@ -1,14 +1,14 @@
-//! Which requests follow earlier ones.
+//! Requests that follow earlier ones.
 
 use super::Request;
 
 /// Sequences that are told apart at a time.
 const STREAMS: usize = 8;
-/// How far a request may lie before or behind the place where a sequence has come to: several that
-/// were sent in order overtake each other on their way through several threads.
+/// Farthest that a request may lie from the end of a sequence: several that were sent in order
+/// overtake each other on their way through several threads.
 const NEAR: u64 = 1 << 20;
 
-/// Where sequences have come to.
+/// Ends of sequences.
 #[derive(Default)]
 pub(super) struct Streams {
     ends: [Option<u64>; STREAMS],
@@ -16,7 +16,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Whether a request goes on where an earlier one ended; it counts from now on.
+    /// True if a request goes on where an earlier one ended; it counts from now on.
     pub(super) fn follows(&mut self, request: &Request) -> bool {
         let end = request.offset.saturating_add(request.len);
         match self.find(request) {

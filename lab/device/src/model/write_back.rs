@@ -5,13 +5,13 @@ use super::{Nanos, Request};
 /// See the module.
 #[derive(Default)]
 pub(super) struct WriteBack {
-    /// What the medium has still to do.
+    /// Time that the medium still owes.
     work: Nanos,
     /// Bytes that wait for it.
     bytes: u64,
     /// Up to when work was done.
     until: Nanos,
-    /// Where the last write ended.
+    /// End of the last write.
     at: u64,
 }
 
@@ -62,12 +62,12 @@ impl WriteBack {
         end
     }
 
-    /// How far `offset` is from the last write, in bytes.
+    /// Returns the distance from the last write, in bytes.
     pub(super) fn distance(&self, offset: u64) -> f64 {
         self.at.abs_diff(offset) as f64
     }
 
-    /// How many requests of this length it holds, with the one that comes.
+    /// Returns the number of requests of this length that it holds, with the one that comes.
     pub(super) fn requests(&self, len: u64) -> f64 {
         1.0 + self.bytes as f64 / len.max(1) as f64
     }

@@ -1,5 +1,5 @@
-//! What every candidate is measured with: the tree, parts that stand for it, the files that are
-//! read, and room for images.
+//! Equipment for every candidate: the tree, parts that stand for it, the files that are read, and
+//! room for images.
 
 use super::candidates::Candidate;
 use super::kernels::Kernel;
@@ -13,13 +13,13 @@ use packfs::{Error, ImagePath, NodeId, Progress, Result, Tree, processor_count};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How much is packed: at first and with `--quick`.
+/// Bytes that are packed: at first and with `--quick`.
 const SAMPLE_LEN: [u64; 2] = [64 << 20, 32 << 20];
-/// How many samples that is.
+/// Number of samples.
 const SAMPLES: [usize; 2] = [4, 4];
 /// Trees up to this are packed as a whole by every candidate.
 const WHOLE_LEN: [u64; 2] = [64 << 20, 32 << 20];
-/// How much of a longer tree is packed with the quick codec.
+/// Bytes of a longer tree that are packed with the quick codec.
 const REFERENCE_LEN: [u64; 2] = [8 << 30, 2 << 30];
 /// And how many nodes of it, since small ones cost more than their bytes.
 const REFERENCE_NODES: [u64; 2] = [2_000_000, 250_000];
@@ -33,7 +33,7 @@ pub(super) struct Bench<'a> {
     pub(super) kernel: Kernel,
     /// The tree.
     pub(super) all: Arc<Loaded>,
-    /// As much of it as is packed with the quick codec, and how many times as much there is.
+    /// The part of it that is packed with the quick codec, and the quotient of all to it.
     pub(super) whole: Arc<Loaded>,
     pub(super) times: f64,
     /// Parts that stand for that; none: it is short enough itself.
@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
         Bench::with_budget(question, kernel, all, budget(&all.tree, question.quick))
     }
 
-    /// As [`Bench::new`], with what is packed of a tree that weighs more, as [`sample::weight`]
+    /// Like [`Bench::new`], with what is packed of a tree that weighs more, as [`sample::weight`]
     /// weighs.
     pub(super) fn with_budget(
         question: &'a Question,
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
         measure::pack(loaded, candidate, trace, image, self.jobs, progress)
     }
 
-    /// Where images of samples are made: in memory, if the kernel is to read them.
+    /// Returns the place of sample images: in memory, if the kernel is to read them.
     pub(super) fn sample_image(&self) -> PathBuf {
         self.memory.as_ref().unwrap_or(&self.scratch).path("sample")
     }
@@ -126,7 +126,7 @@ fn traced(path: &Path, question: &Question, tree: &Tree) -> Result<Vec<NodeId>> 
     Ok(files)
 }
 
-/// How much of a tree is packed with the quick codec, as [`sample::weight`] weighs.
+/// Returns the weight of a tree that is packed with the quick codec ([`sample::weight`]).
 fn budget(tree: &Tree, quick: bool) -> u64 {
     let quick = usize::from(quick);
     let nodes = f64::from(tree.node_count().max(1));
@@ -134,7 +134,8 @@ fn budget(tree: &Tree, quick: bool) -> u64 {
     REFERENCE_LEN[quick].min(of_nodes as u64)
 }
 
-/// As much of a tree as the budget allows and all of `kept`, and how many times as much there is.
+/// Returns as much of a tree as the budget allows with all of `kept`, and the quotient of all to
+/// it.
 fn cut_down(all: &Arc<Loaded>, budget: u64, kept: &[NodeId], seed: u64) -> Result<(Arc<Loaded>, f64)> {
     let weight = sample::weight(&all.tree);
     if weight <= budget {

@@ -1,5 +1,5 @@
-//! What is found out of each candidate: packed and read on the samples, or on the whole where that
-//! is short, and forecast from that.
+//! Measurements of each candidate: packed and read on the samples, or on the whole of short trees,
+//! and forecast from that.
 
 use super::bench::Bench;
 use super::candidates::Candidate;
@@ -17,7 +17,7 @@ use packfs::source::Loaded;
 use packfs::{OpenOptions, Progress, Result};
 use std::path::Path;
 
-/// What is known of a candidate before it is set against the device.
+/// Costs of a candidate before it is set against the device.
 struct Costs {
     decoding: Vec<Decoding>,
     measured: Vec<Measured>,
@@ -94,7 +94,7 @@ impl Bench<'_> {
         Ok(Row { losses: packed.losses, ..row })
     }
 
-    /// What decoding an image costs packfs, and the kernel where it mounts for us.
+    /// Measures decoding by packfs, and by the kernel if it mounts for us.
     fn cost(
         &self,
         candidate: &Candidate,

@@ -1,4 +1,4 @@
-//! What may be recommended: format, codec, level, block size and order.
+//! Candidates of a recommendation: format, codec, level, block size and order.
 //!
 //! Which of them are worth measuring depends on what an image is wanted for; whether the kernel can
 //! mount them is asked of the formats themselves where they know.
@@ -32,7 +32,7 @@ pub struct Layout {
 /// One way to make the image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
-    /// How it is laid out.
+    /// The layout.
     pub layout: Layout,
     /// Codec as typed; none: the format's own.
     pub codec: Option<String>,
@@ -43,9 +43,9 @@ pub struct Candidate {
 /// A candidate that is not measured, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Which.
+    /// The candidate.
     pub candidate: String,
-    /// What the kernel lacks, or the format refuses.
+    /// The reason.
     pub reason: String,
 }
 
@@ -141,7 +141,7 @@ impl Candidate {
         options
     }
 
-    /// Whether the format takes these settings.
+    /// True if the format takes these settings.
     ///
     /// Errors: `Usage` saying what it does not take, such as a codec that the named kernel lacks.
     fn check(&self) -> Result<()> {
@@ -174,7 +174,7 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// What is measured for a want, and what is not because the kernel cannot mount it.
+/// Returns the candidates for a want, and those that the kernel cannot mount.
 ///
 /// Errors: `Usage` for a format that there is not, or that cannot be packed.
 pub fn candidates(

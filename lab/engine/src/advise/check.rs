@@ -15,13 +15,13 @@ use std::path::Path;
 
 /// Runs of the workload; the middle one counts.
 const RUNS: usize = 3;
-/// How many candidates are made.
+/// Number of candidates that are made.
 const CHECKED: usize = 2;
 
-/// What was forecast of a candidate and what came of it.
+/// Forecast and truth of a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Truth {
-    /// Which.
+    /// The candidate.
     pub candidate: String,
     /// Bytes: forecast.
     pub size_forecast: u64,
@@ -47,12 +47,12 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// How far off the size was, as a share of the truth.
+    /// Returns the error of the size, as a share of the truth.
     pub fn size_error(&self) -> f64 {
         self.size_forecast as f64 / self.size.max(1) as f64 - 1.0
     }
 
-    /// How far off the reading time was; none if it was not read.
+    /// Returns the error of the reading time; none if it was not read.
     pub fn read_error(&self) -> Option<f64> {
         self.middle().map(|middle| self.read_forecast / middle.max(1e-9) - 1.0)
     }
@@ -97,7 +97,7 @@ pub(super) fn check(bench: &Bench<'_>, rows: &[Row], progress: &dyn Progress) ->
     Ok(found)
 }
 
-/// What came of reading.
+/// Runs of a reading.
 #[derive(Default)]
 struct Runs {
     /// Seconds of each run.

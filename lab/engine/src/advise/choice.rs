@@ -1,4 +1,4 @@
-//! Which candidate is recommended, and why.
+//! The recommendation, with its reasons.
 
 use super::Want;
 use super::row::Row;
@@ -6,13 +6,13 @@ use std::cmp::Ordering;
 
 /// Reading times so close are one.
 const SAME_TIME: f64 = 1.03;
-/// What wants the least size may take so many times as long to read as what is read soonest.
+/// The smallest image may take so many times as long to read as the one that is read soonest.
 const READ_ACCEPTABLE: f64 = 2.0;
-/// What wants to be read soonest may take so many times the least size.
+/// The image that is read soonest may take so many times the least size.
 const SIZE_ACCEPTABLE: f64 = 1.6;
-/// What wants to be made soonest may take so many times the least size.
+/// The image that is made soonest may take so many times the least size.
 const BUILD_SIZE_ACCEPTABLE: f64 = 1.25;
-/// Where compressing saves less than this share, it is not worth decoding.
+/// Least share that compressing has to save to be worth decoding.
 const GAIN_MIN: f64 = 0.03;
 
 /// Candidates from the one to recommend on; indexes of `rows`.

@@ -1,4 +1,4 @@
-//! Which kernel an image is for, and whether it can mount one.
+//! Kernels, and the images that they can mount.
 
 use packfs::{Error, Result};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a candidate costs: packs trees with it, and decodes what came of it.
+//! Costs of a candidate: packs trees with it, and decodes the images.
 
 use super::candidates::Candidate;
 use super::scratch::explained;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much of a file is read at a time.
+/// Bytes of a read.
 const BUFFER_LEN: usize = 256 << 10;
 
-/// What came of packing a tree.
+/// A packed tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed {
     /// Length of the image, in bytes.
@@ -24,11 +24,11 @@ pub(crate) struct Packed {
     pub(crate) data_len: u64,
     /// Everything else but padding.
     pub(crate) metadata_len: u64,
-    /// What each class of files takes: bytes before, and in the image.
+    /// Bytes of each class of files: before, and in the image.
     pub(crate) classes: BTreeMap<Class, (u64, u64)>,
     /// Seconds of all processors.
     pub(crate) cpu: f64,
-    /// What the format could not hold, so that it is made only where that is accepted.
+    /// Losses, if the format cannot hold everything: it is made only with `--lossy`.
     pub(crate) losses: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn pack(
     Ok(Packed::new(&report, cpu_seconds() - cpu))
 }
 
-/// What decoding all files of an image once costs packfs, from memory, on one thread.
+/// Cost of decoding all files of an image once by packfs, from memory, on one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Decoding {
     /// Bytes of files.

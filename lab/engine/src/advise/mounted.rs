@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::scratch;
 
-/// How much is read at a time, as `cat` does.
+/// Bytes of a read, equal to those of `cat`.
 const BUFFER_LEN: usize = 128 << 10;
 
 /// A mount that goes away when dropped, or when a program that is stopped undoes what it did.

@@ -1,35 +1,35 @@
-//! What is asked.
+//! The question.
 
 use super::Want;
 use super::kernels::Kernel;
 use packfs_device::DeviceSpec;
 use std::path::PathBuf;
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What is to be packed: a directory, or any other source.
+    /// Source of the image: a directory, or any other.
     pub tree: PathBuf,
-    /// What the image will lie on.
+    /// Device below the image.
     pub device: DeviceSpec,
-    /// How the user names it.
+    /// The user's name for it.
     pub device_name: String,
-    /// What the image is wanted for.
+    /// Purpose of the image.
     pub want: Want,
     /// The kernel that is to mount it; none: the running one.
     pub kernel: Option<Kernel>,
-    /// Whether less is measured.
+    /// True if less is measured.
     pub quick: bool,
     /// Formats to consider; none: SquashFS and EROFS.
     pub formats: Vec<String>,
     /// A list of the files that are read, for every want but [`Want::Random`], which draws them.
     pub trace: Option<PathBuf>,
-    /// Where images are made; none: where temporary files go.
+    /// Folder of images; none for that of temporary files.
     pub scratch: Option<PathBuf>,
     /// Threads that pack; 0: one a processor.
     pub jobs: usize,
-    /// Where random choices begin.
+    /// Seed of random choices.
     pub seed: u64,
-    /// Whether the first two are made and read, to hold the forecast against.
+    /// True if the first two are made and read, to hold the forecast against.
     pub check: bool,
 }

@@ -1,5 +1,5 @@
-//! What the processor takes while the kernel reads an image: measured where this process may mount,
-//! else told from packfs's own decoding.
+//! Processor time while the kernel reads an image: measured where this process may mount, else
+//! estimated from packfs's own decoding.
 
 use super::candidates::Candidate;
 use super::forecast::pattern::Pattern;
@@ -12,18 +12,17 @@ use std::path::Path;
 /// Times that each image is mounted anew and read; the quickest counts, as nothing makes a machine
 /// quicker than it is.
 const RUNS: usize = 3;
-/// What opening and closing a file takes on a machine of 2020, in seconds, where it was not
-/// measured.
+/// Seconds to open and close a file on a machine of 2020, where it was not measured.
 const PER_FILE: f64 = 30e-6;
-/// How much slower Linux decodes than packfs does, and copies, by the beginning of a codec's name:
-/// estimates, not measured.
+/// Quotients of Linux's time for decoding and copying to packfs's, by the beginning of a codec's
+/// name: estimates, not measured.
 const SLOWER: [(&str, f64); 6] =
     [("zstd", 1.6), ("lz4", 2.0), ("gzip", 2.5), ("deflate", 2.5), ("xz", 1.3), ("lzma", 1.3)];
 
 /// Every which file is read by the thinner walk.
 const THIN: usize = 5;
 
-/// What one image tells: walks over its files, as soon as it is mounted.
+/// Walks over the files of one image, as soon as it is mounted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     /// All files.
@@ -98,7 +97,7 @@ fn paths(tree: &Tree) -> Vec<ImagePath> {
     files.map(|(id, _)| tree.path(id)).collect()
 }
 
-/// What that comes to for each byte and file.
+/// Returns the cost of each byte and file.
 ///
 /// Reading a file for the first time takes the kernel pages and calls, however few bytes it has,
 /// and decoding beside that. Both walks together tell one from the other where they differ, which

@@ -7,25 +7,25 @@ use super::forecast::time::ReadTime;
 use serde::Serialize;
 use std::fmt;
 
-/// What is expected of one candidate.
+/// Expectations of one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Which.
+    /// The candidate.
     pub candidate: Candidate,
     /// Length of the image.
     pub size: Size,
-    /// What making it takes.
+    /// Time to make it.
     pub build: Build,
-    /// What reading the workload takes.
+    /// Time to read the workload.
     pub read: ReadTime,
     /// MiB of files that packfs itself decodes in a second of one processor: measured on the
     /// sample.
     pub decodes_mib_per_second: f64,
-    /// Whether what decoding costs the kernel was measured, or told from packfs's own decoding.
+    /// True if what decoding costs the kernel was measured, or told from packfs's own decoding.
     pub kernel_measured: bool,
-    /// What the format cannot hold of the tree: it is packed with `--lossy` only.
+    /// Losses of the format: it is packed with `--lossy` only.
     pub losses: Vec<String>,
-    /// Whether no other is both smaller and read sooner.
+    /// True if no other is both smaller and read sooner.
     pub on_front: bool,
 }
 

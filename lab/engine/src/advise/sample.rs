@@ -20,7 +20,7 @@ use std::sync::Arc;
 const PIECE_LEN: u64 = 2 << 20;
 /// Small files beside each other that are taken together, in bytes.
 const STRETCH_LEN: u64 = 1 << 20;
-/// What a node counts besides its bytes, so that a million empty files are many.
+/// Weight of a node besides its bytes, so that a million empty files are many.
 const NODE_WEIGHT: u64 = 512;
 
 /// A tree made of parts of another.
@@ -31,7 +31,7 @@ pub(crate) struct Sample {
     pub(crate) bytes: u64,
 }
 
-/// What can be taken, as a whole.
+/// A part that is taken as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unit {
     /// Every node in the range but long files.
@@ -40,7 +40,7 @@ enum Unit {
     Piece { node: NodeId, number: u64 },
 }
 
-/// What a tree is made of.
+/// Parts of a tree by kind.
 #[derive(Default)]
 struct Strata {
     stretches: Vec<Unit>,
@@ -49,8 +49,8 @@ struct Strata {
     piece_weight: u64,
 }
 
-/// What a tree weighs: bytes, and something for each node. A tree no heavier than a budget needs no
-/// sample.
+/// Returns the weight of a tree: bytes, and something for each node. A tree no heavier than a
+/// budget needs no sample.
 pub(crate) fn weight(tree: &Tree) -> u64 {
     tree.bytes_total().saturating_add(u64::from(tree.node_count()).saturating_mul(NODE_WEIGHT))
 }
@@ -162,7 +162,7 @@ struct Building<'a> {
     builder: TreeBuilder,
     dirs: HashMap<NodeId, BuildId>,
     parts: Vec<Part>,
-    /// What is there as a whole before anything else is added.
+    /// Files that are there as a whole before anything else is added.
     kept: HashSet<NodeId>,
 }
 

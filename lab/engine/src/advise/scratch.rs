@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::scratch::Scratch;
 
-/// Where images are that a kernel reads from memory.
+/// Folder of images that a kernel reads from memory.
 const MEMORY_FOLDER: &str = "/dev/shm";
-/// What to do about a folder that takes no images.
+/// The way out of a folder that takes no images.
 const OTHER_FOLDER: &str = "--scratch DIR names another folder for images that are measured";
 
 /// A folder for images.

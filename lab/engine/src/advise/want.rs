@@ -1,23 +1,23 @@
-//! What an image is wanted for, and the files that stand for it.
+//! Purposes of an image, and the files that stand for them.
 
 use crate::words;
 use crate::workload::Random;
 use packfs::{NodeId, NodeKind, Tree};
 use serde::{Deserialize, Serialize};
 
-/// What part of all files a start of a system or program reads, where no list of them is given.
+/// Share of all files that a start of a system or program reads, without a list of them.
 const BOOT_SHARE: f64 = 0.2;
-/// As many files as the founding documents read at random.
+/// Files that the founding documents read at random.
 const RANDOM_FILES: usize = 500;
 /// Most bytes that a workload reads: more of the same tells nothing new, and a slow device takes
 /// minutes for it.
 const BYTES_MAX: u64 = 192 << 20;
 
-/// What an image is wanted for.
+/// Purpose of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Want {
-    /// As few bytes as possible, read in acceptable time.
+    /// The fewest bytes that are read in acceptable time.
     Size,
     /// Files read soon after one another in the order of the tree, as by a system that starts.
     Boot,
@@ -46,7 +46,7 @@ impl Want {
         words::named(name)
     }
 
-    /// Whether a trace says what is read.
+    /// True if a trace says what is read.
     pub fn reads_trace(self) -> bool {
         self != Want::Random
     }
@@ -74,7 +74,7 @@ impl Want {
         within_bytes(tree, picked.into_iter())
     }
 
-    /// What is read, in words.
+    /// Returns the workload in words.
     pub fn workload_words(self, files: usize, traced: bool) -> String {
         let count = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
         match (self, traced) {

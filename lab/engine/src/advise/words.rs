@@ -1,4 +1,4 @@
-//! What is said beside the figures: what was looked at, how, and the command to run.
+//! Words beside the figures: the tree, the method, and the command to run.
 
 use super::answer::Looked;
 use super::bench::Bench;
@@ -6,7 +6,7 @@ use super::row::Row;
 use crate::process::quoted;
 
 impl Bench<'_> {
-    /// What was looked at.
+    /// Returns the extent of the tree and of its samples.
     pub(super) fn looked(&self) -> Looked {
         let whole = self.samples.is_empty() && self.times <= 1.0;
         Looked {
@@ -23,7 +23,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What is to be known of how the figures came about.
+    /// Returns notes on the origin of the figures.
     pub(super) fn notes(&self, rows: &[Row], kernel_missing: Option<String>) -> Vec<String> {
         let mut notes = vec![format!(
             "Read times: which blocks Linux {} asks for and when, played through the model of {} ({}).",
@@ -83,7 +83,7 @@ impl Bench<'_> {
     }
 }
 
-/// Where figures of decoding come from; `reason` is why some were not measured.
+/// Returns the origin of figures of decoding; `reason` is why some were not measured.
 fn decoding_words(rows: &[Row], reason: &str) -> String {
     let guessed: Vec<String> =
         rows.iter().filter(|row| !row.kernel_measured).map(ToString::to_string).collect();

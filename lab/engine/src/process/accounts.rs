@@ -10,7 +10,7 @@ pub(super) struct CpuTime {
 }
 
 impl CpuTime {
-    /// Of a running process; none if it is gone. See `proc_pid_stat(5)`.
+    /// Reads the time of a running process; none if it is gone. See `proc_pid_stat(5)`.
     pub(super) fn of(process: u32) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
     }
@@ -31,13 +31,13 @@ impl CpuTime {
         Self { user: self.user + other.user, system: self.system + other.system }
     }
 
-    /// What was added since; a process that is gone adds nothing.
+    /// Returns the time since `before`; a process that is gone adds nothing.
     pub(super) fn since(self, before: Self) -> Self {
         Self { user: (self.user - before.user).max(0.0), system: (self.system - before.system).max(0.0) }
     }
 }
 
-/// What all processors did since the start of the machine: `/proc/stat`, see `proc_stat(5)`.
+/// Time of all processors since the start of the machine: `/proc/stat`, see `proc_stat(5)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Processors {
     busy: f64,
@@ -59,7 +59,7 @@ impl Processors {
         Some(Self { busy: [0, 1, 2, 5, 6].map(field).iter().sum(), stolen: field(7) })
     }
 
-    /// What others did since `before`, while the one that is measured took `own` seconds.
+    /// Returns the time of others since `before`, when the measured program took `own` seconds.
     pub(super) fn noise_since(self, before: Self, own: f64) -> Noise {
         Noise {
             others_cpu: (self.busy - before.busy - own).max(0.0),

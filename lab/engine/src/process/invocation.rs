@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use packfs::{Result, ResultExt};
 
-/// What to run, where, and on what.
+/// A program with its arguments, its directory and its input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
     /// The program and its arguments.
@@ -17,17 +17,17 @@ pub struct Invocation {
     pub env: Vec<(OsString, OsString)>,
     /// The directory it runs in; none for ours.
     pub dir: Option<PathBuf>,
-    /// What has it run within a limit, see [`super::Within`]; empty for no limit.
+    /// Words that run it within a limit, see [`super::Within`]; empty without one.
     pub(super) prefix: Vec<OsString>,
 }
 
 impl Invocation {
-    /// Of a program that is told nothing yet.
+    /// Calls a program without arguments.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self { words: vec![program.as_ref().to_owned()], ..Self::default() }
     }
 
-    /// Of a line that the shell understands, as `sh -c` runs it.
+    /// Calls the shell with a line: `sh -c`.
     pub fn shell(line: &str) -> Self {
         Self::new("sh").args(["-c", line])
     }
@@ -67,8 +67,8 @@ impl Invocation {
         self
     }
 
-    /// As one would type it: the program by its name alone, words quoted where a shell would split
-    /// them.
+    /// Returns the line to type: the program by its name alone, words quoted where a shell would
+    /// split them.
     pub fn spelled(&self) -> String {
         let mut text: Vec<String> = self
             .env
@@ -90,7 +90,7 @@ impl Invocation {
         self.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// As the system wants it.
+    /// Makes the command of the standard library.
     pub(crate) fn command(&self) -> Result<Command> {
         let mut words = self.prefix.iter().chain(&self.words);
         let (false, Some(program)) = (self.words.is_empty(), words.next()) else {

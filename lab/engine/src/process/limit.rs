@@ -31,7 +31,7 @@ impl Limit {
         Ok(Self { facts, within, _undo: undo })
     }
 
-    /// What it is, for the record.
+    /// Returns the limit for the record.
     pub fn facts(&self) -> &CpuLimit {
         &self.facts
     }
@@ -41,7 +41,8 @@ impl Limit {
         &self.within
     }
 
-    /// What this machine can limit, in words, or why it cannot: found out by trying.
+    /// Returns the limits that this machine offers, in words, or why it has none: found out by
+    /// trying.
     pub fn offered() -> String {
         let there_are = processor_count();
         match (Self::new(0.5), Self::new(1.0)) {
@@ -52,13 +53,12 @@ impl Limit {
     }
 }
 
-/// What a program runs within: a limit, or none. Once the limit is gone, what was to run within it
-/// fails and does not run.
+/// The limit of a program, or none. Once the limit is gone, programs within it fail and do not run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Within(Vec<OsString>);
 
 impl Within {
-    /// Whether it limits anything.
+    /// True if it limits anything.
     pub fn is_limited(&self) -> bool {
         !self.0.is_empty()
     }

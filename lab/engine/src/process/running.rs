@@ -16,7 +16,7 @@ use super::accounts::{self, CpuTime, Processors};
 use crate::results::Run;
 use crate::undo::Undo;
 
-/// Where standard output goes.
+/// Destination of standard output.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Nowhere.
@@ -157,7 +157,7 @@ struct Running {
     undo: Option<Undo>,
 }
 
-/// What a child took.
+/// Times of a child.
 struct Taken {
     cpu: CpuTime,
     memory_peak: u64,

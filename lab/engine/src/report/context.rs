@@ -1,4 +1,4 @@
-//! Where, when and how a session was measured, in words: the same in every report.
+//! Place, time and method of a session in words: the same in every report.
 
 use crate::report::figures;
 use crate::report::summary::{DISTURBED, summaries};
@@ -43,7 +43,7 @@ pub fn machine(results: &Results) -> Vec<Line> {
     lines
 }
 
-/// How it was measured.
+/// Returns the method.
 pub fn method(results: &Results) -> Vec<Line> {
     let settings = &results.settings;
     let mut lines = vec![
@@ -68,7 +68,7 @@ fn quick(settings: &Settings) -> &'static str {
     }
 }
 
-/// How often each cell was measured, and what its figures are.
+/// Returns the number of runs, and the meaning of the figures.
 fn runs(settings: &Settings) -> String {
     let count = figures::counted(u64::from(settings.runs), "measured run");
     let how = match settings.warm_ups() {
@@ -78,14 +78,14 @@ fn runs(settings: &Settings) -> String {
     format!("{count} of each cell, {how}")
 }
 
-/// What programs had of the processors, and who had all of them.
+/// Returns the programs' limit of processors, and the threads without it.
 fn limit(limit: &CpuLimit) -> String {
     let outside =
         "the kernel's own threads, such as those of loop devices and most decoding of EROFS, had all";
     format!("{} for programs and FUSE servers; {outside}", limit.spelled())
 }
 
-/// How much others disturbed the runs.
+/// Returns the extent of disturbance by others.
 fn noise(results: &Results) -> String {
     let summaries = summaries(results);
     let Some(worst) = summaries.iter().max_by(|one, other| one.disturbed.total_cmp(&other.disturbed)) else {
@@ -104,7 +104,7 @@ fn noise(results: &Results) -> String {
     }
 }
 
-/// How simulated devices kept to their models; nothing without any.
+/// Returns the faithfulness of simulated devices to their models; nothing without any.
 fn simulation(results: &Results) -> String {
     let is_told = |cell: &&Measurement| cell.runs.iter().any(|run| run.simulation.is_some());
     let cells: Vec<_> = results.measurements.iter().filter(is_told).collect();
@@ -143,7 +143,7 @@ fn simulation(results: &Results) -> String {
     text
 }
 
-/// What a tree holds.
+/// Returns the contents of a tree.
 pub fn tree(tree: &TreeFacts) -> String {
     format!(
         "{}, {}, {} else, {}",
@@ -157,7 +157,7 @@ pub fn tree(tree: &TreeFacts) -> String {
     )
 }
 
-/// What a device is.
+/// Returns the description of a device.
 pub fn device(device: &DeviceFacts) -> String {
     format!("{}{}", device.description, if device.simulated { " (simulated)" } else { "" })
 }

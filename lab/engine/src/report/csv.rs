@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use crate::report::summary::{Summary, summaries};
 use crate::results::{Results, Run};
 
-/// What a row is of.
+/// A run with its cell.
 struct Row<'a> {
     cell: &'a Summary<'a>,
     /// From 1.
     number: usize,
     run: &'a Run,
-    /// Of the device.
+    /// True if the device is simulated.
     simulated: Option<bool>,
     /// Processors that the session's programs had, if not all.
     cpus: Option<f64>,

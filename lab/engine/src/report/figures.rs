@@ -10,7 +10,7 @@ const DIGITS: i32 = 3;
 /// look different.
 const LENGTH_DIGITS: i32 = 4;
 
-/// How a figure of some unit is spelled: divided by `scale`, with so many decimals, a comma between
+/// Spelling of figures of a unit: divided by `scale`, with so many decimals, a comma between
 /// thousands if need be.
 struct Spelling {
     scale: f64,
@@ -20,7 +20,7 @@ struct Spelling {
 }
 
 impl Spelling {
-    /// What suits a figure.
+    /// Chooses the spelling of a figure.
     fn of(figure: f64, unit: Unit) -> Self {
         let (scale, suffix, digits, commas) = match unit {
             Unit::Text | Unit::Ratio => (1.0, "", DIGITS, false),
@@ -65,7 +65,7 @@ fn binary(figure: f64, suffixes: [&'static str; 5]) -> (f64, &'static str) {
     (scale, suffix)
 }
 
-/// How many decimals leave so many digits in all; never fewer than the whole number has.
+/// Returns the decimals that leave so many digits in all, without cutting the whole number.
 fn decimals(figure: f64, digits: i32) -> usize {
     if figure == 0.0 || !figure.is_finite() {
         return 0;

@@ -10,7 +10,7 @@ use packfs::{Error, Result, ResultExt as _};
 use super::{Format, Terminal, report};
 use crate::results::Results;
 
-/// What the files are called. `results.json` comes first: the others can be made of it.
+/// Names of the files. `results.json` comes first: the others can be made of it.
 const FILES: [(&str, Format); 4] = [
     ("results.json", Format::Json),
     ("report.md", Format::Markdown),

@@ -10,20 +10,20 @@ use crate::results::{Cell, Table, Unit};
 pub struct Grid {
     /// One for each column.
     pub headings: Vec<Heading>,
-    /// As many cells as headings in each.
+    /// Rows with one cell for each heading.
     pub rows: Vec<Vec<GridCell>>,
     /// Why cells are missing; a cell that says `missing (2)` means the second.
     pub notes: Vec<String>,
 }
 
-/// What stands above a column.
+/// Heading of a column.
 #[derive(Serialize)]
 pub struct Heading {
     /// The words; a quoted column says so.
     pub title: String,
-    /// Whether its figures are somebody else's.
+    /// True if its figures are somebody else's.
     pub quoted: bool,
-    /// Whether it holds figures, which are set to the right.
+    /// True if it holds figures, which are set to the right.
     pub figures: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Heading {
 pub struct GridCell {
     /// The words.
     pub text: String,
-    /// Whether a figure is missing here.
+    /// True if a figure is missing here.
     pub missing: bool,
 }
 

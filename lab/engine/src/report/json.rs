@@ -12,7 +12,7 @@ use crate::results::{Results, SCHEMA};
 /// The longest document that is read. A session of 100,000 runs has some 30 MB.
 const MAX_LEN: u64 = 512 << 20;
 
-/// What a fault is a fault of.
+/// Object of errors.
 const SUBJECT: &str = "results of the lab";
 
 /// The document, indented, with a line feed at its end.

@@ -47,7 +47,7 @@ fn text(words: &str) -> String {
     escaped
 }
 
-/// As [`text`], where what comes first in a line could begin a heading or a list.
+/// Like [`text`], where what comes first in a line could begin a heading or a list.
 fn paragraph_start(escaped: &str) -> String {
     match escaped.chars().next() {
         Some('#' | '-' | '+' | '=') => format!("\\{escaped}"),
@@ -67,7 +67,7 @@ fn code(command: &str) -> String {
     format!("{fence}{space}{command}{space}{fence}")
 }
 
-/// As [`code`] in a row of a table, which ends a cell at a bar even within code.
+/// Like [`code`] in a row of a table, which ends a cell at a bar even within code.
 fn cell_code(command: &str) -> String {
     code(command).replace('|', "\\|")
 }

@@ -1,5 +1,5 @@
-//! What is shown of a session, made from its [`Results`] alone, so that a report can be made again
-//! from the document.
+//! Reports on a session, made from its [`Results`] alone, so that a report can be made again from
+//! the document.
 //!
 //! One file for each output. They share what is said (`context`, `overview`), how figures are
 //! spelled (`figures`) and what a table is in words (`grid`); the page and Markdown are templates,

@@ -4,7 +4,7 @@
 use crate::report::summary::{Summary, as_figure, summaries};
 use crate::results::{Cell, Results, Spread, Table, Unit};
 
-/// What a table is of.
+/// Key of a table.
 #[derive(Clone, PartialEq, Eq)]
 struct Key<'a> {
     tree: &'a str,

@@ -12,7 +12,7 @@ pub const DISTURBED: f64 = 0.05;
 pub struct Summary<'a> {
     /// The runs.
     pub measurement: &'a Measurement,
-    /// What was measured; none if the document does not describe it.
+    /// The subject; none if the document does not describe it.
     pub subject: Option<&'a Subject>,
     /// Seconds from start to end; none of no runs.
     pub wall: Option<Spread>,

@@ -1,5 +1,5 @@
-//! What the terminal shows: the tables of a session, or all that was measured if it has none, and
-//! what is missing.
+//! The report for the terminal: the tables of a session, or all that was measured if it has none,
+//! and missing cells.
 
 mod layout;
 
@@ -10,12 +10,12 @@ use crate::report::overview;
 use crate::results::{Results, Table};
 pub(crate) use layout::lines as table_lines;
 
-/// What a terminal can show.
+/// Abilities of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns; none where lines may be as long as they like: in a file or a pipe.
     pub width: Option<usize>,
-    /// Whether lines may hold colours. A caller that takes colours out where none are wanted may
+    /// True if lines may hold colours. A caller that takes colours out where none are wanted may
     /// say so always.
     pub colours: bool,
 }

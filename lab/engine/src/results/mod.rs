@@ -1,4 +1,4 @@
-//! What a session leaves: one JSON document, whatever was measured.
+//! Results of a session: one JSON document for every kind of measurement.
 //!
 //! Figures are kept as they were measured, run by run; medians and spreads are computed by whoever
 //! shows them ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts
@@ -25,41 +25,41 @@ pub const SCHEMA: &str = "packfs-lab/1";
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What was asked: `erofs-perf`, or a title of the user's.
+    /// Its title: `erofs-perf`, or the user's.
     pub title: String,
-    /// How it was measured.
+    /// The settings.
     pub settings: Settings,
-    /// Where and when.
+    /// Place and time.
     pub machine: Machine,
     /// Programs and drivers that took part.
     pub programs: Vec<Program>,
     /// Trees that subjects hold.
     pub trees: Vec<TreeFacts>,
-    /// What subjects lay on.
+    /// Devices below subjects.
     pub devices: Vec<DeviceFacts>,
-    /// What was measured.
+    /// Measured subjects.
     pub subjects: Vec<Subject>,
     /// The figures, cell by cell.
     pub measurements: Vec<Measurement>,
-    /// What was asked for and is not here.
+    /// Missing cells, subjects, programs and devices.
     pub missing: Vec<Missing>,
     /// The tables that this session was made for, in their order: computed from the rest.
     pub tables: Vec<Table>,
 }
 
-/// How a session measures.
+/// Settings of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The command line that runs it again.
     pub command: String,
-    /// Whether it was cut down to minutes.
+    /// True if it was cut down to minutes.
     pub quick: bool,
     /// Measured runs of each cell, after the ones that warm up.
     pub runs: u32,
-    /// Where random choices begin, so that the same files are read again.
+    /// Seed of random choices, so that the same files are read again.
     pub seed: u64,
-    /// What programs had of the processors; none if all.
+    /// Limit of processors for programs; none for all.
     pub cpu_limit: Option<CpuLimit>,
     /// Most threads of programs where a workload does not vary them; none in sessions that did not
     /// note it.
@@ -79,14 +79,14 @@ impl Settings {
     }
 }
 
-/// What the programs and FUSE servers of a session had of the processors. Threads of the kernel are
+/// Limit of processors for the programs and FUSE servers of a session. Threads of the kernel are
 /// not limited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuLimit {
-    /// How many: 0.5 is half the time of one.
+    /// Number of processors: 0.5 is half the time of one.
     pub cpus: f64,
-    /// How they were limited: `cgroup v2 (cpu.max)`.
+    /// Mechanism: `cgroup v2 (cpu.max)`.
     pub way: String,
 }
 
@@ -98,7 +98,7 @@ impl CpuLimit {
     }
 }
 
-/// Where and when.
+/// Place and time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -124,11 +124,11 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// As it is called.
+    /// Its name.
     pub name: String,
-    /// As its makers count.
+    /// Its makers' version.
     pub version: String,
-    /// Where it was found; none for drivers.
+    /// Its path; none for drivers.
     pub path: Option<String>,
 }
 
@@ -138,7 +138,7 @@ pub struct Program {
 pub struct TreeFacts {
     /// `debian`, `linux`, or the last part of the path.
     pub id: String,
-    /// What it is and the command that makes it.
+    /// Description, and the command that makes it.
     pub made_by: String,
     /// Regular files, each hard link counted.
     pub files: u64,
@@ -150,15 +150,15 @@ pub struct TreeFacts {
     pub bytes: u64,
 }
 
-/// What images lay on.
+/// A device below images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFacts {
     /// `disk` for the machine's own, `memory`, or the name of a simulated device.
     pub id: String,
-    /// What it is, in a sentence.
+    /// Description in a sentence.
     pub description: String,
-    /// Whether its speed is a model's.
+    /// True if its speed is a model's.
     pub simulated: bool,
 }
 

@@ -10,7 +10,7 @@ pub struct Measurement {
     pub workload: String,
     /// The subject's `id`.
     pub subject: String,
-    /// Who read it: `kernel`, `packfs-fuse`, `packfs`, `squashfuse_ll`, ...; none where nothing is
+    /// Its reader: `kernel`, `packfs-fuse`, `packfs`, `squashfuse_ll`, ...; none where nothing is
     /// read (building).
     pub reader: Option<String>,
     /// The device's `id`.
@@ -40,32 +40,31 @@ pub struct Run {
     pub bytes: Option<u64>,
     /// Bytes that came from the device; none where nobody counts them.
     pub device_bytes: Option<u64>,
-    /// What else went on meanwhile.
+    /// Disturbance by others.
     pub noise: Noise,
-    /// How the simulated device kept to its model; none without one, and in documents from before
-    /// this was told.
+    /// Faithfulness of the simulated device to its model; none without one, and in older documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
 }
 
-/// How a simulated device kept to its model during a run.
+/// Faithfulness of a simulated device to its model during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
-    /// What it was asked for.
+    /// Number of requests.
     pub requests: u64,
     /// Requests that were answered more than a tenth of a millisecond later than the model says.
     pub late: u64,
     /// By how much those were late, in seconds, summed up.
     pub lateness: f64,
-    /// Whether what it holds lay in memory, so that no other device had a part in it.
+    /// True if what it holds lay in memory, so that no other device had a part in it.
     pub in_memory: bool,
     /// Attributes of its queue that the kernel did not take.
     pub refused_attributes: u32,
 }
 
 impl Simulation {
-    /// Which part of the requests was late, from 0 to 1.
+    /// Returns the part of the requests that was late, from 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "digits beyond those that are shown")]
     pub fn late_share(&self) -> f64 {
         // What was late may have been asked for before the run.
@@ -74,7 +73,7 @@ impl Simulation {
 }
 
 impl Run {
-    /// Whether its simulated device fell behind its model: more than the part `most` of its
+    /// True if its simulated device fell behind its model: more than the part `most` of its
     /// requests were late, and that by more than this part of the run's time, all together. Many
     /// that are hardly late change nothing.
     pub fn fell_behind(&self, most: f64) -> bool {
@@ -82,7 +81,7 @@ impl Run {
     }
 }
 
-/// What else went on during a run.
+/// Disturbance during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {

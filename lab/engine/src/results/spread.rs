@@ -12,12 +12,12 @@ pub struct Spread {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// How many figures it is of.
+    /// Number of figures.
     pub count: u32,
 }
 
 impl Spread {
-    /// Of some figures; none of none. Figures that are no numbers are left out.
+    /// Computes the spread of figures that are numbers; none of none.
     pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = figures.into_iter().filter(|figure| figure.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -28,7 +28,7 @@ impl Spread {
         Some(Self { median, min, max, count: u32::try_from(sorted.len()).unwrap_or(u32::MAX) })
     }
 
-    /// Of one figure that was not measured but counted.
+    /// Makes the spread of one figure that was not measured but counted.
     pub fn exact(figure: f64) -> Self {
         Self { median: figure, min: figure, max: figure, count: 1 }
     }

@@ -1,4 +1,4 @@
-//! What was measured: a tree in a form that can be read.
+//! Subjects of measurements: trees in forms that can be read.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ pub struct Subject {
     pub id: String,
     /// The `id` of its tree.
     pub tree: String,
-    /// How it was made.
+    /// The recipe.
     pub recipe: Recipe,
     /// The command that made it, as one would type it.
     pub command: String,
     /// Length of the image; of a writable file system, what it has taken of its device.
     pub stored_len: Option<u64>,
-    /// How much of it each codec holds, as compsize counts for btrfs; empty where nobody tells.
+    /// Bytes of each codec, as compsize counts for btrfs; empty where they are not counted.
     pub usage: Vec<CodecUsage>,
 }
 
-/// How a tree becomes a subject.
+/// Recipe that makes a subject of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -29,7 +29,7 @@ pub struct Recipe {
     pub maker: String,
     /// `squashfs`, `erofs`, `dwarfs`, `btrfs`, `ext4`, `xfs`, ...
     pub format: String,
-    /// As packfs spells it; `none` for what is stored as it is.
+    /// packfs's name of the codec; `none` for data that is stored plain.
     pub codec: String,
     /// None for the maker's default.
     pub level: Option<i32>,
@@ -37,8 +37,15 @@ pub struct Recipe {
     pub block_len: Option<u32>,
     /// Further words for the maker, in its own spelling.
     pub options: Vec<String>,
-    /// Whether the device is encrypted by LUKS below it.
+    /// True if the device is encrypted by LUKS below it.
     pub luks: bool,
+}
+
+impl Recipe {
+    /// Returns the codec with its level: `zstd:15`.
+    pub fn codec_and_level(&self) -> String {
+        self.level.map_or_else(|| self.codec.clone(), |level| format!("{}:{level}", self.codec))
+    }
 }
 
 /// The length of a block as one types it: `4K`, `128K`, `1M`, or bytes.

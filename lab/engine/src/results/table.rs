@@ -10,11 +10,11 @@ use super::Spread;
 pub struct Table {
     /// Its heading.
     pub title: String,
-    /// How its figures came about: commands, what was dropped between runs.
+    /// Origin of its figures: commands, dropped caches.
     pub method: String,
-    /// What its columns are.
+    /// The columns.
     pub columns: Vec<Column>,
-    /// As many cells as there are columns.
+    /// Rows with one cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -26,11 +26,11 @@ pub struct Column {
     pub title: String,
     /// Unit of its figures; `Text` for words.
     pub unit: Unit,
-    /// Whether its figures are somebody else's, quoted for comparison.
+    /// True if its figures are somebody else's, quoted for comparison.
     pub quoted: bool,
 }
 
-/// What a figure counts; reports choose how to spell it.
+/// Unit of a figure; reports choose its spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -52,7 +52,7 @@ pub enum Unit {
     Count,
 }
 
-/// What stands in a row.
+/// A cell of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Cell {

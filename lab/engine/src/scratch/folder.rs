@@ -13,9 +13,9 @@ use super::left_over::{self, PREFIX, remove};
 use super::mounted;
 use crate::undo::Undo;
 
-/// What to do about a place that takes none.
+/// The way out of a place that takes no folder.
 const ANOTHER_PLACE: &str = "--scratch DIR names another place";
-/// What they are called at first, before something random.
+/// Names of folders at first, before random letters.
 const UNLOCKED_PREFIX: &str = "packfs-new-";
 
 /// A folder that is removed when this is dropped, with all that is in it.
@@ -107,7 +107,7 @@ fn remove_patiently(dir: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Whoever begins while others begin finds nothing of theirs that seems to be left.
+    /// A session that begins while others begin finds nothing of theirs that seems to be left.
     #[test]
     fn many_begin_at_once_and_nobody_takes_away_what_is_anothers() {
         let parent = tempfile::tempdir().unwrap();

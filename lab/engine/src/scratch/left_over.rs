@@ -1,4 +1,4 @@
-//! What sessions left that were killed.
+//! Leftovers of killed sessions.
 //!
 //! Their processes' loop devices clear themselves once nothing is mounted from them; those that
 //! were made otherwise are cleared here, as are LUKS mappings, which are named after the folder.
@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use super::mounted;
 use crate::process::{self, Invocation};
 
-/// What folders of sessions are called, before the id of their process.
+/// Names of sessions' folders begin so, before the id of their process.
 pub(super) const PREFIX: &str = "packfs-lab-";
 
 /// Undoes what lies in folders of `parent` whose sessions are gone, as far as that can be done:

@@ -1,4 +1,4 @@
-//! Where images and trees lie while they are measured: a folder, mounts in it, and loop devices on
+//! Room for images and trees while they are measured: a folder, mounts in it, and loop devices on
 //! files of it, all gone afterwards.
 //!
 //! Whatever is made registers the step that undoes it ([`Undo`]): it is taken when the value is

@@ -11,7 +11,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::undo::{Stack, Undo};
 
-/// How long whoever still uses a mount may take to let go of it.
+/// Most time that users of a mount may take to let go of it.
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(5);
 
 /// A mounted subject; unmounted when dropped, and then all that was made for it is undone.
@@ -23,8 +23,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Of something that is mounted at `at` by now, with what lies below it, the lowest first: a
-    /// server, a loop device.
+    /// Keeps a mount at `at`, with the layers below it, the lowest first: a server, a loop device.
     pub(crate) fn new(at: &Path, server: Option<u32>, below: Vec<Undo>) -> Self {
         let mut layers = Stack::default();
         below.into_iter().for_each(|undo| layers.push(undo));
@@ -33,7 +32,7 @@ impl Mounted {
         Self { at: at.to_owned(), server, layers }
     }
 
-    /// Where it is seen.
+    /// Returns the mount point.
     pub fn at(&self) -> &Path {
         &self.at
     }
@@ -77,7 +76,7 @@ pub(super) fn detach(at: &Path) -> Result<()> {
     take_away(at, true).or_io(|| format!("cannot unmount {at:?}"))
 }
 
-/// As root by a system call, else by the helper that everybody has who may mount by FUSE.
+/// Unmounts as root by a system call, else by the helper of users who may mount by FUSE.
 fn take_away(at: &Path, lazily: bool) -> rustix::io::Result<()> {
     let mut flags = UnmountFlags::NOFOLLOW;
     flags.set(UnmountFlags::DETACH, lazily);

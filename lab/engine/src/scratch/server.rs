@@ -14,9 +14,9 @@ use super::mounted::{Mounted, unmount};
 use crate::process::{Invocation, telling_line};
 use crate::undo::Undo;
 
-/// How long a program may take until its mount answers.
+/// Most time that a program may take until its mount answers.
 const READY_MAX: Duration = Duration::from_secs(30);
-/// How long it may take to end once it is unmounted.
+/// Most time that it may take to end once it is unmounted.
 const END_MAX: Duration = Duration::from_secs(5);
 
 /// The child, for the one who waits until it answers and for the step that ends it.

@@ -1,11 +1,11 @@
-//! How a document is to be reproduced.
+//! Extent of the reproduction of a document.
 
 use super::Document;
 use crate::results::Settings;
 use crate::session::Plan;
 use crate::trees::PlannedTree;
 
-/// Where the trees of a document are, and how much of it is measured.
+/// Trees of a document, and the part of it that is measured.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Bytes that trees are cut down to, if neither those of `quick` nor the document's will do.
@@ -14,9 +14,9 @@ pub struct Asked {
     pub roles: Roles,
     /// Devices instead of the document's own; empty for these.
     pub devices: Vec<String>,
-    /// How it is measured; 0 runs for 1 if it is to be quick, or else the document's number.
+    /// The settings; 0 runs for 1 if it is to be quick, or else the document's number.
     pub settings: Settings,
-    /// Whether file systems that are written are measured on LUKS, too.
+    /// True if file systems that are written are measured on LUKS, too.
     pub luks: bool,
 }
 

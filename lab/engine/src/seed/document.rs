@@ -70,7 +70,7 @@ pub(super) struct Layout {
     /// that is repeated.
     #[serde(default)]
     pub per_device: bool,
-    /// What each row is repeated for.
+    /// Dimension that rows are repeated for.
     pub rows_per: Option<RowsPer>,
     /// The variable that rows without it are left out for.
     pub having: Option<String>,

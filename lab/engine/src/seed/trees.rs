@@ -48,7 +48,7 @@ impl SeedTrees {
         Ok(trees)
     }
 
-    /// Where a tree of the document lies, if the user says.
+    /// Returns the user's folder for a tree of the document.
     fn given(&self, kind: TreeKind) -> Option<&Path> {
         let named = self.named.iter().find(|(named, _)| *named == kind).map(|(_, dir)| dir.as_path());
         // One large file is made of the tree that is given, as any tree will do for that.
@@ -163,7 +163,7 @@ fn as_tar(tree: PlannedTree, scratch: &Scratch, note: &dyn Fn(&str)) -> Result<P
     planned(&path, Some(&id), Some(&made_by))
 }
 
-/// How a tree is cut down.
+/// The way to cut a tree down.
 struct Cut<'a> {
     bytes: u64,
     wanted: &'a [String],

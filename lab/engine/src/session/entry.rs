@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Entry {
     /// The first one.
     Plan(Box<Plan>),
-    /// Where it is measured; again each time it is taken up.
+    /// The machine; again each time the session is taken up.
     Machine(Machine),
     /// A program took part.
     Program(Program),
@@ -20,7 +20,7 @@ pub(super) enum Entry {
     Subject(Subject),
     /// A run was measured.
     Run { cell: usize, round: u32, command: String, run: Run },
-    /// What is not timed was counted; its subject tells how much.
+    /// An untimed cell was counted; its subject holds the result.
     Counted { cell: usize },
     /// Cells cannot be measured.
     Missing { cells: Vec<usize>, missing: Missing },

@@ -1,5 +1,5 @@
-//! What a session has done so far: one line a step, appended as it happens, so that an interrupted
-//! session goes on.
+//! Journal of a session: one line a step, appended as it happens, so that an interrupted session
+//! goes on.
 //!
 //! The first line is the plan. A line that was being written when the machine went down is left
 //! out; any other line that cannot be read is refused, for a journal is nobody's to edit.
@@ -18,7 +18,7 @@ use super::recorded;
 use super::steps::Done;
 use crate::results::{CpuLimit, Machine, Results, Settings, Subject};
 
-/// What the journal is called in the output folder.
+/// Name of the journal in the output folder.
 pub const NAME: &str = "session.jsonl";
 
 /// A journal, open at its end.
@@ -91,7 +91,7 @@ impl Journal {
             .hint("--scratch DIR names a folder of the former place; --output begins another session"))
     }
 
-    /// Whether something was done before.
+    /// True if something was done before.
     pub(super) fn is_resumed(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Run { .. } | Entry::Subject(_)))
     }
@@ -111,8 +111,8 @@ impl Journal {
         if self.entries.contains(&entry) { Ok(()) } else { self.append(entry) }
     }
 
-    /// What need not be done again. Cells that could not be measured are tried again when a session
-    /// is taken up.
+    /// Returns the steps that need not be done again. Cells that could not be measured are tried
+    /// again when a session is taken up.
     pub(super) fn done(&self) -> Done {
         let mut done = Done::default();
         for entry in &self.entries {
@@ -129,7 +129,7 @@ impl Journal {
         done
     }
 
-    /// What is known of a subject.
+    /// Returns the facts of a subject.
     pub(super) fn subject(&self, id: &str) -> Option<&Subject> {
         self.entries.iter().rev().find_map(|entry| match entry {
             Entry::Subject(subject) if subject.id == id => Some(subject),

@@ -34,32 +34,14 @@ use journal::Journal;
 use steps::{Step, Steps};
 use watch::{Forecast, spell_seconds};
 
-/// How a run went.
-struct Went {
-    /// In a word: `0.250 s`.
-    word: String,
-    /// Whether there was one; if not, what it took says nothing.
-    is_run: bool,
-}
-
-impl Went {
-    fn well(word: String) -> Self {
-        Self { word, is_run: true }
-    }
-
-    fn not_at_all(word: String) -> Self {
-        Self { word, is_run: false }
-    }
-}
-
 /// A measured run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
     /// The command, as one would type it.
     pub command: String,
-    /// What it took; none where nothing is timed.
+    /// Its figures; none where nothing is timed.
     pub run: Option<Run>,
-    /// What is known of the subject by now, if the run told.
+    /// Facts of the subject, if the run told.
     pub subject: Option<Subject>,
 }
 
@@ -72,12 +54,12 @@ pub struct Room {
     pub memory: Option<u64>,
 }
 
-/// Who does to the machine what a plan says.
+/// Machine that carries out a plan.
 pub trait Bench {
     /// Makes the image of a subject unless it is there; returns what is known of it then.
     fn make(&mut self, subject: &SubjectKey) -> Result<Option<Subject>, Trouble>;
 
-    /// Whether the image of a subject is there.
+    /// True if the image of a subject is there.
     fn is_made(&self, subject: &SubjectKey) -> bool;
 
     /// One run of a cell.
@@ -92,19 +74,19 @@ pub trait Bench {
     /// Devices that were used so far.
     fn devices(&self) -> Vec<DeviceFacts>;
 
-    /// Where images of this plan have room, and how much.
+    /// Returns the room for images of this plan.
     fn room(&self, plan: &Plan) -> Result<Room>;
 
-    /// How long the image of a subject may become, roughly and rather too much.
+    /// Returns an upper estimate of the length of an image.
     fn len_guess(&self, subject: &SubjectKey) -> u64;
 
-    /// What programs have of the processors; none for all.
+    /// Returns the limit of programs; none for all processors.
     fn cpu_limit(&self) -> Option<&CpuLimit>;
 
-    /// Where it is measured, now.
+    /// Returns the facts of the machine, now.
     fn machine(&self) -> Machine;
 
-    /// Where images lie, for messages.
+    /// Returns the folder of images, for messages.
     fn place_name(&self) -> String;
 }
 
@@ -182,12 +164,14 @@ impl Session<'_> {
                 Step::Remove { subject } => self.bench.remove(&steps.subjects[subject])?,
                 Step::Run { cell, round } => {
                     number += 1;
-                    let went = self.run(cell, round)?;
-                    if went.is_run {
+                    let outcome = self.run(cell, round)?;
+                    // The time of a run that was not measured says nothing.
+                    if outcome.is_ok() {
                         forecast.add(self.plan, step, start.elapsed());
                     }
+                    let word = outcome.unwrap_or_else(|why| why);
                     let label = self.plan.cells[cell].label();
-                    let mut line = format!("[{number}/{total}] {label}: {}", went.word);
+                    let mut line = format!("[{number}/{total}] {label}: {word}");
                     let left = forecast.left(self.plan, &self.still_due(&steps.steps[index + 1..]));
                     if let Some(left) = left.filter(|_| number < total) {
                         line += &format!(" (about {} left)", spell_seconds(left));
@@ -230,31 +214,31 @@ impl Session<'_> {
         }
     }
 
-    fn run(&mut self, cell: usize, round: u32) -> Result<Went> {
+    /// Returns the time of a run, or that it was not measured, in words.
+    fn run(&mut self, cell: usize, round: u32) -> Result<Result<String, String>> {
         if self.missing.contains(&cell) {
-            return Ok(Went::not_at_all("not measured".into()));
+            return Ok(Err("not measured".into()));
         }
-        match self.bench.run(&self.plan.cells[cell]) {
-            Ok(ran) => {
-                if let Some(subject) = ran.subject {
-                    self.note_subject(subject)?;
-                }
-                let Some(run) = ran.run else {
-                    self.journal.append_once(Entry::Counted { cell })?;
-                    return Ok(Went::well("counted".into()));
-                };
-                let is_warm_up = round < self.plan.settings.warm_ups();
-                if !is_warm_up {
-                    self.note_programs()?;
-                    self.journal.append(Entry::Run { cell, round, command: ran.command, run })?;
-                }
-                Ok(Went::well(format!("{:.3} s{}", run.wall, if is_warm_up { ", to warm up" } else { "" })))
-            }
+        let ran = match self.bench.run(&self.plan.cells[cell]) {
+            Ok(ran) => ran,
             Err(trouble) => {
                 let why = self.note_trouble(trouble, &self.plan.cells[cell].label(), vec![cell])?;
-                Ok(Went::not_at_all(format!("not measured: {why}")))
+                return Ok(Err(format!("not measured: {why}")));
             }
+        };
+        if let Some(subject) = ran.subject {
+            self.note_subject(subject)?;
         }
+        let Some(run) = ran.run else {
+            self.journal.append_once(Entry::Counted { cell })?;
+            return Ok(Ok("counted".into()));
+        };
+        if round < self.plan.settings.warm_ups() {
+            return Ok(Ok(format!("{:.3} s, to warm up", run.wall)));
+        }
+        self.note_programs()?;
+        self.journal.append(Entry::Run { cell, round, command: ran.command, run })?;
+        Ok(Ok(format!("{:.3} s", run.wall)))
     }
 
     /// Notes that `what`, these cells, cannot be measured, and returns why.

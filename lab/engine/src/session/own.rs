@@ -8,32 +8,32 @@ use crate::subject::{Subjects, is_unpacker, is_writable};
 use crate::trees::PlannedTree;
 use crate::workload::{Need, WORKLOADS, Workload};
 
-/// How much is measured where nothing is named.
+/// Extent of a session where nothing is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
     /// A few subjects, one run of each.
     Quick,
-    /// What most want to know.
+    /// The subjects and workloads that most users want.
     #[default]
     Usual,
     /// Everything there is.
     Full,
 }
 
-/// What is asked for; whatever is empty is filled in by [`Depth`].
+/// Choices of the user; empty ones are filled in by [`Depth`].
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// What is measured.
+    /// Subjects.
     pub subjects: Vec<Recipe>,
-    /// Who reads it.
+    /// Readers.
     pub readers: Vec<String>,
-    /// What is done to it.
+    /// Workloads.
     pub workloads: Vec<Workload>,
-    /// What it lies on.
+    /// Devices below images.
     pub devices: Vec<String>,
-    /// How much.
+    /// Extent of the rest.
     pub depth: Depth,
-    /// How it is measured; 0 runs for 1 or 3 or 5, by depth.
+    /// Settings; 0 runs for 1 or 3 or 5, by depth.
     pub settings: Settings,
 }
 

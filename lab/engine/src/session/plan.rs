@@ -1,4 +1,4 @@
-//! What is to be measured: cells, each a subject under a workload.
+//! Plans: cells, each a subject under a workload.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use crate::workload::{Need, Workload};
 pub struct Cell {
     /// The `id` of its tree.
     pub tree: String,
-    /// How the tree becomes a subject.
+    /// Recipe that makes a subject of the tree.
     pub recipe: Recipe,
-    /// Who reads it; none where nothing is read.
+    /// Its reader; none where nothing is read.
     pub reader: Option<String>,
-    /// What is done to it.
+    /// The workload.
     pub workload: Workload,
-    /// What it lies on.
+    /// Device below it.
     pub device: String,
     /// Threads, where the workload says.
     pub jobs: Option<u32>,
@@ -31,7 +31,7 @@ pub struct Cell {
 pub struct SubjectKey {
     /// The `id` of its tree.
     pub tree: String,
-    /// How it is made.
+    /// The recipe.
     pub recipe: Recipe,
 }
 
@@ -41,7 +41,7 @@ impl Cell {
         SubjectKey { tree: self.tree.clone(), recipe: self.recipe.clone() }
     }
 
-    /// As messages and [`Missing`] name it.
+    /// Returns its name in messages and in [`Missing`].
     pub fn label(&self) -> String {
         let jobs = self.jobs.map(|jobs| format!("{jobs} jobs"));
         let parts = [Some(self.workload.name().to_owned()), Some(subject_id(&self.tree, &self.recipe))];
@@ -57,11 +57,7 @@ pub fn subject_id(tree: &str, recipe: &Recipe) -> String {
 
 /// A recipe in words: `packfs squashfs zstd:15 128K`.
 pub fn recipe_label(recipe: &Recipe) -> String {
-    let codec = match recipe.level {
-        Some(level) => format!("{}:{level}", recipe.codec),
-        None => recipe.codec.clone(),
-    };
-    let mut words = vec![recipe.maker.clone(), recipe.format.clone(), codec];
+    let mut words = vec![recipe.maker.clone(), recipe.format.clone(), recipe.codec_and_level()];
     words.extend(recipe.block_len.map(spelled_len));
     words.extend(recipe.options.iter().cloned());
     words.extend(recipe.luks.then(|| "luks".to_owned()));
@@ -75,13 +71,13 @@ pub fn recipe_label(recipe: &Recipe) -> String {
 pub struct Plan {
     /// `erofs-perf`, or a title of the user's.
     pub title: String,
-    /// How it is measured.
+    /// The settings.
     pub settings: Settings,
     /// Trees that cells name.
     pub trees: Vec<PlannedTree>,
-    /// What is measured, in any order: a session finds its own.
+    /// The cells, in any order: a session finds its own.
     pub cells: Vec<Cell>,
-    /// What is known beforehand not to be measured.
+    /// Cells that are known beforehand to be missing.
     pub missing: Vec<Missing>,
 }
 
@@ -128,7 +124,7 @@ impl Plan {
     }
 }
 
-/// Whether a cell has runs that take an image, which has to be made first.
+/// True if a cell has runs that take an image, which has to be made first.
 pub(super) fn reads_an_image(cell: &Cell) -> bool {
     matches!(cell.workload.need(), Need::Unpacker | Need::Mount | Need::LargeFile)
 }

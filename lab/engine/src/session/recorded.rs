@@ -1,4 +1,4 @@
-//! What the lines of a journal come to: a session's results.
+//! Results of a session, from the lines of its journal.
 
 use super::entry::Entry;
 use super::plan::{Cell, subject_id};
@@ -65,7 +65,7 @@ pub(super) fn results(entries: &[Entry]) -> Results {
     results
 }
 
-/// Whether what was missing was there after all, in a later attempt.
+/// True if what was missing was there after all, in a later attempt.
 fn is_measured_later(entries: &[Entry], missing: &Missing) -> bool {
     let is_it = |entry: &Entry| matches!(entry, Entry::Missing { missing: found, .. } if found == missing);
     let Some(place) = entries.iter().rposition(is_it) else { return false };

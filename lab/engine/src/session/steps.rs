@@ -17,7 +17,7 @@ pub(super) enum Step {
     Remove { subject: usize },
 }
 
-/// What has been done already.
+/// Steps that have been done already.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Done {
     /// Runs that were measured: cell and round.
@@ -31,7 +31,7 @@ pub(super) struct Done {
 /// A plan in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
-    /// What is done, one after the other.
+    /// The steps, one after the other.
     pub(super) steps: Vec<Step>,
     /// The subjects that steps name.
     pub(super) subjects: Vec<SubjectKey>,

@@ -4,7 +4,7 @@ use super::*;
 use crate::results::{CpuLimit, Machine, Recipe, Settings};
 use crate::workload::Workload;
 
-/// What was asked for, in order; it fails where it is told to.
+/// Keeps the calls in order; it fails where it is told to.
 #[derive(Default)]
 struct Fake {
     asked: Vec<String>,

@@ -1,4 +1,4 @@
-//! Whoever looks at a session, and how long it still takes.
+//! Observer of a session, and the forecast of its end.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub trait Watch: Sync {
     /// A line about what was done, or is about to be.
     fn note(&self, line: &str);
 
-    /// Whether the session is to end as soon as it can. From then on failures are not the
+    /// True if the session is to end as soon as it can. From then on failures are not the
     /// subjects'.
     fn is_stopped(&self) -> bool {
         false

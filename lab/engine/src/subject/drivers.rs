@@ -5,7 +5,7 @@ pub(super) fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// Whether a file system's driver is loaded, or can be: the kernel loads it when it is first asked
+/// True if a file system's driver is loaded, or can be: the kernel loads it when it is first asked
 /// for.
 pub(super) fn has_driver(name: &str) -> bool {
     let loaded = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
@@ -15,7 +15,7 @@ pub(super) fn has_driver(name: &str) -> bool {
     has_module(if name == "iso9660" { "isofs" } else { name })
 }
 
-/// Whether the kernel has this module, loaded or not.
+/// True if the kernel has this module, loaded or not.
 pub(super) fn has_module(name: &str) -> bool {
     let list = format!("/lib/modules/{}/modules.dep", kernel_release());
     let modules = std::fs::read_to_string(list).unwrap_or_default();

@@ -17,13 +17,13 @@ impl<K> Found<K> {
         Ok(Self { name: wanted.name, program: wanted.find()?, kind })
     }
 
-    /// As recipes and measurements call it: `mksquashfs`, `kernel`, `packfs-fuse`; of a file system
-    /// its own name, `ext4`.
+    /// Returns the name in recipes and measurements: `mksquashfs`, `kernel`, `packfs-fuse`; of a
+    /// filesystem its own, `ext4`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What was found; of the kernel its version.
+    /// Returns the program; of the kernel its version.
     pub fn program(&self) -> &Program {
         &self.program
     }

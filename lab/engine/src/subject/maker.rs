@@ -7,7 +7,7 @@ use super::table::Making;
 use crate::process::Invocation;
 use crate::results::{Missing, Program, Recipe};
 
-/// What an image is made of.
+/// Source of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A directory.
@@ -20,7 +20,7 @@ pub enum Input {
 /// A program that makes images.
 pub type Maker = Found<Makes>;
 
-/// How a program is called.
+/// The call of a program.
 pub struct Makes(pub(super) How);
 
 /// A row, or code for command lines that templates cannot express.
@@ -35,8 +35,8 @@ impl Maker {
         matches!(self.kind.0, How::Row(row) if row.dir.is_none())
     }
 
-    /// What to run to make `image`, which may exist and is replaced, in `jobs` threads; or why it
-    /// cannot make this.
+    /// Returns the command that makes `image`, which may exist and is replaced, in `jobs` threads;
+    /// or why it cannot make this.
     ///
     /// It does what rivals do: nothing is read back for verification, nothing is waited for to be
     /// on the disk, nothing is told about progress. What the recipe leaves open is the program's

@@ -1,5 +1,4 @@
-//! What is measured: programs that make images, those who read them, and file systems that are
-//! written.
+//! Subjects: programs that make images, programs that read them, and filesystems that are written.
 //!
 //! One row per program, in `subjects.toml` or `writable/`: where it comes from and how it is
 //! called, in its own spelling. Programs that a row cannot describe have a file in `makers/`. What

@@ -6,7 +6,7 @@ use super::{Found, Maker, Reader, Unpacker, WritableFs};
 use super::{makers, readers, unpackers, writable};
 use crate::results::{Missing, Program};
 
-/// What is here, and what is not.
+/// Subjects that are here, and those that are not.
 pub struct Subjects {
     /// Programs that make images.
     pub makers: Vec<Maker>,

@@ -7,7 +7,7 @@ use super::table::Unpacks;
 use super::template::{call, word};
 use crate::process::{Invocation, quoted};
 
-/// Where what an image holds goes.
+/// Destination of unpacked contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unpack {
     /// To standard output, as a tar.

@@ -1,4 +1,4 @@
-//! What a tree holds, counted.
+//! Counts of a tree's contents.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;

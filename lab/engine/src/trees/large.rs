@@ -10,13 +10,13 @@ use packfs::{Error, Result, ResultExt};
 
 use crate::workload::{Listed, files_of, shuffled};
 
-/// As long as silesia.tar.
+/// Length of silesia.tar.
 pub(super) const LEN: u64 = 203 << 20;
-/// What the file is called.
+/// Name of the file.
 const NAME: &str = "large.tar";
 /// The draw is the same wherever the tree is.
 const SEED: u64 = 0x5113_5141;
-/// Of one file at most, so that several kinds have a part.
+/// Most bytes of one file, so that several kinds have a part.
 const PIECE_MAX: u64 = 8 << 20;
 /// Time of last change of everything in it: 2024-01-01 00:00:00 UTC.
 const MADE_AT: u64 = 1_704_067_200;

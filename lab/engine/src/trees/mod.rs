@@ -22,9 +22,9 @@ pub use made::{make_part, make_tar};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedTree {
-    /// What it is.
+    /// Its facts.
     pub facts: TreeFacts,
-    /// Where.
+    /// Its folder, or tar.
     pub path: PathBuf,
 }
 
@@ -44,13 +44,13 @@ pub enum TreeKind {
     Media,
 }
 
-/// What is known of a kind of tree.
+/// Description of a kind of tree.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeRow {
-    /// As it is asked for.
+    /// Name on the command line.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub about: String,
     /// The commands that make it.
     pub made_by: String,
@@ -66,7 +66,7 @@ pub static TREES: LazyLock<Vec<TreeRow>> =
     LazyLock::new(|| toml::from_str::<File>(include_str!("../../trees.toml")).unwrap_or_default().tree);
 
 impl TreeKind {
-    /// What is known of it.
+    /// Returns its description.
     pub fn row(self) -> &'static TreeRow {
         // Rows stand in the order of the enumeration; a test holds them to it.
         &TREES[self as usize]

@@ -1,5 +1,5 @@
-//! Which files of a tree are read, and in which order: drawn once from the tree itself, so that
-//! every image is asked for the same.
+//! Lists of files to read, drawn once from the tree itself, so that every image is asked for the
+//! same.
 
 use std::cell::OnceCell;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use packfs::{Result, ResultExt};
 use super::draw::shuffled;
 use super::{Order, Workload};
 
-/// As many files as the documents draw.
+/// Number of files that the documents draw.
 const SMALL: usize = 500;
 
 /// A regular file of a tree.
@@ -52,7 +52,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Of a tree; nothing is looked at before it is asked for.
+    /// Prepares the lists of a tree; nothing is read yet.
     pub fn new(tree: PathBuf, seed: u64) -> Self {
         Self { tree, seed, files: OnceCell::new() }
     }
@@ -91,7 +91,7 @@ impl Lists {
     }
 }
 
-/// As `xargs -0` and `cpio -0` take it: each path from `./` on, and a zero byte behind it.
+/// Like `xargs -0` and `cpio -0` take it: each path from `./` on, and a zero byte behind it.
 pub(crate) fn as_list(files: &[Listed]) -> Vec<u8> {
     let mut list = Vec::new();
     for file in files {

@@ -1,5 +1,4 @@
-//! What is done to a subject: a row each in `workloads.toml`, with the document it comes from, and
-//! the command.
+//! Workloads: a row each in `workloads.toml`, with the document it comes from, and the command.
 //!
 //! Rows say what a workload is and what it needs; who runs it is [`crate::session`].
 

@@ -12,11 +12,11 @@ use packfs_testkit::skip;
 
 use crate::made_up::{self, ODD_NAME};
 
-/// What a browser made of a page.
+/// A page as a browser shows it.
 pub struct Shown {
     /// The document, once scripts have run.
     pub dom: String,
-    /// What it said meanwhile.
+    /// Messages meanwhile.
     log: String,
 }
 

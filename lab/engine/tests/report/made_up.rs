@@ -6,7 +6,7 @@ use packfs_lab::results::{
     Results, Run, SCHEMA, Settings, Spread, Subject, Table, TreeFacts, Unit,
 };
 
-/// What users may call a subject.
+/// A name that users may give a subject.
 pub const ODD_NAME: &str = "</script><b>&\"'|,";
 
 /// Maker, format, codec, level, block, stored length, build seconds with one job, seconds to read

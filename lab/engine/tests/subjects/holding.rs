@@ -12,7 +12,7 @@ use packfs_lab::scratch::{BlockFile, Scratch, undo_all};
 use super::tree::{Fixture, assert_nothing_left, loop_devices_on};
 use super::{Workshop, has_all, recipe, subjects};
 
-/// Where it has its folder, and `PARENT/stop` makes it undo all and end.
+/// Variable with the parent of its folder; `PARENT/stop` makes it undo all and end.
 const PARENT: &str = "PACKFS_LAB_TEST_HOLD";
 
 /// The part that is played in the other process; alone it does nothing.

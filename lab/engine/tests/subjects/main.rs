@@ -17,7 +17,7 @@ use packfs_testkit::{is_root, serves, skip};
 
 use tree::{Fixture, assert_nothing_left, assert_same};
 
-/// What tests work with: a session's folder, a tree, and the programs of this machine. The folder,
+/// Equipment of tests: a session's folder, a tree, and the programs of this machine. The folder,
 /// which is below the tree's, is dropped first.
 struct Workshop {
     scratch: Scratch,

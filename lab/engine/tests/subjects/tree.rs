@@ -48,7 +48,7 @@ impl Fixture {
         Self { folder, dir, tar }
     }
 
-    /// Where a session may have its folder.
+    /// Returns a parent for a session's folder.
     pub fn parent(&self) -> &Path {
         self.folder.path()
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// The mirror for everybody, used where apt's configuration names none for Debian.
 const EVERYBODYS: &str = "http://deb.debian.org/debian";
 
-/// Where packages come from; of apt's configuration the first that looks like Debian's main archive
-/// (sources.list(5)).
+/// Returns the mirror of packages: the first of apt's configuration that looks like Debian's main
+/// archive (sources.list(5)).
 pub fn mirror() -> String {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(entries) = std::fs::read_dir("/etc/apt/sources.list.d") {

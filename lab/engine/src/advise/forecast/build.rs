@@ -1,4 +1,4 @@
-//! How long making the image takes.
+//! Time to make the image.
 
 use super::size::{Pair, Whole};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Time lost between threads, at the ends of stages.
 const NOT_PARALLEL: f64 = 1.1;
 
-/// What making an image takes.
+/// Time to make an image.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Build {
     /// Seconds of all processors.
@@ -15,8 +15,7 @@ pub struct Build {
     pub wall: f64,
 }
 
-/// What making the whole takes: what the quick codec took, and what the candidate's takes more on
-/// the samples.
+/// Forecasts the whole: the quick codec's time, and the candidate's additional time on the samples.
 pub(crate) fn forecast(whole: &Whole, pairs: &[Pair], jobs: usize) -> Build {
     let sum = |of: fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>();
     let more = sum(|pair| pair.candidate.cpu) - sum(|pair| pair.reference.cpu);

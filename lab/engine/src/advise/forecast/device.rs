@@ -11,7 +11,7 @@ pub(crate) trait Device {
     /// When reading so many bytes at an offset ends, asked for at a time; times never go back.
     fn read(&mut self, now: Seconds, offset: u64, len: u64) -> Seconds;
 
-    /// How far the kernel reads ahead in a file, in bytes.
+    /// Returns the readahead of the kernel in a file, in bytes.
     fn read_ahead(&self) -> u64;
 
     /// Length of a logical block, in bytes.

@@ -7,7 +7,7 @@ use packfs::{
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// What one file needs.
+/// Reads of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilePattern {
     /// Metadata in the order it is needed.
@@ -16,7 +16,7 @@ pub(crate) struct FilePattern {
     pub(crate) blocks: Vec<KernelBlock>,
 }
 
-/// What a workload needs of an image.
+/// Reads of a workload on an image.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     /// The driver's way to keep what it read.
@@ -55,7 +55,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// What a file needs; none if there is no such file.
+    /// Returns the reads of a file; none if there is no such file.
     fn file(&mut self, path: &ImagePath) -> Result<Option<FilePattern>> {
         let mut metadata = Vec::new();
         let (mut at, mut dir) = (ImagePath::root(), self.volume.root());
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use packfs::OpenOptions;
 
-    /// What an image of many long names and a few files with tails asks for, of each file.
+    /// Returns the reads of each file of an image of many long names and a few files with tails.
     fn pattern(format: &str) -> (Pattern, u64) {
         let folder = tempfile::tempdir().unwrap();
         let (tree, image) = (folder.path().join("tree"), folder.path().join("image"));

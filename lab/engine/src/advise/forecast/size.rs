@@ -1,4 +1,4 @@
-//! How long an image of the whole will be.
+//! Length of an image of the whole.
 //!
 //! The whole is packed once in each layout with a quick codec, so what files have in common, how
 //! they share blocks and what metadata they take is known, not estimated. What another codec makes
@@ -13,21 +13,21 @@ use std::collections::BTreeMap;
 
 /// A class has a ratio of its own if it is at least so large in the samples, in stored bytes.
 const CLASS_LEN_MIN: u64 = 256 << 10;
-/// What is never known better, as a share: pieces of files that end where a file does not.
+/// Least error, as a share: pieces of files end where a file does not.
 const ERROR_MIN: f64 = 0.003;
 /// Padding of both formats, in bytes.
 const PADDING: u64 = 4096;
 
-/// How long an image will be.
+/// Length of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Size {
     /// Bytes.
     pub bytes: u64,
-    /// How far off that may be, as a share of it: two standard errors. 0: it was packed as a whole.
+    /// Error as a share of it: two standard errors; 0 if it was packed as a whole.
     pub error: f64,
 }
 
-/// What two codecs made of the same sample.
+/// One sample in two codecs.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     /// The quick one, as in the whole.
@@ -39,9 +39,9 @@ pub(crate) struct Pair {
 /// The whole as far as it was packed.
 #[derive(Clone, Debug)]
 pub(crate) struct Whole {
-    /// What came of it with the quick codec.
+    /// The part packed with the quick codec.
     pub(crate) packed: Packed,
-    /// How many times as many bytes the tree has; 1: it was packed as a whole.
+    /// Quotient of the tree's bytes to the packed ones; 1 for all.
     pub(crate) times: f64,
 }
 
@@ -72,13 +72,13 @@ impl Sums {
 /// Data and metadata of a whole with the candidate's codec, relative to the quick one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratios {
-    /// Of file data.
+    /// Ratio of file data.
     pub(crate) data: f64,
-    /// Of the rest.
+    /// Ratio of the rest.
     pub(crate) metadata: f64,
 }
 
-/// What a codec makes of the whole, from samples.
+/// Returns the ratios of a codec on the whole, from samples.
 pub(crate) fn ratios(whole: &Whole, pairs: &[Pair]) -> Ratios {
     let reference = Sums::of(pairs.iter().map(|pair| &pair.reference));
     let candidate = Sums::of(pairs.iter().map(|pair| &pair.candidate));
@@ -123,7 +123,7 @@ pub(crate) fn stored(whole: &Whole, pairs: &[Pair]) -> Size {
     Size { bytes: bytes.next_multiple_of(PADDING), error: ERROR_MIN + part }
 }
 
-/// How far the mean of these may be from the truth.
+/// Returns the standard error of the mean.
 fn standard_error(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     if values.len() < 2 {

@@ -1,4 +1,4 @@
-//! What is read according to a list.
+//! Reading in the order of a list.
 
 use super::*;
 use crate::advise::bench::Bench;

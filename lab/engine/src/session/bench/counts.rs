@@ -1,4 +1,4 @@
-//! What the kernel counts at a block device.
+//! The kernel's counts of a block device.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;

@@ -36,7 +36,7 @@ impl Probe {
         self.device().as_ref().map(Simulated::statistics)
     }
 
-    /// How it kept to its model from `before` on; none once it is taken away.
+    /// Returns its faithfulness to the model since `before`; none once it is taken away.
     fn since(&self, before: &Statistics) -> Option<Simulation> {
         let device = self.device();
         let (device, after) = device.as_ref().map(|device| (device, device.statistics()))?;
@@ -73,7 +73,7 @@ impl Attached {
         Ok(Self { path, probe, _undo: undo })
     }
 
-    /// What tells how it does.
+    /// Returns the probe.
     pub(super) fn probe(&self) -> &Probe {
         &self.probe
     }

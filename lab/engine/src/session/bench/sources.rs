@@ -12,7 +12,7 @@ use crate::subject::Input;
 use crate::trees::{PlannedTree, make_tar};
 use crate::workload::{Listed, Lists, Workload};
 
-/// What files are rounded up to by most file systems, in bytes.
+/// Block of most filesystems, in bytes.
 const BLOCK: u64 = 4096;
 /// Bytes that a tar has beside a file's own, at most as a rule: its header, a further one of pax
 /// with its data, and what is rounded up.
@@ -71,12 +71,12 @@ impl Sources {
         source.map_or(0, |source| source.bytes + source.entries * TAR_ENTRY)
     }
 
-    /// Whether a tree is given as a tar.
+    /// True if a tree is given as a tar.
     pub(super) fn is_tar(&self, id: &str) -> bool {
         self.trees.get(id).is_some_and(|source| source.is_tar)
     }
 
-    /// Where a tree lies.
+    /// Returns the folder of a tree.
     pub(super) fn path(&self, id: &str) -> Result<&Path> {
         self.get(id).map(|source| source.path.as_path())
     }

@@ -29,10 +29,7 @@ pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
 
 /// That a program cannot do what a recipe asks for.
 fn cannot(recipe: &Recipe, why: impl Into<String>) -> Missing {
-    let mut what = format!("{} {} {}", recipe.maker, recipe.format, recipe.codec);
-    if let Some(level) = recipe.level {
-        what.push_str(&format!(":{level}"));
-    }
+    let what = format!("{} {} {}", recipe.maker, recipe.format, recipe.codec_and_level());
     Missing { what, why: why.into() }
 }
 
@@ -86,7 +83,7 @@ mod tests {
         parse_recipe(&format!("{maker}:{}", of.replace(' ', ":"))).unwrap()
     }
 
-    /// What is typed to make `i` of the directory `d` in four threads.
+    /// Returns the command that makes `i` of the directory `d` in four threads.
     pub(super) fn of_dir(maker: &Maker, of: &str) -> Result<String, Missing> {
         spelled(maker, &recipe(maker.name(), of), &Input::Dir("d".into()))
     }

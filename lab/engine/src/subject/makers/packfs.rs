@@ -40,12 +40,10 @@ fn command(
         Input::Dir(dir) => command.arg(dir),
         Input::Tar(tar) => command.arg("-").stdin(tar),
     };
-    let codec =
-        recipe.level.map_or_else(|| recipe.codec.clone(), |level| format!("{}:{level}", recipe.codec));
     let mut command = command.arg(image).args(["--format", &recipe.format]);
     // What packfs chooses for a format and a goal is spelled `default`.
     if recipe.codec != "default" {
-        command = command.args(["--codec", &codec]);
+        command = command.args(["--codec", &recipe.codec_and_level()]);
     }
     if let Some(len) = recipe.block_len {
         command = command.args(["--block-size", &len.to_string()]);

@@ -15,7 +15,8 @@ pub(super) fn find() -> Result<Program, Missing> {
     Wanted { name: "compsize", version_option: "--help", from }.find()
 }
 
-/// What all files below a directory take, codec by codec, `total` first; empty if there are none.
+/// Returns the bytes of all files below a directory, codec by codec, `total` first; empty if there
+/// are none.
 ///
 /// Errors: compsize is not here, or its table is not as it should be.
 pub(super) fn of(at: &Path) -> Result<Vec<CodecUsage>> {

@@ -105,7 +105,7 @@ impl Opened {
         Ok(Self { device, undo })
     }
 
-    /// What lies behind the encryption.
+    /// Returns the device behind the encryption.
     pub(super) fn device(&self) -> &Path {
         &self.device
     }

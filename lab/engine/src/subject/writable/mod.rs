@@ -58,8 +58,8 @@ pub struct Writes {
 }
 
 impl WritableFs {
-    /// What to run to make an empty one on a device, or why there is none like this. LUKS is not
-    /// part of it.
+    /// Returns the command that makes an empty one on a device, or why there is none like this.
+    /// LUKS is not part of it.
     pub fn command(&self, recipe: &Recipe, device: &Path) -> Result<Invocation, Missing> {
         if recipe.format != self.name {
             return Err(cannot(recipe, format!("{} makes {} only", self.program.name, self.name)));
@@ -72,7 +72,7 @@ impl WritableFs {
         Ok(self.program.invocation().args(self.kind.options).args(&recipe.options).arg(device))
     }
 
-    /// What a mount is told, `compress=zstd:1`, or why it cannot be told that.
+    /// Returns the options of a mount, `compress=zstd:1`, or why it has none like this.
     pub fn mount_options(&self, recipe: &Recipe) -> Result<String, Missing> {
         if recipe.codec == "none" || self.kind.codecs.is_empty() {
             return plain_options(recipe);
@@ -126,7 +126,8 @@ impl WritableFs {
         Ok(Mounted::new(&at, None, below))
     }
 
-    /// How much of what is mounted at `at` each codec holds; empty where there are none.
+    /// Returns the bytes of each codec on the filesystem that is mounted at `at`; empty where there
+    /// are none.
     pub fn usage(&self, at: &Path) -> Result<Vec<CodecUsage>> {
         if self.kind.codecs.is_empty() { Ok(Vec::new()) } else { compsize::of(at) }
     }
@@ -144,8 +145,7 @@ pub(super) fn find() -> Vec<Result<WritableFs, Missing>> {
     ROWS.map(|(name, wanted, kind)| find_mkfs(name, &wanted, kind)).into()
 }
 
-/// What is not here of what they are measured with: LUKS below them (`luks`), the program that
-/// counts (`compsize`).
+/// Returns missing helpers: LUKS (`luks`), and the program that counts (`compsize`).
 pub(super) fn missing_helpers() -> Vec<Missing> {
     luks::missing().into_iter().chain(compsize::find().err()).collect()
 }
@@ -164,8 +164,7 @@ fn find_mkfs(name: &'static str, wanted: &Wanted, kind: Writes) -> Result<Writab
 
 /// That there is no such file system.
 fn cannot(recipe: &Recipe, why: impl Into<String>) -> Missing {
-    let level = recipe.level.map(|level| format!(":{level}")).unwrap_or_default();
-    Missing { what: format!("{} {}{level}", recipe.format, recipe.codec), why: why.into() }
+    Missing { what: format!("{} {}", recipe.format, recipe.codec_and_level()), why: why.into() }
 }
 
 /// Nothing, as it has neither codecs nor levels to choose.

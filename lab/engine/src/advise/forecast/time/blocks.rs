@@ -92,7 +92,7 @@ impl Kept {
         Kept { places: VecDeque::with_capacity(most), most }
     }
 
-    /// Whether it was there; it is from now on.
+    /// True if it was there; it is from now on.
     fn use_again(&mut self, place: u64) -> bool {
         if self.places.contains(&place) {
             return true;

@@ -1,5 +1,5 @@
-//! How long the kernel takes to read a workload from an image on a device: its caches, readahead
-//! and requests, played through.
+//! Time of the kernel to read a workload from an image on a device: its caches, readahead and
+//! requests, played through.
 //!
 //! Formats say which pieces their drivers read, and how these are kept ([`KernelCache`]). Where
 //! each block is read when it is needed, reads and decoding add up. Where a window of readahead
@@ -17,7 +17,7 @@ use serde::Serialize;
 /// A page, and a block of EROFS.
 const PAGE: u64 = 4096;
 
-/// How the image that is asked about differs from the one whose pattern is known.
+/// Difference of an image from the one whose pattern is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scaling {
     /// Encoded data: stored bytes to stored bytes.
@@ -28,7 +28,7 @@ pub(crate) struct Scaling {
     pub(crate) cluster: u64,
 }
 
-/// What the processor takes.
+/// Processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Cost {
     /// Seconds for each decoded byte, up to the reader's buffer.
@@ -37,7 +37,7 @@ pub(crate) struct Cost {
     pub(crate) per_file: f64,
 }
 
-/// How long a workload takes.
+/// Time of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReadTime {
     /// Seconds from beginning to end.

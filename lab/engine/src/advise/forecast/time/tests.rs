@@ -1,4 +1,4 @@
-//! What is asked for, and when it is there.
+//! Requests and their times.
 
 use super::*;
 use crate::advise::forecast::pattern::FilePattern;
