@@ -26,10 +26,12 @@ mod queue;
 mod random;
 mod simulated;
 mod spec;
+mod units;
 
 pub use backing::{Backing, available_memory};
 pub use builtin::{builtin, builtin_names, find};
-pub use model::{Due, Model, Nanos, Operation, Request, Statistics, Ticket};
+pub use model::{Due, Model, Operation, Request, Statistics, Ticket};
 pub use random::Random;
 pub use simulated::Simulated;
 pub use spec::{Access, Bus, DeviceSpec, Limits, Medium, Order, Queue, Scheduler, Seek, Stated};
+pub use units::Nanos;

@@ -17,15 +17,13 @@ mod tests;
 
 use crate::random::Random;
 use crate::spec::{Access, DeviceSpec, Order};
+use crate::units::Nanos;
 use heads::Heads;
 use limit::Limit;
 pub use statistics::Statistics;
 use std::collections::HashMap;
 use streams::Streams;
 use write_back::WriteBack;
-
-/// A time or a span of time in nanoseconds. Where times begin is the caller's business.
-pub type Nanos = u64;
 
 /// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

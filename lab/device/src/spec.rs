@@ -1,9 +1,9 @@
 //! The figures of a device. Times are nanoseconds, rates bytes per second, lengths bytes.
 //!
-//! In TOML every figure has its unit in its name; [`crate::format`] converts and checks it.
+//! In TOML every figure has its unit in its name; [`crate::units`] converts and checks it.
 
 use crate::Nanos;
-use crate::format::{
+use crate::units::{
     block_len, capacity, jitter, kibibytes, microseconds, milliseconds, rate, rotation, some_float_rate,
     some_iops, some_microseconds, some_rate, some_request_rate, within,
 };
