@@ -32,7 +32,7 @@ pub fn run(args: args::Args) -> Result<()> {
     let mut faults: Vec<_> = packages().filter_map(|package| fault(package, &rules)).collect();
     faults.extend(duplicates(packages(), &rules));
     if faults.is_empty() {
-        println!("licences: {} linked crates are permissively licensed, none is there twice", linked.len());
+        println!("licenses: {} linked crates have permissive licenses and one version each", linked.len());
         return Ok(());
     }
     Err(Failure::new(format!("{} crates\n  {}", faults.len(), faults.join("\n  "))))
@@ -67,7 +67,7 @@ fn duplicates<'a>(packages: impl Iterator<Item = &'a Package>, rules: &Rules) ->
         }
     }
     let several = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
-    several.map(|(name, versions)| format!("{name} is there as {}", versions.join(" and "))).collect()
+    several.map(|(name, versions)| format!("{name} has the versions {}", versions.join(" and "))).collect()
 }
 
 fn fault(package: &Package, rules: &Rules) -> Option<String> {
@@ -75,11 +75,11 @@ fn fault(package: &Package, rules: &Rules) -> Option<String> {
     if rules.denied.contains(&package.name) {
         return Some(format!("{named} is in bans.deny"));
     }
-    let Some(licence) = &package.licence else { return Some(format!("{named} states no licence")) };
+    let Some(licence) = &package.licence else { return Some(format!("{named} states no license")) };
     match Expression::parse(licence) {
-        Err(why) => Some(format!("{named}: licence {licence:?}: {why}")),
+        Err(why) => Some(format!("{named}: license {licence:?}: {why}")),
         Ok(expression) if expression.is_satisfied(&rules.allowed) => None,
-        Ok(_) => Some(format!("{named}: licence {licence:?} needs more than licenses.allow")),
+        Ok(_) => Some(format!("{named}: license {licence:?} is not satisfied by licenses.allow")),
     }
 }
 
@@ -115,9 +115,9 @@ mod tests {
         };
         let found = |packages: &[Package]| duplicates(packages.iter(), &rules());
         assert_eq!(found(&of("syn", &["2.0.1", "3.0.0"])), [""; 0]);
-        assert_eq!(found(&of("syn", &["20.0.1", "3.0.0"])), ["syn is there as 20.0.1 and 3.0.0"]);
+        assert_eq!(found(&of("syn", &["20.0.1", "3.0.0"])), ["syn has the versions 20.0.1 and 3.0.0"]);
         assert_eq!(found(&of("log", &["0.4.1"])), [""; 0]);
-        assert_eq!(found(&of("log", &["0.4.1", "0.5.0"])), ["log is there as 0.4.1 and 0.5.0"]);
+        assert_eq!(found(&of("log", &["0.4.1", "0.5.0"])), ["log has the versions 0.4.1 and 0.5.0"]);
     }
 
     #[test]

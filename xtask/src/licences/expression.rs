@@ -91,8 +91,8 @@ impl<'a> Words<'a> {
     fn name(&mut self) -> Result<&'a str, String> {
         match self.take() {
             Some(word) if !matches!(word, "OR" | "AND" | "WITH" | "(" | ")") => Ok(word),
-            Some(word) => Err(format!("{word:?} in place of a licence")),
-            None => Err("it ends where a licence was expected".to_owned()),
+            Some(word) => Err(format!("{word:?} in place of a license")),
+            None => Err("it ends where a license was expected".to_owned()),
         }
     }
 }

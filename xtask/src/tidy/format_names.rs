@@ -13,7 +13,9 @@ pub fn check(files: &[File]) -> Vec<String> {
     }
     let others = files.iter().filter(|file| !MAY_NAME.iter().any(|place| file.path.starts_with(place)));
     let product = others.filter(|file| file.path.contains("/src/") && !file.is_test());
-    product.flat_map(|file| found(file, &names).map(|at| format!("{}:{at} spells one", file.path))).collect()
+    product
+        .flat_map(|file| found(file, &names).map(|at| format!("{}:{at} names a format", file.path)))
+        .collect()
 }
 
 /// Returns the name in each `FormatInfo`.

@@ -57,7 +57,7 @@ pub fn forbid(workspace: &Workspace, root: &Path) -> Result<Vec<String>> {
     for package in workspace.members().filter(|package| !MAY_BE_UNSAFE.contains(&package.name.as_str())) {
         for source in &package.sources {
             if !forbids(&read(source)?) {
-                faults.push(format!("{} does not say {FORBID}", shown(source, root)));
+                faults.push(format!("{} lacks {FORBID}", shown(source, root)));
             }
         }
     }
