@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{args, licences, metadata, shell, tidy, workspace};
+use crate::{args, licenses, metadata, shell, tidy, workspace};
 
 pub const HELP: &str = "\
 Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
@@ -84,7 +84,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if !tests_only {
         step(&mut steps, "format", || tool("fmt", "rustfmt", &["--all", "--check"], peers))?;
         step(&mut steps, "tidy", || tidy::run(no_args()).map(|()| Outcome::Done))?;
-        step(&mut steps, "licences", || licences::run(no_args()).map(|()| Outcome::Done))?;
+        step(&mut steps, "licenses", || licenses::run(no_args()).map(|()| Outcome::Done))?;
         step(&mut steps, "cargo-deny", deny)?;
         let lints = ["--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
         step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;

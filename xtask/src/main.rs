@@ -13,7 +13,7 @@ mod failure;
 mod fidelity;
 mod fuzz;
 mod kernels;
-mod licences;
+mod licenses;
 mod matrix;
 mod metadata;
 mod mutate;
@@ -44,10 +44,10 @@ const VERBS: [Verb; 11] = [
         run: tidy::run,
     },
     Verb {
-        name: "check-licences",
+        name: "check-licenses",
         about: "check that linked crates have permissive licenses",
-        help: licences::HELP,
-        run: licences::run,
+        help: licenses::HELP,
+        run: licenses::run,
     },
     Verb {
         name: "peers",

@@ -31,7 +31,7 @@ pub struct Package {
     pub name: String,
     pub version: String,
     /// SPDX expression stated by the crate.
-    pub licence: Option<String>,
+    pub license: Option<String>,
     pub is_member: bool,
     /// Root files of its libraries and programs, such as `lib.rs` and `main.rs`.
     pub sources: Vec<PathBuf>,
@@ -90,7 +90,7 @@ fn package(json: &Value, members: &[&str]) -> Option<Package> {
     Some(Package {
         name: json["name"].as_str()?.to_owned(),
         version: json["version"].as_str()?.to_owned(),
-        licence: json["license"].as_str().map(str::to_owned),
+        license: json["license"].as_str().map(str::to_owned),
         is_member: members.contains(&id.as_str()),
         sources: targets.filter_map(|target| target["src_path"].as_str()).map(PathBuf::from).collect(),
         dependencies: vec![],
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(a.sources, [PathBuf::from("/w/a/src/lib.rs")]);
         let edge = |kind| Dependency { package: 1, kind };
         assert_eq!(a.dependencies, [edge(Kind::Normal), edge(Kind::Dev)]);
-        assert_eq!((a.licence.as_deref(), b.licence.as_deref()), (Some("MIT"), None));
+        assert_eq!((a.license.as_deref(), b.license.as_deref()), (Some("MIT"), None));
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod tests {
             id: name.to_owned(),
             name: name.to_owned(),
             version: "1.0.0".to_owned(),
-            licence: None,
+            license: None,
             is_member: name.starts_with("packfs"),
             sources: vec![],
             dependencies: dependencies.iter().map(edge).collect(),

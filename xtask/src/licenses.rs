@@ -1,4 +1,4 @@
-//! `cargo xtask check-licences`: linked crates have permissive licenses, and occur in one version.
+//! `cargo xtask check-licenses`: linked crates have permissive licenses, and occur in one version.
 //!
 //! The rules are those of deny.toml, which cargo-deny also reads; this check needs no installed
 //! tools. It covers crates that are linked or run in a build. Crates that only tests use are not
@@ -17,7 +17,7 @@ use expression::Expression;
 use rules::Rules;
 
 pub const HELP: &str = "\
-Usage: cargo xtask check-licences
+Usage: cargo xtask check-licenses
 
 Checks all crates that are linked into a program or run in a build against deny.toml. A crate's license
 must be satisfied by `licenses.allow`, the crate must not be in `bans.deny`, and it must have a single
@@ -75,11 +75,11 @@ fn fault(package: &Package, rules: &Rules) -> Option<String> {
     if rules.denied.contains(&package.name) {
         return Some(format!("{named} is in bans.deny"));
     }
-    let Some(licence) = &package.licence else { return Some(format!("{named} states no license")) };
-    match Expression::parse(licence) {
-        Err(why) => Some(format!("{named}: license {licence:?}: {why}")),
+    let Some(license) = &package.license else { return Some(format!("{named} states no license")) };
+    match Expression::parse(license) {
+        Err(why) => Some(format!("{named}: license {license:?}: {why}")),
         Ok(expression) if expression.is_satisfied(&rules.allowed) => None,
-        Ok(_) => Some(format!("{named}: license {licence:?} is not satisfied by licenses.allow")),
+        Ok(_) => Some(format!("{named}: license {license:?} is not satisfied by licenses.allow")),
     }
 }
 
@@ -88,13 +88,13 @@ mod tests {
     use super::*;
     use crate::metadata::Dependency;
 
-    fn package(name: &str, licence: Option<&str>, dependencies: &[(usize, Kind)]) -> Package {
+    fn package(name: &str, license: Option<&str>, dependencies: &[(usize, Kind)]) -> Package {
         let edge = |(package, kind): &(usize, Kind)| Dependency { package: *package, kind: *kind };
         Package {
             id: name.to_owned(),
             name: name.to_owned(),
             version: "1.0.0".to_owned(),
-            licence: licence.map(str::to_owned),
+            license: license.map(str::to_owned),
             is_member: name == "packfs",
             sources: vec![],
             dependencies: dependencies.iter().map(edge).collect(),
@@ -133,16 +133,16 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_banned_crate_whatever_licence_it_states() {
+    fn refuses_a_banned_crate_whatever_license_it_states() {
         let found = fault(&package("minilzo", Some("MIT"), &[]), &rules());
         assert_eq!(found.as_deref(), Some("minilzo 1.0.0 is in bans.deny"));
     }
 
     #[test]
-    fn refuses_other_missing_and_unreadable_licences() {
+    fn refuses_other_missing_and_unreadable_licenses() {
         assert_eq!(fault(&package("a", Some("MIT OR GPL-2.0-only"), &[]), &rules()), None);
-        for licence in [Some("GPL-2.0-only"), Some("MIT AND GPL-2.0-only"), Some("MIT OR"), None] {
-            assert!(fault(&package("a", licence, &[]), &rules()).is_some(), "{licence:?}");
+        for license in [Some("GPL-2.0-only"), Some("MIT AND GPL-2.0-only"), Some("MIT OR"), None] {
+            assert!(fault(&package("a", license, &[]), &rules()).is_some(), "{license:?}");
         }
     }
 }

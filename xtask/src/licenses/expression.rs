@@ -7,7 +7,7 @@
 #[derive(Debug, PartialEq)]
 pub enum Expression {
     /// Name of a license with its exception, such as `Apache-2.0 WITH LLVM-exception`.
-    Licence(String),
+    License(String),
     Any(Vec<Self>),
     All(Vec<Self>),
 }
@@ -29,7 +29,7 @@ impl Expression {
     /// Returns true if the `allowed` licenses satisfy the expression.
     pub fn is_satisfied(&self, allowed: &[String]) -> bool {
         match self {
-            Self::Licence(name) => allowed.contains(name),
+            Self::License(name) => allowed.contains(name),
             Self::Any(parts) => parts.iter().any(|part| part.is_satisfied(allowed)),
             Self::All(parts) => parts.iter().all(|part| part.is_satisfied(allowed)),
         }
@@ -83,9 +83,9 @@ impl<'a> Words<'a> {
         let name = self.name()?;
         if self.take_if("WITH") {
             let exception = self.name()?;
-            return Ok(Expression::Licence(format!("{name} WITH {exception}")));
+            return Ok(Expression::License(format!("{name} WITH {exception}")));
         }
-        Ok(Expression::Licence(name.to_owned()))
+        Ok(Expression::License(name.to_owned()))
     }
 
     fn name(&mut self) -> Result<&'a str, String> {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_an_exception_as_part_of_its_licence() {
+    fn takes_an_exception_as_part_of_its_license() {
         assert!(satisfied("Apache-2.0 WITH LLVM-exception"));
         assert!(!satisfied("MIT WITH LLVM-exception"));
     }
