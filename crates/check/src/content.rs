@@ -1,4 +1,4 @@
-//! Decodes all file data of an image, on all cores, and says what cannot be.
+//! Decodes all file data of an image, on all cores, and reports errors.
 
 use packfs_core::{Error, ErrorKind, NodeId, NodeKind, Progress, Result, Stage, escaped};
 use packfs_format::{ExtentFrom, Finding, Severity};
@@ -7,24 +7,23 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was decoded.
+/// Result of decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentReport {
-    /// Regular files, each once.
+    /// Regular files; hard links count once.
     pub files: u64,
     /// Their length in bytes, holes included.
     pub bytes: u64,
-    /// Files of which a part cannot be had.
+    /// Files with a part that cannot be read.
     pub damaged: u64,
-    /// Bytes of them that are stored as they are, so that no codec and no checksum tells whether
-    /// they are what was packed.
+    /// Bytes of them that are stored uncompressed, so that no codec and no checksum detects damage.
     pub unvouched: u64,
 }
 
-/// Decodes everything. Every file with damage is found once, with its first fault; the work goes on
+/// Decodes everything. Each damaged file is reported once, with its first fault; decoding continues
 /// after it.
 ///
-/// Errors: `Io` where the image cannot be read at all, `Cancelled`.
+/// Errors: `Io` if the image cannot be read at all, `Cancelled`.
 pub fn content(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -59,8 +58,7 @@ pub fn content(
     Ok(report)
 }
 
-/// Counts the bytes of files that are stored as they are; of files whose map cannot be read, those
-/// before the damage.
+/// Counts the uncompressed bytes of files; of files with a damaged map, those before the damage.
 fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
     let mut bytes = 0_u64;
     for file in wanted {
@@ -77,8 +75,8 @@ fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
     bytes
 }
 
-/// The fault of each damaged file: the first in the order of words, so that it does not depend on
-/// the order of work.
+/// One fault for each damaged file: the alphabetically first, so that it does not depend on the
+/// order of work.
 struct Faults<'a>(&'a Mutex<BTreeMap<usize, String>>);
 
 impl PieceSink for Faults<'_> {
@@ -87,7 +85,7 @@ impl PieceSink for Faults<'_> {
     }
 
     fn failed(&mut self, file_index: usize, error: Error) -> Result<()> {
-        // Anything else is the image's fault, or that of devices which are not given.
+        // All other errors are faults of the image, or of missing devices.
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) {
             return Err(error);
         }

@@ -1,9 +1,8 @@
-//! Checks of contents: decoding all of an image, verifying a new one against its source, comparing
-//! two trees.
+//! Checks of contents: decoding all data of an image, verifying a new image against its source,
+//! comparing two trees.
 //!
-//! What the structures of an image are worth is the format's to say
-//! ([`packfs_format::Volume::check`]); here is what no format needs to know: reading everything,
-//! and comparing.
+//! The structures of an image are checked by its format ([`packfs_format::Volume::check`]); this
+//! crate contains the checks that need no format: reading everything, and comparing.
 #![forbid(unsafe_code)]
 
 mod content;

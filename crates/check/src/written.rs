@@ -1,15 +1,15 @@
-//! Whether an image gives back what it was made of: names, metadata, and contents as they were seen
-//! when they were read.
+//! Verification of a new image against its source: names, metadata, and contents by the hashes
+//! taken when they were read.
 //!
-//! Knows no format but what it says it can hold ([`Capabilities`]); what it cannot hold was told,
-//! and accepted, before the image was written. The image's hierarchy is looked at directory by
-//! directory and never in memory as a whole, since that of the source is.
+//! The format is known only by its capabilities ([`Capabilities`]); losses were reported and
+//! accepted before the image was written. The image's hierarchy is read directory by directory and
+//! never kept in memory as a whole, because that of the source is.
 
 mod contents;
 
 use contents::Promises;
 use packfs_core::{
-    Error, FileType, ImagePath, Name, Node, NodeId, NodeKind, Progress, Result, Stage, Tree, Witnessed,
+    ContentDigest, Error, FileType, ImagePath, Name, Node, NodeId, NodeKind, Progress, Result, Stage, Tree,
     Xattrs, escaped,
 };
 use packfs_format::Capabilities;
@@ -19,23 +19,23 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What an image is to give back.
+/// Expected contents of an image.
 #[derive(Clone, Copy)]
 pub struct Expected<'a> {
-    /// The format it was made in.
+    /// The format of the image.
     pub format: &'a dyn PackFormat,
-    /// What was packed.
+    /// The tree that was packed.
     pub tree: &'a Tree,
-    /// Files that were stored empty, as they could not be read; sorted.
+    /// Files that were stored empty because they could not be read; sorted.
     pub failed: &'a [NodeId],
-    /// What was seen of each node's contents.
-    pub contents: &'a [Witnessed],
+    /// Digest of each node's contents.
+    pub contents: &'a [ContentDigest],
 }
 
-/// Reads all of an image and compares it with what it was made of.
+/// Reads all of an image and compares it with its source.
 ///
-/// Errors: `Failed` for the first difference, naming the file; `Corrupt` for what cannot be
-/// decoded; `Io`, `Cancelled`.
+/// Errors: `Failed` for the first difference, naming the file; `Corrupt` for undecodable data;
+/// `Io`, `Cancelled`.
 pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn Progress) -> Result<()> {
     let inodes = compare_trees(engine, expected, progress)?;
     let mut wanted = Vec::new();
@@ -43,7 +43,7 @@ pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn
     for (id, node) in expected.tree.nodes() {
         let len = expected.len(id, node);
         let there = inodes[id.index()];
-        if len > 0 && there != UNSEEN && expected.seen(id) != Witnessed::Nothing {
+        if len > 0 && there != UNSEEN && expected.seen(id) != ContentDigest::Nothing {
             wanted.push(Wanted { id: there, len });
             nodes.push(id);
         }
@@ -55,7 +55,7 @@ pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn
 }
 
 impl Expected<'_> {
-    /// How long a file is to be.
+    /// Returns the expected length of a file.
     fn len(&self, id: NodeId, node: &Node) -> u64 {
         match node.kind {
             NodeKind::File { len, .. } if self.failed.binary_search(&id).is_err() => len,
@@ -63,16 +63,16 @@ impl Expected<'_> {
         }
     }
 
-    /// Contents of a file as they were seen.
-    fn seen(&self, id: NodeId) -> Witnessed {
-        self.contents.get(id.index()).copied().unwrap_or(Witnessed::Nothing)
+    /// Returns the expected digest of a file's contents.
+    fn seen(&self, id: NodeId) -> ContentDigest {
+        self.contents.get(id.index()).copied().unwrap_or(ContentDigest::Nothing)
     }
 }
 
-/// Stands for the inode of a node that the image was not looked at for.
+/// Inode of a node that the image does not contain.
 const UNSEEN: InodeId = InodeId(u64::MAX);
 
-/// Compares names and metadata; returns the image's inode of each node that was planned.
+/// Compares names and metadata; returns the image's inode of each planned node.
 fn compare_trees(
     engine: &ReadEngine,
     expected: &Expected<'_>,
@@ -102,7 +102,7 @@ fn compare_trees(
     Ok(compare.inodes)
 }
 
-/// A directory of the image: its names in their order, one behind the other.
+/// A directory of the image: its names, concatenated in order.
 #[derive(Default)]
 struct Listing {
     names: Vec<u8>,
@@ -140,20 +140,20 @@ fn differs(path: &ImagePath, what: &str, planned: &dyn Debug, there: &dyn Debug)
     wrong(path, format!("has another {what}: {there:.200?} instead of {planned:.200?}"))
 }
 
-/// Makes the path that a message names.
+/// Builds the path for a message.
 type PathOf<'a> = &'a dyn Fn() -> ImagePath;
 
 struct Comparing<'a> {
     engine: &'a ReadEngine,
     expected: &'a Expected<'a>,
     capabilities: Capabilities,
-    /// The image's inode of each node that was planned.
+    /// The image's inode of each planned node.
     inodes: Vec<InodeId>,
 }
 
 impl Comparing<'_> {
-    /// Compares a directory's names with those of the image, and each thing named; directories are
-    /// to be opened next.
+    /// Compares a directory's names and entries with those of the image; adds its directories to
+    /// `open`.
     fn dir(&mut self, dir: NodeId, listing: &Listing, open: &mut Vec<(NodeId, InodeId)>) -> Result<()> {
         let tree = self.expected.tree;
         let path = |name: &[u8]| {
@@ -229,7 +229,7 @@ impl Comparing<'_> {
         self.meta(path, a, &b)?;
         let xattrs = if b.has_xattrs { self.engine.volume().xattrs(there)? } else { Xattrs::new() };
         self.xattrs(path, self.expected.tree.xattrs(a.xattrs), &xattrs)?;
-        // Trees count names; what mounts show is what is stored.
+        // Trees count names; mounts show the stored link count.
         if holds_links && !a.is_dir() && a.links > 1 && b.links != a.links {
             return Err(differs(&path(), "number of links", &a.links, &b.links));
         }
@@ -237,7 +237,7 @@ impl Comparing<'_> {
     }
 
     fn meta(&self, path: PathOf<'_>, a: &Node, b: &Inode) -> Result<()> {
-        // Those of symbolic links mean nothing, and not every format keeps them.
+        // Permissions of symbolic links have no effect, and not every format stores them.
         if !matches!(a.kind, NodeKind::Symlink(_)) && a.meta.mode != b.meta.mode {
             let octal = |mode: u16| format!("{mode:04o}");
             return Err(differs(&path(), "mode", &octal(a.meta.mode), &octal(b.meta.mode)));
@@ -267,7 +267,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// Errors: `Failed` for an inode that stands for two files.
+    /// Errors: `Failed` for an inode that represents two files.
     fn no_inode_serves_twice(&self) -> Result<()> {
         let mut inodes: Vec<InodeId> = self.inodes.iter().copied().filter(|&id| id != UNSEEN).collect();
         inodes.sort_unstable();

@@ -110,7 +110,7 @@ impl ContentHasher {
 
 /// What is known of a file's contents, to hold an image against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Witnessed {
+pub enum ContentDigest {
     /// Their hash, taken of what was read.
     Hash(ContentHash),
     /// That they can be decoded: a part was copied from an image without being read now.
@@ -119,23 +119,23 @@ pub enum Witnessed {
     Nothing,
 }
 
-impl Witnessed {
+impl ContentDigest {
     /// Of two parts, what is known of both.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
-            (Witnessed::Hash(mut sum), Witnessed::Hash(more)) => {
+            (ContentDigest::Hash(mut sum), ContentDigest::Hash(more)) => {
                 sum += more;
-                Witnessed::Hash(sum)
+                ContentDigest::Hash(sum)
             }
-            (Witnessed::Nothing, _) | (_, Witnessed::Nothing) => Witnessed::Nothing,
-            _ => Witnessed::Decodable,
+            (ContentDigest::Nothing, _) | (_, ContentDigest::Nothing) => ContentDigest::Nothing,
+            _ => ContentDigest::Decodable,
         }
     }
 }
 
-impl Default for Witnessed {
+impl Default for ContentDigest {
     fn default() -> Self {
-        Witnessed::Hash(ContentHash::default())
+        ContentDigest::Hash(ContentHash::default())
     }
 }
 

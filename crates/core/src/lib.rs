@@ -23,7 +23,7 @@ mod tree;
 mod tree_builder;
 
 pub use content::{ContentId, ContentReader, Contents, Held};
-pub use content_hash::{ContentHash, ContentHasher, Witnessed};
+pub use content_hash::{ContentDigest, ContentHash, ContentHasher};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use goal::Goal;

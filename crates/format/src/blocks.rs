@@ -138,7 +138,7 @@ pub enum BlockForm {
 /// The place of a tail in a block that several files share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedTail {
-    /// Index into [`BlocksPlaced::shared`], or behind its end into [`BlocksPlaced::lent`].
+    /// Index into [`BlocksPlaced::shared`], or behind its end into [`BlocksPlaced::borrowed`].
     pub index: u32,
     /// First byte within the decoded shared block.
     pub offset: u32,
@@ -152,15 +152,15 @@ pub struct BlocksPlaced {
     /// Shared blocks: offset in the image and length.
     pub shared: Vec<(u64, StoredBlock)>,
     /// Blocks of files that hold the tails of others, too: offset in the image and length.
-    pub lent: Vec<(u64, StoredBlock)>,
+    pub borrowed: Vec<(u64, StoredBlock)>,
     /// Number of files whose blocks all are a run of another's.
     pub run_files: u64,
     /// Bytes in those blocks.
     pub run_bytes: u64,
-    /// Number of tails in [`BlocksPlaced::lent`].
-    pub lent_tails: u64,
+    /// Number of tails in [`BlocksPlaced::borrowed`].
+    pub borrowed_tails: u64,
     /// Their length, in bytes.
-    pub lent_bytes: u64,
+    pub borrowed_bytes: u64,
 }
 
 impl Placed<Blocks> {

@@ -13,10 +13,10 @@ pub enum HashAlgorithm {
 }
 
 impl HashAlgorithm {
-    /// Every one.
+    /// All hash functions.
     pub const ALL: [HashAlgorithm; 2] = [HashAlgorithm::Sha256, HashAlgorithm::Sha512];
 
-    /// As Linux and superblocks name it.
+    /// Returns the name in Linux and in superblocks.
     pub fn name(self) -> &'static str {
         match self {
             HashAlgorithm::Sha256 => "sha256",
@@ -24,12 +24,12 @@ impl HashAlgorithm {
         }
     }
 
-    /// The one called `name`.
+    /// Returns the function with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
-    /// Bytes of a digest: a power of two.
+    /// Returns the length of a digest in bytes, a power of two.
     pub fn digest_len(self) -> usize {
         match self {
             HashAlgorithm::Sha256 => 32,
@@ -37,7 +37,7 @@ impl HashAlgorithm {
         }
     }
 
-    /// Bytes that the function takes at a time.
+    /// Returns the length of an input block in bytes.
     pub(crate) fn input_len(self) -> usize {
         match self {
             HashAlgorithm::Sha256 => 64,
@@ -46,7 +46,7 @@ impl HashAlgorithm {
     }
 }
 
-/// A hash function that has taken a salt.
+/// A hash function initialized with a salt.
 #[derive(Clone)]
 pub(crate) enum Salted {
     Sha256(Sha256),

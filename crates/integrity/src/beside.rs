@@ -1,4 +1,4 @@
-//! Names of the files that lie beside an image or a key unless the caller says otherwise.
+//! Default names of the files beside an image or a key.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! The digest that Linux measures of a file under fs-verity, as `fsverity digest` prints it.
+//! The digest of a file under fs-verity, as measured by Linux and printed by `fsverity digest`.
 //!
-//! Documentation/filesystems/fsverity.rst. Only the digest: enabling it is the file system's
-//! business.
+//! Specified in Documentation/filesystems/fsverity.rst. Only the digest is computed; enabling
+//! fs-verity is up to the filesystem.
 
 use crate::algorithm::{HashAlgorithm, Salted};
 use crate::hash_tree::{self, Fold, Shape};
@@ -13,14 +13,14 @@ const SALT_LEN_MAX: usize = 32;
 const DESCRIPTOR_LEN: usize = 256;
 const ROOT_HASH_LEN: usize = 64;
 
-/// How an fs-verity digest is made.
+/// Parameters of an fs-verity digest.
 #[derive(Clone, Debug)]
 pub struct FsVerityOptions {
     /// The hash function.
     pub algorithm: HashAlgorithm,
     /// Length of a block: a power of two from 1,024 to 65,536.
     pub block_len: u32,
-    /// Up to 32 bytes.
+    /// Salt of up to 32 bytes.
     pub salt: Vec<u8>,
 }
 
@@ -30,9 +30,9 @@ impl Default for FsVerityOptions {
     }
 }
 
-/// The fs-verity digest of a file; `jobs` threads, 0: one for each processor.
+/// Returns the fs-verity digest of a file, computed by `jobs` threads; 0 means one per CPU.
 ///
-/// Errors: `Usage` for a block length or a salt that Linux does not know; `Io`, `Cancelled`.
+/// Errors: `Usage` for a block length or a salt that Linux does not support; `Io`, `Cancelled`.
 pub fn fs_verity_digest(
     image: &dyn Image,
     options: &FsVerityOptions,
@@ -49,7 +49,7 @@ pub fn fs_verity_digest(
         return Err(Error::usage(format!("fs-verity salt of {} bytes, at most 32 allowed", salt.len())));
     }
     progress.begin(Stage::Hash, 1, image.len());
-    // The salt fills whole inputs of the function, so that it costs nothing per block.
+    // The salt is padded to whole inputs of the function, so that it is hashed only once.
     let mut padded = salt.clone();
     padded.resize(salt.len().next_multiple_of(algorithm.input_len()), 0);
     let salted = Salted::new(*algorithm, &padded);
@@ -70,7 +70,8 @@ pub fn fs_verity_digest(
         HashAlgorithm::Sha256 => 1,
         HashAlgorithm::Sha512 => 2,
     };
-    // Version, function, block length, salt length; then the length of a signature, which is none.
+    // Version, function, block length, salt length; then the length of the signature, which is
+    // absent.
     descriptor.extend_from_slice(&[
         1,
         number,

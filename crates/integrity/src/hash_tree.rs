@@ -1,8 +1,8 @@
-//! The tree of hashes that dm-verity and fs-verity share: blocks of data are hashed, their hashes
-//! fill blocks, which are hashed in turn, until one block is left. Its hash is the root's.
+//! The hash tree of dm-verity and fs-verity: blocks of data are hashed, their hashes fill blocks,
+//! which are hashed in turn, until one block is left. Its hash is the root hash.
 //!
-//! Data is hashed on all processors. Of each level one block is held; a block that is full goes to
-//! whoever wants it.
+//! Data is hashed on all CPUs. One block of each level is in memory; a full block is passed to the
+//! caller.
 
 use crate::algorithm::Salted;
 use crate::ordered;
@@ -11,7 +11,7 @@ use packfs_core::{Image, Progress, Result};
 /// Bytes that a worker hashes at a time.
 const SPAN_LEN: u64 = 1 << 20;
 
-/// How many blocks each level has.
+/// Number of blocks of each level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Level 0, with the hashes of data, first.
@@ -29,22 +29,22 @@ impl Shape {
         Shape { levels }
     }
 
-    /// Blocks of all levels.
+    /// Returns the number of blocks of all levels.
     pub(crate) fn block_count(&self) -> u64 {
         self.levels.iter().sum()
     }
 
-    /// Where a block stands when levels lie one behind the other, the one with the single block
+    /// Returns the position of a block if levels are stored in order, the one with a single block
     /// first.
     pub(crate) fn position(&self, level: usize, index: u64) -> u64 {
         self.levels[level + 1..].iter().sum::<u64>() + index
     }
 }
 
-/// A block of hashes that is complete: its level, its number in that, its bytes.
+/// Receives a complete block of hashes: its level, its number in that level, its bytes.
 pub(crate) type Emit<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
-/// Takes hashes in order and makes blocks of them.
+/// Collects hashes in order into blocks.
 pub(crate) struct Fold<'a> {
     salted: Salted,
     block_len: usize,
@@ -65,7 +65,7 @@ impl<'a> Fold<'a> {
         Fold { salted, block_len, rows, root: Vec::new(), emit }
     }
 
-    /// Takes the next hash of a level, 0 for those of data.
+    /// Adds the next hash of a level, 0 for those of data.
     pub(crate) fn add(&mut self, level: usize, hash: &[u8]) -> Result<()> {
         let mut hash = hash.to_vec();
         for level in level.. {
@@ -82,7 +82,7 @@ impl<'a> Fold<'a> {
         Ok(())
     }
 
-    /// The root hash, once all blocks are complete.
+    /// Returns the root hash, after completing all blocks.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         for level in 0..self.rows.len() {
             if !self.rows[level].bytes.is_empty() {
@@ -104,8 +104,8 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// Hashes the first `len` bytes of `image` in blocks, the last one filled up with zeros; `take`
-/// gets the hashes of some blocks at a time, one behind the other, in order.
+/// Hashes the first `len` bytes of `image` in blocks, the last one padded with zeros; `take`
+/// receives the concatenated hashes of several blocks at a time, in order.
 pub(crate) fn hash_blocks(
     image: &dyn Image,
     len: u64,

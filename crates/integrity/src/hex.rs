@@ -1,8 +1,8 @@
-//! Bytes as hexadecimal digits, the way every tool of this kind prints digests.
+//! Bytes as hexadecimal digits, as other tools print digests.
 
 use std::fmt::Write as _;
 
-/// Lower-case digits.
+/// Returns lower-case digits.
 pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a string cannot fail.
@@ -11,7 +11,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Digits of either case; `None` for anything else.
+/// Parses digits of either case; `None` for anything else.
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {

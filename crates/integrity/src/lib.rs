@@ -1,9 +1,8 @@
-//! What lets others tell that a tree or an image is what it was: digests, hash trees, signatures,
-//! recovery data.
+//! Integrity of trees and images: digests, hash trees, signatures, recovery data.
 //!
-//! Works on trees with their contents and on the bytes of files, and knows no format. Everything is
-//! read once, hashed on all processors, and held in bounded memory; results do not depend on the
-//! number of threads.
+//! Works on trees with their contents and on the bytes of files; no format is known here.
+//! Everything is read once, hashed on all CPUs, and held in bounded memory; results do not depend
+//! on the number of threads.
 #![forbid(unsafe_code)]
 
 mod algorithm;

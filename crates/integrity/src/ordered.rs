@@ -1,17 +1,17 @@
-//! Work on several threads whose results come in the order of what was asked for.
+//! Work on several threads with results in the order of the items.
 //!
-//! Workers take items one by one, whoever is free; what is done early waits until all before it was
-//! taken. At most a few results a worker wait, so memory does not grow with the number of items.
+//! Idle workers take the next item; early results wait for those before. The number of waiting
+//! results is limited, so memory does not grow with the number of items.
 
 use packfs_core::{Error, Progress, Result};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Results that may wait, for each worker.
+/// Most waiting results for each worker.
 const WAITING_A_WORKER: usize = 8;
 
-/// Calls `work` for each item on so many threads, each with a scratch of its own, and `take` with
-/// what came of each, in the order of items, on the calling thread.
+/// Calls `work` for each item on `jobs` threads, each with a scratch of its own, and `take` for
+/// each result, in the order of items, on the calling thread.
 ///
 /// Errors: the first in that order, of items, `work` or `take`; `Cancelled`.
 pub(crate) fn in_order<I: Send, S, R: Send>(
@@ -57,7 +57,7 @@ pub(crate) fn in_order<I: Send, S, R: Send>(
         for _ in 0..workers {
             scope.spawn(worker);
         }
-        // However this ends, nobody waits for room any more.
+        // Releases waiting workers in any case.
         let _stopping = Stopping(&waiting);
         while let Some(done) = waiting.take() {
             if progress.cancelled() {
@@ -74,18 +74,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Results between workers and the one who takes them.
+/// Results passed from workers to the calling thread.
 struct Waiting<T> {
     state: Mutex<State<T>>,
     room_max: usize,
-    /// Something may be taken, or the last worker has left.
+    /// Signals a new result, or the end of the last worker.
     ready: Condvar,
-    /// There is room again, or nobody takes any more.
+    /// Signals free space, or the end of the receiver.
     room: Condvar,
 }
 
 struct State<T> {
-    /// From the next one to be taken on.
+    /// Results from the next one to be taken on.
     results: VecDeque<Option<Result<T>>>,
     taken: u64,
     workers: usize,
@@ -99,10 +99,10 @@ impl<T> Waiting<T> {
         Waiting { state: Mutex::new(state), room_max, ready: Condvar::new(), room: Condvar::new() }
     }
 
-    /// Hands a result over, once there is room; `false` if nobody wants it any more.
+    /// Adds a result once there is space; returns false if the receiver has ended.
     fn put(&self, index: u64, result: Result<T>) -> bool {
         let mut state = lock(&self.state);
-        // The one that is waited for always has room.
+        // There is always space for the next result to be taken.
         while !state.stopped && (index - state.taken) as usize >= self.room_max {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -120,7 +120,7 @@ impl<T> Waiting<T> {
         true
     }
 
-    /// The next result in order; `None` when there will be none.
+    /// Returns the next result in order; `None` at the end.
     fn take(&self) -> Option<Result<T>> {
         let mut state = lock(&self.state);
         loop {
@@ -137,7 +137,7 @@ impl<T> Waiting<T> {
     }
 }
 
-/// A worker that leaves, even by a panic.
+/// Records the end of a worker, even by a panic.
 struct Leaving<'a, T>(&'a Waiting<T>);
 
 impl<T> Drop for Leaving<'_, T> {

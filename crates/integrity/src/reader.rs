@@ -1,11 +1,10 @@
-//! An image as a stream, for those who hash one from start to end.
+//! An image as a stream, for hashing it from start to end.
 
 use packfs_core::{Error, Image, Progress, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Reads an image once, copies what it reads if that is wanted, and keeps what went wrong, in our
-/// words.
+/// Reads an image once, optionally copies it, and keeps the original error.
 pub(crate) struct ImageReader<'a> {
     image: &'a dyn Image,
     copy: Option<&'a File>,
@@ -19,7 +18,7 @@ impl<'a> ImageReader<'a> {
         ImageReader { image, copy, progress, position: 0, failed: None }
     }
 
-    /// What went wrong while it was read; also if not everything was read.
+    /// Returns the read error, if there was one; also if not everything was read.
     pub(crate) fn outcome(self) -> Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -56,7 +55,7 @@ impl Read for ImageReader<'_> {
     }
 }
 
-/// Only asked for by those who print what they have verified, which nobody does here.
+/// Only required for printing verified data, which is not done here.
 impl Seek for ImageReader<'_> {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())

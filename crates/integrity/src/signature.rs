@@ -1,9 +1,8 @@
 //! Detached signatures in the format of minisign: Ed25519 of the BLAKE2b-512 hash of a file, and of
 //! a comment.
 //!
-//! `minisign -V` verifies what is signed here, and what `minisign -S` signed is verified here.
-//! Files are read once, in bounded memory. Signatures of minisign's old kind, over the whole file
-//! instead of its hash, are refused.
+//! Compatible with `minisign -V` and `minisign -S`. Files are read once, in bounded memory.
+//! Signatures in minisign's legacy format, over the whole file instead of its hash, are refused.
 
 use crate::reader::ImageReader;
 use ct_codecs::{Base64, Decoder};
@@ -13,9 +12,9 @@ use std::fs::File;
 
 /// Base64 digits of a signature with its algorithm and key, and of the signature of the comment.
 const SIGNATURE_DIGITS: [usize; 2] = [100, 88];
-/// Those of a secret key.
+/// Base64 digits of a secret key.
 const SECRET_KEY_DIGITS: usize = 212;
-/// The first digits of a secret key without a password: its algorithms.
+/// First digits of a secret key without a password: its algorithms.
 const NO_PASSWORD: &str = "RWQAAEIy";
 
 /// Bytes of the checksum at the end of a secret key.
@@ -23,13 +22,13 @@ const CHECKSUM_LEN: usize = 32;
 
 /// A new pair of keys, each as the text of its file.
 pub struct NewKeys {
-    /// To be kept secret.
+    /// The secret key.
     pub secret: String,
-    /// For everybody.
+    /// The public key.
     pub public: String,
 }
 
-/// Reads a key without a password whose checksum is zeros, as `minisign -G -W` makes it.
+/// Reads a key without a password whose checksum is zeros, as created by `minisign -G -W`.
 fn unchecked(digits: &str) -> std::result::Result<SecretKey, PError> {
     let corrupted = || PError::new(minisign::ErrorKind::Verify, "corrupted key");
     let bytes = Base64::decode_to_vec(digits, None).map_err(|_| corrupted())?;
@@ -37,7 +36,7 @@ fn unchecked(digits: &str) -> std::result::Result<SecretKey, PError> {
     if is_bare { SecretKey::from_bytes(&bytes) } else { Err(corrupted()) }
 }
 
-/// Makes a pair of keys; the secret one is encrypted if there is a password.
+/// Creates a pair of keys; the secret one is encrypted if a password is given.
 ///
 /// Errors: `Failed` without a source of random numbers.
 pub fn new_signing_keys(password: Option<String>) -> Result<NewKeys> {
@@ -56,16 +55,16 @@ pub fn new_signing_keys(password: Option<String>) -> Result<NewKeys> {
 pub struct SigningKey(SecretKey);
 
 impl SigningKey {
-    /// Reads the text of a key's file; `password` is asked for if the key is encrypted.
+    /// Reads the text of a key's file; `password` is called if the key is encrypted.
     ///
-    /// Errors: `Failed` for what is no key, or with the wrong password; those of `password`.
+    /// Errors: `Failed` for an invalid key or a wrong password; those of `password`.
     pub fn read(text: &str, password: impl FnOnce() -> Result<String>) -> Result<Self> {
         let boxed = || SecretKeyBox::from_string(text);
         if let Ok(key) = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key) {
             return Ok(SigningKey(key));
         }
         let cannot = |error: PError| Error::failed(format!("the secret key cannot be used: {error}"));
-        // Text that is no key needs no password to be refused.
+        // An invalid text is refused without asking for a password.
         let digits = text.lines().nth(1).map(str::trim).filter(|line| line.len() == SECRET_KEY_DIGITS);
         let Some(digits) = digits else {
             return Err(Error::failed("the secret key cannot be used: it is no key of minisign"));
@@ -77,7 +76,7 @@ impl SigningKey {
         Ok(SigningKey(key))
     }
 
-    /// Signs a file and the comment; the text of the signature's file.
+    /// Signs a file and the comment; returns the text of the signature's file.
     ///
     /// Errors: `Usage` for a comment of several lines; `Io`, `Cancelled`.
     pub fn sign(&self, image: &dyn Image, comment: &str, progress: &dyn Progress) -> Result<String> {
@@ -99,7 +98,7 @@ pub struct VerifyingKey(PublicKey);
 impl VerifyingKey {
     /// Reads the text of a key's file, or its second line alone.
     ///
-    /// Errors: `Usage` for what is no key.
+    /// Errors: `Usage` for an invalid key.
     pub fn read(text: &str) -> Result<Self> {
         let text = text.trim();
         let key = match text.lines().count() {
@@ -109,16 +108,16 @@ impl VerifyingKey {
         key.map(VerifyingKey).map_err(|error| Error::usage(format!("no public key of minisign: {error}")))
     }
 
-    /// Its number, as `minisign` prints it.
+    /// Returns the key id, as `minisign` prints it.
     pub fn id(&self) -> String {
         id(self.0.keynum())
     }
 
-    /// Verifies a file; the comment that was signed with it. What is verified is copied to `copy`
-    /// on the way: those bytes, and no others, are what the signature is of.
+    /// Verifies a file and returns the signed comment. The verified bytes are copied to `copy`, so
+    /// that no others are used afterwards.
     ///
-    /// Errors: `Corrupt` if the signature is none, or not of this file; `Failed` if another key
-    /// made it; `Unsupported` for old ones; `Io`, `Cancelled`.
+    /// Errors: `Corrupt` if the signature is invalid, or of another file; `Failed` if it was made
+    /// with another key; `Unsupported` for legacy ones; `Io`, `Cancelled`.
     pub fn verify(
         &self,
         image: &dyn Image,
@@ -128,7 +127,7 @@ impl VerifyingKey {
     ) -> Result<String> {
         let none = |why: &str| Error::corrupt("signature", format!("no signature of minisign: {why}"));
         let mut lines = signature.lines();
-        // The second and the fourth line: what has another length is not even looked at.
+        // The second and the fourth line are decoded only if they have the right length.
         for digits in SIGNATURE_DIGITS {
             if lines.nth(1).is_none_or(|line| line.trim().len() != digits) {
                 return Err(none("a line is missing or has another length"));
@@ -150,7 +149,7 @@ impl VerifyingKey {
             Error::corrupt("image", format!("{} is not what was signed with key {}", image.name(), self.id()))
         })?;
         let comment = signature.trusted_comment().map_err(|error| none(&error.to_string()))?;
-        // A tab stands between its parts, and does no harm.
+        // A tab between parts of the comment is harmless.
         let parts: Vec<String> =
             comment.split('\t').map(|part| escaped(part.as_bytes()).to_string()).collect();
         Ok(parts.join("\t"))

@@ -1,6 +1,6 @@
-//! Digests of trees: fixed ones, what changes them, and what does not.
+//! Digests of trees: fixed values, changes that affect them, and changes that do not.
 
-// Data of sparse files is a list of ranges, of one range, too.
+// Data of sparse files is a list of ranges, sometimes of one range.
 #![allow(clippy::single_range_in_vec_init)]
 
 use packfs_core::{
@@ -23,7 +23,7 @@ fn meta(mode: u16, id: u32, seconds: i64) -> Meta {
     Meta { mode, owner: Owner { uid: id, gid: id + 1 }, mtime: Timestamp { seconds, nanos: 5 } }
 }
 
-/// The tree of the document's vectors.
+/// Returns the tree of the document's vectors.
 fn vector(with: impl FnOnce(&mut TreeBuilder, &mut Held)) -> (Tree, Held) {
     let mut held = Held::default();
     let mut tree = TreeBuilder::new(meta(0o755, 0, 1_000_000_000));
@@ -60,7 +60,7 @@ fn small() -> (Tree, Held) {
     })
 }
 
-/// Files around the lengths where chunks and rows of digests end.
+/// Returns files around the lengths at which chunks and rows of digests end.
 fn large() -> (Tree, Held) {
     vector(|tree, held| {
         let mut random = Random::new(3);
@@ -107,7 +107,7 @@ fn the_digests_of_the_document_stay() {
     }
 }
 
-/// What one change does to the digest under each fact.
+/// Compares the effect of one change under each attribute.
 #[test]
 fn only_facts_that_count_change_a_digest() {
     type Change = fn(&mut Meta, &mut Xattrs);
@@ -167,7 +167,7 @@ fn links_count_by_which_names_they_join() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), shapes.len());
-    // Which of the names came first is nobody's business.
+    // The order of the names is irrelevant.
     let (one, held) = build(&[("b", "a"), ("d/e", "c")]);
     let (other, other_held) = build(&[("a", "b"), ("c", "d/e")]);
     assert_eq!(
@@ -190,7 +190,7 @@ fn a_directory_has_the_digest_that_it_has_by_itself() {
         add(tree, held, "usr");
         let kind = NodeKind::File { len: 1, content: held.push(*b"o") };
         tree.add(&path("outside"), kind, meta(0o644, 0, 7), Xattrs::new()).unwrap();
-        // Of these two names only one is in the directory: it is no link there.
+        // Only one of these two names is in the directory, so it is not a link there.
         tree.link(&path("usr/joined"), path("outside")).unwrap();
     });
     let (alone, alone_held) = vector(|tree, held| {
@@ -213,7 +213,7 @@ fn a_directory_has_the_digest_that_it_has_by_itself() {
     }
 }
 
-/// A file of data and holes, that knows its holes or does not.
+/// A file of data and holes that may or may not report its holes.
 struct Sparse {
     data: Vec<Range<u64>>,
     len: u64,
@@ -267,7 +267,7 @@ fn holes_are_zeros_whether_a_source_knows_them_or_not() {
     ] {
         assert_eq!(sparse(len, &data, true), sparse(len, &data, false), "{len} {data:?}");
     }
-    // A source that does not know them would have to be read for years.
+    // A source that does not report them would be read for years.
     let far = 1 << 62;
     assert_ne!(sparse(far, &[far - 1..far], true), sparse(far, &[], true));
     assert_ne!(sparse(far, &[], true), sparse(far + 1, &[], true));

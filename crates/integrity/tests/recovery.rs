@@ -1,5 +1,5 @@
-//! Recovery data: any blocks up to the number asked for come back, whatever else is damaged is told
-//! or does not matter.
+//! Recovery data: repairs any blocks up to the requested number; other damage is reported or
+//! irrelevant.
 
 use packfs_core::{Error, ErrorKind, Image, Result, Silent};
 use packfs_integrity::{RecoveryIndex, RecoveryParams, RecoveryState, mend, protect, survey};
@@ -8,7 +8,7 @@ use sha2::Digest;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Bytes in memory, some of which cannot be read.
+/// Bytes in memory, some of them unreadable.
 struct Bytes {
     bytes: Vec<u8>,
     unreadable: Option<(u64, u64)>,
@@ -51,7 +51,7 @@ fn contents(file: &File) -> Vec<u8> {
     bytes
 }
 
-/// What is found of a damaged image, and what becomes of it.
+/// Returns the state of a damaged image, and the repaired bytes.
 fn mended(image: &Bytes, recovery: &[u8]) -> (Result<RecoveryState>, Vec<u8>) {
     let recovery = bytes(recovery);
     let outcome = RecoveryIndex::read(&recovery).and_then(|index| {
@@ -67,7 +67,7 @@ fn mended(image: &Bytes, recovery: &[u8]) -> (Result<RecoveryState>, Vec<u8>) {
     }
 }
 
-/// So many numbers below `end`, none twice.
+/// Returns `count` distinct numbers below `end`.
 fn some(random: &mut Random, count: usize, end: u64) -> Vec<u64> {
     let mut all: Vec<u64> = (0..end).collect();
     for place in 0..count {
@@ -135,7 +135,8 @@ fn damage_in_the_recovery_file_costs_what_it_hits_and_no_more() {
     let recovery_at = |index: usize| 5 * 4096 + index * 4096;
     let mut image = whole.clone();
     image[..81 * 4096].fill(0);
-    // 20 recovery blocks are lost, and half of the pages of the index: 5 pages before, 5 behind.
+    // 20 recovery blocks are lost, and half of the pages of the index: 5 pages before, 5 after the
+    // data.
     let mut worn = recovery.clone();
     worn[recovery_at(30)..recovery_at(50)].fill(7);
     let parity_at = recovery_at(101);
@@ -153,12 +154,12 @@ fn damage_in_the_recovery_file_costs_what_it_hits_and_no_more() {
     // One more page.
     worn[4096] ^= 1;
     assert!(mended(&bytes(&image), &worn).0.unwrap_err().to_string().contains("6 of 10 pages"));
-    // Cut off in the middle of the recovery blocks: the index at its beginning is enough.
+    // Truncated inside the recovery blocks: the index at the beginning is enough.
     image.copy_from_slice(&whole);
     image[7 * 4096] ^= 1;
     assert!(mended(&bytes(&image), &recovery[..recovery_at(1)]).1 == whole);
     assert!(mended(&bytes(&image), &recovery[..4 * 4096]).0.is_err());
-    // Only what is behind is left, at its place.
+    // Only the recovery pages at the end are left, at their position.
     let mut behind = recovery.clone();
     behind[..recovery_at(100)].fill(0);
     assert!(mended(&bytes(&image), &behind).1 == whole);
@@ -194,7 +195,7 @@ fn the_number_of_threads_does_not_matter() {
     for jobs in [2, 3, 16] {
         assert!(made(&whole, 7, jobs).1 == first, "{jobs}");
     }
-    // The format is kept: recovery data of one version serve all later ones.
+    // The format is stable: later versions can use recovery data of earlier ones.
     let hash: [u8; 32] = sha2::Sha256::digest(&first).into();
     assert_eq!(
         packfs_integrity::to_hex(&hash),
@@ -210,7 +211,7 @@ fn files_of_no_sense_are_refused() {
     for bad in [vec![], random.noise(4096), random.noise(100_000), recovery[1..].to_vec()] {
         assert_eq!(RecoveryIndex::read(&bytes(&bad)).unwrap_err().kind(), ErrorKind::Corrupt);
     }
-    // Bits flipped anywhere: refused or right, never a panic, never anything else.
+    // Random bit flips: refused or correct, never a panic or a wrong result.
     for _ in 0..300 {
         let mut worn = recovery.clone();
         for _ in 0..1 + random.below(20) {

@@ -1,4 +1,5 @@
-//! Mounts by the kernel's own driver: of a file where the driver can, else of a loop device.
+//! Mounts by the kernel's own driver: from a file if the driver supports that, else from a loop
+//! device.
 
 use crate::loop_device::{LoopDevice, LoopOptions};
 use crate::{MountFlags, record};
@@ -15,18 +16,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// What the kernel is to mount.
+/// Parameters of a mount by the kernel.
 #[derive(Clone, Debug)]
 pub struct KernelMount {
     /// The driver.
     pub driver: LinuxDriver,
     /// A file or block device.
     pub image: PathBuf,
-    /// Where the image begins in it, in bytes.
+    /// Offset of the image in it, in bytes.
     pub offset: u64,
-    /// Further devices of the image (EROFS), in its order.
+    /// Further devices of the image (EROFS), in order.
     pub devices: Vec<PathBuf>,
-    /// The directory of the image that is to be seen.
+    /// Directory of the image to mount.
     pub subdir: ImagePath,
     /// Restrictions.
     pub flags: MountFlags,
@@ -35,7 +36,7 @@ pub struct KernelMount {
 impl KernelMount {
     /// Mounts it on a directory. Needs root.
     ///
-    /// Errors: `Io` with the kernel's own words where it says any.
+    /// Errors: `Io`, with the kernel's message if there is one.
     pub fn mount(&self, at: &Path) -> Result<()> {
         let (mount, _loop_device) = self.detached()?;
         if self.subdir.is_root() {
@@ -46,8 +47,8 @@ impl KernelMount {
         self.mount_subdir(&mount, at)
     }
 
-    /// A mount that is nowhere yet, and the loop device it may have: to be dropped when the mount
-    /// is somewhere.
+    /// Creates a detached mount, and the loop device it may need; the loop device is dropped after
+    /// the mount is attached.
     fn detached(&self) -> Result<(OwnedFd, Option<LoopDevice>)> {
         let metadata = std::fs::metadata(&self.image).or_io(|| format!("cannot open {:?}", self.image))?;
         let is_device = metadata.file_type().is_block_device();
@@ -56,7 +57,7 @@ impl KernelMount {
             return Ok((self.detached_from(&self.image)?, None));
         }
         if in_place && self.driver.mounts_files {
-            // A kernel that wants a block device says so, or is older and says something else.
+            // A kernel that needs a block device says so; older ones report another error.
             if let Ok(mount) = self.detached_from(&self.image) {
                 return Ok((mount, None));
             }
@@ -87,8 +88,8 @@ impl KernelMount {
         fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, self.flags.attributes())
     }
 
-    /// Older kernels take no part of a mount that is nowhere, so the whole is mounted aside for a
-    /// moment.
+    /// Older kernels cannot mount part of a detached mount, so the whole is mounted at a temporary
+    /// place first.
     fn mount_subdir(&self, mount: &OwnedFd, at: &Path) -> Result<()> {
         let aside = Aside::new(mount)?;
         let root = rustix::fs::open(&aside.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
@@ -111,7 +112,7 @@ impl KernelMount {
     }
 }
 
-/// A mount on a directory of its own, both gone when dropped.
+/// A mount on a temporary directory; both are removed when dropped.
 struct Aside {
     path: PathBuf,
     is_mounted: bool,
@@ -139,13 +140,13 @@ impl Drop for Aside {
     }
 }
 
-/// What the kernel wrote about a mount that failed, in one line.
+/// Returns the kernel's messages about a failed mount, in one line.
 fn messages(context: &OwnedFd) -> String {
     let mut said = Vec::new();
     let mut buf = [0; 1024];
     while let Ok(len @ 1..) = rustix::io::read(context, &mut buf) {
         let line = String::from_utf8_lossy(&buf[..len]).trim().to_owned();
-        // The first letter is how bad it is: e, w or i.
+        // The first letter is the severity: e, w or i.
         said.push(line.get(2..).unwrap_or_default().to_owned());
         if said.len() == 8 {
             break;

@@ -1,4 +1,4 @@
-//! Loop devices: a range of a file as a block device, gone with its last user.
+//! Loop devices: a range of a file as a block device, removed with its last user.
 
 use crate::sys::{self, LoopConfig};
 use packfs_core::{Error, Result, ResultExt};
@@ -15,52 +15,51 @@ const READ_ONLY: u32 = 1;
 const AUTOCLEAR: u32 = 4;
 const DIRECT_IO: u32 = 16;
 const CONTROL: &str = "/dev/loop-control";
-/// How often another process may take the free device first, and how many devices of our own there
-/// may be.
+/// Attempts to get a free device while other processes take it, and most devices of our own.
 const ATTEMPTS_MAX: u32 = 64;
 
-/// A loop device that lives until this is dropped and nothing is mounted from it, whatever becomes
-/// of its process.
+/// A loop device that exists until this is dropped and nothing is mounted from it, even if its
+/// process ends.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
     number: u32,
     device: Option<File>,
-    /// The kernel's count of what has been behind block devices, as it was when this was attached:
-    /// others may get our number as soon as we let go of it. `None` before Linux 5.15.
+    /// The kernel's sequence number of disks when this was attached, because the device number may
+    /// be reused at once. `None` before Linux 5.15.
     sequence: Option<String>,
-    /// Whether it was made for this, and goes with it.
+    /// True if the device was created for this, and is removed with it.
     is_own: bool,
 }
 
-/// What a loop device shows, and how.
+/// Parameters of a loop device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopOptions {
-    /// Where it begins in the file, in bytes.
+    /// Start in the file, in bytes.
     pub offset: u64,
-    /// It can be written.
+    /// Set to make it writable.
     pub is_writable: bool,
-    /// Reads and writes go past the page cache of the file; refused by files that have no such way.
+    /// Set to bypass the page cache of the file; refused by files that do not support it.
     pub direct_io: bool,
-    /// Length of a logical block in bytes; 0: the kernel's choice.
+    /// Length of a logical block in bytes; 0 means the kernel's default.
     pub block_len: u32,
-    /// It gets a number from here on that nobody else uses, and is removed again: for those who
-    /// change its queue's attributes.
+    /// Set to create a device with an unused number from here on, and remove it afterwards: for
+    /// changing attributes of its queue.
     pub own_from: Option<u32>,
 }
 
 impl LoopDevice {
-    /// Puts a file behind a loop device. Needs root.
+    /// Attaches a file to a loop device. Needs root.
     ///
-    /// Errors: `Io` if the kernel has no loop devices, or has none for us.
+    /// Errors: `Io` if the kernel has no loop devices, or none is available.
     pub fn new(file: &Path, options: &LoopOptions) -> Result<Self> {
         let backing = OpenOptions::new().read(true).write(options.is_writable).open(file);
         LoopDevice::attach(&backing.or_io(|| format!("cannot open {file:?}"))?, file, options)
     }
 
-    /// Puts an open file behind a loop device; `name` is what `losetup` shows. Needs root.
+    /// Attaches an open file to a loop device; `name` is shown by `losetup`. Needs root.
     ///
-    /// Errors: `Io` if the kernel has no loop devices, or has none for us.
+    /// Errors: `Io` if the kernel has no loop devices, or none is available.
     pub fn attach(backing: &File, name: &Path, options: &LoopOptions) -> Result<Self> {
         let control = File::open(CONTROL).or_io(|| format!("cannot open {CONTROL:?}"))?;
         let config = config(backing, name, options);
@@ -80,13 +79,13 @@ impl LoopDevice {
             let device = match OpenOptions::new().read(true).write(options.is_writable).open(&path) {
                 Ok(device) => device,
                 Err(error) if own.is_some() && is_without_node(&error, number) => return Err(no_node(&path)),
-                // Removed again by somebody else.
+                // Removed by another process.
                 Err(error) if is_gone(&error) => continue,
                 Err(error) => return Err(Error::io(format!("cannot open {path:?}"), error)),
             };
             match sys::configure_loop(&device, &config) {
                 Ok(()) => {
-                    // Who has it open for writing may keep others from mounting it.
+                    // A process holding the device open for writing can block mounts.
                     let device = File::open(&path).or_io(|| format!("cannot open {path:?}"))?;
                     let (sequence, is_own) = (sequence(number), own.is_some());
                     if let Some(own) = own {
@@ -103,24 +102,25 @@ impl LoopDevice {
         Err(Error::failed("other processes take every free loop device first"))
     }
 
-    /// The device.
+    /// Returns the path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of the device: that of `/dev/loopN`.
+    /// Returns the number of the device: that of `/dev/loopN`.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Whether it reads and writes its file directly.
+    /// Returns true if it bypasses the page cache of its file.
     pub fn is_direct(&self) -> bool {
         let told = std::fs::read_to_string(self.attribute("dio"));
         told.is_ok_and(|told| told.trim() == "1")
     }
 
-    /// Lets go of it, and waits until others have; whether they did within `patience`. What they
-    /// left in the page cache is written. It lives on as long as others use it.
+    /// Releases the device and waits until others have; returns true if they did within `patience`.
+    /// Their data in the page cache is written. Otherwise the device exists as long as others use
+    /// it.
     pub fn release(&mut self, patience: Duration) -> bool {
         self.device = None;
         let end = Instant::now() + patience;
@@ -137,10 +137,9 @@ impl LoopDevice {
         }
     }
 
-    /// Whether nothing of it is left; what was made for it is removed first.
+    /// Returns true if the device is gone; removes it first if it was created for this.
     fn is_gone(&self) -> bool {
-        // Read first: it changes once nothing of ours is behind the device, and whatever is there
-        // by then is somebody else's.
+        // Read first: it changes once the device is detached, and a later user has another number.
         let is_ours = sequence(self.number) == self.sequence;
         match self.attribute("backing_file").exists() {
             true => !is_ours,
@@ -148,10 +147,10 @@ impl LoopDevice {
         }
     }
 
-    /// Removes the device that was made for this; whether it is gone.
+    /// Removes the device that was created for this; returns true if it is gone.
     fn remove(&self) -> bool {
         let outcome = File::open(CONTROL).map(|control| sys::make_loop_number(control, self.number, false));
-        // Somebody else may have removed it.
+        // Another process may have removed it.
         matches!(outcome, Ok(Ok(()) | Err(Errno::NODEV)))
     }
 
@@ -160,9 +159,8 @@ impl LoopDevice {
     }
 }
 
-/// Removes loop devices numbered from here that were made for [`LoopOptions::own_from`] and that
-/// nobody uses any more: what is left of processes that were killed. Refused by the kernel for
-/// those that are in use.
+/// Removes unused loop devices from this number on that were created for [`LoopOptions::own_from`]
+/// and left behind by killed processes. The kernel refuses to remove devices in use.
 pub fn remove_unused(from: u32) {
     let Ok(control) = File::open(CONTROL) else { return };
     for number in from..from + ATTEMPTS_MAX {
@@ -180,13 +178,13 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Whether a device is not there: its node, or what is behind that.
+/// Returns true if a device is missing: its node, or the driver behind it.
 fn is_gone(error: &std::io::Error) -> bool {
     let gone = [Errno::NOENT, Errno::NXIO, Errno::NODEV].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|error| gone.contains(&error))
 }
 
-/// Whether a device is there, and no node of it where nodes are.
+/// Returns true if a device exists without a node.
 fn is_without_node(error: &std::io::Error, number: u32) -> bool {
     let is_known = || Path::new(&format!("/sys/block/loop{number}")).exists();
     error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) && is_known()
@@ -199,12 +197,12 @@ fn no_node(path: &Path) -> Error {
     )
 }
 
-/// See [`LoopDevice::sequence`].
+/// Returns the sequence number: see [`LoopDevice::sequence`].
 fn sequence(number: u32) -> Option<String> {
     std::fs::read_to_string(format!("/sys/block/loop{number}/diskseq")).ok()
 }
 
-/// A loop device that was made by us; removed again unless it is kept.
+/// A loop device created by us; removed again unless it is kept.
 struct OwnNumber<'a> {
     control: &'a File,
     number: u32,
@@ -212,7 +210,7 @@ struct OwnNumber<'a> {
 }
 
 impl<'a> OwnNumber<'a> {
-    /// Makes it; `None` if somebody else has one of this number.
+    /// Creates it; `None` if the number is taken.
     fn make(control: &'a File, number: u32) -> Result<Option<Self>> {
         match sys::make_loop_number(control, number, true) {
             Ok(()) => Ok(Some(OwnNumber { control, number, is_kept: false })),
@@ -229,7 +227,7 @@ impl<'a> OwnNumber<'a> {
 impl Drop for OwnNumber<'_> {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Refused if somebody else was quicker and uses it: then it is theirs.
+            // Refused if another process uses it already.
             let _ = sys::make_loop_number(self.control, self.number, false);
         }
     }
@@ -238,7 +236,7 @@ impl Drop for OwnNumber<'_> {
 fn config(backing: &File, name: &Path, options: &LoopOptions) -> LoopConfig {
     let mut lo_file_name = [0; 64];
     let name = name.as_os_str().as_bytes();
-    // The last byte stays zero: this name is for `losetup` to show, nothing else.
+    // The last byte stays zero; the name is only for `losetup`.
     let shown = &name[..name.len().min(63)];
     lo_file_name[..shown.len()].copy_from_slice(shown);
     let read_only = if options.is_writable { 0 } else { READ_ONLY };
@@ -249,7 +247,7 @@ fn config(backing: &File, name: &Path, options: &LoopOptions) -> LoopConfig {
         lo_inode: 0,
         lo_rdevice: 0,
         lo_offset: options.offset,
-        // All that is left of the file.
+        // Up to the end of the file.
         lo_sizelimit: 0,
         lo_number: 0,
         lo_encrypt_type: 0,

@@ -1,22 +1,22 @@
-//! What may be asked of any mount, whoever makes it.
+//! Options of all mounts.
 
 use rustix::mount::{MountAttrFlags, MountFlags as HostFlags};
 
 /// Restrictions of a mount. It is read-only in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MountFlags {
-    /// Set-user-id bits and file capabilities mean nothing.
+    /// Set to ignore set-user-id bits and file capabilities.
     pub nosuid: bool,
-    /// Device nodes cannot be opened.
+    /// Set to deny access to device nodes.
     pub nodev: bool,
-    /// Programs cannot be run.
+    /// Set to deny execution of programs.
     pub noexec: bool,
-    /// Symbolic links are not followed.
+    /// Set to deny following symbolic links.
     pub nosymfollow: bool,
 }
 
 impl MountFlags {
-    /// For `fsmount(2)`.
+    /// Returns the flags of `fsmount(2)`.
     pub(crate) fn attributes(self) -> MountAttrFlags {
         let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
         flags.set(MountAttrFlags::MOUNT_ATTR_NOSUID, self.nosuid);
@@ -26,7 +26,7 @@ impl MountFlags {
         flags
     }
 
-    /// For `mount(2)`.
+    /// Returns the flags of `mount(2)`.
     pub(crate) fn host(self) -> HostFlags {
         let mut flags = HostFlags::RDONLY;
         flags.set(HostFlags::NOSUID, self.nosuid);
@@ -36,7 +36,7 @@ impl MountFlags {
         flags
     }
 
-    /// For `fusermount3 -o`.
+    /// Returns the options of `fusermount3 -o`.
     pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
         [(true, "ro"), (self.nosuid, "nosuid"), (self.nodev, "nodev"), (self.noexec, "noexec")]
             .into_iter()

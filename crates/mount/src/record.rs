@@ -1,10 +1,9 @@
-//! Records of what packfs mounted: one small file a mount, so that anybody can tell what is
-//! mounted, from what, by whom.
+//! Records of mounts made by packfs: one small file each, with mount point, image and server.
 //!
-//! They lie in `/run/packfs` for root and in `$XDG_RUNTIME_DIR/packfs` for others, root of a user
-//! namespace among them, and are gone after a restart. The table of mounts has the last word: a
-//! record without its mount is removed by whoever meets it, unless it was made in another mount
-//! namespace, whose table cannot be seen from here. A mount works without its record, too.
+//! Records are in `/run/packfs` for root and in `$XDG_RUNTIME_DIR/packfs` for others, including
+//! root of a user namespace, and do not survive a restart. The mount table is authoritative: a
+//! record without its mount is removed when found, unless it was made in another mount namespace,
+//! whose table is not visible. A mount works without its record.
 
 use crate::table::{self, Mounted, escape, unescape};
 use packfs_core::{Error, Result, ResultExt};
@@ -18,39 +17,39 @@ const LEN_MAX: u64 = 64 << 10;
 /// First line of a record.
 const MAGIC: &str = "packfs-mount 1";
 
-/// Who serves a mount.
+/// Server of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// The kernel's own driver.
     Kernel,
     /// A process of packfs, through FUSE.
     Fuse {
-        /// Its id.
+        /// Process id.
         pid: u32,
     },
 }
 
-/// One mount that packfs made.
+/// A mount made by packfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where; absolute, without links.
+    /// Mount point; absolute, without links.
     pub at: PathBuf,
     /// The image; absolute.
     pub image: PathBuf,
-    /// Where the image begins in its file, in bytes.
+    /// Offset of the image in its file, in bytes.
     pub offset: u64,
-    /// Its format; `None` where only the table of mounts tells of the mount.
+    /// Format; `None` if only the mount table lists the mount.
     pub format: Option<String>,
-    /// Who serves it; `None` as for the format.
+    /// Server; `None` as for the format.
     pub server: Option<Server>,
-    /// When it was mounted, seconds since 1970; `None` as for the format.
+    /// Time of mounting, in seconds since 1970; `None` as for the format.
     pub since: Option<u64>,
 }
 
-/// Writes a record of what is mounted at `record.at` now; `since` is filled in. Paths are taken as
-/// they are: to follow them might lead into the mount, which nobody could unmount meanwhile.
+/// Writes a record of the mount at `record.at`; `since` is filled in. Paths are not resolved: that
+/// might open the mount, and block unmounting meanwhile.
 ///
-/// Errors: `Io` if no folder for records can be written, `Failed` if nothing is mounted there.
+/// Errors: `Io` if no directory for records is writable, `Failed` if nothing is mounted there.
 pub fn write(record: &Record) -> Result<Written> {
     let mounted = table::topmost(&record.at)?;
     let mounted = mounted.ok_or_else(|| Error::failed(format!("nothing is mounted at {:?}", record.at)))?;
@@ -71,21 +70,21 @@ pub fn write(record: &Record) -> Result<Written> {
     Ok(Written(path))
 }
 
-/// A record that was written; it stays when this is dropped.
+/// A record that was written; dropping this keeps it.
 #[derive(Debug)]
 pub struct Written(PathBuf);
 
 impl Written {
-    /// Removes it, if nobody else has.
+    /// Removes it, if it still exists.
     pub fn remove(self) {
         let _ = fs::remove_file(self.0);
     }
 }
 
-/// Everything packfs mounted that is mounted still, in the order of the table of mounts. Removes
-/// records of what is not.
+/// Returns everything packfs has mounted, in the order of the mount table. Removes records of
+/// mounts that are gone.
 ///
-/// Errors: `Io` where the table of mounts cannot be read.
+/// Errors: `Io` if the mount table cannot be read.
 pub fn list() -> Result<Vec<Record>> {
     let table = table::read()?;
     let mut found: Vec<Record> = Vec::new();
@@ -100,7 +99,7 @@ pub fn list() -> Result<Vec<Record>> {
                     taken[index] = true;
                     found.push(record);
                 }
-                // Another process removes it at the same time, or it is not ours to remove.
+                // Another process removes it at the same time, or we may not remove it.
                 _ => drop(fs::remove_file(&path)),
             }
         }
@@ -119,12 +118,12 @@ pub(crate) fn remove(mounted: &Mounted) {
     }
 }
 
-/// The process that serves a mount, if its record tells.
+/// Returns the process that serves a mount, if recorded.
 pub(crate) fn server_of(mounted: &Mounted) -> Option<Server> {
     folders().iter().find_map(|folder| read(&folder.join(name(mounted)))?.server)
 }
 
-/// Whether a mount is one that packfs serves, by its type.
+/// Returns true if packfs serves a mount, judged by its type.
 pub(crate) fn is_served(mounted: &Mounted) -> bool {
     mounted.fs_type == "fuse.packfs"
 }
@@ -140,7 +139,7 @@ fn untold_record(mounted: &Mounted) -> Record {
     }
 }
 
-/// The records made in this mount namespace.
+/// Returns the records made in this mount namespace.
 fn record_paths(folder: &Path) -> Vec<PathBuf> {
     let end = format!("-{}.mount", namespace());
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -174,19 +173,19 @@ fn read(path: &Path) -> Option<Record> {
     })
 }
 
-/// A mount is known by the number of its file system, which no two have at a time, and the
-/// namespace it is seen in.
+/// Returns the name of a mount's record: its device number, which is unique at a time, and its
+/// namespace.
 fn name(mounted: &Mounted) -> String {
     let (major, minor) = mounted.device;
     format!("{major}-{minor}-{}.mount", namespace())
 }
 
-/// Number of the mount namespace of this process; 0 where that cannot be found out.
+/// Returns the number of this process's mount namespace; 0 if unknown.
 fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/mnt").map_or(0, |found| found.ino())
 }
 
-/// Where records may lie that concern this process.
+/// Returns the directories with records that concern this process.
 fn folders() -> Vec<PathBuf> {
     let mut all = own_paths();
     if !all.iter().any(|path| path == Path::new(ROOT)) {
@@ -197,8 +196,8 @@ fn folders() -> Vec<PathBuf> {
 
 const ROOT: &str = "/run/packfs";
 
-/// Where this user's records may lie, the best place first. Root of a user namespace has no right
-/// to root's folder and takes what other users take.
+/// Returns the directories for this user's records, the best one first. Root of a user namespace
+/// has no access to root's directory and uses those of other users.
 fn own_paths() -> Vec<PathBuf> {
     let uid = rustix::process::geteuid();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -209,9 +208,9 @@ fn own_paths() -> Vec<PathBuf> {
     if uid.is_root() { vec![ROOT.into(), users] } else { vec![users] }
 }
 
-/// The folder for what this user mounts; made if need be.
+/// Returns the directory for this user's mounts; creates it if needed.
 ///
-/// Errors: `Io` if it cannot be made, `Failed` if it is somebody else's.
+/// Errors: `Io` if it cannot be created, `Failed` if it belongs to another user.
 pub(crate) fn own_folder() -> Result<PathBuf> {
     let mut error = None;
     for path in own_paths() {
@@ -232,7 +231,7 @@ fn make_own(path: &Path) -> Result<()> {
         }
         _ => {}
     }
-    // In a folder that all may write, somebody else may have been first.
+    // In a world-writable directory, another user may have created it first.
     let found = fs::symlink_metadata(path).or_io(|| format!("cannot read {path:?}"))?;
     if !found.is_dir() || found.uid() != uid.as_raw() {
         return Err(Error::failed(format!("{path:?} belongs to somebody else")));

@@ -1,5 +1,5 @@
-//! Five `ioctl`s, a setting of the C library that nothing safe wraps, and an allocator that says so
-//! when memory ends. The only unsafe code of this crate.
+//! Five `ioctl`s, a setting of the C library without a safe wrapper, and an allocator that reports
+//! failure. The only unsafe code of this crate.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io;
@@ -18,24 +18,23 @@ const ADD: Opcode = 0x4c80;
 const REMOVE: Opcode = 0x4c81;
 /// `LOOP_CONFIGURE`, since Linux 5.8.
 const CONFIGURE: Opcode = 0x4c0a;
-/// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: a device that clears itself goes with its last
-/// user.
+/// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: an autoclear device ends with its last user.
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 
-/// Makes `fresh`, an opened `/dev/fuse`, a further door to the mount that `session` belongs to.
+/// Connects `fresh`, an opened `/dev/fuse`, to the mount of `session`.
 pub(crate) fn clone_fuse_device(fresh: impl AsFd, session: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call reads one `u32`, a descriptor that is open for as long as `session` is
     // borrowed.
     unsafe { ioctl::ioctl(fresh, Setter::<CLONE, u32>::new(session.as_raw_fd() as u32)) }
 }
 
-/// Number of a loop device that nobody uses, from `/dev/loop-control`.
+/// Returns the number of an unused loop device, from `/dev/loop-control`.
 pub(crate) fn free_loop_number(control: impl AsFd) -> io::Result<u32> {
     // SAFETY: the call takes no argument.
     unsafe { ioctl::ioctl(control, FreeLoop(NoArg::new())) }
 }
 
-/// Makes the loop device of this number, or removes it, through `/dev/loop-control`.
+/// Creates or removes the loop device with this number, through `/dev/loop-control`.
 pub(crate) fn make_loop_number(control: impl AsFd, number: u32, make: bool) -> io::Result<()> {
     // SAFETY: both calls take a number, and refuse one that does not suit them.
     unsafe {
@@ -47,7 +46,7 @@ pub(crate) fn make_loop_number(control: impl AsFd, number: u32, make: bool) -> i
     }
 }
 
-/// Puts a file behind a loop device.
+/// Attaches a file to a loop device.
 pub(crate) fn configure_loop(device: impl AsFd, config: &LoopConfig) -> io::Result<()> {
     // SAFETY: the call reads a `struct loop_config`, which has the length asserted above.
     unsafe { ioctl::ioctl(device, Setter::<CONFIGURE, LoopConfig>::new(*config)) }
@@ -95,7 +94,7 @@ pub(crate) struct LoopConfig {
     pub(crate) reserved: [u64; 8],
 }
 
-/// Has all threads share one heap, where the C library would give each its own.
+/// Has all threads share one heap, instead of one each.
 #[cfg(target_env = "gnu")]
 pub(crate) fn share_heap() {
     /// `M_ARENA_MAX` of glibc's `malloc.h`.
@@ -113,8 +112,8 @@ pub(crate) fn share_heap() {
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn share_heap() {}
 
-/// The system's allocator for a program: where it has no memory left, the program ends with an
-/// error and exit code 1, where Rust's own would abort it.
+/// The system's allocator for a program: when memory is exhausted, the program ends with an error
+/// message and exit code 1, instead of aborting.
 #[derive(Debug)]
 pub struct ReportingAllocator;
 
@@ -149,8 +148,8 @@ fn or_end(memory: *mut u8, len: usize) -> *mut u8 {
     memory
 }
 
-/// Says what is missing, allocating nothing, and ends the program: no destructor could be sure of
-/// any memory.
+/// Reports the failure without allocating, and ends the program without running destructors, which
+/// may need memory.
 #[cold]
 fn end_without_memory(len: usize) -> ! {
     unsafe extern "C" {

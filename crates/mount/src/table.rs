@@ -1,4 +1,4 @@
-//! The table of mounts, as the kernel tells it (`/proc/self/mountinfo`).
+//! The mount table of the kernel (`/proc/self/mountinfo`).
 
 use packfs_core::{Result, ResultExt};
 use std::ffi::OsString;
@@ -8,44 +8,44 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mounted {
-    /// Number of the file system, as `stat` shows it: major and minor.
+    /// Device number of the filesystem, as in `stat`: major and minor.
     pub device: (u32, u32),
-    /// Where it is mounted.
+    /// Mount point.
     pub at: PathBuf,
-    /// Type of the file system: `erofs`, `squashfs`, `fuse.packfs`.
+    /// Filesystem type: `erofs`, `squashfs`, `fuse.packfs`.
     pub fs_type: String,
-    /// What is mounted: a device, a file, or what the file system says of itself.
+    /// Source: a device, a file, or a name given by the filesystem.
     pub source: PathBuf,
 }
 
-/// All mounts that this process sees, each after those it lies on top of.
+/// Returns all mounts visible to this process, each after those below it.
 ///
-/// Errors: `Io` where there is no `/proc`.
+/// Errors: `Io` without `/proc`.
 pub fn read() -> Result<Vec<Mounted>> {
     let path = "/proc/self/mountinfo";
     let text = std::fs::read(path).or_io(|| format!("cannot read {path:?}"))?;
     Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
 }
 
-/// What one sees at `path`, the last thing mounted there; `None` if nothing is.
+/// Returns the topmost mount at `path`; `None` if nothing is mounted there.
 ///
 /// Errors: as [`read`].
 pub fn topmost(path: &Path) -> Result<Option<Mounted>> {
     Ok(read()?.into_iter().rev().find(|mounted| mounted.at == path))
 }
 
-/// Where a path leads, with its directory's links followed, but without asking whoever serves what
-/// is mounted there: that may be gone.
+/// Resolves a path and its directory's links without accessing the filesystem mounted there, whose
+/// server may have ended.
 ///
-/// Errors: `Io` if the directory it is in cannot be found.
+/// Errors: `Io` if the parent directory cannot be found.
 pub fn place(path: &Path) -> Result<PathBuf> {
-    // A trailing slash or dot is no name of its own.
+    // A trailing slash or dot is not a name.
     let cannot = || format!("cannot find {path:?}");
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             let direct = parent.canonicalize().or_io(cannot)?.join(name);
-            // A link is followed if what it leads to answers.
+            // A link is followed if its target is accessible.
             let is_link = std::fs::symlink_metadata(&direct).is_ok_and(|found| found.is_symlink());
             if is_link { direct.canonicalize().or_io(cannot) } else { Ok(direct) }
         }
@@ -66,7 +66,7 @@ fn parse(line: &[u8]) -> Option<Mounted> {
     })
 }
 
-/// Undoes [`escape`]: a backslash and three octal digits are one byte.
+/// Reverses [`escape`]: a backslash and three octal digits are one byte.
 pub(crate) fn unescape(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut left = text;
@@ -87,8 +87,7 @@ pub(crate) fn unescape(text: &[u8]) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
-/// A path without blanks, control characters and backslashes, in the form of
-/// `/proc/self/mountinfo`.
+/// Escapes blanks, control characters and backslashes in a path, as `/proc/self/mountinfo` does.
 pub(crate) fn escape(path: &Path) -> String {
     use std::fmt::Write;
     path.as_os_str().as_bytes().iter().fold(String::new(), |mut text, &byte| {

@@ -1,4 +1,4 @@
-//! Taking mounts away, also those whose server is gone.
+//! Unmounts, including mounts whose server has ended.
 
 use crate::record::{self, Server};
 use crate::table::{self, Mounted};
@@ -12,12 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a server gets to end after its mount is gone.
+/// Time for a server to end after its mount is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Unmounts what packfs mounted on a directory; also if its server is gone. `drivers` are the
-/// kernel's drivers that packfs has mount images. `lazy`: at once for those who come, later for
-/// those who are in it.
+/// Unmounts what packfs mounted on a directory, even if its server has ended. `drivers` are the
+/// kernel's drivers that packfs uses. `lazy` detaches the mount at once and ends it when unused.
 ///
 /// Errors: `Failed` if nothing of packfs is mounted there or it is in use, `Io` if the kernel
 /// refuses.
@@ -48,7 +47,7 @@ fn wait_for_end(pid: u32) {
     }
 }
 
-/// As root or the root of a user namespace by a system call, else through `fusermount3`.
+/// Unmounts by a system call as root (also of a user namespace), else through `fusermount3`.
 fn take_away(mounted: &Mounted, lazy: bool) -> Result<()> {
     let mut flags = UnmountFlags::NOFOLLOW;
     flags.set(UnmountFlags::DETACH, lazy);
@@ -83,34 +82,34 @@ fn by_helper(at: &Path, lazy: bool) -> Result<()> {
     Err(Error::failed(format!("cannot unmount {at:?}: {said}")))
 }
 
-/// Takes one mount away, and no other that may have come to lie in its place.
+/// Unmounts one specific mount, and never a later one at the same place.
 #[derive(Clone, Debug)]
 pub struct Unmounter {
     at: PathBuf,
     device: (u32, u32),
-    /// Whether it is gone, as its server knows: its number may be another's by now.
+    /// True once the mount is gone, so its device number may be reused.
     is_over: Arc<AtomicBool>,
 }
 
 impl Unmounter {
-    /// Of what is mounted at `at` now.
+    /// Refers to the mount at `at`.
     pub(crate) fn of(at: &Path) -> Result<Self> {
         let mounted = table::topmost(at)?;
         let mounted = mounted.ok_or_else(|| Error::failed(format!("nothing is mounted at {at:?}")))?;
         Ok(Unmounter { at: at.into(), device: mounted.device, is_over: Arc::default() })
     }
 
-    /// Number of the file system, as `stat` shows it.
+    /// Returns the device number of the filesystem, as in `stat`.
     pub(crate) fn device(&self) -> (u32, u32) {
         self.device
     }
 
-    /// Says that the mount is gone.
+    /// Records that the mount is gone.
     pub(crate) fn set_over(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// Unmounts; done if it is unmounted already.
+    /// Unmounts; succeeds if it is unmounted already.
     ///
     /// Errors: as [`unmount()`].
     pub fn unmount(&self, lazy: bool) -> Result<()> {

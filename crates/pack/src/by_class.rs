@@ -1,4 +1,4 @@
-//! What each class of files takes in the image.
+//! Space that each class of files takes in the image.
 
 use crate::class::Class;
 use std::collections::BTreeMap;
@@ -6,23 +6,22 @@ use std::collections::BTreeMap;
 /// Files of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassRow {
-    /// What they are.
+    /// The class.
     pub class: Class,
-    /// How many; those that share all their data with another are not among them.
+    /// Number of files, without those that share all their data with another.
     pub files: u64,
-    /// Their length together, in bytes.
+    /// Total length, in bytes.
     pub bytes: u64,
-    /// How much they take in the image, in bytes; of a block that several files share, each as
-    /// large a part as it has in it.
+    /// Bytes in the image; a block shared by several files is divided by their parts in it.
     pub stored: u64,
 }
 
-/// What came of it.
+/// Space by class, and the space of shared blocks.
 #[derive(Default)]
 pub(crate) struct Classes {
-    /// The class that takes most first.
+    /// Rows in descending order of space.
     pub rows: Vec<ClassRow>,
-    /// How much lies in what is shared, before compression.
+    /// Bytes in shared blocks, before compression.
     pub shared_bytes: u64,
 }
 
@@ -33,14 +32,14 @@ struct Sum {
     stored: u64,
 }
 
-/// A stretch of a stream that files share.
+/// A range of a stream shared by several files.
 struct Part {
     offset: u64,
     len: u64,
     class: Class,
 }
 
-/// See the module.
+/// Sums of space by class.
 #[derive(Default)]
 pub(crate) struct ByClass {
     sums: BTreeMap<Class, Sum>,
@@ -48,7 +47,7 @@ pub(crate) struct ByClass {
 }
 
 impl ByClass {
-    /// A piece of a file of `bytes`, of which `stored` are the file's own in the image.
+    /// Adds a piece of a file of `bytes`, which takes `stored` bytes of its own in the image.
     pub(crate) fn add(&mut self, class: Class, is_last: bool, bytes: u64, stored: u64) {
         let sum = self.sums.entry(class).or_default();
         sum.files += u64::from(is_last);
@@ -56,9 +55,9 @@ impl ByClass {
         sum.stored += stored;
     }
 
-    /// A file has this part of what is shared.
+    /// Adds a file's part of the shared stream.
     pub(crate) fn add_shared(&mut self, class: Class, offset: u64, len: u64) {
-        // Files that are alike lie side by side, and there may be millions of them.
+        // Similar files are adjacent and may be millions, so adjacent parts are merged.
         if let Some(last) = self.parts.last_mut()
             && last.class == class
             && last.offset + last.len == offset
@@ -69,8 +68,8 @@ impl ByClass {
         self.parts.push(Part { offset, len, class });
     }
 
-    /// Divides what is shared, given as runs of input and what is stored for each, both in the
-    /// order of the stream.
+    /// Divides the shared stream among classes; `shared` yields input and stored length of each
+    /// run, in stream order.
     pub(crate) fn finish(mut self, shared: impl Iterator<Item = (u64, u64)>) -> Classes {
         let shared_bytes = self.parts.iter().map(|part| part.len).sum();
         self.parts.sort_by_key(|part| part.offset);
@@ -116,7 +115,7 @@ mod tests {
         sums.add(Class::Font, true, 50, 0);
         sums.add_shared(Class::Text, 0, 150);
         sums.add_shared(Class::Font, 150, 50);
-        // The first run is all text, the second half of each.
+        // The first run is all text, as is the second half of each.
         let rows = sums.finish([(100, 40), (100, 60)].into_iter());
         let row = |class, files, bytes, stored| ClassRow { class, files, bytes, stored };
         assert_eq!(rows.shared_bytes, 200);

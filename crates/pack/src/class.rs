@@ -1,15 +1,15 @@
-//! What a file is, told from its first bytes and its name: which filters suit it, and what it
-//! counts as in reports.
+//! Class of a file, determined from its first bytes and name: it selects branch filters and groups
+//! files in reports.
 
 use crate::context::Context;
 use packfs_codec::{BranchFilter, BranchSet};
 use packfs_core::{ContentReader, NodeId, Result};
 use packfs_format::DataKind;
 
-/// How much of a file's beginning is looked at.
+/// Bytes at a file's beginning that are examined.
 const HEAD_LEN: usize = 264;
 
-/// What a file is.
+/// Class of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Programs, libraries and object files of one machine.
@@ -22,20 +22,20 @@ pub enum Class {
     Python,
     /// Translations.
     Locale,
-    /// Pictures.
+    /// Images.
     Image,
-    /// Sound and video.
+    /// Audio and video.
     Media,
     /// Fonts.
     Font,
-    /// Archives, and whatever else is compressed.
+    /// Archives and other compressed files.
     Archive,
-    /// All else.
+    /// Everything else.
     #[default]
     Data,
 }
 
-/// Whose instructions a program has.
+/// Instruction set of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Machine {
     /// x86 and x86-64.
@@ -52,11 +52,11 @@ pub enum Machine {
     Sparc,
     /// RISC-V.
     RiscV,
-    /// Another one, or none that can be told.
+    /// Any other, or unknown.
     Other,
 }
 
-/// Beginnings that mean a class wherever they are found.
+/// First bytes that determine a class in any file.
 const MAGICS: &[(&[u8], Class)] = &[
     (b"\x89PNG\r\n\x1a\n", Class::Image),
     (b"\xff\xd8\xff", Class::Image),
@@ -88,7 +88,7 @@ const MAGICS: &[(&[u8], Class)] = &[
 ];
 
 impl Class {
-    /// The class of a file with this name that begins so.
+    /// Returns the class of a file from its name and its first bytes.
     pub(crate) fn of(name: &[u8], head: &[u8]) -> Class {
         let head = &head[..head.len().min(HEAD_LEN)];
         if let Some(machine) = elf_machine(head) {
@@ -117,8 +117,8 @@ impl Class {
         }
     }
 
-    /// The class of a file of which `bytes` were read from `offset` on; its beginning is read if
-    /// these are not that.
+    /// Returns the class of a file of which `bytes` were read at `offset`; the file's beginning is
+    /// read if they are not it.
     pub(crate) fn of_read<K: DataKind>(
         context: &Context<'_, K>,
         node: NodeId,
@@ -135,7 +135,7 @@ impl Class {
         Ok(Class::of(name, head))
     }
 
-    /// Which branch filters could make it shorter.
+    /// Returns the branch filters that may make the file smaller.
     pub(crate) fn branches(self) -> BranchSet {
         match self {
             Class::Code(Machine::X86) => BranchSet::of(&[BranchFilter::X86]),
@@ -150,7 +150,7 @@ impl Class {
         }
     }
 
-    /// What reports call it.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Class::Code(Machine::X86) => "programs for x86",
@@ -174,7 +174,7 @@ impl Class {
     }
 }
 
-/// The machine of an ELF file.
+/// Returns the machine of an ELF file.
 fn elf_machine(head: &[u8]) -> Option<Machine> {
     if !head.starts_with(b"\x7fELF") {
         return None;
@@ -190,7 +190,7 @@ fn elf_machine(head: &[u8]) -> Option<Machine> {
         3 | 62 => Machine::X86,
         40 => Machine::Arm,
         183 => Machine::Arm64,
-        // The filter knows big-endian instructions only.
+        // The filter supports only big-endian instructions.
         20 | 21 if is_big => Machine::PowerPc,
         50 => Machine::Ia64,
         2 | 18 | 43 => Machine::Sparc,
@@ -199,7 +199,8 @@ fn elf_machine(head: &[u8]) -> Option<Machine> {
     })
 }
 
-/// No control characters but blanks, and hardly anything that is not ASCII or UTF-8.
+/// Returns true if there are no control characters but whitespace, and nearly everything is ASCII
+/// or UTF-8.
 fn is_text(head: &[u8]) -> bool {
     let is_control = |byte: &u8| *byte < 0x20 && !b"\t\n\r\x0c\x1b".contains(byte) || *byte == 0x7f;
     if head.is_empty() || head.iter().any(is_control) {
@@ -207,7 +208,7 @@ fn is_text(head: &[u8]) -> bool {
     }
     match std::str::from_utf8(head) {
         Ok(_) => true,
-        // A character may be cut, and a few of an older encoding make it no less text.
+        // A character may be cut off, and a few bytes of an older encoding are tolerated.
         Err(error) if error.valid_up_to() + 4 > head.len() => true,
         Err(_) => head.iter().filter(|byte| !byte.is_ascii()).count() * 8 < head.len(),
     }
@@ -251,7 +252,7 @@ mod tests {
         for (number, big, machine) in rows {
             assert_eq!(Class::of(b"x", &elf(number, big)), Class::Code(machine), "{number}");
         }
-        // Cut short: no machine can be told.
+        // Too short to tell the machine.
         assert_eq!(Class::of(b"x", b"\x7fELF\x02"), Class::Code(Machine::Other));
     }
 

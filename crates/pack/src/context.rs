@@ -1,20 +1,20 @@
-//! What every part of the engine needs to know of the whole: the tree, its contents and the plan.
+//! Inputs of all stages of an engine: the tree, its contents and the plan.
 
 use packfs_codec::CodecSettings;
 use packfs_core::{ContentReader, Contents, Error, NodeId, NodeKind, Result, Tree};
 use packfs_format::{DataKind, FileJob, Plan};
 use std::ops::Range;
 
-/// A stretch of one file: whole blocks, or up to the file's end with its tail.
+/// A range of one file: whole blocks, or up to the end of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     /// Index of the file in the plan.
     pub job: u32,
-    /// Which bytes of the file; starts at a block boundary.
+    /// Range in the file; starts at a block boundary.
     pub range: Range<u64>,
-    /// Whether `range` ends where the file ends.
+    /// True if `range` ends at the end of the file.
     pub last: bool,
-    /// True if the source says that all of it is a hole, so that nothing of it is read.
+    /// True if the source reports the range as a hole; it is not read then.
     pub is_hole: bool,
 }
 
@@ -30,33 +30,33 @@ pub(crate) trait Kind: DataKind {
     /// Returns the unit of data in the image.
     fn block_len(plan: &Self::Plan) -> u32;
 
-    /// Returns true if all of a file of `len` bytes goes where other files go, too.
+    /// Returns true if a file of `len` bytes is stored entirely in shared blocks.
     fn shares_whole(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
 
-    /// Returns true if a file is compared with others while it is packed, as one tail, and needs no
-    /// look before.
+    /// Returns true if a file is compared as a tail while it is packed, not before.
     fn is_compared_as_tail(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
 
-    /// Returns true if a file must not be compressed and serves all that have the same contents.
+    /// Returns true if a file must not be compressed and represents all files with the same
+    /// contents.
     fn is_flat(storage: Self::Storage) -> bool;
 
-    /// Returns the first of the files for data that a file may lie in.
+    /// Returns the number of the first data file that may hold the file.
     fn data_file(storage: Self::Storage) -> u16;
 
-    /// Returns about how much input is compressed together of files that share their place, and the
-    /// codec if it is.
+    /// Returns about how much input of files in shared blocks is compressed together, and the codec
+    /// if compressed.
     fn shared_window(plan: &Self::Plan) -> (u32, Option<&CodecSettings>);
 
     /// Returns the length of shared blocks if readers keep only a few of them decoded.
     fn shared_block_len(plan: &Self::Plan) -> Option<u64>;
 }
 
-/// Files of a plan that share no block with those before them.
+/// Files of a plan that share no block with earlier ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Boundaries {
-    /// Number of the first files that are among [`Plan::first_used`].
+    /// Number of files at the beginning that belong to [`Plan::first_used`].
     pub first_used: u32,
-    /// Indexes of files at which a stretch of the tree starts, in order.
+    /// Indexes of files at which a range of the tree starts, in order.
     pub stretch_starts: Vec<u32>,
 }
 
@@ -67,7 +67,7 @@ impl Boundaries {
     }
 }
 
-/// What a task needs to know of the whole.
+/// Inputs that every task needs.
 pub(crate) struct Context<'a, K: DataKind> {
     pub tree: &'a Tree,
     pub contents: &'a dyn Contents,
@@ -79,7 +79,7 @@ impl<K: DataKind> Context<'_, K> {
     pub(crate) fn open(&self, node: NodeId) -> Result<Box<dyn ContentReader + '_>> {
         match self.tree.node(node).kind {
             NodeKind::File { content, .. } => self.contents.open(content),
-            _ => Err(Error::failed("internal: only files have contents")),
+            _ => Err(Error::failed("cannot open contents: not a regular file")),
         }
     }
 
@@ -90,7 +90,7 @@ impl<K: DataKind> Context<'_, K> {
         }
     }
 
-    /// Bytes of all files of the plan, holes included.
+    /// Returns the length of all files of the plan in bytes, holes included.
     pub(crate) fn bytes_total(&self) -> u64 {
         self.plan.files.iter().fold(0, |sum, job| sum.saturating_add(self.len(job.node)))
     }
@@ -105,19 +105,18 @@ impl<K: DataKind> Context<'_, K> {
 }
 
 impl<K: Kind> Context<'_, K> {
-    /// Whether a file is compared with others while it is packed, as one tail, and needs no look
-    /// before.
+    /// Returns true if a file is compared as a tail while it is packed, not before.
     pub(crate) fn is_compared_as_tail(&self, job: &FileJob<K>) -> bool {
         K::is_compared_as_tail(&self.plan.data, job.storage, self.len(job.node))
     }
 
-    /// Whether all of a file goes into blocks that other files share.
+    /// Returns true if the whole file goes into shared blocks.
     pub(crate) fn shares_whole(&self, job: &FileJob<K>) -> bool {
         K::shares_whole(&self.plan.data, job.storage, self.len(job.node))
     }
 }
 
-/// Whether all bytes are zero; looks at the first few before it looks at all.
+/// Returns true if all bytes are zero; tests the first few before the rest.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&b| b == 0)

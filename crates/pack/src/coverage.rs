@@ -1,7 +1,7 @@
-//! Which bytes of the image the format wrote itself.
+//! Accounts for the bytes of the image that the format writes itself.
 //!
-//! Every byte of the image has one owner: sections fill what the data leaves, around them and in
-//! front of single files, without overlap or gap.
+//! Every byte of the image has one owner: sections fill the space around the data and in front of
+//! single files, without overlap or gap.
 
 use packfs_core::{Error, Result};
 use packfs_format::Section;
@@ -14,7 +14,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Notes a section; one that continues the last of the same owner is one with it.
+    /// Records a section; one that continues the last one of the same owner extends it.
     pub(crate) fn add(&mut self, section: &Section) {
         let end = section.offset + section.bytes.len() as u64;
         match self.sections.last_mut() {
@@ -23,7 +23,7 @@ impl Coverage {
         }
     }
 
-    /// Length of each owner's sections, in bytes, in the order in which they were first written.
+    /// Returns the total length of each owner's sections in bytes, in the order first written.
     pub(crate) fn by_owner(&self) -> Vec<(&'static str, u64)> {
         let mut rows: Vec<(&'static str, u64)> = Vec::new();
         for (range, owner) in &self.sections {
@@ -36,10 +36,10 @@ impl Coverage {
         rows
     }
 
-    /// Errors: `Failed` if sections and `data` without the `leads` in them overlap or leave a gap.
+    /// Errors: `Failed` if sections and `data`, without the `leads` in it, overlap or leave a gap.
     pub(crate) fn check(&self, data: Range<u64>, leads: impl Iterator<Item = Range<u64>>) -> Result<()> {
         let mut ranges = self.sections.clone();
-        // Files that share their data share the lead, too.
+        // Files that share their data share the lead.
         let mut leads: Vec<(u64, u64)> = leads.map(|lead| (lead.start, lead.end)).collect();
         leads.sort_unstable();
         leads.dedup();
@@ -49,7 +49,7 @@ impl Coverage {
             start = lead_end;
         }
         ranges.push((start..data.end, "file data"));
-        // A file of holes has a lead and nothing behind it.
+        // A file of holes has a lead and no data.
         ranges.retain(|(range, _)| range.start != range.end);
         ranges.sort_unstable_by_key(|(range, _)| (range.start, range.end));
         let mut end = 0;
@@ -57,7 +57,7 @@ impl Coverage {
             if range.start != end {
                 let Range { start, .. } = range;
                 return Err(Error::failed(format!(
-                    "internal: {owner} was laid out at {start:#x}, not at {end:#x}"
+                    "cannot write {owner} at {start:#x}: the part before it ends at {end:#x}"
                 )));
             }
             end = range.end;

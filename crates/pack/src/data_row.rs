@@ -1,21 +1,20 @@
-//! Where data go: the image, or files of their own. Their places make one row, in which each file
-//! starts where the one before it ends.
+//! Destination of file data: the image, or files of their own, whose positions form one sequence.
 //!
-//! Where there are several files, each ends with a unit that holds no data: nothing that lies in
-//! one of them goes on in the next, not even by the look of its places.
+//! If there are several files, each ends with a unit without data, so that nothing in one of them
+//! seems to continue in the next.
 
 use crate::output::Output;
 use packfs_core::{Error, Result};
 use packfs_format::{DataFile, PlacedFile};
 use xxhash_rust::xxh3::Xxh3;
 
-/// See the module.
+/// Files or image that data is appended to.
 pub(crate) struct DataRow<'a> {
     files: &'a mut [Output],
-    /// Most bytes in each.
+    /// Most bytes in each file.
     lens_max: Vec<Option<u64>>,
     current: usize,
-    /// Where the current one starts in the row.
+    /// Start of the current file in the sequence.
     start: u64,
     hash: Xxh3,
     done: Vec<PlacedFile>,
@@ -25,12 +24,12 @@ pub(crate) struct DataRow<'a> {
 }
 
 impl<'a> DataRow<'a> {
-    /// Data in the image itself, from where it stands.
+    /// Places data in the image itself, from its current position.
     pub(crate) fn in_image(image: &'a mut Output) -> Self {
         DataRow::new(std::slice::from_mut(image), Vec::new(), 1, 1)
     }
 
-    /// Data in files of their own.
+    /// Places data in files of their own.
     pub(crate) fn in_files(
         files: &'a mut [Output],
         wishes: &[DataFile],
@@ -59,7 +58,7 @@ impl<'a> DataRow<'a> {
         }
     }
 
-    /// Where the next byte goes.
+    /// Returns the position of the next byte.
     pub(crate) fn position(&self) -> u64 {
         self.start + self.files[self.current].position()
     }
@@ -71,7 +70,7 @@ impl<'a> DataRow<'a> {
         self.files[self.current].append(bytes)
     }
 
-    /// Appends so many zeros; of them their length is hashed.
+    /// Appends `len` zeros; they are hashed by their length.
     pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
         if !self.lens_max.is_empty() {
             self.hash.update(&len.to_le_bytes());
@@ -83,10 +82,10 @@ impl<'a> DataRow<'a> {
         self.lens_max.len() > 1
     }
 
-    /// Sees to it that what comes next, of at most `len` bytes, lies in the file of this number or
-    /// a later one, and where there is room for it if the last one is not reached.
+    /// Ensures that the next data, of at most `len` bytes, lies in the file with this number or a
+    /// later one, where there is room for it if that is not the last.
     ///
-    /// Errors: `Io`; `Failed` for a file that became too long.
+    /// Errors: `Io`; `Failed` for a file that exceeded its limit.
     pub(crate) fn begin(&mut self, number: u16, len: u64) -> Result<()> {
         while self.current + 1 < self.files.len()
             && (self.current < usize::from(number) || !self.has_room(len))
@@ -96,14 +95,14 @@ impl<'a> DataRow<'a> {
         Ok(())
     }
 
-    /// Most bytes of the current file: what was asked for, or what there is.
+    /// Returns the most bytes of the current file: the requested limit or the room on its device.
     fn len_max(&self) -> Option<u64> {
         let wished = self.lens_max.get(self.current).copied().flatten();
         wished.into_iter().chain(self.files[self.current].room()).min()
     }
 
     fn has_room(&self, len: u64) -> bool {
-        // What fills up the last block, zeros that are shared, and the unit without data.
+        // Padding of the last block, shared zeros, and the unit without data.
         let spare = 2 * self.block_len + if self.is_of_several() { self.unit } else { 0 };
         let used = self.files[self.current].position();
         self.len_max().is_none_or(|len_max| {
@@ -121,8 +120,8 @@ impl<'a> DataRow<'a> {
         Ok(())
     }
 
-    /// Ends the data of the current file, of several ones with a block without data; returns how
-    /// long the file will be.
+    /// Ends the data of the current file, with a block without data if others exist; returns the
+    /// file's final length.
     fn end_file(&mut self) -> Result<u64> {
         if self.is_of_several() {
             self.append(&vec![0; self.block_len as usize])?;
@@ -135,14 +134,14 @@ impl<'a> DataRow<'a> {
             let message = format!("{name} would get {len_padded} bytes of data, {len_max} are allowed");
             return Err(Error::failed(message).hint("further devices, or larger ones, have room"));
         }
-        // Padding behind which another file follows belongs to this one.
+        // Padding before another file belongs to this one.
         let is_last = self.current + 1 == self.files.len();
         let end = self.start + if is_last { len } else { len_padded };
         self.done.push(PlacedFile { start: self.start, end, hash });
         Ok(len_padded)
     }
 
-    /// Ends the row; its files, if data do not lie in the image.
+    /// Ends the data; returns its files, if it does not lie in the image.
     pub(crate) fn finish(&mut self) -> Result<Vec<PlacedFile>> {
         if self.lens_max.is_empty() {
             return Ok(Vec::new());
@@ -158,9 +157,9 @@ impl<'a> DataRow<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::Place;
+    use crate::size_limit::Place;
 
-    /// A row of files of at most so many bytes, and what it says after these lengths were written.
+    /// Writes lengths to files with these limits; returns positions and files.
     fn written(lens_max: &[Option<u64>], lens: &[(u16, u64)]) -> Result<(Vec<u64>, Vec<PlacedFile>)> {
         let folder = tempfile::tempdir().unwrap();
         let wishes: Vec<DataFile> = (0..)
@@ -192,7 +191,7 @@ mod tests {
     fn what_has_no_room_and_what_belongs_later_goes_on() {
         let (places, files) =
             written(&[Some(256), None, None], &[(0, 32), (0, 64), (0, 80), (2, 16)]).unwrap();
-        // 256 hold 96 bytes, a unit without data and what may be filled up, but not 80 bytes more.
+        // 256 bytes hold 96, a unit without data and padding, but not 80 more.
         assert_eq!(places, [0, 32, 128, 256]);
         let ranges: Vec<(u64, u64)> = files.iter().map(|file| (file.start, file.end)).collect();
         assert_eq!(ranges, [(0, 128), (128, 256), (256, 288)]);
@@ -208,8 +207,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_anywhere_is_refused() {
-        // The last one is taken at its word: what was not expected to fit may do so once it is
-        // compressed.
+        // The last file is only limited by its real length: data may fit once it is compressed.
         assert!(written(&[Some(256), Some(256)], &[(0, 32), (0, 192)]).is_ok());
         let error = written(&[Some(256), Some(256)], &[(0, 32), (0, 300)]).unwrap_err();
         assert!(error.to_string().contains("320 bytes of data, 256 are allowed"), "{error}");

@@ -1,9 +1,9 @@
-//! What an image is written to: a file that gets its name at the end, a block device, or a pipe.
+//! Destination of an image: a file renamed at the end, a block device, or a pipe.
 //!
-//! The front of an image is known last, so that a pipe only gets it when it is complete; it is kept
-//! in a file without a name until then. A block device is written in place: it has no name to swap.
+//! The front of an image is written last. A pipe therefore gets the image once it is complete;
+//! until then it is kept in an unnamed temporary file. A block device is written in place.
 
-use crate::room::Place;
+use crate::size_limit::Place;
 use packfs_core::{Error, Progress, Result, ResultExt};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
@@ -13,29 +13,29 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Standard output, as it is named.
+/// Path that stands for standard output.
 const STDOUT: &str = "-";
-/// What is cleared of a block device first, so that what was there is not taken for the new image
-/// if that fails.
+/// Bytes cleared at the start of a block device first, so that old contents are not taken for the
+/// new image after a failure.
 const HEAD_LEN: u64 = 4096;
-/// Bytes that are copied at once.
+/// Bytes copied at a time.
 const COPY_LEN: u64 = 1 << 20;
 
-/// See the module.
+/// An opened destination.
 pub(crate) enum Destination {
-    /// A file, and the name it has while it is written; `None`: it has none.
+    /// A file with its temporary name; `None` if it has none yet.
     File { path: PathBuf, temporary: Option<PathBuf> },
-    /// A block device of so many bytes; with the device itself if the image is written to another
-    /// file until it is known to fit.
+    /// A block device and its length; `waiting` is the device if the image is first written to
+    /// another file until it is known to fit.
     Device { path: PathBuf, len: u64, waiting: Option<File> },
-    /// A pipe, or whatever standard output is.
+    /// A pipe, or standard output of any type.
     Pipe { name: String, pipe: File },
 }
 
 impl Destination {
-    /// Finds out what `path` is; also the file that is to be written meanwhile.
+    /// Opens `path` by its type; also returns the file to write to until the end.
     ///
-    /// Errors: `Usage` for what is nothing of the kind, `Io`.
+    /// Errors: `Usage` for other types of files, `Io`.
     pub(crate) fn open(path: &Path) -> Result<(Self, File)> {
         let cannot = || format!("cannot write to {path:?}");
         if path == Path::new(STDOUT) {
@@ -76,11 +76,11 @@ impl Destination {
         }
     }
 
-    /// Leaves a device alone for which the image may turn out too long: the file to write to until
-    /// that is known.
+    /// Replaces a device by a temporary file if the image may not fit; returns the file to write
+    /// to.
     ///
-    /// Errors: `Failed` if there is no room for such a file, unless only the device itself limits
-    /// the image: that is written in place then, with a warning.
+    /// Errors: `Failed` if there is no space for the temporary file and the image has a limit of
+    /// its own. Otherwise the device is written in place, with a warning.
     pub(crate) fn stage(&mut self, file: File, place: &Place, progress: &dyn Progress) -> Result<File> {
         let Destination::Device { path, len, waiting } = self else { return Ok(file) };
         if !place.may_lack_room_on(*len) {
@@ -95,7 +95,7 @@ impl Destination {
             return nameless_file(Path::new(STDOUT));
         }
         let lack = format!("{folder:?} has no room to see first whether the image fits in {path:?}");
-        if place.room.len_max.is_some() {
+        if place.size_limit.max_size.is_some() {
             let error = Error::failed(format!("{lack}: {free} bytes are free, up to {needed} are needed"));
             return Err(
                 error.hint("set TMPDIR to a folder with room, or leave --max-size out to write in place")
@@ -105,12 +105,12 @@ impl Destination {
         Ok(file)
     }
 
-    /// True if what is written replaces what was there at once.
+    /// Returns true if writing replaces old contents at once.
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(self, Destination::Device { waiting: None, .. })
     }
 
-    /// What is there already before `base`, and is kept.
+    /// Preserves the bytes before `base`.
     pub(crate) fn keep_beginning(&self, file: &File, base: u64) -> Result<()> {
         match self {
             Destination::File { path, .. } if base > 0 && path.exists() => {
@@ -129,16 +129,16 @@ impl Destination {
         device.write_all_at(&head, base).or_io(|| format!("cannot write {}", self.name()))
     }
 
-    /// Clears what would make a wrong image on a device be taken for a right one. Nothing else has
-    /// its place before the end.
+    /// Clears the front of a device so that a wrong image is not taken for a valid one. Other
+    /// destinations have no name yet.
     pub(crate) fn spoil(&self, file: &File, base: u64) {
         if self.is_in_place() {
-            // What led here is the error that counts.
+            // The error that led here is reported instead.
             let _ = self.keep_beginning(file, base);
         }
     }
 
-    /// How long it is, if it cannot grow.
+    /// Returns the length if it is fixed.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             Destination::Device { len, .. } => Some(*len),
@@ -146,7 +146,7 @@ impl Destination {
         }
     }
 
-    /// Sees to it that the file is at least so long.
+    /// Extends the file to at least `len` bytes.
     pub(crate) fn lengthen(&self, file: &File, len: u64) -> Result<()> {
         let cannot = || format!("cannot write {}", self.name());
         if !self.is_in_place() && file.metadata().or_io(cannot)?.len() < len {
@@ -155,7 +155,7 @@ impl Destination {
         Ok(())
     }
 
-    /// For messages.
+    /// Returns the name for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Destination::File { path, .. } | Destination::Device { path, .. } => format!("{path:?}"),
@@ -163,7 +163,7 @@ impl Destination {
         }
     }
 
-    /// Errors: `TooLarge` if a device has no room for bytes up to `end`.
+    /// Errors: `TooLarge` if a device is shorter than `end`.
     pub(crate) fn check_device(&self, end: u64) -> Result<()> {
         let Destination::Device { path, len, .. } = self else { return Ok(()) };
         if end <= *len {
@@ -176,7 +176,7 @@ impl Destination {
         }))
     }
 
-    /// Copies an image that fits to its device: its beginning last, so that half of it is never
+    /// Copies an image that fits to its device, its beginning last, so that a partial copy is not
     /// taken for an image.
     fn copy_to_device(&self, file: &File, device: &File, image: Range<u64>) -> Result<()> {
         let cannot = || format!("cannot write {}", self.name());
@@ -198,7 +198,7 @@ impl Destination {
         copy(image.start..head_end)
     }
 
-    /// The file is complete: gives it its name, or sends its `len` bytes on.
+    /// Completes the output: renames the file, or copies `len` bytes to a pipe or device.
     pub(crate) fn finish(&mut self, file: &File, base: u64, len: u64, sync: bool) -> Result<()> {
         if let Destination::Device { waiting: Some(device), .. } = &*self {
             self.copy_to_device(file, device, base..base + len)?;
@@ -246,13 +246,14 @@ fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<()> {
     })
 }
 
-/// Where large temporary files belong: `TMPDIR`, or `/var/tmp`, which is rarely memory.
+/// Returns the directory for large temporary files: `TMPDIR`, or `/var/tmp`, which is rarely in
+/// memory.
 pub fn temporary_folder() -> PathBuf {
     let large = Path::new("/var/tmp");
     if std::env::var_os("TMPDIR").is_none() && large.is_dir() { large.into() } else { std::env::temp_dir() }
 }
 
-/// A file in the folder of `path`: without a name where possible.
+/// Creates a file in the directory of `path`, unnamed if possible.
 fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
     if path.file_name().is_none() {
         return Err(Error::usage(format!("{path:?} is not a file name")));
@@ -277,7 +278,7 @@ fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
     Err(Error::failed(format!("cannot create a temporary file beside {path:?}")))
 }
 
-/// A file without a name for what has no place yet: in the folder of `path` if that is or will be a
+/// Creates an unnamed file for spooled data, in the directory of `path` if that is or will be a
 /// file.
 pub(crate) fn nameless_file(path: &Path) -> Result<File> {
     let is_file = std::fs::metadata(path).map_or(path != Path::new(STDOUT), |found| found.is_file());
@@ -289,14 +290,14 @@ pub(crate) fn nameless_file(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// A nameless file gets its name through `/proc`, which may not be there.
+/// Returns true if an unnamed file can be linked through `/proc`.
 fn can_be_named(file: &OwnedFd) -> bool {
     std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)
 }
 
 fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A name at the limit of 255 bytes leaves no room for a suffix.
+    // A name near the limit of 255 bytes leaves no room for a suffix.
     let short: String = name.chars().take(48).collect();
     path.with_file_name(format!(".{short}.{}-{attempt}.packfs-tmp", std::process::id()))
 }

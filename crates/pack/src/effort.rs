@@ -1,21 +1,21 @@
-//! How much work a block is worth.
+//! Effort spent on compressing a block.
 
 use packfs_codec::CodecSettings;
 use packfs_codec::{Encoder, FitEncoder};
 use packfs_core::{Error, Result};
 
-/// How much work a block is worth.
+/// Effort spent on compressing a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// What the codec's level means.
+    /// The codec's level.
     #[default]
     Level,
-    /// The codec's highest level, and several ways to use it of which the smallest result is kept.
+    /// The codec's highest level, and several of its modes, of which the smallest result is kept.
     Max,
 }
 
 impl Effort {
-    /// An encoder for blocks; none where they are stored.
+    /// Returns an encoder for blocks; `None` if they are stored uncompressed.
     pub(crate) fn encoder(self, settings: Option<&CodecSettings>) -> Result<Option<Box<dyn Encoder>>> {
         let encoder = match self {
             Effort::Level => packfs_codec::encoder,
@@ -24,7 +24,7 @@ impl Effort {
         settings.map(|settings| encoder(settings).map_err(Error::usage)).transpose()
     }
 
-    /// An encoder for clusters.
+    /// Returns an encoder for clusters.
     pub(crate) fn fit_encoder(self, settings: &CodecSettings) -> Result<Box<dyn FitEncoder>> {
         let encoder = match self {
             Effort::Level => packfs_codec::fit_encoder,
@@ -33,7 +33,7 @@ impl Effort {
         encoder(settings).map_err(Error::usage)
     }
 
-    /// About what an encoder takes of memory, in bytes, for blocks or stretches of so many bytes.
+    /// Returns about how many bytes of memory an encoder takes for inputs of `input_len` bytes.
     pub(crate) fn encoder_memory(self, settings: &CodecSettings, input_len: u64) -> u64 {
         match self {
             Effort::Level => packfs_codec::encoder_memory(settings, input_len),

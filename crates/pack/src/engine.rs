@@ -5,9 +5,9 @@ use crate::base::{Kept, Reuse};
 use crate::by_class::Classes;
 use crate::context::{Context, Kind};
 use crate::data_row::DataRow;
+use crate::digest_log::DigestLog;
+use crate::duplicates::Duplicates;
 use crate::report::PackReport;
-use crate::twins::Twins;
-use crate::witness::Testimony;
 use packfs_core::{Progress, Result};
 use packfs_format::{Placed, Plan};
 use std::ops::Range;
@@ -15,19 +15,19 @@ use std::path::Path;
 
 /// A way to store data: blocks or clusters.
 pub(crate) trait Engine: Kind {
-    /// Shared blocks of the base that stay.
+    /// Kept shared blocks of the base.
     type Kept: Kept;
-    /// Parts of files that others hold, too.
+    /// Parts of files that other files contain.
     type Parts;
 
-    /// Changes a plan by what the sources of the files tell of their holes.
+    /// Adapts a plan to the holes that sources report.
     ///
     /// Errors: `Failed` for a file that the format named `format` cannot hold.
     fn settle(_context: &Context<'_, Self>, _format: &str) -> Result<Option<Plan<Self>>> {
         Ok(None)
     }
 
-    /// Finds what of the base's shared blocks can stay.
+    /// Selects the base's shared blocks that are kept.
     fn find_kept(
         context: &Context<'_, Self>,
         reuse: &Reuse<'_, Self::Kept>,
@@ -35,46 +35,46 @@ pub(crate) trait Engine: Kind {
         progress: &dyn Progress,
     ) -> Result<Self::Kept>;
 
-    /// Compares parts of files, before any is packed.
+    /// Finds parts that files have in common, before any is packed.
     fn find_parts(
         context: &Context<'_, Self>,
-        twins: &Twins,
+        duplicates: &Duplicates,
         options: &PackOptions,
         progress: &dyn Progress,
         output: &Path,
     ) -> Result<Self::Parts>;
 
-    /// Changes a plan by what was found.
+    /// Adapts a plan to the parts found.
     fn amend(_parts: &Self::Parts, _plan: &mut Plan<Self>) {}
 
     /// Reads, compresses and writes the data of every file of the plan.
-    fn place(job: &Job<'_, Self>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Self>>;
+    fn place(job: &Job<'_, Self>, row: DataRow<'_>, digests: &mut DigestLog) -> Result<Stored<Self>>;
 
-    /// Returns the room within the data that the format is to fill.
+    /// Returns the ranges within the data that the format fills.
     fn leads(_plan: &Self::Plan, _placed: &Placed<Self>) -> Vec<Range<u64>> {
         Vec::new()
     }
 
     /// Adds the figures of this engine to a report.
-    fn tell(placed: &Placed<Self>, report: &mut PackReport);
+    fn add_to_report(placed: &Placed<Self>, report: &mut PackReport);
 }
 
-/// The input of placing data.
+/// Input of placing data.
 pub(crate) struct Job<'a, E: Engine> {
     pub context: &'a Context<'a, E>,
     pub reuse: Option<&'a Reuse<'a, E::Kept>>,
-    pub twins: &'a Twins,
+    pub duplicates: &'a Duplicates,
     pub parts: &'a E::Parts,
     pub options: &'a PackOptions,
     pub progress: &'a dyn Progress,
-    /// Where the image will be; what must wait is kept beside it.
+    /// Path of the image; temporary data is spooled beside it.
     pub output: &'a Path,
 }
 
 /// Data that was placed.
 pub(crate) struct Stored<E: Engine> {
     pub placed: Placed<E>,
-    /// Files that could not be read, if that is allowed: why.
+    /// Reasons of files that could not be read, if that is allowed.
     pub skipped: Vec<String>,
     pub classes: Classes,
 }

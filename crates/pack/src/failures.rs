@@ -1,18 +1,18 @@
-//! Files that could not be read, when that does not end the work: they are stored empty.
+//! Files that could not be read and are stored empty, if the caller allows that.
 
 use packfs_core::{Error, NodeId, Progress};
 
-/// Those found so far.
+/// Failures so far.
 #[derive(Default)]
 pub(crate) struct Failures {
-    /// The nodes, in the order of the plan.
+    /// The nodes, in plan order.
     pub nodes: Vec<NodeId>,
-    /// Why.
+    /// Their error messages.
     pub messages: Vec<String>,
 }
 
 impl Failures {
-    /// Notes that a file cannot be read, once.
+    /// Records a file that cannot be read, once.
     pub(crate) fn add(&mut self, node: NodeId, error: &Error, progress: &dyn Progress) {
         if !self.is_last(node) {
             self.nodes.push(node);
@@ -21,7 +21,7 @@ impl Failures {
         }
     }
 
-    /// Whether the file noted last is this one.
+    /// Returns true if this file was recorded last.
     pub(crate) fn is_last(&self, node: NodeId) -> bool {
         self.nodes.last() == Some(&node)
     }

@@ -1,33 +1,34 @@
-//! How much compressing has to save to be worth what decoding costs every reader.
+//! Least saving for which data is stored compressed, because decoding costs every reader time.
 
-/// The least share that compressing has to take off a block, in percent.
+/// Least saving of a compressed block, in percent of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gain(u8);
 
 impl Gain {
-    /// One byte is enough.
+    /// A saving of one byte is enough.
     pub const ANY: Gain = Gain(0);
 
-    /// So many percent; `None` for half or more, which nearly nothing saves.
+    /// Returns a gain of `percent`; `None` for 50 or more, which hardly any data saves.
     pub fn percent(percent: u8) -> Option<Gain> {
         (percent < 50).then_some(Gain(percent))
     }
 
-    /// Most bytes that a block of `len` bytes may take compressed: fewer than it has, in any case.
+    /// Returns the most bytes that a block of `len` bytes may take compressed, always fewer than
+    /// `len`.
     pub(crate) fn room(self, len: usize) -> usize {
         let least = (len as u64 * u64::from(self.0)).div_ceil(100) as usize;
         len - least.max(1).min(len)
     }
 
-    /// Whether `input` bytes in `space` bytes are few enough, where as many bytes as there are in
-    /// the input may be taken.
+    /// Returns true if storing `input` bytes in `space` bytes saves enough; with [`Gain::ANY`],
+    /// equal lengths are accepted.
     pub(crate) fn holds(self, input: usize, space: usize) -> bool {
         space as u64 * 100 <= input as u64 * u64::from(100 - self.0)
     }
 }
 
 impl Default for Gain {
-    /// 3 %: below it lies what is compressed already.
+    /// 3 %: data that saves less is compressed already.
     fn default() -> Self {
         Gain(3)
     }

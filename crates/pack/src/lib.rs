@@ -1,10 +1,10 @@
-//! The pack engine: orders files, reads their data, shares what is the same, compresses on all
-//! cores and writes in one fixed order.
+//! The pack engine: orders files, reads and deduplicates their data, compresses on all cores, and
+//! writes in one fixed order.
 //!
-//! Owns everything between a format's [`packfs_format::Plan`] and its metadata. Invariant: the
-//! image depends on the tree, the plan and the contents alone, never on the number of threads or
-//! the order in which they finish. It does not know any format: what lies around the data comes
-//! from [`packfs_format::Layout::lay_out`].
+//! Handles everything between a format's [`packfs_format::Plan`] and its metadata. Invariant: the
+//! image depends on the tree, the plan and the contents, never on the number of threads or the
+//! order in which they finish. No format is known here: everything around the data comes from
+//! [`packfs_format::Layout::lay_out`].
 #![forbid(unsafe_code)]
 
 mod base;
@@ -17,9 +17,12 @@ mod context;
 mod coverage;
 mod data_row;
 mod destination;
+mod digest_log;
+mod duplicates;
 mod effort;
 mod engine;
 mod failures;
+mod file_comparer;
 mod gain;
 mod limits;
 mod losses;
@@ -30,16 +33,13 @@ mod parallel;
 mod probe;
 mod queue;
 mod report;
-mod room;
 mod runs;
-mod same;
 mod seen;
+mod size_limit;
 mod spans;
 mod spool;
 mod stages;
-mod twins;
 mod verify;
-mod witness;
 
 pub use base::{Base, Proof};
 pub use by_class::ClassRow;
@@ -49,7 +49,7 @@ pub use effort::Effort;
 pub use gain::Gain;
 pub use order::Order;
 pub use report::{PackReport, Stored};
-pub use room::Room;
+pub use size_limit::SizeLimit;
 pub use verify::{Verify, Written, WrittenFile};
 
 use packfs_core::{Contents, NodeId, Progress, Result, Tree};
@@ -58,42 +58,41 @@ use stages::Packing;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How to pack, besides what the format decides.
+/// Options of packing that do not depend on the format.
 #[derive(Clone, Debug)]
 pub struct PackOptions {
-    /// Worker threads; 0: one for each processor.
+    /// Worker threads; 0 means one per CPU.
     pub jobs: usize,
-    /// Most memory to take, in bytes, the tree included; `None`: what the control groups of this
-    /// process allow. Short memory costs workers, never a different image.
+    /// Memory limit in bytes, the tree included; `None` means the limit of this process's control
+    /// groups. Short memory reduces the number of workers, and never changes the image.
     pub memory: Option<u64>,
-    /// Bytes before the image in the output file; those of an existing file are kept, others are
-    /// zeros.
+    /// Offset of the image in the output file; bytes before it are kept in an existing file and
+    /// zeros in a new one.
     pub offset: u64,
-    /// Most bytes that the image may have.
-    pub room: Room,
-    /// Whether a file that cannot be read is stored empty and reported, instead of ending the work.
+    /// Limit of the image's length.
+    pub size_limit: SizeLimit,
+    /// Set to store unreadable files empty and report them, instead of failing.
     pub keep_going: bool,
-    /// Whether what the format cannot hold may be lost.
+    /// Set to accept the loss of attributes that the format cannot represent.
     pub lossy: bool,
-    /// Whether the image is on the disk before it gets its name.
+    /// Set to sync the image to disk before it is renamed into place.
     pub sync: bool,
-    /// In which order small files are placed.
+    /// Order of small files.
     pub order: Order,
-    /// What is used first, in that order: its data and metadata lie in front, apart from all
-    /// others.
+    /// Files placed first, in this order: their data and metadata precede all others and share no
+    /// block with them.
     pub first_used: Vec<NodeId>,
-    /// One priority a node, instead of that order: higher ones are placed first, equal ones as the
-    /// tree goes.
+    /// Priority of each node, instead of that order: higher ones are placed first, equal ones in
+    /// tree order.
     pub priorities: Option<Vec<i16>>,
-    /// What compressing has to save, or data is stored as it is.
+    /// Least saving for which data is stored compressed.
     pub min_gain: Gain,
-    /// How much work a block is worth.
+    /// Effort spent on compressing a block.
     pub effort: Effort,
-    /// An earlier image whose compressed blocks are copied where they hold what the new one is to
-    /// hold.
+    /// FileComparer image whose compressed blocks are reused for unchanged data.
     pub base: Option<Arc<Base>>,
-    /// Who looks at the image before it gets its name. Then hashes of contents are taken as they
-    /// are read.
+    /// Verifies the finished image before it is renamed into place. If set, contents are hashed
+    /// while they are read.
     pub verify: Option<Arc<dyn Verify>>,
 }
 
@@ -103,7 +102,7 @@ impl Default for PackOptions {
             jobs: 0,
             memory: None,
             offset: 0,
-            room: Room::default(),
+            size_limit: SizeLimit::default(),
             keep_going: false,
             lossy: false,
             sync: true,
@@ -120,11 +119,11 @@ impl Default for PackOptions {
 
 /// Packs a tree into an image file.
 ///
-/// The image is written beside `output` and renamed when it is complete, so a failure leaves what
-/// was there before. A block device is written in place. A fifo, or standard output if `output` is
-/// `-`, gets the image once it is complete; until then it is kept in [`temporary_folder`]. Where
-/// the format keeps data in files of their own ([`AnyLayout::data_files`]), those are written in
-/// the same way.
+/// The image is written to a temporary file beside `output` and renamed when it is complete, so a
+/// failure leaves an existing file unchanged. A block device is written in place. A FIFO, or
+/// standard output if `output` is `-`, gets the image once it is complete; until then it is kept in
+/// [`temporary_folder`]. Separate data files of the format ([`AnyLayout::data_files`]) are written
+/// in the same way.
 ///
 /// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and
 /// `Failed` from reading contents and writing the image, `Cancelled`.

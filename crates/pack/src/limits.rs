@@ -1,34 +1,33 @@
-//! How much of the machine packing takes: workers, and input in flight. Neither changes the image.
+//! Resources of packing: number of workers, and input in flight. Neither changes the image.
 //!
-//! Without a word from the user, processors are those that this process may use, and memory is
-//! bounded by what its control groups and its limit of address space (`ulimit -v`) allow. What the
-//! tree itself takes, by the time when data is placed, is counted, and so is what reading the image
-//! back will take.
+//! By default, processors are those that this process may use, and memory is bounded by its control
+//! groups and its limit of address space (`ulimit -v`). The memory of the tree and of the
+//! verification afterwards is included.
 
 use crate::PackOptions;
 use packfs_core::{Error, Result};
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
-/// What is not counted one by one: what waits to be written, tables of tails, the allocator's own.
+/// Memory not accounted in detail: queued output, tables of tails, overhead of the allocator.
 const SPARE_LEN: u64 = 8 * MIB;
-/// What each thread needs besides its encoder and its stretch of input.
+/// Memory of each thread besides its encoder and its input.
 const THREAD_LEN: u64 = MIB;
 
-/// What placing data needs.
+/// Memory needed to place data.
 pub(crate) struct Demand {
-    /// One encoder with its scratch, in bytes.
+    /// One encoder with its scratch buffers, in bytes.
     pub encoder_len: u64,
-    /// Least input in flight, in bytes: the longest stretch that is compressed on its own.
+    /// Least input in flight, in bytes: the longest range that is compressed as one.
     pub window_min: u64,
-    /// Nodes of the tree: where each lies is kept.
+    /// Nodes of the tree; a place is kept for each.
     pub node_count: u64,
 }
 
-/// Bytes kept for each node from now on.
+/// Bytes kept for each node from here on.
 const NODE_LEN: u64 = 96;
 
-/// See the module.
+/// Resources granted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Threads that compress.
@@ -38,11 +37,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// As many workers as wanted and as large a window as `wanted_len` says for so many, less where
+    /// Grants the requested workers and the window that `wanted_len` returns for them, less if
     /// memory is short.
     ///
-    /// Errors: `Failed` if not even one worker fits into what the user allows. What a control group
-    /// allows may be more than it seems, so there one worker tries.
+    /// Errors: `Failed` if the user's limit is too low for one worker. Under a control group's
+    /// limit one worker tries anyway, because more memory may be available than it seems.
     pub(crate) fn new(
         options: &PackOptions,
         demand: &Demand,
@@ -65,7 +64,7 @@ impl Limits {
         })
     }
 
-    /// Errors: the least that has to be allowed.
+    /// Errors: `Failed`, with the least limit that suffices.
     fn within(
         allowed: u64,
         taken: u64,
@@ -76,7 +75,7 @@ impl Limits {
         let worker_len = demand.encoder_len + THREAD_LEN;
         let least = taken + SPARE_LEN + worker_len + demand.window_min;
         let Some(spare) = allowed.checked_sub(least) else { return Err(least) };
-        // Who is done needs input that is read, so each further worker comes with a stretch of it.
+        // An idle worker needs input, so each further worker comes with input of its own.
         let further = spare / (worker_len + demand.window_min).max(1);
         let worker_count = jobs.min(usize::try_from(further).unwrap_or(usize::MAX).saturating_add(1));
         let left = spare - (worker_count as u64 - 1) * worker_len;
@@ -85,24 +84,22 @@ impl Limits {
     }
 }
 
-/// What may be taken, in bytes, if there is a bound.
+/// Returns the memory limit in bytes, if there is one.
 fn allowed(options: &PackOptions) -> Option<u64> {
-    // Page cache counts in a group, too, and others may run beside us.
+    // A group also accounts page cache and other processes.
     let said = options.memory.or_else(|| group_limit().map(|limit| limit / 4 * 3));
     let room = address_room().map(|room| resident() + room / 4 * 3);
     said.into_iter().chain(room).min()
 }
 
-/// Bytes kept for each node while an image is read back: its inode there, and what came of its
-/// contents.
+/// Bytes kept for each node while an image is verified: its inode and its digest.
 const VERIFY_NODE_LEN: u64 = 144;
-/// Memory for reading back with one thread, whatever the image holds: rows of blocks, and their
-/// bytes.
+/// Memory for verifying with one thread, whatever the image: lists of blocks, and their bytes.
 const VERIFY_LEN: u64 = 24 * MIB;
-/// Memory for each thread that reads back: a run of stored bytes, a decoded block, a decoder.
+/// Memory for each verifying thread: stored bytes, a decoded block, a decoder.
 const VERIFY_THREAD_LEN: u64 = 5 * MIB;
 
-/// Number of threads that may read an image back, by the memory left.
+/// Returns the number of threads that may verify an image, by the memory left.
 pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
     let jobs = packfs_core::thread_count(options.jobs);
     let Some(allowed) = allowed(options) else { return jobs };
@@ -110,8 +107,8 @@ pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
     usize::try_from(room).map_or(jobs, |room| jobs.min(room + 1))
 }
 
-/// Errors: `Failed` if an image of so many nodes cannot be read back within what the user or a
-/// control group allows.
+/// Errors: `Failed` if an image with this number of nodes cannot be verified within the limit of
+/// the user or of a control group.
 pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()> {
     let bound = options.memory.or_else(group_limit);
     let (Some(allowed), Some(_)) = (bound, &options.verify) else { return Ok(()) };
@@ -131,8 +128,8 @@ pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()>
 /// Least memory for samples of blocks, in bytes.
 const SAMPLES_LEN_MIN: u64 = MIB;
 
-/// Memory for samples of blocks: a quarter of what is left when they are taken, since encoders and
-/// input come later.
+/// Returns the memory for samples of blocks: a quarter of what is left, because encoders and input
+/// are allocated later.
 pub(crate) fn room_for_samples(options: &PackOptions) -> u64 {
     match allowed(options) {
         None => u64::MAX,
@@ -140,14 +137,14 @@ pub(crate) fn room_for_samples(options: &PackOptions) -> u64 {
     }
 }
 
-/// Memory that this process has now, in bytes; 0 if nobody knows.
+/// Returns the resident memory of this process in bytes; 0 if unknown.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// Address space that this process may still take, in bytes, if that is limited.
+/// Returns the address space left to this process in bytes, if that is limited.
 fn address_room() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -155,7 +152,7 @@ fn address_room() -> Option<u64> {
     Some(limit.saturating_sub(pages.saturating_mul(rustix::param::page_size() as u64)))
 }
 
-/// The least limit of memory of this process's control groups (version 2), in bytes.
+/// Returns the least memory limit of this process's control groups (version 2), in bytes.
 fn group_limit() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

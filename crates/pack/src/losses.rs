@@ -1,11 +1,10 @@
-//! Tells what a format cannot hold, and stops for what nobody accepted.
+//! Reports losses of a format, and stops at those that the caller did not accept.
 
 use packfs_core::{Error, ImagePath, Loss, Progress, Result, escaped};
 
-/// Warns of each kind of loss, and stops for those that are refused; all at once, so that nobody
-/// has to try again for each.
+/// Warns of each kind of accepted loss; reports all refused ones in a single error.
 ///
-/// Errors: `Failed` for losses that are refused unless `lossy`, and for those that are fatal.
+/// Errors: `Failed` for fatal losses, and without `lossy` for all others.
 pub(crate) fn accept(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Progress) -> Result<()> {
     let stops = |loss: &&Loss| loss.fatal || loss.refused && !lossy;
     for loss in losses.iter().filter(|loss| !stops(loss)) {

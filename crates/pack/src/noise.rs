@@ -1,75 +1,76 @@
-//! Whether compressing could be worth its while, told before it is tried: from how often each value
-//! occurs, and from whether anything occurs twice.
+//! Detects incompressible data before an encoder tries it, from the frequency of byte values and
+//! from repetitions.
 //!
-//! Deterministic, and a fraction of the cost of the fastest encoder: bytes that are not spread
-//! evenly, which is what nearly all data is, are told by a few kilobytes of them.
+//! Deterministic, and far cheaper than the fastest encoder: a few kilobytes show that values are
+//! uneven, as in nearly all data.
 
-/// Shorter runs say nothing.
+/// Shorter runs are not significant.
 const LEN_MIN: usize = 256;
-/// Stretches of a block that are looked at first, and their length.
+/// Samples of a block that are examined first, and their length.
 const SAMPLES: usize = 16;
 const SAMPLE_LEN: usize = 256;
-/// Shortest block of which the cheap look is enough reason not to look at all of it.
+/// Shortest block for which uneven samples make a full count unnecessary.
 const SAMPLED_LEN_MIN: usize = 4 * SAMPLES * SAMPLE_LEN;
 
-/// A tenth more than even spread, in percent: no gain to speak of.
+/// In percent of an even distribution: a tenth more offers no gain.
 const NEARLY_EVEN: u64 = 110;
-/// What JPEG, Vorbis and their like have, in percent: of 340 blocks below it, XZ took 3 % or more
-/// off two.
+/// Upper bound of JPEG, Vorbis and similar data, in percent; of 340 blocks below it, XZ saved 3 %
+/// or more on two.
 const EVEN_ENOUGH: u64 = 115;
 
-/// What hardly compresses has less, in percent: beyond it an encoder that counts values takes a few
-/// percent off.
+/// Upper bound of nearly incompressible data, in percent; above it, an entropy coder saves a few
+/// percent.
 const UNEVEN: u64 = 160;
 
-/// Length of the runs that are looked for twice.
+/// Length of the runs searched for repetitions.
 const RUN_LEN: usize = 6;
-/// One run in so many counts.
+/// One run in `RUNS_SAMPLED` is counted.
 const RUNS_SAMPLED: u32 = 8;
-/// At least one counted run in so many occurs twice where compressing pays.
+/// Compressing pays if at least one counted run in `REPEATS_MIN` occurs twice.
 const REPEATS_MIN: usize = 64;
 
-/// Whether the values are spread as evenly as those of compressed or encrypted data. Blind to
-/// repetitions: who asks must try the real encoder now and then.
+/// Returns true if byte values are as evenly distributed as in compressed or encrypted data.
+/// Repetitions are not seen, so the caller must try the encoder at intervals.
 pub(crate) fn values_are_even(bytes: &[u8]) -> bool {
     bytes.len() >= LEN_MIN && Counts::of(bytes).is_even(NEARLY_EVEN)
 }
 
-/// What the values of a block tell.
+/// Estimate of a block's compressibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// No encoder would take a few percent off it.
+pub(crate) enum Estimate {
+    /// No encoder would save a few percent.
     Noise,
-    /// Not so even that it must be noise, nor so uneven that something must come off it.
+    /// Undecided.
     Open,
-    /// An encoder that counts values takes something off it.
+    /// An entropy coder saves something.
     Uneven,
 }
 
-/// Whether a block is so much like noise that no encoder would take a few percent off it.
+/// Returns true if a block is incompressible: no encoder would save a few percent.
 pub(crate) fn is_noise(bytes: &[u8]) -> bool {
-    look(bytes) == Look::Noise
+    estimate(bytes) == Estimate::Noise
 }
 
-/// Looks at a block.
-pub(crate) fn look(bytes: &[u8]) -> Look {
+/// Estimates the compressibility of a block.
+pub(crate) fn estimate(bytes: &[u8]) -> Estimate {
     if bytes.len() < SAMPLED_LEN_MIN {
         let is_noise = values_are_even(bytes) && !repeats(bytes);
-        return if is_noise { Look::Noise } else { Look::Uneven };
+        return if is_noise { Estimate::Noise } else { Estimate::Uneven };
     }
     let mut sampled = Counts::new();
     for sample in 0..SAMPLES {
         let at = (bytes.len() - SAMPLE_LEN) * sample / (SAMPLES - 1);
         sampled.add(&bytes[at..at + SAMPLE_LEN]);
     }
-    // A few kilobytes scatter more than all of them.
+    // Samples vary more than the whole block.
     if sampled.is_even(EVEN_ENOUGH + 5) && Counts::of(bytes).is_even(EVEN_ENOUGH) && !repeats(bytes) {
-        return Look::Noise;
+        return Estimate::Noise;
     }
-    if sampled.is_even(UNEVEN) { Look::Open } else { Look::Uneven }
+    if sampled.is_even(UNEVEN) { Estimate::Open } else { Estimate::Uneven }
 }
 
-/// How often each value occurs. Two tables: equal neighbours would otherwise wait for each other.
+/// Frequency of each value. Two tables, because increments of equal neighbors would wait for each
+/// other.
 struct Counts {
     tables: [[u32; 256]; 2],
     len: u64,
@@ -94,8 +95,8 @@ impl Counts {
         self.len += (bytes.len() & !1) as u64;
     }
 
-    /// Whether two values are alike at most `percent` as often as with even spread, which gives n +
-    /// n(n-1)/256 on average, with little deviation.
+    /// Returns true if two values are equal at most `percent` as often as in an even distribution,
+    /// where the average is n + n(n-1)/256, with little deviation.
     fn is_even(&self, percent: u64) -> bool {
         let [even, odd] = &self.tables;
         let squares: u64 = even.iter().zip(odd).map(|(a, b)| u64::from(a + b).pow(2)).sum();
@@ -104,12 +105,11 @@ impl Counts {
     }
 }
 
-/// Whether so much occurs twice that an encoder of long matches would gain from it. Which runs
-/// count depends on their bytes alone, so that what occurs again is counted again.
+/// Returns true if enough data recurs for an encoder with long matches. Runs are sampled by
+/// content, so that repetitions are sampled too.
 fn repeats(bytes: &[u8]) -> bool {
     const SLOTS_LOG: u32 = 14;
-    // The hash of the last run that came by, whole, so that nothing is taken for a repetition that
-    // is none.
+    // The full hash of the last run in each slot, to avoid false repetitions.
     let mut slots = vec![0_u32; 1 << SLOTS_LOG];
     let (mut counted, mut twice) = (0_usize, 0_usize);
     for run in bytes.windows(8) {
@@ -155,7 +155,7 @@ mod tests {
         let twice = [&once[..], &random.noise(1_001), &once].concat();
         assert!(values_are_even(&twice));
         assert!(!is_noise(&twice));
-        // A hundredth of it does not pay.
+        // A hundredth of repeated data does not pay.
         assert!(is_noise(&[&random.noise(100_000)[..], &once[..20_000], &once[..600]].concat()));
     }
 

@@ -1,8 +1,7 @@
-//! The image while it is written: appended in order, with what goes in front of that put where it
-//! belongs.
+//! The image while it is written: data is appended in order, sections are written at their offsets.
 
 use crate::destination::Destination;
-use crate::room::{self, Place};
+use crate::size_limit::{self, Place};
 use crate::verify::WrittenFile;
 use packfs_core::{Progress, Result, ResultExt};
 use packfs_format::Section;
@@ -13,59 +12,59 @@ use std::path::Path;
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 1 << 20;
 
-/// Fewer zeros than this are written like other bytes.
+/// Shorter runs of zeros are written like other bytes.
 const HOLE_LEN_MIN: u64 = 64 << 10;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// See the module.
+/// Output of an image.
 pub(crate) struct Output {
     file: File,
     destination: Destination,
-    /// Where the image starts in the file.
+    /// Start of the image in the file.
     base: u64,
-    /// Where the next byte goes, from the start of the image; bytes before it that are not yet
-    /// written are in `buffer`.
+    /// Position of the next byte, from the start of the image; unwritten bytes before it are in
+    /// `buffer`.
     position: u64,
     end: u64,
     buffer: Vec<u8>,
-    /// Most bytes of the image; what lies beyond is not written.
+    /// Most bytes of the image; data beyond is not written.
     len_max: Option<u64>,
-    gives_up: bool,
+    stops_early: bool,
 }
 
 impl Output {
-    /// Starts what will become `path`; file data begin `position` bytes after the start of the
+    /// Creates the output for `path`; file data starts `position` bytes after the start of the
     /// image.
     pub(crate) fn create(path: &Path, place: &Place, position: u64, progress: &dyn Progress) -> Result<Self> {
         let (mut destination, file) = Destination::open(path)?;
         let file = destination.stage(file, place, progress)?;
-        let Place { base, room, .. } = *place;
+        let Place { base, size_limit, .. } = *place;
         destination.keep_beginning(&file, base)?;
         let buffer = Vec::with_capacity(BUFFER_LEN);
         let len_max = match destination.len() {
             Some(device_len) => Some(place.len_max_on(device_len)),
-            None => room.len_max,
+            None => size_limit.max_size,
         };
-        let gives_up = room.gives_up || destination.is_in_place();
-        Ok(Output { file, destination, base, position, end: position, buffer, len_max, gives_up })
+        let stops_early = size_limit.stops_early || destination.is_in_place();
+        Ok(Output { file, destination, base, position, end: position, buffer, len_max, stops_early })
     }
 
-    /// What it is written to, for messages.
+    /// Returns the name of the destination, for messages.
     pub(crate) fn name(&self) -> String {
         self.destination.name()
     }
 
-    /// How long the image can be at most, if that is known.
+    /// Returns the limit of the image's length, if known.
     pub(crate) fn room(&self) -> Option<u64> {
         self.destination.len().map(|len| len.saturating_sub(self.base))
     }
 
-    /// Where the next byte goes, from the start of the image.
+    /// Returns the position of the next byte, from the start of the image.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Writes behind what was written last.
+    /// Appends bytes.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() > BUFFER_LEN {
             self.flush()?;
@@ -80,8 +79,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes so many zeros behind what was written last: many of them as a hole, where there is
-    /// nothing that would show through.
+    /// Appends `len` zeros; long runs become holes unless old contents would show through.
     pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
         let mut left = len;
         if len >= HOLE_LEN_MIN && !self.destination.is_in_place() {
@@ -106,7 +104,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes one of the format's own parts where it belongs.
+    /// Writes a section of the format at its offset.
     pub(crate) fn write_section(&mut self, section: &Section) -> Result<()> {
         if section.offset == self.position {
             return self.append(&section.bytes);
@@ -121,7 +119,7 @@ impl Output {
         let start = self.base + offset;
         let end = offset + bytes.len() as u64;
         if self.len_max.is_some_and(|len_max| end > len_max) {
-            return if self.gives_up { self.check_len(end, false) } else { Ok(()) };
+            return if self.stops_early { self.check_len(end, false) } else { Ok(()) };
         }
         self.file.write_all_at(bytes, start).or_io(|| format!("cannot write {}", self.destination.name()))
     }
@@ -130,11 +128,11 @@ impl Output {
         if self.len_max == self.room() {
             self.destination.check_device(self.base + len)?;
         }
-        room::check(len, self.len_max, &self.destination.name(), is_whole)
+        size_limit::check(len, self.len_max, &self.destination.name(), is_whole)
     }
 
-    /// Pads the image with zeros to a multiple of `padding`: nothing is written any more. Returns
-    /// its length.
+    /// Pads the image with zeros to a multiple of `padding`, and returns its length. Nothing is
+    /// appended afterwards.
     pub(crate) fn end(&mut self, padding: u64) -> Result<u64> {
         self.flush()?;
         let len = self.end.next_multiple_of(padding.max(1));
@@ -146,23 +144,22 @@ impl Output {
         Ok(len)
     }
 
-    /// Writes over a part of what has ended.
+    /// Replaces a part of the completed image.
     pub(crate) fn overwrite(&mut self, section: &Section) -> Result<()> {
         self.write_at(section.offset, &section.bytes)
     }
 
-    /// What was written, once it has ended.
+    /// Returns the completed image for reading.
     pub(crate) fn written(&self) -> WrittenFile<'_> {
         WrittenFile { file: &self.file, name: self.name(), start: self.base, len: self.end }
     }
 
-    /// What was written is wrong: where it has its place already, it is not to be taken for an
-    /// image.
+    /// Marks an image that failed verification: if it was written in place, its front is cleared.
     pub(crate) fn spoil(&self) {
         self.destination.spoil(&self.file, self.base);
     }
 
-    /// Puts the image where it belongs, once it has ended.
+    /// Moves the completed image to its destination.
     pub(crate) fn finish(mut self, sync: bool) -> Result<()> {
         self.destination.finish(&self.file, self.base, self.end, sync)
     }

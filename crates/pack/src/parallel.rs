@@ -1,11 +1,11 @@
-//! The same for many items, on all workers.
+//! Runs a function on many items, on all workers.
 
 use crate::PackOptions;
 use packfs_core::{Error, Progress, Result};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Scope;
 
-/// Calls `f` for each item on all workers; results come in the order of items.
+/// Calls `f` for each item on all workers; returns results in the order of items.
 pub(crate) fn in_parallel<T: Sync, R: Send>(
     options: &PackOptions,
     progress: &dyn Progress,
@@ -29,15 +29,15 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     };
     let mut done = std::thread::scope(|scope| {
         let count = packfs_core::thread_count(options.jobs).min(items.len());
-        // Where threads or their memory are short, fewer do the same.
+        // If threads or memory are short, fewer workers do the same.
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
         let others: Vec<_> = (1..count).map_while(start).collect();
         let mut done = worker();
         for other in others {
-            done.extend(other.join().map_err(|_| Error::failed("internal: a worker thread panicked"))?);
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        Ok::<_, Error>(done)
-    })?;
+        done
+    });
     if stopped.load(Ordering::Relaxed) {
         return Err(Error::cancelled());
     }
@@ -45,10 +45,10 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// The same for what is read of the source before any of it is packed. What cannot be read is not
-/// known (`None`) if it may be left out; else it ends the work: it might be read the next time, and
-/// would make another image then.
-pub(crate) fn learn_in_parallel<T: Sync, R: Send>(
+/// Calls `f` for items of the source before any is packed. A read error gives `None` if unreadable
+/// files are allowed. Otherwise it ends the work, because a later read might succeed and change the
+/// image.
+pub(crate) fn read_in_parallel<T: Sync, R: Send>(
     options: &PackOptions,
     progress: &dyn Progress,
     items: &[T],
@@ -64,10 +64,10 @@ pub(crate) fn learn_in_parallel<T: Sync, R: Send>(
         .collect()
 }
 
-/// Starts the worker of this number; false if there can be no more of them, which those before make
-/// up for.
+/// Starts worker `number`; returns false if no further thread can be started, but an earlier one
+/// exists.
 ///
-/// Errors: `Io` if there cannot be even one.
+/// Errors: `Io` if not even one thread starts.
 pub(crate) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     number: usize,

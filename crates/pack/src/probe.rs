@@ -1,30 +1,30 @@
-//! Whether a block is worth a slow encoder: told by its values first, and where those leave it
-//! open, by a fast encoder.
+//! Decides if a slow encoder is worth trying on a block: by the distribution of its values, and if
+//! that is unclear, by a fast encoder.
 //!
-//! Pictures, music and what is scrambled have values that are not quite even, and yet nothing comes
-//! off them. A slow encoder takes a hundred times as long to find that out as a fast one, which
-//! finds hardly less where anything is to be found.
+//! Images, audio and encrypted data have slightly uneven values and are incompressible all the
+//! same. A slow encoder takes a hundred times as long to find that out as a fast one.
 
 use crate::effort::Effort;
 use crate::gain::Gain;
-use crate::noise::{self, Look};
+use crate::noise::{self, Estimate};
 use packfs_codec::CodecSettings;
 use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
 
-/// A block of which the fast encoder takes less than one part in so many is not worth a slow one.
+/// A block of which the fast encoder saves less than 1 / `LEAST_PART` is not tried with the slow
+/// one.
 const LEAST_PART: usize = 50;
 
 /// One worker's fast encoder.
 pub(crate) struct Probe {
     gain: Gain,
-    /// `None`: the encoder itself is as fast.
+    /// `None` if the encoder itself is as fast.
     fast: Option<Box<dyn Encoder>>,
     scratch: Vec<u8>,
 }
 
 impl Probe {
-    /// For blocks that such an encoder is to compress.
+    /// Creates a probe for blocks that are to be compressed with `codec`.
     pub(crate) fn new(codec: Option<&CodecSettings>, effort: Effort, gain: Gain) -> Result<Self> {
         let is_slow = effort == Effort::Max || codec.is_some_and(CodecSettings::is_slow);
         let is_asked = gain != Gain::ANY && is_slow;
@@ -34,18 +34,18 @@ impl Probe {
         Ok(Probe { gain, fast, scratch: Vec::new() })
     }
 
-    /// Whether to try the encoder.
+    /// Returns true if the encoder is to be tried.
     pub(crate) fn is_worth_trying(&mut self, raw: &[u8]) -> Result<bool> {
         if self.gain == Gain::ANY {
             return Ok(true);
         }
-        match (noise::look(raw), &mut self.fast) {
-            (Look::Noise, _) => Ok(false),
-            (Look::Open, Some(fast)) => {
+        match (noise::estimate(raw), &mut self.fast) {
+            (Estimate::Noise, _) => Ok(false),
+            (Estimate::Open, Some(fast)) => {
                 self.scratch.resize(raw.len() - raw.len() / LEAST_PART, 0);
                 Ok(fast.compress(raw, &mut self.scratch).map_err(Error::failed)?.is_some())
             }
-            (Look::Open | Look::Uneven, _) => Ok(true),
+            (Estimate::Open | Estimate::Uneven, _) => Ok(true),
         }
     }
 }
@@ -58,7 +58,7 @@ mod tests {
 
     const SLOW: CodecSettings = CodecSettings::Zstd(ZstdSettings { level: 15, window_log_max: None });
 
-    /// Bytes that are not quite even, and in no order: two in five are drawn from half of all
+    /// Returns random bytes with slightly uneven values: two in five are drawn from half of all
     /// values.
     fn scrambled(len: usize) -> Vec<u8> {
         let bytes = Random::new(5).noise(2 * len);
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_a_fast_encoder_finds_nothing_in_is_left_to_it() {
         let block = scrambled(128 << 10);
-        assert_eq!(noise::look(&block), Look::Open);
+        assert_eq!(noise::estimate(&block), Estimate::Open);
         let mut probe = Probe::new(Some(&SLOW), Effort::Level, Gain::default()).unwrap();
         let worth = probe.is_worth_trying(&block).unwrap();
         let mut room = vec![0; block.len()];

@@ -1,10 +1,10 @@
-//! The queue between the thread that decides and the threads that work.
+//! The queue between the deciding thread and the workers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Tasks for worker threads: first come, first served, except for urgent ones.
+/// Tasks for workers: first in, first out, except for urgent ones.
 pub(crate) struct TaskQueue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -22,8 +22,7 @@ impl<T> TaskQueue<T> {
         TaskQueue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    // A worker that panicked must not make the others wait for ever: what it left is still a valid
-    // queue.
+    // A panic of a worker leaves a valid queue, so poisoning is ignored.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -33,13 +32,13 @@ impl<T> TaskQueue<T> {
         self.changed.notify_one();
     }
 
-    /// Puts a task before all that are not urgent: others already wait for its result.
+    /// Adds a task before all that are not urgent: others already wait for its result.
     pub(crate) fn push_urgent(&self, task: T) {
         self.lock().urgent.push_back(task);
         self.changed.notify_one();
     }
 
-    /// The next task; waits for one, `None` once the queue is closed.
+    /// Returns the next task; waits for one. `None` once the queue is closed.
     pub(crate) fn pop(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -56,7 +55,7 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// Drops what is left and sends the workers home.
+    /// Drops remaining tasks and ends the workers.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -67,8 +66,7 @@ impl<T> TaskQueue<T> {
     }
 }
 
-/// Closes a queue when it goes out of scope, so that an early return does not leave workers
-/// waiting.
+/// Closes a queue when dropped, so that an early return does not leave workers waiting.
 pub(crate) struct CloseOnDrop<'a, T>(pub(crate) &'a TaskQueue<T>);
 
 impl<T> Drop for CloseOnDrop<'_, T> {
@@ -77,8 +75,7 @@ impl<T> Drop for CloseOnDrop<'_, T> {
     }
 }
 
-/// One worker thread: answers tasks until the queue is closed. A panic is told to who waits, as
-/// `None`.
+/// Runs one worker: answers tasks until the queue is closed. A panic is reported as `None`.
 pub(crate) fn work<T, A>(queue: &TaskQueue<T>, answers: &Sender<Option<A>>, mut answer: impl FnMut(T) -> A) {
     struct SayIfPanicked<'a, A>(&'a Sender<Option<A>>);
     impl<A> Drop for SayIfPanicked<'_, A> {
@@ -96,7 +93,7 @@ pub(crate) fn work<T, A>(queue: &TaskQueue<T>, answers: &Sender<Option<A>>, mut 
     }
 }
 
-/// Puts numbered answers back into the order of their tasks.
+/// Restores the order of numbered answers.
 pub(crate) struct InOrder<T> {
     next: u64,
     early: BTreeMap<u64, T>,
@@ -111,14 +108,14 @@ impl<T> InOrder<T> {
         self.early.insert(number, answer);
     }
 
-    /// The next answer in order, once it is there.
+    /// Returns the next answer in order, once it is there.
     pub(crate) fn take(&mut self) -> Option<T> {
         let answer = self.early.remove(&self.next)?;
         self.next += 1;
         Some(answer)
     }
 
-    /// How many were taken.
+    /// Returns the number of answers taken.
     pub(crate) fn taken(&self) -> u64 {
         self.next
     }

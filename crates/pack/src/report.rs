@@ -1,4 +1,4 @@
-//! What came of packing.
+//! Results of packing.
 
 use crate::by_class::ClassRow;
 use crate::coverage::Coverage;
@@ -7,27 +7,27 @@ use packfs_format::{DataKind, Placed, Plan};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What came of packing, in figures.
+/// Results of packing.
 #[derive(Clone, Debug, Default)]
 pub struct PackReport {
     /// Name of the image's format.
     pub format: &'static str,
     /// Name of the Linux driver that mounts the image; `None` if none does.
     pub driver: Option<&'static str>,
-    /// Options that would compress the metadata, and the reason; `None` if it is compressed, or
-    /// never can be.
+    /// Options that would compress the metadata, and the reason; `None` if it is compressed or
+    /// cannot be.
     pub metadata_advice: Option<&'static str>,
-    /// How the image is compressed, as a user would type it.
+    /// Compression, in the syntax of the options.
     pub codec: String,
     /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
     pub image_len: u64,
-    /// The file that holds the image's data, if that is another one.
+    /// Files that hold the image's data, if they are not the image.
     pub data_files: Vec<PathBuf>,
     /// Nodes of every type.
     pub nodes: u64,
-    /// Regular files, each once however many names it has.
+    /// Regular files; hard links count once.
     pub files: u64,
-    /// Length of all files together, in bytes.
+    /// Total length of the files, in bytes.
     pub bytes_in: u64,
     /// File data in the image, in bytes.
     pub data_len: u64,
@@ -39,53 +39,52 @@ pub struct PackReport {
     pub duplicate_bytes: u64,
     /// Files whose blocks are some of another file's.
     pub run_files: u64,
-    /// How much is in those blocks, in bytes.
+    /// Bytes in those blocks.
     pub run_bytes: u64,
-    /// Small files and ends of files that are the beginning of another file's block.
-    pub lent_tails: u64,
+    /// Small files and tails that equal the beginning of another file's block.
+    pub borrowed_tails: u64,
     /// Their length, in bytes.
-    pub lent_bytes: u64,
+    pub borrowed_bytes: u64,
     /// Bytes that are holes.
     pub hole_bytes: u64,
-    /// Blocks that hold tails of several files.
+    /// Fragment blocks.
     pub shared_blocks: u64,
-    /// What lies in them, or in the packed stream: bytes before and after compression.
+    /// Bytes in fragment blocks or the packed stream, before and after compression.
     pub shared: Stored,
-    /// True if small files lie so far from their neighbours of the tree that the kernel, which
-    /// keeps three shared blocks of SquashFS, decodes blocks anew when it reads the tree in its
-    /// order.
+    /// True if small files lie so far from their neighbors in the tree that the kernel, which keeps
+    /// three SquashFS fragment blocks, decodes blocks again when it reads the tree in order.
     pub far_apart: bool,
-    /// What lies in blocks and clusters that are stored as they are, in bytes.
+    /// Bytes in blocks and clusters that are stored uncompressed.
     pub plain_bytes: u64,
-    /// What each class of files takes, the largest first.
+    /// Space of each class of files, in descending order.
     pub classes: Vec<ClassRow>,
-    /// The denser way of packing by which the image fits, if what was asked for did not.
+    /// Denser way of packing by which the image fits, if the requested one did not.
     pub fitted: Option<String>,
-    /// How long each stage took, in their order.
+    /// Duration of each stage, in order.
     pub stages: Vec<(Stage, Duration)>,
-    /// Compressed blocks that were copied from the base, and their bytes in the image.
+    /// Compressed blocks that were copied from the base.
     pub base_blocks: u64,
-    /// See [`PackReport::base_blocks`].
+    /// Their bytes in the image.
     pub base_bytes: u64,
-    /// What the format could not hold.
+    /// Attributes that the format could not represent.
     pub losses: Vec<Loss>,
-    /// Files that could not be read and were stored empty: why.
+    /// Error messages of files that were stored empty.
     pub skipped: Vec<String>,
     /// Length of each structure of the format, in bytes, by name.
     pub sections: Vec<(&'static str, u64)>,
 }
 
-/// Bytes before and after they were compressed.
+/// Bytes before and after compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// Before.
+    /// Before compression.
     pub bytes: u64,
-    /// After.
+    /// After compression.
     pub stored: u64,
 }
 
 impl PackReport {
-    /// Returns the figures that do not depend on how data is stored.
+    /// Creates a report with the figures that do not depend on how data is stored.
     pub(crate) fn new<K: DataKind>(
         tree: &Tree,
         plan: Plan<K>,

@@ -1,7 +1,7 @@
-//! Tails that were seen before: by length and hash first, then byte by byte, because a hash alone
-//! proves nothing.
+//! Deduplication of tails: by length and hash first, then byte by byte, because equal hashes are no
+//! proof.
 //!
-//! Keeps no tail, only where to read it again, and a few that were just compared.
+//! Tails are not kept; each is read again to be compared, except for a few recent ones.
 
 use crate::context::Context;
 use hashbrown::HashTable;
@@ -10,10 +10,10 @@ use packfs_format::DataKind;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Bytes of tails kept to compare later ones with.
+/// Bytes of tails kept for comparisons.
 const COMPARED_LEN: usize = 4 << 20;
 
-/// The last part of a file, or all of it, that is to lie beside others.
+/// The tail of a file, or a whole file, that shares a block with others.
 pub(crate) struct TailBytes {
     pub bytes: Box<[u8]>,
     pub hash: u128,
@@ -26,15 +26,15 @@ impl TailBytes {
     }
 }
 
-/// A tail that was handed in, by number.
+/// Number of a tail that was added.
 pub(crate) type TailId = u32;
 
-/// A tail as it was first seen: where to read it again. There may be millions of them.
+/// The first occurrence of a tail, from which it can be read again. There may be millions.
 struct Origin {
     node: NodeId,
     len: u32,
     offset: u64,
-    /// Half of the hash is enough to look closer.
+    /// Half of the hash, enough to select candidates.
     hash: u64,
 }
 
@@ -44,7 +44,7 @@ impl Origin {
     }
 }
 
-/// See the module.
+/// Tails seen so far.
 pub(crate) struct SeenTails<'a, K: DataKind> {
     context: &'a Context<'a, K>,
     /// The first tail of each length and hash.
@@ -67,7 +67,7 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         }
     }
 
-    /// The earlier tail with the same bytes, if the plan shares them.
+    /// Returns an earlier tail with the same bytes, if the plan deduplicates.
     pub(crate) fn find(&mut self, tail: &TailBytes) -> Result<Option<TailId>> {
         if !self.context.plan.dedupe {
             return Ok(None);
@@ -80,12 +80,12 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         }
     }
 
-    /// Remembers a tail that ends at `end` of a file; returns its number.
+    /// Adds a tail that ends at `end` of a file; returns its number.
     pub(crate) fn add(&mut self, node: NodeId, end: u64, tail: &TailBytes) -> TailId {
         self.add_known(node, end, tail.bytes.len() as u32, tail.hash)
     }
 
-    /// The same for a tail whose length and hash are known.
+    /// Adds a tail whose length and hash are known.
     pub(crate) fn add_known(&mut self, node: NodeId, end: u64, len: u32, hash: u128) -> TailId {
         let id = self.origins.len() as TailId;
         let hash = hash as u64;

@@ -1,4 +1,4 @@
-//! Cuts a plan's files into the spans that workers take: one long piece, or many small files.
+//! Cuts a plan's files into spans for workers: one long piece, or many small files.
 
 use crate::context::{Context, Piece};
 use packfs_core::{ContentReader, NodeId};
@@ -15,8 +15,8 @@ pub(crate) trait Rules<K: DataKind> {
     /// Returns the input of one span, unless a single piece is longer.
     fn span_len(&self) -> u64;
 
-    /// Returns the first byte of a file that is stored; its length: none is.
-    fn own_from(&self, job: &FileJob<K>) -> u64;
+    /// Returns the first byte of a file that is stored; its length if none is.
+    fn stored_from(&self, job: &FileJob<K>) -> u64;
 
     /// Returns the length of the pieces that longer files are cut into.
     fn piece_len(&self, job: &FileJob<K>) -> u64;
@@ -39,19 +39,19 @@ pub(crate) struct Spans<'a, K: DataKind> {
 }
 
 impl<'a, K: DataKind> Spans<'a, K> {
-    /// Those of the context's plan.
+    /// Iterates over the files of the context's plan.
     pub(crate) fn new(context: &'a Context<'a, K>) -> Self {
         Spans { context, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
     }
 
-    /// The pieces of the next span and how much input they are together. A piece that is a hole is
-    /// a span of its own.
+    /// Returns the pieces of the next span and their total length. A piece that is a hole forms a
+    /// span of its own.
     pub(crate) fn next(&mut self, rules: &impl Rules<K>) -> Option<(Vec<Piece>, u64)> {
         let mut pieces = Vec::new();
         let mut len = 0;
         while let Some(job) = self.context.plan.files.get(self.next_job as usize) {
             let file_len = self.context.len(job.node);
-            let start = self.next_offset.max(rules.own_from(job));
+            let start = self.next_offset.max(rules.stored_from(job));
             if start >= file_len {
                 (self.next_job, self.next_offset) = (self.next_job + 1, 0);
                 continue;
@@ -84,23 +84,23 @@ impl<'a, K: DataKind> Spans<'a, K> {
     }
 }
 
-/// Asks the source for the holes of one file after the other.
+/// Queries the source for holes, one file after the other.
 struct Holes<'a, K: DataKind> {
     context: &'a Context<'a, K>,
     file: Option<Asked<'a>>,
 }
 
-/// The file that was asked about last.
+/// The file queried last.
 struct Asked<'a> {
     node: NodeId,
     reader: Option<Box<dyn ContentReader + 'a>>,
-    /// Its run of data that was met last.
+    /// Its run of data found last.
     data: Range<u64>,
 }
 
 impl<K: DataKind> Holes<'_, K> {
-    /// Length of the hole from `offset` on, at most `most`. A file that cannot be read has none:
-    /// its reader says why.
+    /// Returns the length of the hole at `offset`, at most `most`. A file that cannot be read has
+    /// none; its reader reports the error.
     fn len_at(&mut self, node: NodeId, offset: u64, most: u64) -> u64 {
         if self.file.as_ref().is_none_or(|file| file.node != node) {
             self.file = Some(Asked { node, reader: self.context.open(node).ok(), data: 0..0 });

@@ -1,39 +1,40 @@
-//! Bytes kept until they have a place: in memory up to a bound, then in a file without a name
-//! beside the output.
+//! Bytes kept until they have a place: in memory up to a limit, then in an unnamed file beside the
+//! output.
 
 use crate::destination::nameless_file;
-use packfs_core::{Error, Result, ResultExt};
+use packfs_core::{Result, ResultExt};
 use packfs_format::{InlineTail, InlineTails};
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes gathered before they are written, once there is a file.
+/// Bytes gathered before they are written to the file.
 const BUFFER_LEN: usize = 1 << 20;
 
-/// See the module.
+/// Bytes in memory and in a file.
 #[derive(Debug)]
 pub(crate) struct Spool {
     output: PathBuf,
     memory_max: usize,
     file: Option<File>,
     file_len: u64,
-    /// What follows the file's bytes.
+    /// Bytes after those of the file.
     memory: Vec<u8>,
 }
 
 impl Spool {
-    /// Keeps `memory_max` bytes in memory, more than that beside `output`.
+    /// Keeps `memory_max` bytes in memory, and more in a file beside `output`.
     pub(crate) fn new(output: &Path, memory_max: usize) -> Self {
         Spool { output: output.into(), memory_max, file: None, file_len: 0, memory: Vec::new() }
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> u64 {
         self.file_len + self.memory.len() as u64
     }
 
-    /// Keeps `bytes`; returns where they start.
+    /// Appends `bytes`; returns their start.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<u64> {
         let start = self.len();
         self.memory.extend_from_slice(bytes);
@@ -50,7 +51,7 @@ impl Spool {
             None => nameless_file(&self.output)?,
         };
         file.write_all_at(&self.memory, self.file_len)
-            .or_io(|| format!("cannot write beside {:?}", self.output))?;
+            .or_io(|| format!("cannot write a temporary file beside {:?}", self.output))?;
         self.file = Some(file);
         self.file_len += self.memory.len() as u64;
         self.memory = Vec::new();
@@ -59,20 +60,18 @@ impl Spool {
 
     /// Fills `buf` from `start`.
     pub(crate) fn read(&self, start: u64, buf: &mut [u8]) -> Result<()> {
-        let outside = || Error::failed("internal: nothing was kept at this place");
         let in_file = self.file_len.saturating_sub(start).min(buf.len() as u64) as usize;
         let (front, back) = buf.split_at_mut(in_file);
+        let failed = || format!("cannot read a temporary file beside {:?}", self.output);
         if let (Some(file), false) = (&self.file, front.is_empty()) {
-            file.read_exact_at(front, start).or_io(|| format!("cannot read beside {:?}", self.output))?;
+            file.read_exact_at(front, start).or_io(failed)?;
         }
         let start = start.saturating_sub(self.file_len) as usize;
-        let kept = self.memory.get(start..).and_then(|rest| rest.get(..back.len()));
-        back.copy_from_slice(kept.ok_or_else(outside)?);
-        Ok(())
+        self.memory.get(start..).unwrap_or_default().read_exact(back).or_io(failed)
     }
 }
 
-/// [`InlineTail::id`] is where the tail starts.
+/// [`InlineTail::id`] is the start of the tail.
 impl InlineTails for Spool {
     fn read(&self, tail: InlineTail, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();

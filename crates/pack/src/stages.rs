@@ -1,24 +1,24 @@
-//! The stages of packing, each of which makes of what those before it found the input of the next.
+//! The stages of packing; each produces the input of the next.
 
 use crate::PackOptions;
 use crate::base::{Kept, Reuse};
 use crate::context::{Boundaries, Context};
 use crate::coverage::Coverage;
 use crate::data_row::DataRow;
+use crate::digest_log::DigestLog;
+use crate::duplicates::{self, Duplicates};
 use crate::engine::{Engine, Job, Stored};
 use crate::output::Output;
 use crate::report::{PackReport, Stored as BeforeAndAfter};
-use crate::room::Place;
-use crate::twins::{self, Twins};
+use crate::size_limit::Place;
 use crate::verify::Written;
-use crate::witness::Testimony;
 use crate::{limits, losses, order};
 use packfs_core::{Contents, Error, NodeId, Progress, Result, Stage, Tree};
 use packfs_format::{DataFile, Layout, PackFormat, Placed, Plan};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is packed, into what, and how.
+/// Inputs of packing.
 pub(crate) struct Packing<'a> {
     pub tree: &'a Tree,
     pub contents: &'a dyn Contents,
@@ -29,7 +29,7 @@ pub(crate) struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// Goes through all stages. Data goes to `data_files`, or to the image if there are none.
+    /// Runs all stages. Data goes to `data_files`, or to the image if there are none.
     pub(crate) fn run<E: Engine>(
         &self,
         layout: &dyn Layout<E>,
@@ -42,15 +42,22 @@ impl Packing<'_> {
         clock.passed_if(Stage::Base, reuse.is_some());
         let Ordered { plan, boundaries, far_apart } = self.order(plan, reuse)?;
         clock.passed(Stage::Order);
-        let Compared { plan, twins, parts } = self.compare(plan, &boundaries)?;
+        let Compared { plan, duplicates, parts } = self.compare(plan, &boundaries)?;
         clock.passed(Stage::Dedupe);
 
         let mut files = self.create(&plan, data_files)?;
-        let mut seen = Testimony::new(self.options.verify.is_some(), self.tree.node_count());
+        let mut seen = DigestLog::new(self.options.verify.is_some(), self.tree.node_count());
         let context = &self.context(&plan, &boundaries);
         let (options, progress) = (self.options, self.progress);
-        let job =
-            Job { context, reuse, twins: &twins, parts: &parts, options, progress, output: self.output };
+        let job = Job {
+            context,
+            reuse,
+            duplicates: &duplicates,
+            parts: &parts,
+            options,
+            progress,
+            output: self.output,
+        };
         let stored = E::place(&job, files.row(E::block_len(&plan.data)), &mut seen)?;
         clock.passed(Stage::Data);
         let coverage = self.lay_out(layout, &plan, &stored.placed, &mut files)?;
@@ -69,7 +76,7 @@ impl Packing<'_> {
         Context { tree: self.tree, contents: self.contents, plan, boundaries }
     }
 
-    /// Lets the format plan, and stops for what it cannot hold.
+    /// Obtains the format's plan, and stops at losses that are not accepted.
     fn plan<E: Engine>(&self, layout: &dyn Layout<E>, data_files: &[DataFile]) -> Result<Plan<E>> {
         let format = self.format.format().name;
         let plan = layout.plan(self.tree, &self.options.first_used)?;
@@ -82,7 +89,7 @@ impl Packing<'_> {
         Ok(plan)
     }
 
-    /// Finds what can be copied from an earlier image.
+    /// Finds data that can be copied from the base.
     fn look_at_base<E: Engine>(&self, plan: &Plan<E>) -> Result<Option<Reuse<'_, E::Kept>>> {
         let Some(base) = &self.options.base else { return Ok(None) };
         base.check(self.format)?;
@@ -101,27 +108,27 @@ impl Packing<'_> {
         Ok(Ordered { plan, boundaries: order.boundaries, far_apart: order.far_apart })
     }
 
-    /// Finds files with the same contents, and parts of files that others hold, too.
+    /// Finds duplicates, and parts that files have in common.
     fn compare<E: Engine>(&self, mut plan: Plan<E>, boundaries: &Boundaries) -> Result<Compared<E>> {
         let Packing { format, options, progress, output, .. } = *self;
         let context = self.context(&plan, boundaries);
-        let twins = twins::find(&context, format, options, progress)?;
-        let parts = E::find_parts(&context, &twins, options, progress, output)?;
+        let duplicates = duplicates::find(&context, format, options, progress)?;
+        let parts = E::find_parts(&context, &duplicates, options, progress, output)?;
         E::amend(&parts, &mut plan);
-        Ok(Compared { plan, twins, parts })
+        Ok(Compared { plan, duplicates, parts })
     }
 
-    /// Creates the files that are written.
+    /// Creates the output files.
     fn create<'f, E: Engine>(&self, plan: &Plan<E>, data_files: &'f [DataFile]) -> Result<Files<'f>> {
-        let PackOptions { offset: base, room, .. } = *self.options;
-        let place = Place { base, room, len_bound: len_bound(self.tree, plan) };
+        let PackOptions { offset: base, size_limit, .. } = *self.options;
+        let place = Place { base, size_limit, len_bound: len_bound(self.tree, plan) };
         let image = Output::create(self.output, &place, plan.data_start, self.progress)?;
         let create = |file: &DataFile| Output::create(&file.path, &Place::default(), 0, self.progress);
         let data = data_files.iter().map(create).collect::<Result<_>>()?;
         Ok(Files { image, image_len: 0, data, wishes: data_files, padding: self.format.padding() })
     }
 
-    /// Lets the format write everything around the data; then nothing is missing but names.
+    /// Has the format write everything around the data; afterwards the files lack only their names.
     fn lay_out<E: Engine>(
         &self,
         layout: &dyn Layout<E>,
@@ -147,16 +154,16 @@ impl Packing<'_> {
         Ok(coverage)
     }
 
-    /// Has the image read back, if that was asked for.
+    /// Verifies the image, if requested.
     fn verify<E: Engine>(
         &self,
         files: &Files<'_>,
         job: &Job<'_, E>,
         placed: &Placed<E>,
-        mut seen: Testimony,
+        mut seen: DigestLog,
     ) -> Result<()> {
         let Some(verify) = &self.options.verify else { return Ok(()) };
-        job.twins.check_unchanged(job.context, &mut seen)?;
+        job.duplicates.check_unchanged(job.context, &mut seen)?;
         let written = Written {
             image: files.image.written(),
             data_files: files.data.iter().map(Output::written).collect(),
@@ -179,7 +186,7 @@ impl Packing<'_> {
             reuse.warn(self.progress);
             reuse.copied.get()
         });
-        E::tell(&stored.placed, &mut report);
+        E::add_to_report(&stored.placed, &mut report);
         PackReport {
             format: self.format.format().name,
             driver: self.format.driver(),
@@ -203,14 +210,14 @@ struct Ordered<E: Engine> {
     far_apart: bool,
 }
 
-/// A plan, and what of its files is stored once.
+/// A plan, and the duplicates among its files.
 struct Compared<E: Engine> {
     plan: Plan<E>,
-    twins: Twins,
+    duplicates: Duplicates,
     parts: E::Parts,
 }
 
-/// The files that are written, without names so far.
+/// Output files, not yet renamed into place.
 struct Files<'a> {
     image: Output,
     image_len: u64,
@@ -235,9 +242,9 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Gives every file its name. Returns the length of the image.
+    /// Renames every file into place. Returns the length of the image.
     fn finish(self, sync: bool) -> Result<u64> {
-        // Data first: an image without them is worth nothing.
+        // Data first: an image without it is useless.
         for file in self.data {
             file.finish(sync)?;
         }
@@ -246,9 +253,9 @@ impl Files<'_> {
     }
 }
 
-/// More bytes than an image of a tree has, roughly, if nothing of it is shared or shrinks.
+/// Returns a rough upper bound of the image's length, if nothing is deduplicated or shrinks.
 fn len_bound<E: Engine>(tree: &Tree, plan: &Plan<E>) -> u64 {
-    // Each file may leave most of a block free, and has an inode and a name.
+    // A file may leave most of a block unused, and has an inode and a name.
     const NODE_LEN: u64 = 5 << 10;
     const SPARE: u64 = 1 << 20;
     let nodes = u64::from(tree.node_count()).saturating_mul(NODE_LEN);
@@ -256,7 +263,7 @@ fn len_bound<E: Engine>(tree: &Tree, plan: &Plan<E>) -> u64 {
     [nodes, files, files / 64, SPARE].into_iter().fold(plan.data_start, u64::saturating_add)
 }
 
-/// Errors: `Usage` for two outputs in one file.
+/// Errors: `Usage` for two outputs with the same path.
 fn check_names(files: &[DataFile], output: &Path) -> Result<()> {
     if files.iter().any(|file| file.path == output) {
         return Err(Error::usage(format!("{output:?} cannot be both the image and the file of its data")));
@@ -269,7 +276,7 @@ fn check_names(files: &[DataFile], output: &Path) -> Result<()> {
     }
 }
 
-/// Measures how long each stage takes.
+/// Measures the duration of each stage.
 struct Clock {
     last: Instant,
     stages: Vec<(Stage, Duration)>,
@@ -280,7 +287,7 @@ impl Clock {
         Clock { last: Instant::now(), stages: Vec::new() }
     }
 
-    /// Notes that a stage is over.
+    /// Records the end of a stage.
     fn passed(&mut self, stage: Stage) {
         let now = Instant::now();
         self.stages.push((stage, now - self.last));

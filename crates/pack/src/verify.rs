@@ -1,21 +1,21 @@
-//! What is handed to whoever verifies an image before it gets its name.
+//! Interface of the verification of an image before it is renamed into place.
 
-use packfs_core::{Image, NodeId, Progress, Result, ResultExt, Tree, Witnessed};
+use packfs_core::{ContentDigest, Image, NodeId, Progress, Result, ResultExt, Tree};
 use packfs_format::PackFormat;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
-/// A file of the image, complete but for its name.
+/// A complete file of the image, not yet renamed into place.
 pub struct WrittenFile<'a> {
     /// Open for reading.
     pub file: &'a File,
-    /// What it will be called, for messages.
+    /// Final name, for messages.
     pub name: String,
-    /// Where what was written starts in it.
+    /// Start of the written data in the file.
     pub start: u64,
-    /// How long it is.
+    /// Length of the written data.
     pub len: u64,
 }
 
@@ -43,28 +43,28 @@ impl Image for WrittenFile<'_> {
     }
 }
 
-/// An image that was written, and what it was made of.
+/// A written image, and its input.
 pub struct Written<'a> {
     /// The image.
     pub image: WrittenFile<'a>,
-    /// The files of its data, if they do not lie in it.
+    /// Files of its data, if they are not the image.
     pub data_files: Vec<WrittenFile<'a>>,
     /// The format, with its settings.
     pub format: &'a dyn PackFormat,
-    /// What was to be packed.
+    /// The tree that was packed.
     pub tree: &'a Tree,
     /// Files that could not be read and were stored empty, sorted.
     pub failed: &'a [NodeId],
-    /// What was seen of each node's contents when they were read to be compressed.
-    pub contents: &'a [Witnessed],
-    /// Number of threads that may read it back.
+    /// Digest of each node's contents as they were read for compression.
+    pub contents: &'a [ContentDigest],
+    /// Number of threads that may read the image.
     pub jobs: usize,
 }
 
-/// Looks at an image before it gets its name.
+/// Verifies an image before it is renamed into place.
 pub trait Verify: Debug + Send + Sync {
-    /// Whether the image gives back what was packed.
+    /// Verifies that the image contains the packed tree.
     ///
-    /// Errors: `Failed` if it does not, naming what; the image then gets no name.
+    /// Errors: `Failed` if it does not, naming the difference; the image is then discarded.
     fn verify(&self, written: &Written<'_>, progress: &dyn Progress) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Decodes ahead of whoever reads one file in order, or one file after the other.
+//! Decodes ahead of readers that read one file in order, or one file after the other.
 
 use crate::block::BLOCKS_AT_ONCE;
 use crate::blocks::WantedBlock;
@@ -9,17 +9,17 @@ use packfs_codec::BlockRef;
 use packfs_format::{ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
 
-/// The beginning of a file: what is asked for first of it.
+/// Beginning of a file that is prepared for its first read.
 const BEGINNING_LEN_MAX: u64 = 128 << 10;
-/// Decoded bytes that one thread takes at once: more than a few large blocks would keep whoever
-/// waits for the last.
+/// Decoded bytes that one thread takes at a time: more would delay a reader that waits for the last
+/// block.
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
-/// No more is decoded at once for a beginning, unless one block is longer.
+/// Most bytes decoded at a time for a beginning, unless one block is longer.
 const DECODED_LEN_MAX: u64 = 512 << 10;
 
 impl ReadEngine {
-    /// Has the blocks of a range of a file decoded by others. What cannot be found is left to
-    /// whoever reads it.
+    /// Has the blocks of a range of a file decoded by worker threads. Lookup errors are left to the
+    /// reader.
     pub(crate) fn read_ahead(&self, id: InodeId, range: Range<u64>) {
         if range.is_empty() || !self.prefetch.is_on() {
             return;
@@ -35,8 +35,8 @@ impl ReadEngine {
         runs.hand_over();
     }
 
-    /// Hears of a block that a file's reader is the first to want; whoever walks from file to file
-    /// has those that follow decoded by others.
+    /// Records a block that no reader wanted before. If readers walk from file to file, the blocks
+    /// that follow are decoded by worker threads.
     pub(crate) fn read_neighbours_ahead(&self, id: InodeId, block: &BlockRef) {
         match self.neighbours.met(id, block, self.window_max()) {
             Advice::Nothing => {}
@@ -49,10 +49,10 @@ impl ReadEngine {
         }
     }
 
-    /// Decodes the blocks of a range of a file that nobody has asked for yet, in this thread.
+    /// Decodes the blocks of a range of a file that were not requested yet, in this thread.
     fn decode_here(&self, id: InodeId, range: Range<u64>) {
         let (mut wanted, mut len) = (Vec::new(), 0);
-        // What cannot be found is left to whoever reads it.
+        // Lookup errors are left to the reader.
         let _ = self.volume.extents(id, range, &mut |extent| {
             if let ExtentFrom::Block { block, .. } = &extent.from {
                 let slot = self.blocks.cache.slot(block);
@@ -69,7 +69,7 @@ impl ReadEngine {
         }
     }
 
-    /// Has blocks decoded by others, of those that nobody asked for yet.
+    /// Has blocks decoded by worker threads, except those already requested.
     pub(crate) fn decode_by_others(&self, wanted: &[WantedBlock]) {
         let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
         wanted.iter().for_each(|wanted| runs.push(wanted.clone()));
@@ -78,8 +78,8 @@ impl ReadEngine {
 }
 
 impl FileReader {
-    /// Decodes the beginning of the file, for a reader who is about to come: in this thread, so it
-    /// is for those who have nothing else to do. Does nothing where nothing is decoded ahead.
+    /// Decodes the beginning of the file for an expected reader. It runs in this thread, so the
+    /// caller should be idle. Does nothing if read-ahead is off.
     pub fn prepare(&self) {
         if self.engine.prefetch.is_on() {
             self.engine.decode_here(self.id, 0..self.len.min(BEGINNING_LEN_MAX));
@@ -91,9 +91,9 @@ impl FileReader {
 struct Runs<'a> {
     engine: &'a ReadEngine,
     run: Vec<WantedBlock>,
-    /// What they decode to, in bytes.
+    /// Their decoded length, in bytes.
     run_len: u64,
-    /// Blocks so far.
+    /// Number of blocks so far.
     count: usize,
 }
 

@@ -4,14 +4,14 @@ use crate::file::FileReader;
 use packfs_core::{Image, Result};
 use std::ops::Range;
 
-/// Reads a file as an image, decoding what it is made of.
+/// Presents a file as an image, decoding its blocks.
 pub struct FileAsImage {
     file: FileReader,
     name: String,
 }
 
 impl FileAsImage {
-    /// The file, and what to call it in messages.
+    /// Wraps a file; `name` is its name in messages.
     pub fn new(file: FileReader, name: String) -> Self {
         FileAsImage { file, name }
     }

@@ -1,5 +1,5 @@
-//! What lies beside a jump's target in the same block: decoded anyway, and worth having for whoever
-//! keeps what he is given, as a kernel does, and jumps into the same file again.
+//! Pages around the target of a random read that lie in the same block. They are decoded anyway,
+//! and useful to callers that cache what they read, as the kernel does.
 
 use crate::block::{Place, SharedBytes};
 use crate::file::FileReader;
@@ -7,29 +7,28 @@ use packfs_core::Result;
 use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
-/// What is kept by those who are given it; the rest of a page would have to be asked for all the
-/// same.
+/// Page size of such caches; the rest of a page would have to be read again.
 const PAGE_LEN: u64 = 4096;
-/// So far in front of the target and behind it, at most: blocks may be as long as 64 MiB.
+/// Most bytes before and after the target: blocks may be as long as 64 MiB.
 const LEN_MAX: u64 = 512 << 10;
 
-/// Bytes of a file around one that was read.
+/// Bytes of a file around a position that was read.
 #[derive(Clone, Debug)]
 pub struct Beside {
-    /// Where in the file they begin: at the start of a page.
+    /// Start in the file, at a multiple of the page.
     pub offset: u64,
-    /// Whole pages, but for the last of the file.
+    /// Whole pages, except for the last one of the file.
     pub bytes: SharedBytes,
 }
 
 impl FileReader {
-    /// Whether the last read was a jump, as those before it were.
+    /// Returns true if the last reads were random.
     pub fn is_at_random(&self) -> bool {
         self.sequence().is_at_random()
     }
 
-    /// The pages around `offset` that lie in the same block; `None` if there are no others, or no
-    /// block. The block makes room in the cache: whoever asks is taken to keep what he gets.
+    /// Returns the pages around `offset` in the same block; `None` if there are none. The block
+    /// becomes evictable, because the caller is assumed to keep the pages.
     ///
     /// Errors: `Corrupt`, `Io`.
     pub fn beside(&self, offset: u64) -> Result<Option<Beside>> {
@@ -44,16 +43,16 @@ impl FileReader {
         let decoded = blocks.decoders.with(|decoders| blocks.get(&slot, &block, decoders))?;
         let total = decoded.len() as u64;
         blocks.cache.use_up(&slot, total, total);
-        // No more than the extent is long, whose start is a `u32` as the block's length is.
+        // The start of the extent and the block's length are both u32.
         let start = u64::from(start) + (pages.start - extent.offset);
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         let bytes = SharedBytes::of(&block, decoded, start, pages.end - pages.start)?;
         Ok(Some(Beside { offset: pages.start, bytes }))
     }
 
-    /// Lets the block around `offset` make room in the cache: whoever asks keeps what he has read.
+    /// Makes the block around `offset` evictable: the caller keeps what it read.
     pub fn let_go(&self, offset: u64) {
-        // What cannot be found takes no room.
+        // A block that cannot be found takes no memory.
         let _ = self.engine.volume.extents(self.id, offset..offset.saturating_add(1), &mut |extent| {
             if let ExtentFrom::Block { block, .. } = &extent.from {
                 let total = u64::from(block.decoded_len);
@@ -64,7 +63,7 @@ impl FileReader {
         });
     }
 
-    /// All that one block holds of the file around a byte.
+    /// Returns the part of the file around a byte that one block holds.
     fn extent_around(&self, offset: u64) -> Result<Option<Extent>> {
         let extents = |range: Range<u64>| {
             let mut found = None;
@@ -81,8 +80,7 @@ impl FileReader {
         }
         let Some(narrow) = extents(offset..offset + 1)? else { return Ok(None) };
         let ExtentFrom::Block { block, start } = &narrow.from else { return Ok(None) };
-        // An extent begins where it was asked for: the block may hold bytes in front of it, and
-        // behind.
+        // An extent starts at the requested offset: the block may hold bytes before and after it.
         let first = offset.saturating_sub(u64::from(*start));
         let end = first.saturating_add(u64::from(block.decoded_len)).clamp(offset + 1, self.len);
         let wide = extents(first..end)?;
@@ -93,7 +91,7 @@ impl FileReader {
         Ok(wide.filter(is_same))
     }
 
-    /// The whole pages in an extent, but not too far from `offset`.
+    /// Returns the whole pages in an extent, within `LEN_MAX` of `offset`.
     fn pages(&self, extent: &Extent, offset: u64) -> Range<u64> {
         let page = offset - offset % PAGE_LEN;
         let nearest = page.saturating_sub(LEN_MAX).max(extent.offset);

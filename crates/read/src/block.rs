@@ -1,4 +1,4 @@
-//! Decodes one block, and says what is wrong with it if that fails.
+//! Decoding of one block, and the errors of damaged ones.
 
 use crate::buffers::{Buffer, Buffers};
 use packfs_codec::Algorithm;
@@ -8,19 +8,18 @@ use packfs_core::{Error, Image, Result};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest block that is believed, stored or decoded; more is taken for an attack.
+/// Longest block accepted, stored or decoded; longer ones are taken for an attack.
 pub(crate) const LEN_MAX: u32 = 64 << 20;
-/// Extents that are looked up before any block of them is asked for.
+/// Extents that are looked up before any of their blocks is requested.
 pub(crate) const BLOCKS_AT_ONCE: usize = 64;
-/// Where only a prefix is wanted, so much is decoded if there is so much: others may want more of
-/// it, and a block that proves shorter is known whole.
+/// Least prefix that is decoded: other readers may want more of it, and a block that proves shorter
+/// is then known whole.
 const PREFIX_LEN_MIN: usize = 128 << 10;
 
-/// Beginnings of blocks are decoded in multiples of this.
+/// Prefixes are decoded in multiples of this.
 const PREFIX_STEP: u32 = 4096;
 
-/// Where and how a block is stored: what tells blocks apart, however much is wanted of them
-/// decoded.
+/// Location and encoding of a block: its identity, whatever part of it is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) offset: u64,
@@ -36,10 +35,10 @@ impl Place {
     }
 }
 
-/// A decoded block, or the beginning of one.
+/// A decoded block, or a prefix of one.
 pub(crate) struct Decoded {
     bytes: Buffer,
-    /// Whether nothing follows.
+    /// True if the block has no further bytes.
     whole: bool,
 }
 
@@ -52,19 +51,18 @@ impl Deref for Decoded {
 }
 
 impl Decoded {
-    /// The memory that it takes, in bytes.
+    /// Returns the memory used, in bytes.
     pub(crate) fn memory_len(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Bytes that are stored as they are, whatever block they belong to.
+    /// Wraps uncompressed bytes of any block.
     pub(crate) fn of_stored(bytes: Buffer) -> Self {
         Decoded { bytes, whole: true }
     }
 }
 
-/// Bytes of a file, in memory that is shared with whoever else wants them: cheap to clone and to
-/// send elsewhere.
+/// Bytes of a file in shared memory: cheap to clone and to send to another thread.
 #[derive(Clone)]
 pub struct SharedBytes {
     decoded: Arc<Decoded>,
@@ -72,23 +70,23 @@ pub struct SharedBytes {
 }
 
 impl SharedBytes {
-    /// The part of a block that an extent names.
+    /// Returns the part of a block that an extent refers to.
     ///
-    /// Errors: `Corrupt` if the block is shorter than that.
+    /// Errors: `Corrupt` if the block is too short.
     pub(crate) fn of(block: &BlockRef, decoded: Arc<Decoded>, start: u32, len: u64) -> Result<Self> {
         let start_at = start as usize;
         let end = start_at + slice(block, &decoded, start, len)?.len();
         Ok(SharedBytes { decoded, range: start_at..end })
     }
 
-    /// All of it.
+    /// Returns all bytes.
     pub(crate) fn all(decoded: Arc<Decoded>) -> Self {
         let range = 0..decoded.len();
         SharedBytes { decoded, range }
     }
 }
 
-/// Bytes that come from elsewhere.
+/// Wraps bytes of any other origin.
 impl From<Vec<u8>> for SharedBytes {
     fn from(bytes: Vec<u8>) -> Self {
         SharedBytes::all(Arc::new(Decoded::of_stored(Buffer::homeless(bytes))))
@@ -109,9 +107,9 @@ impl std::fmt::Debug for SharedBytes {
     }
 }
 
-/// Whether what was decoded holds all that is wanted of the same place.
+/// Returns true if decoded bytes contain everything wanted of the same block.
 ///
-/// Errors: `Corrupt` if the block is of another length than is wanted.
+/// Errors: `Corrupt` if the block has another length than expected.
 pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> Result<bool> {
     let long_enough = wanted.decodes_to == DecodedLen::Prefix && decoded.len() >= wanted.decoded_len as usize;
     if !long_enough && !decoded.whole {
@@ -120,14 +118,14 @@ pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> Result<bool> {
     check_len(wanted, decoded.len()).map(|()| true)
 }
 
-/// Where the stored bytes of a block lie.
+/// Returns the range of a block's stored bytes.
 pub(crate) fn stored_range(block: &BlockRef) -> Range<u64> {
     block.offset..block.offset.saturating_add(u64::from(block.stored_len))
 }
 
-/// Whether a block's lengths may be believed. To be asked before anything is allocated for it.
+/// Checks the lengths of a block; must precede any allocation for it.
 ///
-/// Errors: `Corrupt` if it is too long, or lies outside of the image.
+/// Errors: `Corrupt` if it is too long, or lies outside the image.
 pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
     for (what, len) in [("is stored in", block.stored_len), ("decodes to", block.decoded_len)] {
         if len > LEN_MAX {
@@ -142,12 +140,11 @@ pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
     Ok(())
 }
 
-/// Decodes a block that has passed [`check`]: from `stored` into the start of `out`, which is at
-/// least as long as the block; returns how long it is. A block that is not encoded is only
-/// measured: its bytes are those stored.
+/// Decodes a block that passed [`check`] from `stored` into the start of `out`, which is at least
+/// as long as the block; returns its length. An uncompressed block is only measured: its bytes are
+/// the stored ones.
 ///
-/// Errors: `Corrupt`, naming the block's place, for damage and for a block of another length than
-/// it must have.
+/// Errors: `Corrupt`, naming the block's location, for damage and for an unexpected length.
 pub(crate) fn decode(
     decoders: &mut Decoders,
     block: &BlockRef,
@@ -171,7 +168,7 @@ pub(crate) fn decode(
     check_len(block, len).map(|()| len)
 }
 
-/// Whether a block that decodes to `len` bytes is as long as is wanted.
+/// Checks the length of a decoded block.
 fn check_len(block: &BlockRef, len: usize) -> Result<()> {
     if block.allows_len(len) {
         return Ok(());
@@ -179,13 +176,13 @@ fn check_len(block: &BlockRef, len: usize) -> Result<()> {
     let expected = match block.decodes_to {
         DecodedLen::Exactly => "",
         DecodedLen::AtMost => "at most ",
-        // Bytes that are not encoded are all there, and those behind the prefix are nobody's.
+        // Uncompressed bytes are complete, and those after the prefix belong to no file.
         DecodedLen::Prefix => "at least ",
     };
     Err(corrupt(block, format!("decodes to {len} bytes, {expected}{} expected", block.decoded_len)))
 }
 
-/// Decodes a block that has passed [`check`] into a buffer of its own.
+/// Decodes a block that passed [`check`] into a buffer of its own.
 ///
 /// Errors: as [`decode`].
 pub(crate) fn decode_kept(
@@ -200,7 +197,7 @@ pub(crate) fn decode_kept(
     }
 }
 
-/// As [`decode_kept`], but of a prefix no more than is wanted.
+/// Decodes like [`decode_kept`], but only as far as a wanted prefix.
 ///
 /// Errors: as [`decode`].
 pub(crate) fn decode_no_more(
@@ -216,7 +213,7 @@ pub(crate) fn decode_no_more(
         bytes.extend_from_slice(stored);
         return Ok(Decoded { bytes, whole: true });
     }
-    // What is left in the buffer is overwritten, or cut off.
+    // Old bytes in the buffer are overwritten or cut off.
     bytes.resize(block.decoded_len as usize, 0);
     let len = decode(decoders, block, stored, &mut bytes)?;
     bytes.truncate(len);
@@ -224,8 +221,8 @@ pub(crate) fn decode_no_more(
     Ok(Decoded { bytes: buffers.fitted(bytes), whole: block.decodes_to != DecodedLen::Prefix })
 }
 
-/// The beginning of a block up to byte `end`, if it is worth asking for no more: where the codec
-/// decodes a beginning as fast, byte for byte, as the whole, and enough is left undecoded.
+/// Returns the prefix of a block up to byte `end`, if decoding only that pays: the codec decodes a
+/// prefix at the same speed per byte, and enough is left undecoded.
 pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
     let decoded_len = u32::try_from(end).ok()?.checked_next_multiple_of(PREFIX_STEP)?;
     let is_fit =
@@ -234,7 +231,7 @@ pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
     (is_fit && is_worth_it).then_some(BlockRef { decoded_len, decodes_to: DecodedLen::Prefix, ..*block })
 }
 
-/// Takes the bytes of a block that is not encoded for the block.
+/// Uses the stored bytes of an uncompressed block as its decoded bytes.
 ///
 /// Errors: as [`decode`].
 pub(crate) fn keep_stored(decoders: &mut Decoders, block: &BlockRef, stored: Buffer) -> Result<Decoded> {
@@ -242,8 +239,8 @@ pub(crate) fn keep_stored(decoders: &mut Decoders, block: &BlockRef, stored: Buf
     Ok(Decoded { bytes: stored, whole: true })
 }
 
-/// Decodes more than the prefix that is wanted, where a codec can tell the end of a block. `None`:
-/// that is not possible, or not without passing damage behind the prefix.
+/// Decodes beyond the wanted prefix, if the codec detects the end of a block. `None` if that is
+/// impossible, or there is damage after the prefix.
 fn decode_beyond_prefix(
     decoders: &mut Decoders,
     block: &BlockRef,
@@ -271,9 +268,9 @@ fn corrupt(block: &BlockRef, fault: String) -> Error {
     Error::corrupt("image", format!("block at {:#x}: {fault}", block.offset))
 }
 
-/// The part of a decoded block that an extent names.
+/// Returns the part of a decoded block that an extent refers to.
 ///
-/// Errors: `Corrupt` if the block is shorter than that.
+/// Errors: `Corrupt` if the block is too short.
 pub(crate) fn slice<'a>(block: &BlockRef, bytes: &'a [u8], start: u32, len: u64) -> Result<&'a [u8]> {
     let start = start as usize;
     let end = usize::try_from(len).ok().and_then(|len| start.checked_add(len));
@@ -285,7 +282,7 @@ pub(crate) fn slice<'a>(block: &BlockRef, bytes: &'a [u8], start: u32, len: u64)
     })
 }
 
-/// Decoders for whoever reads at random: as many as there are readers at a time.
+/// Decoders for random reads: one for each concurrent reader.
 #[derive(Default)]
 pub(crate) struct DecoderPool(Mutex<Vec<Decoders>>);
 

@@ -1,8 +1,7 @@
-//! The decoded blocks of an image: looked up, or read and decoded, each once however many ask.
+//! The decoded blocks of an image: each is read and decoded once, however many readers request it.
 //!
-//! Owns the way from stored bytes to decoded ones for everybody who reads at random or ahead.
-//! Invariant: nobody waits for somebody else's block while holding one that he has yet to decode,
-//! so waiting never goes in circles.
+//! Decodes blocks for random reads and read-ahead. Invariant: no thread waits for another's block
+//! while it holds one that it has yet to decode, so there are no deadlocks.
 
 use crate::block::{self, Decoded, DecoderPool};
 use crate::buffers::Buffers;
@@ -14,12 +13,12 @@ use packfs_codec::Decoders;
 use packfs_core::{Image, Result};
 use std::sync::Arc;
 
-/// Unused bytes between blocks that are read rather than skipped.
+/// Longest gap between blocks that is read instead of skipped.
 const GAP_LEN_MAX: u64 = 16 << 10;
-/// Stored bytes read at once, unless a block is longer.
+/// Stored bytes read at a time, unless a block is longer.
 const RUN_LEN_MAX: u64 = 1 << 20;
 
-/// See the module.
+/// Blocks of an image, and everything needed to decode them.
 pub(crate) struct Blocks {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) cache: BlockCache,
@@ -28,17 +27,17 @@ pub(crate) struct Blocks {
     pub(crate) tally: Arc<Tally>,
 }
 
-/// A block that is wanted, and where it is kept.
+/// A block that is wanted, and its slot.
 pub(crate) type WantedBlock = (BlockRef, Arc<Slot>);
 
-/// How a block that is read is decoded.
+/// Function that decodes a block.
 type Decode = fn(&mut Decoders, &BlockRef, &[u8], &Arc<Buffers>) -> Result<Decoded>;
 
-/// A block that somebody has the duty to decode.
+/// A block that this thread must decode.
 struct Due<'a> {
     block: BlockRef,
     attempt: Attempt<'a>,
-    /// Which of the wanted blocks it is.
+    /// Index among the wanted blocks.
     index: usize,
 }
 
@@ -61,7 +60,7 @@ impl Blocks {
         self.image.read_exact_at(offset, buf)
     }
 
-    /// A block: decoded already, decoded now, or waited for.
+    /// Returns a block: cached, decoded now, or awaited.
     pub(crate) fn get(
         &self,
         slot: &Slot,
@@ -71,7 +70,7 @@ impl Blocks {
         self.get_with(slot, wanted, || self.read_one(wanted, decoders))
     }
 
-    /// At least `prefix` of a block, and no more unless that is there.
+    /// Returns at least `prefix` of a block; decodes no more.
     pub(crate) fn get_no_more(
         &self,
         slot: &Slot,
@@ -81,7 +80,7 @@ impl Blocks {
         self.get_with(slot, prefix, || self.read_with(prefix, decoders, block::decode_no_more))
     }
 
-    /// At least `prefix` of a block; all of it if it has to be decoded.
+    /// Returns at least `prefix` of a block; decodes the whole block if needed.
     pub(crate) fn get_whole_for(
         &self,
         slot: &Slot,
@@ -119,8 +118,8 @@ impl Blocks {
         }
     }
 
-    /// Several blocks, neighbours read at once: those that nobody has, then those that others are
-    /// at. One outcome each.
+    /// Returns several blocks; adjacent ones are read together. Blocks that others are decoding
+    /// come last. One result each.
     pub(crate) fn get_all(&self, wanted: &[WantedBlock]) -> Vec<Result<Arc<Decoded>>> {
         self.decoders.with(|decoders| {
             if let [(block, slot)] = wanted {
@@ -150,8 +149,7 @@ impl Blocks {
         })
     }
 
-    /// Decodes blocks that nobody has wanted yet, unless somebody is at it. A failure is left for
-    /// whoever wants them.
+    /// Decodes blocks ahead of need, except those in progress. Errors are left to the reader.
     pub(crate) fn decode_ahead(&self, wanted: &[WantedBlock], decoders: &mut Decoders) {
         let due = wanted.iter().enumerate().filter_map(|(index, (block, slot))| {
             Some(Due { block: *block, attempt: slot.take_ahead(block)?, index })
@@ -162,7 +160,7 @@ impl Blocks {
         self.decode_due(due, decoders, |_, _| {});
     }
 
-    /// Works off what is due, in the order of the disk.
+    /// Decodes the due blocks in disk order.
     fn decode_due(
         &self,
         mut due: Vec<Due<'_>>,
@@ -188,8 +186,7 @@ impl Blocks {
         }
     }
 
-    /// Reads blocks that lie together at once, and decodes them. Where that cannot be read, each is
-    /// read alone.
+    /// Reads adjacent blocks at once and decodes them. If that read fails, each is read alone.
     fn decode_run(
         &self,
         run: Vec<Due<'_>>,
@@ -200,7 +197,7 @@ impl Blocks {
         let end = run.iter().map(|due| block::stored_range(&due.block).end).max().unwrap_or(start);
         let mut stored = None;
         if run.len() > 1 && run.iter().all(|due| block::check(&*self.image, &due.block).is_ok()) {
-            // Checked: a run is no longer than the longest block or what runs are cut to.
+            // Checked: a run is no longer than the longest block or the limit of runs.
             let mut bytes = self.buffers.take((end - start) as usize);
             bytes.resize((end - start) as usize, 0);
             stored = self.read_image(start, &mut bytes).is_ok().then_some(bytes);
@@ -218,7 +215,7 @@ impl Blocks {
         }
     }
 
-    /// Hands the outcome of an attempt to all who wait, and counts what it takes in memory.
+    /// Passes the result of an attempt to all waiting threads, and counts its memory.
     fn finish(
         &self,
         attempt: Attempt<'_>,

@@ -1,32 +1,32 @@
-//! Buffers for blocks, used again: fresh memory costs more to touch than a block costs to decode.
+//! Reusable buffers for blocks: touching fresh memory costs more than decoding a block.
 //!
-//! They come in sizes an eighth apart. Blocks of EROFS decode to any length; few sizes make buffers
-//! that come back fit again, and leave no gaps in the memory that the system's allocator manages.
+//! Sizes are an eighth apart. EROFS blocks decode to any length; few sizes let returned buffers fit
+//! again, and avoid fragmentation of the allocator's memory.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Idle buffers kept for the next block.
+/// Most idle buffers.
 const IDLE_MAX: usize = 64;
-/// Bytes that idle buffers may hold together.
+/// Most bytes in idle buffers.
 const IDLE_LEN_MAX: usize = 8 << 20;
 /// Sizes are multiples of this, so that tiny ones do not differ by a few bytes.
 const SIZE_STEP_MIN: usize = 64;
 
-/// Buffers that wait to be used again.
+/// Idle buffers.
 #[derive(Default)]
 pub(crate) struct Buffers(Mutex<Idle>);
 
 #[derive(Default)]
 struct Idle {
     buffers: Vec<Vec<u8>>,
-    /// What they hold together, in bytes.
+    /// Their total length, in bytes.
     len: usize,
 }
 
 impl Buffers {
-    /// A buffer with room for `len` bytes but little more, with whatever is left in it. A small
-    /// block that is kept must not keep the memory of a large one.
+    /// Returns a buffer for `len` bytes and little more, with unspecified contents. A small block
+    /// that is kept must not keep the memory of a large one.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Buffer {
         let size = size(len);
         let mut idle = self.lock();
@@ -37,7 +37,7 @@ impl Buffers {
         Buffer { bytes: found.unwrap_or_else(|| Vec::with_capacity(size)), home: Arc::clone(self) }
     }
 
-    /// A buffer that holds these bytes, and little room beside.
+    /// Returns a buffer with these bytes and little spare memory.
     pub(crate) fn fitted(self: &Arc<Self>, bytes: Buffer) -> Buffer {
         if bytes.capacity() <= size(bytes.len()).saturating_mul(2) {
             return bytes;
@@ -53,20 +53,20 @@ impl Buffers {
     }
 }
 
-/// The size of buffers for `len` bytes: at most an eighth longer, or a step.
+/// Returns the size of buffers for `len` bytes: at most an eighth longer, or one step.
 fn size(len: usize) -> usize {
     let step = (len.checked_next_power_of_two().unwrap_or(len) / 16).max(SIZE_STEP_MIN);
     len.checked_next_multiple_of(step).unwrap_or(len)
 }
 
-/// Bytes that go back where they came from when nobody needs them.
+/// Bytes that return to their pool when dropped.
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     home: Arc<Buffers>,
 }
 
 impl Buffer {
-    /// Bytes that were not taken from anywhere.
+    /// Wraps bytes that come from no pool.
     pub(crate) fn homeless(bytes: Vec<u8>) -> Self {
         Buffer { bytes, home: Arc::default() }
     }
@@ -90,7 +90,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         let len = self.bytes.capacity();
         let mut idle = self.home.lock();
-        // The oldest go first: what is asked for now is of the size that comes back now.
+        // The oldest go first: requests have the sizes that are returned now.
         while !idle.buffers.is_empty() && (idle.buffers.len() >= IDLE_MAX || idle.len + len > IDLE_LEN_MAX) {
             let oldest = idle.buffers.remove(0);
             idle.len -= oldest.capacity();

@@ -1,4 +1,4 @@
-//! A budget for decoded blocks: which are kept, and which make room.
+//! The cache of decoded blocks, with its memory limit and eviction.
 
 use crate::block::Place;
 use crate::counters::Tally;
@@ -8,48 +8,48 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maps that are locked apart from each other.
+/// Number of separately locked maps.
 const SHARD_COUNT: usize = 16;
-/// What a slot costs besides the block in it, in bytes; about.
+/// Memory of a slot besides its block, in bytes, about.
 const SLOT_LEN: u64 = 256;
-/// Bytes of blocks that are kept although all of them were used: files with the same contents may
-/// lie close together.
+/// Bytes of completely used blocks that are kept nevertheless: files with the same contents may
+/// follow.
 const USED_UP_LEN_MAX: u64 = 2 << 20;
 
-/// Decoded blocks by where they are stored; the least recently used are dropped first.
+/// Decoded blocks by location; the least recently used are evicted first.
 pub(crate) struct BlockCache {
     shards: Vec<Mutex<Shard>>,
-    /// Counts what is asked for, to know what was asked for last.
+    /// Counts requests, to order blocks by last use.
     clock: AtomicU64,
-    /// Bytes that all shards keep.
+    /// Bytes kept in all shards.
     len: AtomicU64,
     len_max: u64,
     used_up: Mutex<UsedUp>,
     tally: Arc<Tally>,
 }
 
-/// Blocks of which every byte was used, and when they were asked for last.
+/// Completely used blocks, with the time of their last request.
 #[derive(Default)]
 struct UsedUp {
-    /// Each with what it costs.
+    /// Location, time and memory of each block.
     blocks: VecDeque<(Place, u64, u64)>,
-    /// What keeping them costs, in bytes.
+    /// Their total memory, in bytes.
     len: u64,
 }
 
 #[derive(Default)]
 struct Shard {
     slots: HashMap<Place, Kept>,
-    /// The same blocks by when they were last asked for.
+    /// The same blocks by time of last use.
     by_use: BTreeMap<u64, Place>,
 }
 
 struct Kept {
     slot: Arc<Slot>,
     used: u64,
-    /// What it costs, in bytes.
+    /// Memory, in bytes.
     cost: u64,
-    /// Whether that is what its memory takes; otherwise it is what is expected of it.
+    /// True if `cost` was measured; otherwise it is an estimate.
     is_settled: bool,
 }
 
@@ -66,7 +66,7 @@ impl BlockCache {
         }
     }
 
-    /// Most bytes that are kept.
+    /// Returns the memory limit in bytes.
     pub(crate) fn len_max(&self) -> u64 {
         self.len_max
     }
@@ -80,7 +80,7 @@ impl BlockCache {
         self.lock((place.offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARD_COUNT)
     }
 
-    /// The slot of a block; it stays until others are needed more.
+    /// Returns the slot of a block; it is kept until evicted.
     pub(crate) fn slot(&self, block: &BlockRef) -> Arc<Slot> {
         let place = Place::of(block);
         let cost = cost(block);
@@ -101,7 +101,7 @@ impl BlockCache {
                 (slot, cost)
             }
         };
-        // While the shard is locked: whoever drops the block must find it counted.
+        // While the shard is locked: the block must be counted before another thread evicts it.
         self.len.fetch_add(grown, Ordering::Relaxed);
         drop(shard);
         if grown > 0 {
@@ -110,13 +110,12 @@ impl BlockCache {
         slot
     }
 
-    /// Says what the decoded block of a slot takes in memory, which may be more or less than was
-    /// expected: beginnings of blocks are longer than asked for, buffers longer than what is in
-    /// them.
+    /// Sets the memory of a slot's decoded block, which may differ from the estimate: prefixes may
+    /// be longer than requested, and buffers longer than their contents.
     pub(crate) fn settle(&self, slot: &Slot, memory_len: usize) {
         let mut shard = self.lock_of(slot.place());
         let kept = shard.slots.get_mut(slot.place());
-        // A slot that is not kept here, or not any more, is for its owner to count.
+        // A slot that is not in the cache (any more) is counted by its owner.
         let Some(kept) = kept.filter(|kept| std::ptr::eq(&*kept.slot, slot)) else { return };
         let before = std::mem::replace(&mut kept.cost, memory_len as u64 + SLOT_LEN);
         kept.is_settled = true;
@@ -132,9 +131,9 @@ impl BlockCache {
         }
     }
 
-    /// Says that `len` of the `total` bytes of a block were used and will hardly be needed again.
-    /// When all were, the block is dropped soon, though there may be room for it: memory that is
-    /// used again is faster than more memory.
+    /// Records that `len` of the `total` bytes of a block were used and are unlikely to be needed
+    /// again. Once all were, the block is evicted early, because reused memory is faster than more
+    /// memory.
     pub(crate) fn use_up(&self, slot: &Slot, len: u64, total: u64) {
         if !slot.use_up(len, total) {
             return;
@@ -149,7 +148,7 @@ impl BlockCache {
         {
             used_up.len -= cost;
             let mut shard = self.lock_of(&place);
-            // Unless somebody has asked for it since.
+            // Unless the block was requested since.
             if shard.slots.get(&place).is_some_and(|kept| kept.used == used)
                 && let Some(kept) = shard.slots.remove(&place)
             {
@@ -159,7 +158,7 @@ impl BlockCache {
         }
     }
 
-    /// Drops the oldest blocks until the rest fits, but none that was asked for at `newest` or
+    /// Evicts the oldest blocks until the rest fits, but none that was requested at `newest` or
     /// later.
     fn make_room(&self, newest: u64) {
         while self.len.load(Ordering::Relaxed) > self.len_max {
@@ -179,7 +178,7 @@ impl BlockCache {
     }
 }
 
-/// What keeping a block costs, in bytes.
+/// Returns the estimated memory of a block, in bytes.
 fn cost(block: &BlockRef) -> u64 {
     u64::from(block.decoded_len) + SLOT_LEN
 }
@@ -220,16 +219,16 @@ mod tests {
         let cache = of_len(10 * (1000 + SLOT_LEN));
         let slots: Vec<_> = (0..10).map(|index| cache.slot(&block(index << 17, 1000))).collect();
         assert_eq!(kept(&cache), 10);
-        // Half as long: there is room for more.
+        // Half as long, so more blocks fit.
         slots.iter().for_each(|slot| cache.settle(slot, 500));
         for index in 10..13 {
             cache.slot(&block(index << 17, 1000));
         }
         assert_eq!(kept(&cache), 13);
-        // More is wanted of it, but what is there is what counts.
+        // A longer prefix is requested, but the memory in use counts.
         cache.slot(&block(9 << 17, 1 << 20));
         assert_eq!(kept(&cache), 13);
-        // Longer: the oldest make room, and one that is gone already counts for nothing.
+        // Longer: the oldest are evicted, and an evicted block counts for nothing.
         cache.settle(&slots[9], 5000);
         let left = kept(&cache);
         assert!(left < 13, "{left}");
@@ -257,7 +256,7 @@ mod tests {
             cache.use_up(slot, 1 << 19, 1 << 20);
         }
         assert_eq!(kept(&cache), 100);
-        // Asked for again after it was used up: stays.
+        // Requested again after it was used up, so it stays.
         cache.use_up(&slots[0], 1 << 19, 1 << 20);
         cache.slot(&blocks[0]);
         for slot in &slots[1..] {

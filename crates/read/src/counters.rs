@@ -1,4 +1,4 @@
-//! What reading cost: counted while it is done, read at any time.
+//! Counters of reading, updated continuously.
 
 use packfs_core::{Image, Result};
 use std::ops::Range;
@@ -6,45 +6,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What an engine has done since it was made. Bytes and counts only grow.
+/// Work of an engine since it was created. Values only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Blocks that were wanted and found decoded.
+    /// Requested blocks found in the cache.
     pub cache_hits: u64,
-    /// Blocks that were wanted and had to be decoded first, by whoever wanted them or by somebody
-    /// who was at it.
+    /// Requested blocks that had to be decoded first, by the reader or by another thread.
     pub cache_misses: u64,
-    /// Blocks dropped from the cache to make room.
+    /// Blocks evicted from the cache.
     pub evictions: u64,
-    /// Times that a reader waited for another one's decode.
+    /// Number of times a reader waited for another thread's decoding.
     pub waits: u64,
-    /// How long they waited, together, in nanoseconds.
+    /// Total waiting time, in nanoseconds.
     pub wait_nanos: u64,
-    /// Blocks decoded, whoever asked for it.
+    /// Blocks decoded, for any purpose.
     pub decodes: u64,
-    /// What they decoded to, in bytes.
+    /// Decoded bytes.
     pub decoded_bytes: u64,
-    /// Decodes that failed.
+    /// Failed decodings.
     pub decode_errors: u64,
     /// Reads of file data from the image.
     pub data_reads: u64,
-    /// What they read, in bytes.
+    /// Bytes of these reads.
     pub data_bytes: u64,
     /// Reads of everything else: superblock, inodes, names, tables. 0 if the image is not counted
     /// (see [`CountedImage`]).
     pub metadata_reads: u64,
-    /// What they read, in bytes.
+    /// Bytes of these reads.
     pub metadata_bytes: u64,
-    /// Blocks that were decoded before anybody wanted them.
+    /// Blocks decoded ahead of need.
     pub readahead_blocks: u64,
-    /// Those of them that were wanted later.
+    /// Those of them that were requested later.
     pub readahead_used: u64,
-    /// Those of them that were dropped before anybody wanted them.
+    /// Those of them that were evicted unused.
     pub readahead_wasted: u64,
 }
 
 impl Counters {
-    /// Every counter with its name, in the order above: for whoever prints them.
+    /// Returns every counter with its name, in the order above.
     pub fn rows(&self) -> [(&'static str, u64); 15] {
         [
             ("cache_hits", self.cache_hits),
@@ -80,7 +79,7 @@ impl Count {
     }
 }
 
-/// The counters under way.
+/// The live counters.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) hits: Count,
@@ -99,13 +98,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a wait from its start on.
+    /// Counts a wait that began at `start`.
     pub(crate) fn waited(&self, start: Instant) {
         self.waits.add(1);
         self.wait_nanos.add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a decode: how many bytes came of it, if any.
+    /// Counts a decoding: its length, if it succeeded.
     pub(crate) fn decoded(&self, outcome: std::result::Result<usize, ()>) {
         match outcome {
             Ok(len) => {
@@ -137,7 +136,7 @@ impl Tally {
     }
 }
 
-/// An image whose reads are counted, whoever makes them.
+/// An image whose reads are counted.
 pub struct CountedImage {
     image: Arc<dyn Image>,
     counts: Arc<Reads>,
@@ -147,7 +146,7 @@ pub struct CountedImage {
 struct Reads {
     reads: Count,
     bytes: Count,
-    /// Length of all the images together.
+    /// Total length of the images.
     len: Count,
 }
 
@@ -159,23 +158,23 @@ impl CountedImage {
         Arc::new(CountedImage { image, counts })
     }
 
-    /// Counts the reads of another image together with those of this one.
+    /// Wraps another image, whose reads are added to those of this one.
     pub fn beside(&self, image: Arc<dyn Image>) -> Arc<Self> {
         self.counts.len.add(image.len());
         Arc::new(CountedImage { image, counts: Arc::clone(&self.counts) })
     }
 
-    /// How long this image and all beside it are together, in bytes.
+    /// Returns the total length of this image and all added ones, in bytes.
     pub fn all_len(&self) -> u64 {
         self.counts.len.get()
     }
 
-    /// How many reads there were.
+    /// Returns the number of reads.
     pub fn reads(&self) -> u64 {
         self.counts.reads.get()
     }
 
-    /// What they read, in bytes.
+    /// Returns the number of bytes read.
     pub fn bytes(&self) -> u64 {
         self.counts.bytes.get()
     }

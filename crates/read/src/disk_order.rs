@@ -1,10 +1,9 @@
-//! Everything in the order of the disk: each block read and decoded once, its pieces handed out by
-//! whoever decoded it.
+//! Reads everything in disk order: each block is read and decoded once, and its pieces are passed
+//! to a sink on the same thread.
 //!
-//! First the extents of all files become rows, sorted by where their bytes are stored; then workers
-//! take runs of rows that lie together, read each run at once, and decode block after block into
-//! the same buffer. Rows of very large sets of files are worked off in batches, so memory does not
-//! grow with the image.
+//! The extents of all files become rows, sorted by the position of their bytes. Workers take runs
+//! of adjacent rows, read each run at once, and decode block after block into the same buffer. Very
+//! large sets of files are processed in batches, so memory does not grow with the image.
 
 use crate::Wanted;
 use crate::block;
@@ -20,20 +19,19 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Stored bytes read at once, unless a block is longer.
+/// Stored bytes read at a time, unless a block is longer.
 const RUN_LEN_MAX: u64 = 1 << 20;
-/// Not fewer, however little there is to do.
+/// Least length of a run, even for few files.
 const RUN_LEN_MIN: u64 = 64 << 10;
-/// Runs for each worker, so that none waits long for the others in the end.
+/// Runs for each worker, so that all finish at about the same time.
 const RUNS_PER_WORKER: u64 = 8;
-/// Unused bytes between blocks that are read rather than skipped.
+/// Longest gap between blocks that is read instead of skipped.
 const GAP_LEN_MAX: u64 = 16 << 10;
 
 impl ReadEngine {
-    /// Delivers all data of `files`, in the order of the disk, to as many workers as there are
-    /// jobs.
+    /// Delivers all data of `files` in disk order, to one sink for each worker.
     ///
-    /// Errors: what a sink returns, `Corrupt` and `Io` unless a sink takes them, `Cancelled`.
+    /// Errors: what a sink returns, `Corrupt` and `Io` unless a sink accepts them, `Cancelled`.
     pub fn in_disk_order<W: PieceSink>(
         &self,
         files: &[Wanted],
@@ -82,7 +80,7 @@ impl ReadEngine {
         std::thread::scope(|scope| {
             for _ in 1..self.jobs().min(runs.len()) {
                 let helper = || work.until_done(|| Ok(Worker::new(new_worker()?)));
-                // Where threads or their memory are short, fewer do the same.
+                // If threads or memory are short, fewer workers do the same.
                 if std::thread::Builder::new().spawn_scoped(scope, helper).is_err() {
                     break;
                 }
@@ -95,7 +93,7 @@ impl ReadEngine {
     }
 }
 
-/// Cuts sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one
+/// Splits sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one
 /// block stay in one run.
 fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -151,7 +149,7 @@ impl Work<'_> {
     }
 }
 
-/// Stops all workers when one panics; the panic goes on when they have ended.
+/// Stops all workers when one panics; the panic continues once they have ended.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
@@ -160,7 +158,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// The first worker belongs to the caller: it also hears of the files before any work is done.
+/// The first worker's sink belongs to the caller and is told the length of each file first.
 struct Borrowed<'a, W>(&'a mut W);
 
 impl<W: PieceSink> PieceSink for Borrowed<'_, W> {
@@ -181,11 +179,11 @@ struct Worker<W> {
     last: Repeated,
 }
 
-/// A block is kept with what it decodes to if it is this many times shorter: so are runs of zeros
-/// where there are no holes, blocks that are the same over and over.
+/// A block is kept with its decoded bytes if it is this many times shorter: runs of zeros stored as
+/// blocks are the same over and over.
 const REPEATED_FACTOR: usize = 64;
 
-/// The block that was decoded last, if it is likely to come again.
+/// The last decoded block, if it is likely to recur.
 #[derive(Default)]
 struct Repeated {
     stored: Vec<u8>,
@@ -193,7 +191,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// Length of a block when decoded, if its bytes are those of the last one.
+    /// Returns the decoded length of a block if its stored bytes equal those of the last one.
     fn find(&self, block: &BlockRef, stored: &[u8]) -> Option<usize> {
         let (last, len) = self.block?;
         let is_same = BlockRef { offset: last.offset, ..*block } == last && self.stored == stored;
@@ -220,8 +218,7 @@ impl<W: PieceSink> Worker<W> {
         }
     }
 
-    /// Reads a run and works off its blocks. If it cannot be read as a whole, its blocks are read
-    /// one by one.
+    /// Reads a run and decodes its blocks. If the read fails, each block is read alone.
     fn run(&mut self, all: &Blocks, rows: &[Row], progress: &dyn Progress) -> Result<()> {
         let start = rows[0].block.offset;
         let mut stored = std::mem::take(&mut self.stored);
@@ -254,9 +251,9 @@ impl<W: PieceSink> Worker<W> {
         outcome
     }
 
-    /// Decodes the first block of rows that want it or a prefix of it, and hands its pieces out.
-    /// Returns how many rows that settles: all, unless it cannot be decoded; the next prefix may
-    /// be.
+    /// Decodes the first block for the rows that want it or a prefix of it, and delivers its
+    /// pieces. Returns the number of rows completed: all, unless decoding fails; a shorter prefix
+    /// may succeed.
     fn block(&mut self, blocks: &Blocks, stored: &[u8], rows: &[Row]) -> Result<usize> {
         let block = &rows[0].block;
         let mut decoded = std::mem::take(&mut self.decoded);
@@ -299,8 +296,8 @@ impl<W: PieceSink> Worker<W> {
     }
 }
 
-/// Reads what lies between the first and the last byte of the blocks of `rows`, if all of them may
-/// be believed.
+/// Reads the range from the first to the last byte of the blocks of `rows`, if all of them are
+/// valid.
 fn read_run(blocks: &Blocks, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
     let start = rows[0].block.offset;
     let mut end = start;
@@ -311,7 +308,7 @@ fn read_run(blocks: &Blocks, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
     read(blocks, start, (end - start) as usize, out)
 }
 
-/// Fills the start of `out`, which grows if need be.
+/// Fills the start of `out`, which grows if needed.
 fn read(blocks: &Blocks, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
     if out.len() < len {
         out.resize(len, 0);

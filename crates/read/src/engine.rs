@@ -1,4 +1,4 @@
-//! An image, its volume and what is shared between all who read it.
+//! An image, its volume and the state shared by all readers.
 
 use crate::blocks::Blocks;
 use crate::counters::{CountedImage, Counters};
@@ -8,22 +8,22 @@ use packfs_core::{Image, Limits, thread_count};
 use packfs_format::Volume;
 use std::sync::Arc;
 
-/// How much an engine may use.
+/// Resources of an engine.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Worker threads; 0: one for each processor.
+    /// Worker threads; 0 means one per CPU.
     pub jobs: usize,
-    /// Bytes of decoded blocks kept for random access.
+    /// Bytes of decoded blocks cached for random access.
     pub cache_bytes: u64,
-    /// Bytes decoded ahead of a reader that reads a file in order, at most a quarter of the cache;
-    /// 0, or one worker thread: nothing is decoded ahead.
+    /// Bytes decoded ahead of sequential reads, at most a quarter of the cache. With 0, or one
+    /// worker thread, nothing is decoded ahead.
     pub readahead_bytes: u64,
-    /// Whoever reads keeps what he has read, as a kernel does for a mount: blocks that were gone
-    /// through in order make room.
+    /// The caller caches what it reads, as the kernel does for a mount, so blocks read sequentially
+    /// are evicted first.
     pub is_kept_by_readers: bool,
-    /// What a whole hierarchy may hold, and its files.
+    /// Limits of a whole hierarchy, and of its files.
     pub limits: Limits,
-    /// A checksum of the image that is not that of its bytes is no fault.
+    /// Set to accept an image with a wrong checksum.
     pub ignore_checksum: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// See the crate. Shared between threads; worker threads start when there is something to decode
+/// Reads an image. Shared between threads; worker threads start when there is something to decode
 /// ahead.
 pub struct ReadEngine {
     pub(crate) volume: Arc<dyn Volume>,
@@ -49,18 +49,18 @@ pub struct ReadEngine {
     pub(crate) blocks: Arc<Blocks>,
     pub(crate) prefetch: Prefetch,
     pub(crate) neighbours: Arc<Neighbours>,
-    /// Everything that is read of the image, metadata too.
+    /// Counts all reads of the image, metadata too.
     pub(crate) counted: Option<Arc<CountedImage>>,
 }
 
 impl ReadEngine {
-    /// Reads `volume`, which was opened from `image`.
+    /// Creates an engine for `volume`, which was opened from `image`.
     pub fn new(image: Arc<dyn Image>, volume: Arc<dyn Volume>, options: ReadOptions) -> Arc<ReadEngine> {
         Arc::new(ReadEngine::build(image, volume, options, None))
     }
 
-    /// As [`ReadEngine::new`], where the volume was opened from the counted image, too: then what
-    /// metadata costs is known.
+    /// Creates an engine like [`ReadEngine::new`], for a volume opened from the counted image, so
+    /// that reads of metadata are counted.
     pub fn counting(
         image: Arc<CountedImage>,
         volume: Arc<dyn Volume>,
@@ -86,22 +86,22 @@ impl ReadEngine {
         ReadEngine { volume, options, blocks, prefetch, neighbours: Arc::default(), counted }
     }
 
-    /// The opened image.
+    /// Returns the opened volume.
     pub fn volume(&self) -> &dyn Volume {
         &*self.volume
     }
 
-    /// The bytes that extents and blocks are read from.
+    /// Returns the image that extents and blocks refer to.
     pub fn image(&self) -> &dyn Image {
         &*self.blocks.image
     }
 
-    /// How many worker threads are used.
+    /// Returns the number of worker threads.
     pub fn jobs(&self) -> usize {
         thread_count(self.options.jobs)
     }
 
-    /// What was done so far.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         let mut counters = self.blocks.tally.counters();
         if let Some(counted) = &self.counted {
@@ -111,7 +111,7 @@ impl ReadEngine {
         counters
     }
 
-    /// How far ahead of a reader blocks are decoded, in bytes.
+    /// Returns the length of read-ahead, in bytes.
     pub(crate) fn window_max(&self) -> u64 {
         if !self.prefetch.is_on() {
             return 0;

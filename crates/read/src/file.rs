@@ -13,20 +13,19 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest run of data that is reported at a time, so that asking costs the same in small and large
-/// files.
+/// Longest run of data reported at a time, so that a query costs the same in small and large files.
 const RUN_LEN_MAX: u64 = 64 << 20;
 /// Decoded bytes that one reader holds at a time, unless one block is longer.
 const DECODED_LEN_AT_ONCE: u64 = 2 << 20;
-/// Less than this to be decoded for one read is not worth waking others for.
+/// Reads that decode less than this are not split among threads.
 const HELP_LEN_MIN: u64 = 256 << 10;
 
 /// A part of a file.
 struct Part {
     extent: Extent,
-    /// Where its block is kept, if it has one.
+    /// Slot of its block, if it has one.
     slot: Option<Arc<Slot>>,
-    /// Whether nobody has wanted the block before.
+    /// True if the block was never requested before.
     is_new: bool,
 }
 
@@ -38,7 +37,7 @@ impl Part {
         }
     }
 
-    /// The beginning of its block that is enough for it, if that is worth asking for.
+    /// Returns the sufficient prefix of its block, if decoding only that pays.
     fn prefix(&self) -> Option<BlockRef> {
         match &self.extent.from {
             ExtentFrom::Block { block, start } => {
@@ -49,21 +48,21 @@ impl Part {
     }
 }
 
-/// How one reads, as far as it shows what is worth doing for him.
+/// Access pattern of a reader, as far as known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Manner {
-    /// What is to be decoded ahead by others, who also help; `None`: nobody else does anything.
+    /// Range to decode ahead; `None` without worker threads.
     ahead: Option<Range<u64>>,
-    /// Has jumped: wants little of each block.
+    /// Random access: little of each block is wanted.
     jumps: bool,
-    /// Does not ask again for what he has read, and has not just jumped.
+    /// Sequential access by a caller that caches: data is not requested again.
     uses_up: bool,
 }
 
 impl ReadEngine {
     /// Opens a regular file.
     ///
-    /// Errors: `Failed` for anything else, `Corrupt` for a damaged inode.
+    /// Errors: `Failed` for other types, `Corrupt` for a damaged inode.
     pub fn open_file(self: &Arc<Self>, id: InodeId) -> Result<FileReader> {
         let len = self.file_len(id)?;
         let sequence = Mutex::default();
@@ -77,7 +76,7 @@ impl ReadEngine {
         }
     }
 
-    /// Fills `buf` from `offset` of a file; the file is at least that long.
+    /// Fills `buf` from `offset` of a file that is at least that long.
     pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8], manner: Manner) -> Result<()> {
         let others_help = manner.ahead.is_some() && self.prefetch.is_on();
         let mut ahead = manner.ahead.unwrap_or_default();
@@ -86,7 +85,7 @@ impl ReadEngine {
         while filled < buf.len() {
             let from = offset + filled as u64;
             let (parts, new) = self.look_up(id, from..end)?;
-            // Only now, when it is known which blocks are this reader's own.
+            // Only now, when the blocks of this read are known.
             self.read_ahead(id, std::mem::take(&mut ahead));
             if others_help {
                 new.iter().for_each(|block| self.read_neighbours_ahead(id, block));
@@ -123,8 +122,8 @@ impl ReadEngine {
         Ok(())
     }
 
-    /// The first extents of a range, and where their blocks are kept; and those blocks that nobody
-    /// has wanted before.
+    /// Returns the first extents of a range with their slots, and the blocks that were never
+    /// requested before.
     fn look_up(&self, id: InodeId, range: Range<u64>) -> Result<(Vec<Part>, Vec<BlockRef>)> {
         let (mut parts, mut new) = (Vec::new(), Vec::new());
         let mut decoded_len = 0;
@@ -149,7 +148,7 @@ impl ReadEngine {
         Ok((parts, new))
     }
 
-    /// The blocks of extents, decoded; `None` for an extent that is none.
+    /// Decodes the blocks of extents; `None` for extents without a block.
     fn decoded<'a>(
         &'a self,
         parts: &'a [Part],
@@ -158,8 +157,7 @@ impl ReadEngine {
     ) -> impl Iterator<Item = Option<Result<Arc<Decoded>>>> + 'a {
         let wanted: Vec<WantedBlock> = parts.iter().filter_map(Part::wanted_block).collect();
         let many = wanted.len() > 1 && others_help && self.are_worth_help(&wanted);
-        // The second of two blocks that a small read straddles is hardly wanted at all: not worth
-        // merging reads for.
+        // A small read hardly needs the second of two blocks it spans: merging reads does not pay.
         let by_beginnings = jumps && wanted.len() <= 2 && parts.iter().any(|part| part.prefix().is_some());
         let mut at_once = match wanted.len() {
             0 | 1 => Vec::new(),
@@ -176,7 +174,7 @@ impl ReadEngine {
             let prefix = if jumps { part.prefix() } else { None };
             let one = |decoders: &mut Decoders| match &prefix {
                 Some(prefix) if part.is_new => self.blocks.get_no_more(&slot, prefix, decoders),
-                // Who comes back to a block will come again.
+                // A block requested again is likely to be requested a third time.
                 Some(prefix) => self.blocks.get_whole_for(&slot, prefix, &block, decoders),
                 None => self.blocks.get(&slot, &block, decoders),
             };
@@ -210,8 +208,8 @@ impl ReadEngine {
 
 /// One open file, read by position from any thread, or in order through `std::io::Read` and `Seek`.
 ///
-/// Each remembers how it is read: who reads in order is decoded ahead for, so every user of a file
-/// should open its own.
+/// Each reader tracks its access pattern for read-ahead, so every user of a file should open its
+/// own.
 pub struct FileReader {
     pub(crate) engine: Arc<ReadEngine>,
     pub(crate) id: InodeId,
@@ -221,24 +219,24 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// The file's inode.
+    /// Returns the file's inode.
     pub fn id(&self) -> InodeId {
         self.id
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the file is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Reads up to `buf.len()` bytes from `offset`; fewer only at the end of the file.
     ///
-    /// Errors: `Corrupt`, `Io`, for this read only: others of the same file may well succeed.
+    /// Errors: `Corrupt`, `Io`, for this read only: other reads of the file may succeed.
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let len = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
         if len > 0 {
@@ -248,15 +246,15 @@ impl FileReader {
         Ok(len)
     }
 
-    /// The next run of data at or after `offset`, which is in no hole; `None` if only holes follow.
-    /// Long runs are reported in parts.
+    /// Returns the next run of data at or after `offset`; `None` if only holes follow. Long runs
+    /// are reported in parts.
     ///
     /// Errors: `Corrupt`, `Io`.
     pub fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         self.engine.next_data(self.id, self.len, offset)
     }
 
-    /// How a read goes together with those before it.
+    /// Returns the access pattern, updated with this read.
     fn manner(&self, offset: u64, len: u64) -> Manner {
         let mut sequence = self.sequence();
         let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
@@ -269,7 +267,7 @@ impl FileReader {
     }
 }
 
-/// Another one of the same file, at the same position, that goes its own way.
+/// Opens another reader of the same file at the same position, with an access pattern of its own.
 impl Clone for FileReader {
     fn clone(&self) -> Self {
         let sequence = Mutex::new(*self.sequence());
@@ -297,7 +295,7 @@ impl io::Seek for FileReader {
     }
 }
 
-/// Content ids are inode ids, as [`ReadEngine::load_tree`] gives them out.
+/// Content ids are the inode ids that [`ReadEngine::load_tree`] assigns.
 impl Contents for ReadEngine {
     fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
         let id = InodeId(id.0);

@@ -1,4 +1,4 @@
-//! Files in a given order, their bytes in order: decoding runs ahead on worker threads, in bounded
+//! Reads files in a given order, each from start to end: worker threads decode ahead, in bounded
 //! memory.
 
 use crate::Wanted;
@@ -15,20 +15,20 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Decoded bytes that run ahead, however many workers there are and however long their blocks.
+/// Least decoded bytes ahead of delivery, whatever the number of workers and the length of blocks.
 const AHEAD_LEN_MIN: u64 = 4 << 20;
-/// And so many more for each worker beyond the second: enough to keep all busy, and little enough
-/// to stay in caches.
+/// Additional bytes for each worker after the second: enough to keep all busy, and few enough for
+/// CPU caches.
 const AHEAD_LEN_A_WORKER: u64 = 1 << 20;
-/// Steps that run ahead: files and extents may be tiny.
+/// Most steps ahead of delivery: files and extents may be tiny.
 const AHEAD_STEPS: usize = 4096;
-/// Extents of one file that are looked at in one go.
+/// Extents of one file that are looked up at a time.
 const EXTENTS_AT_ONCE: usize = 1024;
-/// Decoded bytes that a worker takes at once; more only if one block is longer.
+/// Decoded bytes that a worker takes at a time, unless one block is longer.
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
-/// Bytes read at once where they are stored as they are.
+/// Bytes read at a time from uncompressed data.
 const STORED_PIECE_LEN: u64 = 256 << 10;
-/// Less than this is not worth starting threads for.
+/// Less data than this is not worth starting threads.
 const THREADS_LEN_MIN: u64 = 256 << 10;
 
 /// A part of a file, in order.
@@ -36,24 +36,24 @@ const THREADS_LEN_MIN: u64 = 256 << 10;
 pub enum Piece<'a> {
     /// Bytes.
     Data {
-        /// Where they stand in the file.
+        /// Position in the file.
         offset: u64,
-        /// The bytes; whoever needs them longer clones them, which copies nothing.
+        /// The bytes; cloning shares them without copying.
         bytes: &'a SharedBytes,
     },
     /// Zeros that are not stored.
     Hole {
-        /// Where they start.
+        /// Position in the file.
         offset: u64,
-        /// How many.
+        /// Length in bytes.
         len: u64,
     },
-    /// The file is complete.
+    /// End of the file.
     End,
 }
 
 impl ReadEngine {
-    /// Delivers the contents of `files`, one after the other, each from start to end and then
+    /// Delivers the contents of `files` one after the other, each from start to end and then
     /// [`Piece::End`], on the calling thread.
     ///
     /// Errors: what `deliver` returns, `Corrupt`, `Io`, `Cancelled`.
@@ -68,7 +68,7 @@ impl ReadEngine {
         let (ahead, asked) = channel::<Vec<WantedBlock>>();
         let asked = Mutex::new(asked);
         std::thread::scope(|scope| {
-            // Moved in, so that workers end when the delivery does, however it ends.
+            // Moved in, so that workers end when the delivery does.
             let ahead = ahead;
             if worker_count > 1 {
                 for _ in 0..worker_count {
@@ -137,7 +137,7 @@ enum Step {
         slot: Arc<Slot>,
     },
     End,
-    /// It is not known where the file's bytes are; said when all before it have been delivered.
+    /// The file's extents cannot be read; reported once everything before was delivered.
     Failed(Error),
 }
 
@@ -153,23 +153,23 @@ impl Step {
 struct Queued {
     file: usize,
     step: Step,
-    /// Bytes that the step alone keeps in memory: those of a block that no earlier step needs.
+    /// Memory that only this step keeps in use: a block that no earlier step needs.
     memory_len: u64,
 }
 
-/// What is to be delivered, looked up some way ahead of the delivery.
+/// Steps of the delivery, looked up some way ahead.
 struct Steps<'a> {
     engine: &'a ReadEngine,
     files: &'a [Wanted],
-    /// Where workers hear of blocks; `None`: there are none.
+    /// Channel to the workers; `None` if there are none.
     ahead: Option<Sender<Vec<WantedBlock>>>,
     /// Blocks that one worker is to take together.
     run: Vec<WantedBlock>,
-    /// What they decode to, in bytes.
+    /// Their decoded length, in bytes.
     run_len: u64,
     queue: VecDeque<Queued>,
     queued_len: u64,
-    /// The file whose extents are looked up next, and from where.
+    /// The file whose extents are looked up next, and the position in it.
     file: usize,
     offset: u64,
     len_max: u64,
@@ -190,7 +190,7 @@ impl<'a> Steps<'a> {
     }
 
     fn next(&mut self) -> Option<(usize, Step)> {
-        // When half is left, so that workers are woken for many blocks and not for each.
+        // Refilled at half, so that workers are woken for many blocks at a time.
         let is_low = self.queued_len < self.len_max / 2 && self.queue.len() < AHEAD_STEPS / 2;
         if self.queue.is_empty() || is_low {
             self.look_ahead();
@@ -249,12 +249,11 @@ impl<'a> Steps<'a> {
                     self.push(Step::Stored { offset: offset.saturating_add(done), len: part, at });
                     done += part;
                 }
-                // What there was no room for is looked up again.
+                // The part that did not fit is looked up again.
                 self.offset = offset.saturating_add(done);
             }
             ExtentFrom::Block { block, start } => {
-                // A block that one file has to itself is needed once; only shared ones are worth
-                // keeping.
+                // A block of a single file is needed once; only shared ones are cached.
                 let whole = start == 0
                     && len == u64::from(block.decoded_len)
                     && block.decodes_to != DecodedLen::Prefix;
@@ -289,7 +288,7 @@ impl<'a> Steps<'a> {
         self.run_len = 0;
         let run = std::mem::take(&mut self.run);
         if let Some(ahead) = self.ahead.as_ref().filter(|_| !run.is_empty()) {
-            // Fails only when all workers are gone; then the delivery decodes by itself.
+            // Fails only when all workers are gone; the delivery then decodes by itself.
             let _ = ahead.send(run);
         }
     }

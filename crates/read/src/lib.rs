@@ -1,11 +1,11 @@
 //! The read engine: turns the extents that a volume maps into bytes, on all cores.
 //!
-//! One engine serves every format, because formats only say which block of the image holds which
-//! bytes of which file. It offers three ways to read, each decoding a block as seldom as it can: at
-//! random ([`ReadEngine::open_file`], through a cache), files in a given order
-//! ([`ReadEngine::in_file_order`], decoding ahead), and everything in the order of the disk
-//! ([`ReadEngine::in_disk_order`], each block once). Memory is bounded in all of them. It writes
-//! nothing and knows no format.
+//! One engine serves every format, because formats only map bytes of files to blocks of the image.
+//! It offers three ways to read, each of which decodes a block as seldom as possible: random access
+//! ([`ReadEngine::open_file`], through a cache), files in a given order
+//! ([`ReadEngine::in_file_order`], decoding ahead), and everything in disk order
+//! ([`ReadEngine::in_disk_order`], each block once). Memory is bounded in all of them. The engine
+//! writes nothing, and no format is known here.
 #![forbid(unsafe_code)]
 
 mod ahead;
@@ -41,7 +41,7 @@ pub use piece_sink::PieceSink;
 
 use packfs_format::InodeId;
 
-/// A file whose contents are asked for.
+/// A file to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The file.

@@ -1,4 +1,4 @@
-//! A whole volume as a tree.
+//! Loads a whole volume as a tree.
 
 use crate::Wanted;
 use crate::engine::ReadEngine;
@@ -10,10 +10,10 @@ use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// How many entries pass between looks at the progress.
+/// Entries between two updates of the progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
-/// Faults that are told one by one; beyond, they are counted.
+/// Faults that are reported one by one; further ones are counted.
 const TOLD_MAX: u64 = 100;
 
 /// A volume's hierarchy in memory.
@@ -23,12 +23,11 @@ pub struct LoadedVolume {
     pub tree: Tree,
     /// The inode of each node.
     pub inodes: Vec<InodeId>,
-    /// What could not be loaded, or contradicts itself; nothing unless
-    /// [`ReadEngine::load_what_is_there`] was asked.
+    /// Damaged or contradictory parts; empty unless loaded by [`ReadEngine::load_what_is_there`].
     pub faults: Faults,
 }
 
-/// Faults of an image that did not keep the rest of it from being read.
+/// Faults of an image that did not prevent reading the rest.
 #[derive(Debug, Default)]
 pub struct Faults {
     first: Option<Error>,
@@ -36,10 +35,10 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Counts one more; the first is kept, and the first hundred are told of.
+    /// Counts one fault; the first is kept, and the first hundred are reported.
     ///
     /// # Errors
-    /// Passes on what is no fault of the image.
+    /// Returns errors that are no fault of the image.
     pub fn add(&mut self, error: Error, progress: &dyn Progress) -> Result<()> {
         if error.kind() != ErrorKind::Corrupt {
             return Err(error);
@@ -52,12 +51,12 @@ impl Faults {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of faults.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Makes an error of them: the first, saying how many there are.
+    /// Converts the faults to an error: the first one and their number.
     ///
     /// # Errors
     /// That error, unless there is none.
@@ -73,7 +72,7 @@ impl Faults {
 }
 
 impl LoadedVolume {
-    /// Every file, once.
+    /// Returns every file, once.
     pub(crate) fn files(&self) -> Vec<Wanted> {
         let nodes = self.tree.nodes().zip(&self.inodes);
         nodes
@@ -88,18 +87,17 @@ impl LoadedVolume {
 impl ReadEngine {
     /// Loads the whole hierarchy.
     ///
-    /// Errors: `Corrupt` for a directory that is reached twice, a name that stands twice in a
-    /// directory or out of order, an entry of another type than its inode, and whatever the volume
-    /// finds; `Limit` where one of [`crate::ReadOptions::limits`] is passed; `Cancelled`.
+    /// Errors: `Corrupt` for a directory that is reached twice, a name that is duplicated or out of
+    /// order in a directory, an entry of another type than its inode, and faults found by the
+    /// volume; `Limit` for exceeding [`crate::ReadOptions::limits`]; `Cancelled`.
     pub fn load_tree(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
         self.load(true, progress)
     }
 
-    /// Loads what can be read of the hierarchy: what is damaged is left out, told of through
+    /// Loads the readable part of the hierarchy: damaged parts are left out, reported through
     /// `progress` and counted in [`LoadedVolume::faults`].
     ///
-    /// Errors: `Corrupt` where the root cannot be read, all other kinds as
-    /// [`ReadEngine::load_tree`].
+    /// Errors: `Corrupt` if the root cannot be read; all other kinds as [`ReadEngine::load_tree`].
     pub fn load_what_is_there(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
         self.load(false, progress)
     }
@@ -146,9 +144,9 @@ impl ReadEngine {
     }
 }
 
-/// What becomes of faults.
+/// Treatment of faults.
 struct Faulty<'a> {
-    /// Whether the first is the end.
+    /// True to stop at the first fault.
     strict: bool,
     progress: &'a dyn Progress,
     faults: Faults,
@@ -180,12 +178,12 @@ struct Loader<'a> {
     builder: TreeBuilder,
     /// The inode of each node that was built.
     inodes: Vec<InodeId>,
-    /// Inodes that are no directories, by id: a second name is a hard link.
+    /// Inodes other than directories, by id: a second name is a hard link.
     built: HashMap<InodeId, BuildId>,
     seen_dirs: HashSet<InodeId>,
-    /// Directories yet to be read: a list instead of recursion, whatever the depth.
+    /// Directories to be read: a list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
-    /// Row of the parent and name of each directory, to name it in an error; the root first.
+    /// Parent's row and name of each directory, for messages; the root first.
     dirs: Vec<(usize, Box<[u8]>)>,
     entry_count: u64,
     meter: Meter,
@@ -246,7 +244,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Tells what is no harm to an inode that was read, and yet cannot be true.
+    /// Reports a value of an inode that is contradictory but harmless.
     fn doubt(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<()> {
         let (claim, truth) = (entry.file_type, inode.kind.file_type());
         let fault = match inode.doubt {
@@ -257,7 +255,7 @@ impl Loader<'_> {
         self.faulty.meet(self.corrupt(fault).at(self.path(open.index, &entry.name)))
     }
 
-    /// The attributes of an inode; none where they cannot be read.
+    /// Returns the extended attributes of an inode; none if they cannot be read.
     fn xattrs(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<Xattrs> {
         if !inode.has_xattrs {
             return Ok(Xattrs::new());
@@ -270,7 +268,7 @@ impl Loader<'_> {
         Ok(xattrs)
     }
 
-    /// All that is known of an inode that was not met before.
+    /// Returns the attributes of an inode that was not met before.
     fn describe(&mut self, id: InodeId) -> Result<(Inode, NodeKind)> {
         let volume = &self.engine.volume;
         let inode = volume.inode(id)?;
@@ -300,8 +298,8 @@ impl Loader<'_> {
         Error::corrupt(self.engine.subject(), fault)
     }
 
-    /// The path of `name` in a directory, or of the directory itself if the name is empty, as
-    /// messages show it.
+    /// Returns the path of `name` in a directory for messages; of the directory itself if the name
+    /// is empty.
     fn path(&self, mut dir: usize, name: &[u8]) -> String {
         let mut names = vec![name];
         while dir != 0 {

@@ -1,5 +1,5 @@
-//! Whether an image holds more file data than can be meant: blocks that very many files share, very
-//! long runs of one byte.
+//! Limits of the total file data of an image, against decompression bombs: blocks shared by very
+//! many files, very long runs of one byte.
 
 use crate::Wanted;
 use crate::engine::ReadEngine;
@@ -8,19 +8,19 @@ use packfs_format::ExtentFrom;
 use std::ops::ControlFlow;
 
 impl ReadEngine {
-    /// What messages call the image.
+    /// Returns the name of the image in messages.
     pub(crate) fn subject(&self) -> String {
         format!("{} image", self.volume.format().name)
     }
 
-    /// Refuses files that together have more data, holes left out, than an image of this length may
-    /// hold.
+    /// Refuses files that together have more data, without holes, than an image of this length may
+    /// contain.
     ///
-    /// Looks at lengths alone unless these are too much already: then where the bytes are is looked
-    /// up, to leave holes out.
+    /// Lengths are summed first. Only if these exceed the limit, extents are looked up to subtract
+    /// holes.
     ///
-    /// Errors: `Limit`. A file whose bytes cannot be found counts for nothing: whoever reads it
-    /// says so.
+    /// Errors: `Limit`. A file whose extents cannot be read is not counted; its reader reports the
+    /// error.
     pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
         let limits = &self.options.limits;
         let input_len = self.input_len();
@@ -45,7 +45,7 @@ impl ReadEngine {
         Ok(())
     }
 
-    /// The length of all that file data is read from.
+    /// Returns the total length of the images that file data is read from.
     fn input_len(&self) -> u64 {
         self.counted.as_ref().map_or_else(|| self.image().len(), |counted| counted.all_len())
     }

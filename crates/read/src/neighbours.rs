@@ -1,10 +1,9 @@
-//! Decodes ahead of whoever walks an image: file after file, in the order in which their data lies
-//! on the disk.
+//! Read-ahead across files: decodes ahead of readers that go from file to file in disk order.
 //!
-//! A walk is told by blocks wanted for the first time, each for another file than the one before
-//! and a little behind it on the disk. Then, and only then, all blocks of the image are looked up
-//! and sorted by place, in the background; from there on the blocks that follow are known. Images
-//! of very many blocks are left alone: the list would cost more memory than it is worth.
+//! A walk is detected by new blocks, each of another file than the last and a little after it on
+//! disk. Only then are all blocks of the image looked up and sorted by position, in the background,
+//! so that the next ones are known. Images with very many blocks are excluded: the list would cost
+//! more memory than it saves time.
 
 use packfs_codec::BlockRef;
 use packfs_core::{FileType, Result};
@@ -15,25 +14,25 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Walks that are told apart: readers of different parts of the image.
+/// Most walks tracked at a time: readers of different parts of the image.
 const WALKS_MAX: usize = 4;
-/// How far behind the last block the next one of the same walk lies at most, in stored bytes.
+/// Longest distance to the next block of the same walk, in stored bytes.
 const FORWARD_LEN_MAX: u64 = 512 << 10;
-/// How far in front of it: tails of files lie together, away from the rest.
+/// Longest distance backward: tails of files lie together, apart from other data.
 const BACKWARD_LEN_MAX: u64 = 1 << 20;
-/// Files that a walk goes through before it is believed.
+/// Files in sequence before a walk is assumed.
 const FILES_MIN: u32 = 3;
-/// What is decoded ahead at first, in bytes.
+/// Initial length of read-ahead, in bytes.
 const WINDOW_MIN: u64 = 256 << 10;
-/// Blocks in the list at most: 24 bytes each.
+/// Most blocks in the list, 24 bytes each.
 const BLOCKS_MAX: usize = 400_000;
-/// Names and extents looked at for it at most.
+/// Most names and extents looked up for it.
 const STEPS_MAX: usize = 4_000_000;
 
-/// All blocks of an image, by place.
+/// All blocks of an image, by position.
 type Map = Vec<BlockRef>;
 
-/// See the module.
+/// Detection of walks.
 #[derive(Default)]
 pub(crate) struct Neighbours {
     walks: Mutex<Walks>,
@@ -43,37 +42,37 @@ pub(crate) struct Neighbours {
 
 #[derive(Default)]
 struct Walks {
-    /// The one met last stands last.
+    /// Walks in order of last use.
     walks: Vec<Walk>,
 }
 
 #[derive(Debug)]
 struct Walk {
-    /// The file it was in last.
+    /// Its current file.
     file: InodeId,
-    /// Up to where it has come on the disk.
+    /// End of its last block on disk.
     end: u64,
-    /// How many files it went through.
+    /// Number of files passed.
     files: u32,
-    /// Up to where blocks were asked for.
+    /// Position up to which blocks were requested.
     ahead: u64,
-    /// Bytes asked for that the walk has not come to.
+    /// Bytes requested and not yet reached.
     ahead_len: u64,
     window: u64,
 }
 
-/// What is to be done about a block that is wanted for the first time.
+/// Action for a block that is wanted for the first time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Advice {
     Nothing,
-    /// The list of blocks is needed: [`Neighbours::learn`], once.
+    /// Build the list of blocks by [`Neighbours::learn`], once.
     Learn,
-    /// These come next.
+    /// Decode these blocks, which come next.
     Decode(Vec<BlockRef>),
 }
 
 impl Neighbours {
-    /// Hears of a block that a file's reader wants for the first time that anybody wants it.
+    /// Records a block that a reader is the first to want.
     pub(crate) fn met(&self, file: InodeId, block: &BlockRef, window_max: u64) -> Advice {
         let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
         let walk = walks.met(file, block);
@@ -87,8 +86,8 @@ impl Neighbours {
         walk.next_of(map, window_max).map_or(Advice::Nothing, Advice::Decode)
     }
 
-    /// Looks up all blocks of the image. What cannot be found is left out: whoever reads it will
-    /// hear of it.
+    /// Looks up all blocks of the image. Unreadable parts are left out; their readers report the
+    /// error.
     pub(crate) fn learn(&self, volume: &dyn Volume, is_over: &dyn Fn() -> bool) {
         if let Ok(Some(map)) = map(volume, is_over) {
             let _ = self.map.set(map);
@@ -97,7 +96,7 @@ impl Neighbours {
 }
 
 impl Walks {
-    /// The walk that a block belongs to: one that it goes on, or a new one.
+    /// Returns the walk that a block continues, or a new one.
     fn met(&mut self, file: InodeId, block: &BlockRef) -> &mut Walk {
         let end = block.offset.saturating_add(u64::from(block.stored_len));
         let goes_on = |walk: &Walk| {
@@ -108,8 +107,8 @@ impl Walks {
         let walk = match self.walks.iter().rposition(goes_on) {
             Some(index) => {
                 let mut walk = self.walks.remove(index);
-                // Who steps back now and then (to the tail of a file) walks, who does nothing else
-                // does not.
+                // A walk steps back occasionally, to tails of files; going only backward is no
+                // walk.
                 walk.files = match (walk.file != file, block.offset >= walk.end) {
                     (true, true) => walk.files.saturating_add(1),
                     (true, false) => walk.files.saturating_sub(1),
@@ -134,7 +133,7 @@ impl Walks {
 }
 
 impl Walk {
-    /// The blocks that follow, if those asked for before are about to be reached.
+    /// Returns the blocks that follow, once those requested before are nearly reached.
     fn next_of(&mut self, map: &[BlockRef], window_max: u64) -> Option<Vec<BlockRef>> {
         self.ahead = self.ahead.max(self.end);
         if self.ahead_len > self.window / 2 {
@@ -155,7 +154,7 @@ impl Walk {
     }
 }
 
-/// All blocks of all files; `None` if there are too many, or nobody waits for them any more.
+/// Returns all blocks of all files; `None` if there are too many, or the engine is closing.
 fn map(volume: &dyn Volume, is_over: &dyn Fn() -> bool) -> Result<Option<Map>> {
     let mut map = Map::new();
     let mut dirs = vec![volume.root()];
@@ -166,7 +165,7 @@ fn map(volume: &dyn Volume, is_over: &dyn Fn() -> bool) -> Result<Option<Map>> {
             return Ok(None);
         }
         let mut files = Vec::new();
-        // A directory that is damaged has no blocks that could be told.
+        // A damaged directory contributes no blocks.
         let _ = volume.read_dir(dir, DirCursor::default(), &mut |entry, _| {
             match entry.file_type {
                 FileType::Directory if seen.insert(entry.id) => dirs.push(entry.id),

@@ -1,8 +1,8 @@
 //! Threads that decode blocks before they are wanted.
 //!
-//! They are started when there is something to do for the first time, never before: whoever forks
-//! after opening an image loses none. Invariant: what waits is bounded; what is not reached in time
-//! is forgotten, for whoever wants it decodes it himself. They end when the engine does.
+//! Threads start when there is work for the first time, so a process that forks after opening an
+//! image loses none. Invariant: the queue is bounded, and blocks that are not reached in time are
+//! dropped, because their reader decodes them itself. Threads end with the engine.
 
 use crate::blocks::{Blocks, WantedBlock};
 use crate::neighbours::Neighbours;
@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Runs of blocks that wait at most; more are not reached before they are wanted.
+/// Most runs of blocks in the queue; more would not be reached in time.
 const WAITING_MAX: usize = 256;
 
-/// See the module.
+/// Worker threads and their queue.
 pub(crate) struct Prefetch {
     blocks: Arc<Blocks>,
     thread_count: usize,
@@ -32,12 +32,12 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Task>,
-    /// Threads that sleep: only they need to be woken.
+    /// Number of idle threads: only these need to be woken.
     asleep: usize,
     closed: bool,
 }
 
-/// Something to be done in the background.
+/// A task in the background.
 enum Task {
     Decode(Vec<WantedBlock>),
     Learn(Arc<Neighbours>, Arc<dyn Volume>),
@@ -65,17 +65,17 @@ impl Shared {
 }
 
 impl Prefetch {
-    /// `thread_count` threads at most; with 0, nothing is ever decoded ahead.
+    /// Creates a pool of up to `thread_count` threads; with 0, nothing is decoded ahead.
     pub(crate) fn new(blocks: Arc<Blocks>, thread_count: usize) -> Self {
         Prefetch { blocks, thread_count, shared: Arc::default(), threads: Mutex::default() }
     }
 
-    /// Whether anything is decoded ahead.
+    /// Returns true if blocks are decoded ahead.
     pub(crate) fn is_on(&self) -> bool {
         self.thread_count > 0
     }
 
-    /// Has blocks decoded that lie together.
+    /// Has adjacent blocks decoded.
     pub(crate) fn add(&self, run: Vec<WantedBlock>) {
         if !run.is_empty() {
             self.push(Task::Decode(run));
@@ -104,7 +104,7 @@ impl Prefetch {
         self.start();
     }
 
-    /// Starts the threads, unless they run. If the system gives none, nothing is decoded ahead.
+    /// Starts the threads unless they run. If none can be started, nothing is decoded ahead.
     fn start(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         while threads.len() < self.thread_count {
@@ -134,7 +134,7 @@ impl Drop for Prefetch {
         self.shared.added.notify_all();
         let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
-            // A panic there has let all who wait go on; there is nobody left to tell.
+            // A panic there has released all waiting threads; the error has no receiver left.
             let _ = thread.join();
         }
     }

@@ -1,7 +1,6 @@
-//! Which bytes of which files are stored where: one row for each part of a file, looked up on all
-//! threads.
+//! The parts of files and their stored positions, looked up on all threads.
 //!
-//! Owns the bound on how many rows are held. Knows no order: whoever works them off sorts them.
+//! Limits the number of rows in memory. Rows are not sorted here.
 
 use crate::Wanted;
 use crate::block;
@@ -12,16 +11,16 @@ use packfs_core::{Error, Progress, Result};
 use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
-/// Rows held at a time.
+/// Most rows at a time.
 const ROWS_MAX: usize = 1 << 18;
-/// Stored bytes that are not encoded are handed out in pieces of this length.
+/// Uncompressed data is split into pieces of this length.
 const STORED_PIECE_LEN: u64 = 1 << 20;
 /// Fewer files than this are not worth a thread.
 const FILES_MIN: usize = 256;
-/// Files that one thread looks up before the others are waited for.
+/// Most files that one thread looks up before results are merged.
 const SHARE_LEN_MAX: usize = 16 << 10;
 
-/// A part of a file and where it is stored.
+/// A part of a file and its stored position.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) block: BlockRef,
@@ -38,27 +37,27 @@ impl Row {
     }
 }
 
-/// How far the files are looked up.
+/// Position in the list of files.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct At {
-    /// The file that comes next.
+    /// The next file.
     pub(crate) file: usize,
-    /// From which of its bytes on.
+    /// Position in that file.
     offset: u64,
 }
 
-/// What one thread has looked up.
+/// Rows that one thread has looked up.
 #[derive(Default)]
 struct Share {
     rows: Vec<Row>,
-    /// For each file how many bytes of data it has, or why that cannot be told.
+    /// Length of the data of each file, or the error of looking it up.
     outcomes: Vec<(usize, Result<u64>)>,
-    /// The first file that is not in it.
+    /// The first file that is not included.
     next: usize,
 }
 
 impl ReadEngine {
-    /// Looks up the next rows, at least one if any are left, no more than are held at a time.
+    /// Looks up the next rows: at least one if any are left, at most [`ROWS_MAX`].
     pub(crate) fn rows_from(
         &self,
         files: &[Wanted],
@@ -90,8 +89,7 @@ impl ReadEngine {
         Ok(rows)
     }
 
-    /// Looks up files on all threads, if there are many, up to the first one that has very many
-    /// rows.
+    /// Looks up files on all threads if there are many, up to the first one with very many rows.
     fn look_up_together(
         &self,
         files: &[Wanted],
@@ -153,8 +151,8 @@ impl ReadEngine {
         share
     }
 
-    /// Adds the rows of a file from `from` on, as many as there is room for. Returns where to go
-    /// on, and how many bytes of data follow `from`.
+    /// Adds rows of a file from `from` on, as many as fit. Returns the position to continue at, and
+    /// the length of the data after `from`.
     fn look_up_file(
         &self,
         file: usize,
@@ -174,7 +172,7 @@ impl ReadEngine {
                 let done = push_rows(file as u32, &extent, rows, rows_max);
                 next = if done < end { done } else { wanted.len };
             }
-            // All of it is counted at first, however many rows there is room for.
+            // The whole file is measured first, however many rows fit.
             if from > 0 && next < wanted.len { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match outcome {
@@ -195,14 +193,14 @@ fn tell(sink: &mut impl PieceSink, file: usize, data_len: Result<u64>) -> Result
     Ok(())
 }
 
-/// Adds the rows of an extent, as many as there is room for; returns up to where in the file.
+/// Adds the rows of an extent, as many as fit; returns the end of the last one in the file.
 fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>, rows_max: usize) -> u64 {
     let end = extent.offset.saturating_add(extent.len);
     match extent.from {
         _ if rows.len() >= rows_max => return extent.offset,
         ExtentFrom::Hole => {}
         ExtentFrom::Block { block, start } => {
-            // An extent is never longer than the block it lies in.
+            // An extent is never longer than its block.
             rows.push(Row {
                 block,
                 start,

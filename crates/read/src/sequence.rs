@@ -1,43 +1,43 @@
-//! What one reader of a file will want next, learned from what it has read.
+//! Predicts a reader's next range from its previous reads.
 //!
-//! Pure: positions in, ranges out. A reader that goes on where it stopped is read ahead for,
-//! farther each time; one that jumps is not. Reads may come a little out of order, as those of a
-//! kernel do that reads ahead itself.
+//! Pure: positions in, ranges out. Sequential readers get a growing read-ahead window; random ones
+//! get none. Reads may come slightly out of order, as the kernel's own read-ahead causes.
 
 use std::ops::Range;
 
-/// What is read ahead first.
+/// Initial read-ahead window.
 const WINDOW_MIN: u64 = 128 << 10;
-/// A read that starts no farther than this from where the reader was goes on.
+/// A read that starts within this distance of the reader's position is sequential.
 const SLACK: u64 = 128 << 10;
-/// A first read of this length, from the start of a file, is taken for the beginning of more.
+/// A first read of this length from the start of a file is taken as the beginning of sequential
+/// access.
 const FIRST_LEN_MIN: u64 = 16 << 10;
 
-/// Who has read so much in order will hardly turn back.
+/// Bytes read in order after which a reader counts as sequential.
 const IN_ORDER_LEN_MIN: u64 = 512 << 10;
-/// Who has jumped so often, and not read in order since, will go on jumping.
+/// Jumps without sequential reads between them after which a reader counts as random.
 const JUMPS_MIN: u32 = 8;
 
-/// See the module.
+/// Access pattern of one reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
-    /// Where the reader is.
+    /// Position of the reader.
     next: u64,
-    /// Up to where blocks were asked for.
+    /// Position up to which blocks were requested.
     ahead: u64,
-    /// How far ahead of the reader blocks are asked for; 0: it jumps.
+    /// Length of read-ahead; 0 for a random reader.
     window: u64,
-    /// Whether the last read went neither on from the one before, nor from the start of the file.
+    /// True if the last read neither continued the one before nor began at the start of the file.
     jumps: bool,
     /// Bytes read since then.
     passed: u64,
-    /// Jumps since it last read in order for a while.
+    /// Jumps since the last sequential stretch.
     jump_count: u32,
 }
 
 impl Sequence {
-    /// Hears of a read of `len` bytes at `offset`; says what to decode ahead, at most `window_max`
-    /// behind it.
+    /// Records a read of `len` bytes at `offset`; returns the range to decode ahead, at most
+    /// `window_max` bytes.
     pub(crate) fn read(&mut self, offset: u64, len: u64, file_len: u64, window_max: u64) -> Range<u64> {
         let end = offset.saturating_add(len);
         let is_first = self.next == 0 && offset == 0;
@@ -56,7 +56,7 @@ impl Sequence {
         }
         self.next = self.next.max(end);
         self.ahead = self.ahead.max(self.next);
-        // What is left ahead lasts a while: several blocks at once, not one by one.
+        // Requests several blocks at a time, once half of the window is used.
         if !is_first && self.ahead - self.next > self.window / 2 {
             return 0..0;
         }
@@ -69,17 +69,17 @@ impl Sequence {
         start..self.ahead
     }
 
-    /// Whether the reader has just jumped: what it reads then is mostly little, and alone.
+    /// Returns true if the last read was a jump: such reads are mostly small and isolated.
     pub(crate) fn jumps(&self) -> bool {
         self.jumps
     }
 
-    /// Whether it has just jumped, and does so again and again.
+    /// Returns true if the reader jumps again and again.
     pub(crate) fn is_at_random(&self) -> bool {
         self.jumps && self.jump_count >= JUMPS_MIN
     }
 
-    /// Whether it has read in order for a while.
+    /// Returns true if the reader has read sequentially for a while.
     pub(crate) fn is_in_order(&self) -> bool {
         self.passed >= IN_ORDER_LEN_MIN
     }

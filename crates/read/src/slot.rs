@@ -1,10 +1,8 @@
-//! One place of the image and what it decodes to: decoded by one reader, while all others who want
-//! it wait.
+//! The slot of a block: decoded by one reader, while all others that want it wait.
 //!
-//! Invariant: at most one attempt is under way at a time; whoever waits for an attempt gets its
-//! outcome, success or failure, and a failure is forgotten with it: the next one who asks tries
-//! again. What is wanted of a place may differ (prefixes of several lengths): the longest that was
-//! decoded is kept and answers for the shorter ones.
+//! Invariant: at most one attempt runs at a time. Every thread that waits gets its result. A
+//! failure is then forgotten, so the next request tries again. Requests may want prefixes of
+//! different lengths: the longest decoded one is kept and serves the shorter ones.
 
 use crate::block::{self, Decoded, Place};
 use crate::counters::Tally;
@@ -14,19 +12,19 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Nobody has wanted the block, nor asked for it ahead.
+/// Never requested.
 const UNKNOWN: u8 = 0;
-/// Asked for ahead of need.
+/// Requested ahead of need.
 const AHEAD: u8 = 1;
-/// Wanted.
+/// Wanted by a reader.
 const WANTED: u8 = 2;
 
-/// See the module.
+/// A block's decoded bytes, or the attempt to decode it.
 pub(crate) struct Slot {
     place: Place,
-    /// How the block came to be known.
+    /// First kind of request.
     interest: AtomicU8,
-    /// Bytes that were used, those used several times counted each time.
+    /// Bytes used; repeated uses are added.
     used_len: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
@@ -35,24 +33,24 @@ pub(crate) struct Slot {
 #[derive(Default)]
 struct State {
     decoded: Option<Arc<Decoded>>,
-    /// Whether somebody is at it.
+    /// True while an attempt runs.
     busy: bool,
-    /// Attempts so far.
+    /// Number of attempts.
     attempt: u64,
-    /// How many wait for the one under way. Mostly nobody does, and waking nobody costs a system
-    /// call all the same.
+    /// Threads that wait for the current attempt; usually none, and a needless wakeup costs a
+    /// system call.
     waiting: usize,
-    /// What was wanted in the last attempt, and why it was not had.
+    /// Number, block and error of the last failed attempt.
     failed: Option<(u64, BlockRef, Error)>,
 }
 
-/// What a slot answers at once.
+/// Immediate answer of a slot.
 pub(crate) enum Answer<'a> {
-    /// Here it is.
+    /// The decoded block.
     Decoded(Arc<Decoded>),
-    /// Nobody is at it: whoever has this must decode.
+    /// The caller must decode the block.
     Ours(Attempt<'a>),
-    /// Somebody is at it: to be asked for with [`Slot::wait`].
+    /// Another thread is decoding: call [`Slot::wait`] with this attempt.
     Busy(u64),
 }
 
@@ -71,7 +69,7 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets those go on who wait, if there are any.
+    /// Wakes waiting threads, if there are any.
     fn wake(&self, state: MutexGuard<'_, State>) {
         let is_awaited = state.waiting > 0;
         drop(state);
@@ -84,9 +82,9 @@ impl Slot {
         &self.place
     }
 
-    /// The block, or who is to decode it; never waits.
+    /// Returns the block or the right to decode it; never waits.
     ///
-    /// Errors: `Corrupt` if it is decoded, but not of the length that is wanted.
+    /// Errors: `Corrupt` if it is decoded to another length than expected.
     pub(crate) fn ask(&self, wanted: &BlockRef) -> Result<Answer<'_>> {
         let mut state = self.lock();
         if let Some(decoded) = state.answer(wanted)? {
@@ -104,8 +102,8 @@ impl Slot {
         Attempt { slot: self, is_open: true }
     }
 
-    /// The block, after somebody else's attempt. `None`: that came to nothing for this block, ask
-    /// again.
+    /// Waits for another thread's attempt and returns the block. `None` if the attempt did not
+    /// serve this request, so the caller asks again.
     pub(crate) fn wait(
         &self,
         wanted: &BlockRef,
@@ -126,20 +124,19 @@ impl Slot {
         }
     }
 
-    /// Takes the block to decode it ahead of need. `None` if it is decoded, or somebody is at it.
+    /// Takes the right to decode the block ahead of need. `None` if it is decoded, or in progress.
     pub(crate) fn take_ahead(&self, wanted: &BlockRef) -> Option<Attempt<'_>> {
         let mut state = self.lock();
         let idle = !state.busy && matches!(state.answer(wanted), Ok(None));
         idle.then(|| self.begin(&mut state))
     }
 
-    /// Says that somebody asks for the block ahead of need; whether this is the first time that
-    /// anybody asks for it.
+    /// Marks the block as requested ahead of need; returns true if it was never requested before.
     pub(crate) fn ask_ahead(&self) -> bool {
         self.interest.compare_exchange(UNKNOWN, AHEAD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Says that the block is wanted now; whether this is the first time.
+    /// Marks the block as wanted; returns true if it was not before.
     pub(crate) fn want(&self, tally: &Tally) -> bool {
         if self.interest.load(Ordering::Relaxed) == WANTED {
             return false;
@@ -151,18 +148,18 @@ impl Slot {
         before != WANTED
     }
 
-    /// Whether it was asked for ahead of need, and nobody has needed it yet.
+    /// Returns true if the block was requested ahead and is not wanted yet.
     pub(crate) fn is_ahead(&self) -> bool {
         self.interest.load(Ordering::Relaxed) == AHEAD
     }
 
-    /// Whether anything of it is decoded.
+    /// Returns true if any part of the block is decoded.
     pub(crate) fn is_decoded(&self) -> bool {
         self.lock().decoded.is_some()
     }
 
-    /// Says that `len` of `total` bytes were used and will hardly be needed again; whether they
-    /// were the last.
+    /// Records that `len` of `total` bytes were used and are unlikely to be needed again; returns
+    /// true if these were the last.
     pub(crate) fn use_up(&self, len: u64, total: u64) -> bool {
         let before = self.used_len.fetch_add(len, Ordering::Relaxed);
         before < total && before.saturating_add(len) >= total
@@ -170,27 +167,27 @@ impl Slot {
 }
 
 impl State {
-    /// What is decoded already, if that is enough.
+    /// Returns the decoded bytes if they are sufficient.
     fn answer(&self, wanted: &BlockRef) -> Result<Option<Arc<Decoded>>> {
         let Some(decoded) = &self.decoded else { return Ok(None) };
         Ok(block::is_enough(decoded, wanted)?.then(|| Arc::clone(decoded)))
     }
 }
 
-/// The right and the duty to decode a block. Dropped without an outcome (a panic), it lets the
-/// others try.
+/// The right and the duty to decode a block. Dropped without a result (a panic), it lets others
+/// try.
 pub(crate) struct Attempt<'a> {
     slot: &'a Slot,
     is_open: bool,
 }
 
 impl<'a> Attempt<'a> {
-    /// What is to be decoded.
+    /// Returns the slot of the block.
     pub(crate) fn slot(&self) -> &'a Slot {
         self.slot
     }
 
-    /// Hands the outcome to all who wait.
+    /// Passes the result to all waiting threads.
     pub(crate) fn finish(mut self, wanted: &BlockRef, outcome: Result<Decoded>) -> Result<Arc<Decoded>> {
         self.is_open = false;
         let outcome = outcome.map(Arc::new);
@@ -223,7 +220,7 @@ mod tests {
         BlockRef { decoded_len: 0, ..BlockRef::stored(0, 0) }
     }
 
-    /// Blocks until so many wait for `slot`.
+    /// Blocks until `count` threads wait for `slot`.
     fn until_waiting(slot: &Slot, count: usize) {
         while slot.lock().waiting < count {
             std::thread::yield_now();

@@ -1,8 +1,8 @@
-//! Which system calls may be made: seccomp.
+//! Restriction of system calls by seccomp.
 //!
-//! A list of what reading, decoding and unpacking need; everything else fails as if this kernel had
-//! never heard of it, so that a C library that tries new calls first falls back to old ones, and a
-//! program that tries to run another, reach the network or look into other processes cannot.
+//! An allowlist for reading, decoding and unpacking; all other calls fail as if the kernel did not
+//! implement them. A C library then falls back from new calls to old ones, and programs cannot be
+//! executed, networks not reached, and other processes not inspected.
 
 use crate::Sandbox;
 use packfs_core::{Error, Result};
@@ -12,9 +12,9 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// Calls that may be made with any arguments.
+/// Calls allowed with any arguments.
 const ALLOWED: &[i64] = &[
-    // Files that are open, or reached by name: Landlock decides which.
+    // Open files, or files reached by name, which Landlock restricts.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -47,7 +47,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_dup,
     libc::SYS_dup3,
     libc::SYS_flock,
-    // Making files and giving them what they had.
+    // Creating files and setting their metadata.
     libc::SYS_mkdirat,
     libc::SYS_mknodat,
     libc::SYS_symlinkat,
@@ -77,13 +77,13 @@ const ALLOWED: &[i64] = &[
     libc::SYS_fdatasync,
     libc::SYS_syncfs,
     libc::SYS_sync_file_range,
-    // Memory: mapping and protecting are below, as far as nothing becomes code.
+    // Memory; mapping and protecting are restricted below, so that data never becomes code.
     libc::SYS_munmap,
     libc::SYS_mremap,
     libc::SYS_madvise,
     libc::SYS_brk,
     libc::SYS_mincore,
-    // Threads, but not processes: clone is below.
+    // Threads, but not processes: clone is restricted below.
     libc::SYS_futex,
     libc::SYS_set_robust_list,
     libc::SYS_get_robust_list,
@@ -94,8 +94,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getcpu,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // Signals, and the pair of sockets by which they are told of; there is no call that connects
-    // any other.
+    // Signals, and the socket pair that reports them; no call connects any other socket.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
@@ -107,7 +106,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_recvfrom,
     libc::SYS_pipe2,
     libc::SYS_ppoll,
-    // Waiting, and what may be known of this process and machine.
+    // Waiting, and information about this process and machine.
     libc::SYS_nanosleep,
     libc::SYS_clock_nanosleep,
     libc::SYS_clock_gettime,
@@ -124,7 +123,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getegid,
 ];
 
-/// The same calls in the forms that only this machine still has.
+/// The same calls in the older forms of this architecture.
 #[cfg(target_arch = "x86_64")]
 const ALLOWED_HERE: &[i64] = &[
     libc::SYS_open,
@@ -150,7 +149,7 @@ const ALLOWED_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_HERE: &[i64] = &[];
 
-/// Calls by which fakeroot's library asks its daemon: messages and semaphores of System V.
+/// Calls of fakeroot's library to its daemon: messages and semaphores of System V.
 const SYSTEM_V: &[i64] = &[
     libc::SYS_msgget,
     libc::SYS_msgsnd,
@@ -160,8 +159,8 @@ const SYSTEM_V: &[i64] = &[
     libc::SYS_semtimedop,
 ];
 
-/// What may be asked of a file: whether it is a terminal and how large that is, how long a device
-/// is, pipes that do not wait. Not what puts words into a terminal's input.
+/// Allowed ioctls: terminal detection and size, length of a device, nonblocking pipes. Not those
+/// that insert input into a terminal.
 const IOCTLS: &[u64] = &[
     0x5401,      // TCGETS
     0x5413,      // TIOCGWINSZ
@@ -171,7 +170,7 @@ const IOCTLS: &[u64] = &[
     0x1268,      // BLKSSZGET
 ];
 
-/// Restricts all threads; says why not, if the kernel cannot.
+/// Restricts all threads; returns the reason if the kernel cannot.
 pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Some("packfs has no list of calls for this machine".into()));
@@ -194,13 +193,13 @@ fn program(arch: TargetArch, more: &[i64]) -> Result<BpfProgram, seccompiler::Ba
     // Threads only.
     let thread = libc::CLONE_THREAD as u64;
     rules.insert(libc::SYS_clone, vec![bits(0, thread, thread)?]);
-    // Nothing that is data becomes code.
+    // Data never becomes code.
     let code = libc::PROT_EXEC as u64;
     rules.insert(libc::SYS_mmap, vec![bits(2, code, 0)?]);
     rules.insert(libc::SYS_mprotect, vec![bits(2, code, 0)?]);
     // A thread's name.
     rules.insert(libc::SYS_prctl, vec![on(0, SeccompCmpOp::Eq, libc::PR_SET_NAME as u64)?]);
-    // Limits are looked at, not changed: no new ones are handed over.
+    // Limits are read, not changed: the new ones are null.
     rules.insert(libc::SYS_prlimit64, vec![on(2, SeccompCmpOp::Eq, 0)?]);
     let asking = |&request: &u64| {
         let condition =

@@ -1,4 +1,4 @@
-//! Which files may be reached: Landlock.
+//! Restriction of files by Landlock.
 
 use crate::Sandbox;
 use landlock::{
@@ -8,15 +8,14 @@ use landlock::{
 use packfs_core::{Error, Result};
 use std::path::Path;
 
-/// The newest interface whose rights are asked for; what an older kernel does not know is left out.
+/// Newest interface whose rights are requested; older kernels ignore rights they do not know.
 const NEWEST: ABI = ABI::V6;
 
-/// Restricts this thread and those it starts; says why not, if the kernel cannot.
+/// Restricts this thread and those it starts; returns the reason if the kernel cannot.
 pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
     let ruleset = match ruleset() {
         Ok(ruleset) => ruleset,
-        // Before 5.19 no file can get a name in a second directory, which unpacking must be able to
-        // give.
+        // Before 5.19 files cannot be linked or renamed across directories, which unpacking needs.
         Err(_) => return Ok(Some("the kernel has none, or one older than Linux 5.19's".into())),
     };
     let ruleset = add_rules(ruleset, sandbox)?;
@@ -41,7 +40,7 @@ fn ruleset() -> Result<RulesetCreated, RulesetError> {
 fn add_rules(mut ruleset: RulesetCreated, sandbox: &Sandbox) -> Result<RulesetCreated> {
     let read_dir = AccessFs::ReadFile | AccessFs::ReadDir;
     for path in &sandbox.read {
-        // What is not there cannot be read, rule or no rule.
+        // A missing file cannot be read in any case.
         let Ok(metadata) = std::fs::metadata(path) else { continue };
         let access = if metadata.is_dir() { read_dir } else { AccessFs::ReadFile.into() };
         ruleset = add(ruleset, path, access)?;

@@ -1,10 +1,10 @@
-//! Gives up what reading an image does not need, before anything of the image is looked at: a
-//! second line of defence, for the day on which a decoder has a hole.
+//! Drops access that reading an image does not need, before its first byte is parsed: a second line
+//! of defense against vulnerable decoders.
 //!
-//! Owns the list of files that may be reached ([`Sandbox`], enforced by Landlock) and of system
-//! calls that may be made (enforced by seccomp). Holds for the whole process from then on, for
-//! threads that start later, and cannot be taken back. It must be applied while there is one
-//! thread: Landlock reaches no others.
+//! Contains the list of accessible files ([`Sandbox`], enforced by Landlock) and of allowed system
+//! calls (enforced by seccomp). The restrictions apply to the whole process, including later
+//! threads, and cannot be removed. They must be applied while there is only one thread, because
+//! Landlock does not affect others.
 #![forbid(unsafe_code)]
 
 mod calls;
@@ -14,7 +14,7 @@ use packfs_core::{Error, Result};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a process still wants to reach.
+/// Access that a process keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Sandbox {
     read: Vec<PathBuf>,
@@ -24,23 +24,23 @@ pub struct Sandbox {
     system_v: bool,
 }
 
-/// What came of it.
+/// Restrictions that were applied.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// Why files are not kept out of reach, if they are not.
+    /// Reason why files are not restricted; `None` if they are.
     pub no_landlock: Option<String>,
-    /// Why system calls are not kept back, if they are not.
+    /// Reason why system calls are not restricted; `None` if they are.
     pub no_seccomp: Option<String>,
 }
 
 impl Applied {
-    /// Whether both hold.
+    /// Returns true if both are restricted.
     pub fn is_whole(&self) -> bool {
         self.no_landlock.is_none() && self.no_seccomp.is_none()
     }
 }
 
-/// Such as `landlock, no seccomp (the kernel has none)`.
+/// Formats such as `landlock, no seccomp (the kernel has none)`.
 impl fmt::Display for Applied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, why)) in
@@ -57,63 +57,63 @@ impl fmt::Display for Applied {
 }
 
 impl Sandbox {
-    /// Nothing but what is open already.
+    /// Creates a sandbox with access only to open files.
     pub fn new() -> Self {
         Sandbox::default()
     }
 
-    /// This file, or all below this directory, may be opened for reading. What is not there is left
-    /// out: opening it fails in the same way as without a sandbox.
+    /// Allows reading this file, or everything below this directory. A missing path is ignored:
+    /// opening it fails anyway.
     #[must_use]
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
         self.read.push(path.into());
         self
     }
 
-    /// Everything may be done to what is in this directory. It must be there.
+    /// Allows all operations in this directory, which must exist.
     #[must_use]
     pub fn fill(mut self, dir: impl Into<PathBuf>) -> Self {
         self.fill.push(dir.into());
         self
     }
 
-    /// What is in this directory may get other names, and lose them; nothing is opened for writing
-    /// by name.
+    /// Allows renaming and removing names in this directory, but not opening files for writing by
+    /// name.
     #[must_use]
     pub fn name_in(mut self, dir: impl Into<PathBuf>) -> Self {
         self.name_in.push(dir.into());
         self
     }
 
-    /// Files may be made in this directory, and written to, to be thrown away.
+    /// Allows creating and writing temporary files in this directory.
     #[must_use]
     pub fn scratch(mut self, dir: impl Into<PathBuf>) -> Self {
         self.scratch.push(dir.into());
         self
     }
 
-    /// Messages and semaphores of System V may be used: fakeroot's library answers for the kernel
-    /// by them.
+    /// Allows messages and semaphores of System V, which fakeroot's library uses.
     #[must_use]
     pub fn system_v(mut self) -> Self {
         self.system_v = true;
         self
     }
 
-    /// Gives up everything else, as far as the kernel can enforce it; the answer says how far.
+    /// Drops all other access, as far as the kernel can enforce it; returns the restrictions
+    /// applied.
     ///
-    /// Errors: `Io` for a directory that is not there; `Failed` if the kernel refuses what it
-    /// should be able to do.
+    /// Errors: `Io` for a missing directory; `Failed` if the kernel refuses a supported
+    /// restriction.
     pub fn apply(&self) -> Result<Applied> {
         let no_landlock = files::restrict(self)?;
-        // Last: it keeps back the calls that the other one needs.
+        // Last, because it blocks calls that Landlock needs.
         let no_seccomp = calls::restrict(self)?;
         Ok(Applied { no_landlock, no_seccomp })
     }
 
-    /// The same, or an error if the kernel cannot enforce all of it.
+    /// Drops all other access, or fails if the kernel cannot enforce all of it.
     ///
-    /// Errors: as [`Sandbox::apply`]; `Failed` for what is missing, which then holds for nothing.
+    /// Errors: as [`Sandbox::apply`]; `Failed` for a missing restriction.
     pub fn apply_whole(&self) -> Result<Applied> {
         let applied = self.apply()?;
         if applied.is_whole() {

@@ -1,5 +1,5 @@
-//! What a process can no longer do, tried by one that gave it up: a copy of this test, since there
-//! is no way back.
+//! Operations that a sandboxed process cannot do, tried in a copy of this test, because
+//! restrictions cannot be removed.
 
 use packfs_sandbox::{Applied, Sandbox};
 use packfs_testkit::{as_nobody, skip};
@@ -28,7 +28,7 @@ fn alone(name: &str, body: impl FnOnce()) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
 }
 
-/// `None` if this kernel cannot do both.
+/// Applies a sandbox; `None` if this kernel does not support both.
 fn apply(sandbox: &Sandbox) -> Option<Applied> {
     let applied = sandbox.apply().unwrap();
     if applied.is_whole() {
@@ -44,7 +44,7 @@ fn denied<T>(outcome: std::io::Result<T>) {
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
 }
 
-/// A folder with an image, a target and something that is none of our business.
+/// Returns a directory with an image, a target and an unrelated file.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("image"), "image").unwrap();
@@ -171,7 +171,7 @@ fn scratch_files_can_be_written_and_read() {
     });
 }
 
-/// Within a sandbox there is no second one: just as on a kernel that has none.
+/// A second sandbox cannot be applied inside one, just as on a kernel without support.
 #[test]
 fn a_kernel_without_it_is_told_and_refused_where_it_is_required() {
     alone("a_kernel_without_it_is_told_and_refused_where_it_is_required", || {

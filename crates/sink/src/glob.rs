@@ -1,14 +1,14 @@
 //! Glob patterns for one path component, over bytes.
 //!
-//! Understands `*`, `?`, `[a-z]`, `[!a-z]` (or `[^a-z]`) and `\` before a character that is meant
-//! as it is. A character is a Unicode character where the name is UTF-8, and a single byte where it
-//! is not. Never recursive: at worst the product of both lengths.
+//! Supports `*`, `?`, `[a-z]`, `[!a-z]` (or `[^a-z]`), and `\` before a literal character. A
+//! character is a Unicode character if the name is UTF-8, otherwise a byte. Not recursive: the
+//! worst case is the product of both lengths.
 
-/// A character of a name: a code point, or a byte that is no UTF-8 (numbered where no code point
-/// can be).
+/// A character of a name: a code point, or a byte that is not UTF-8, numbered outside all code
+/// points.
 type Unit = u32;
 
-/// Where bytes that are no UTF-8 are numbered from: the low surrogates, which no valid text holds.
+/// First number of bytes that are not UTF-8: the low surrogates, which valid text cannot contain.
 const STRAY_BYTE_BASE: Unit = 0xdc00;
 
 /// A part of a [`Glob`].
@@ -18,9 +18,9 @@ enum Part {
     One(Unit),
     /// Any character.
     Any,
-    /// Any characters, or none.
+    /// Any number of characters.
     Run,
-    /// A character in one of the ranges, or in none of them.
+    /// A character inside one of the ranges, or outside all of them.
     Class { inside: bool, ranges: Vec<(Unit, Unit)> },
 }
 
@@ -42,12 +42,12 @@ impl Part {
 pub(crate) struct Glob(Vec<Part>);
 
 impl Glob {
-    /// Whether `bytes` hold any character that makes them more than a plain name.
+    /// Returns true if `bytes` contain a character with a special meaning.
     pub(crate) fn is_pattern(bytes: &[u8]) -> bool {
         bytes.iter().any(|b| b"*?[\\".contains(b))
     }
 
-    /// Reads a pattern. A `[` that nothing closes, and a `\` at the end, mean themselves.
+    /// Parses a pattern. An unclosed `[`, and a `\` at the end, are literal.
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let units = units(bytes);
         let mut parts = Vec::with_capacity(units.len());
@@ -75,11 +75,11 @@ impl Glob {
         Glob(parts)
     }
 
-    /// Whether the whole of `name` is what the pattern describes.
+    /// Returns true if the pattern matches the whole of `name`.
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         let name = units(name);
         let (mut part, mut unit) = (0, 0);
-        // Where to go on when a run has to take one more character: the part after it, and the
+        // Where to continue when a run has to take one more character: the part after it, and the
         // name's position.
         let mut retry: Option<(usize, usize)> = None;
         loop {
@@ -105,8 +105,8 @@ impl Glob {
     }
 }
 
-/// Reads a class after its `[`; also says how many units it took. A `]` right after the opening is
-/// a member.
+/// Parses a class after its `[` and returns the number of units read. A `]` right after the opening
+/// is a member.
 fn parse_class(units: &[Unit]) -> Option<(Part, usize)> {
     let char_at = |at: usize| units.get(at).copied().and_then(char::from_u32);
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Whatever eats an opened image: a directory, a tar archive, a listing.
+//! Outputs of an opened image: a directory, a tar archive, a listing.
 #![forbid(unsafe_code)]
 
 mod glob;

@@ -1,8 +1,7 @@
-//! Lists an image directory by directory, without building a tree of the whole.
+//! Lists an image directory by directory, without loading the whole tree.
 //!
-//! What it holds in memory is the entries of the directories on the way down. A directory that is
-//! reached twice, which only a damaged or hostile image has, is an error: it could make the listing
-//! endless.
+//! Memory holds only the entries of the directories on the way down. A directory that is reached
+//! twice, as in damaged or hostile images, is an error, because the listing could be endless.
 
 use crate::rows::Row;
 use crate::select::{Pattern, Reached, Selection};
@@ -12,26 +11,25 @@ use packfs_read::Faults;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// What is listed.
+/// Contents of a listing.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
-    /// Which paths; none mean the root.
+    /// Paths to list; none means the root.
     pub paths: Vec<Pattern>,
-    /// Everything below directories that are listed, not only what is in them.
+    /// Set to list everything below directories, not only their entries.
     pub recursive: bool,
-    /// Directories that match as themselves, not what is in them (`ls -d`).
+    /// Set to list matching directories themselves instead of their entries (`ls -d`).
     pub directory_itself: bool,
-    /// What the image may hold.
+    /// Limits of the image.
     pub limits: Limits,
 }
 
-/// Calls `visit` for every row, parents before their children, names in the order the image stores
-/// them.
+/// Calls `visit` for every row, parents before their children, names in the order stored.
 ///
-/// A path that is a directory lists what is in it (with `recursive` also itself, and all below);
-/// anything else lists itself. What is damaged is passed over and told of through `progress`; the
-/// first such error is returned at the end. Errors: `Failed` for a path or pattern that matches
-/// nothing; `Limit`; `Corrupt`; whatever else the volume and `visit` fail with.
+/// A directory lists its entries (with `recursive` also itself, and everything below); any other
+/// path lists itself. Damaged parts are skipped and reported through `progress`; the first such
+/// error is returned at the end. Errors: `Failed` for a path or pattern that matches nothing;
+/// `Limit`; `Corrupt`; any error of the volume or of `visit`.
 pub fn list(
     volume: &dyn Volume,
     options: &ListOptions,
@@ -49,7 +47,7 @@ pub fn list(
     lister.selection.finish()
 }
 
-/// Finds a path in a volume; symbolic links are not followed.
+/// Finds a path in a volume without following symbolic links.
 pub fn find(volume: &dyn Volume, path: &ImagePath) -> Result<Option<InodeId>> {
     let mut at = volume.root();
     for name in path.names() {
@@ -80,7 +78,7 @@ struct Lister<'a> {
 struct Open {
     entries: std::vec::IntoIter<DirEntry>,
     reached: Reached,
-    /// Whether its entries are listed because of the directory itself, whatever they match.
+    /// True if all entries are listed, whether or not they match.
     inside: bool,
 }
 
@@ -125,7 +123,7 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Lists one entry if it is meant, and opens it if anything below may be.
+    /// Lists an entry if it matches, and opens it if something below may match.
     fn meet(
         &mut self,
         path: &ImagePath,

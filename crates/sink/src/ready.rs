@@ -1,9 +1,9 @@
-//! Tells those who wait for what others do first that it is done, or that it never will be.
+//! A signal that work others depend on is done, or failed.
 
 use packfs_core::{Error, Result};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Closed at first; opened or given up once.
+/// Unset at first; set to ready or failed once.
 #[derive(Default)]
 pub(crate) struct Ready {
     state: Mutex<State>,
@@ -19,13 +19,13 @@ enum State {
 }
 
 impl Ready {
-    /// For whoever does what the others wait for.
+    /// Returns the handle that sets the signal.
     pub(crate) fn opener(&self) -> Opener<'_> {
         Opener(self)
     }
 
-    /// Waits until it is open. Errors: `Cancelled` if it never will be; why is for who gave up to
-    /// say.
+    /// Waits until it is ready. Errors: `Cancelled` if it failed; the failing thread reports the
+    /// cause.
     pub(crate) fn wait(&self) -> Result<()> {
         let state = self.lock();
         let state = self.changed.wait_while(state, |state| *state == State::Waiting);
@@ -48,7 +48,7 @@ impl Ready {
     }
 }
 
-/// Opens, or gives up when it is dropped, however that comes about: nobody waits for ever.
+/// Sets the signal to ready, or to failed when dropped, so that no thread waits forever.
 pub(crate) struct Opener<'a>(&'a Ready);
 
 impl Opener<'_> {

@@ -1,6 +1,6 @@
-//! One line of a listing: what it says ([`Row`]) and how it is printed ([`RowFormat`]).
+//! One line of a listing: its contents ([`Row`]) and its format ([`RowFormat`]).
 //!
-//! Names and link targets reach the terminal escaped unless raw output is asked for.
+//! Names and link targets are escaped for terminals unless raw output is requested.
 
 use packfs_core::{DeviceNumber, FileType, ImagePath, Meta, Timestamp, escaped};
 use packfs_format::{Inode, InodeId, InodeKind};
@@ -10,30 +10,30 @@ use std::io::Write;
 /// One entry of an image, as a listing shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its path from the root of the image.
+    /// Path from the root of the image.
     pub path: ImagePath,
-    /// Its inode.
+    /// Inode.
     pub id: InodeId,
     /// Inode number as stored.
     pub number: u64,
-    /// Its type.
+    /// File type.
     pub file_type: FileType,
     /// Permissions, owner, time.
     pub meta: Meta,
     /// Link count as stored.
     pub links: u32,
-    /// Length in bytes: of a file its contents, of a symlink its target, 0 for everything else.
+    /// Length in bytes: of a file's contents or a symlink's target; 0 for all others.
     pub len: u64,
-    /// Number of a device.
+    /// Device number.
     pub device: Option<DeviceNumber>,
     /// Target of a symlink, raw bytes.
     pub target: Option<Vec<u8>>,
-    /// Whether it has extended attributes.
+    /// True if there are extended attributes.
     pub has_xattrs: bool,
 }
 
 impl Row {
-    /// Puts together what a volume says of an inode; `target` is the symlink's.
+    /// Creates a row from an inode; `target` is that of a symlink.
     pub fn new(path: ImagePath, id: InodeId, inode: &Inode, target: Option<Vec<u8>>) -> Self {
         let len = match inode.kind {
             InodeKind::File { len } => len,
@@ -58,13 +58,13 @@ impl Row {
         }
     }
 
-    /// Type and permissions as `ls -l` shows them, such as `-rwsr-xr-x`.
+    /// Returns type and permissions in the format of `ls -l`, such as `-rwsr-xr-x`.
     pub fn mode_text(&self) -> String {
         mode_text(self.file_type, self.meta.mode)
     }
 }
 
-/// Type and permissions as `ls -l` shows them, such as `-rwsr-xr-x`.
+/// Returns type and permissions in the format of `ls -l`, such as `-rwsr-xr-x`.
 pub fn mode_text(file_type: FileType, mode: u16) -> String {
     let mut text = String::with_capacity(10);
     text.push(file_type.letter());
@@ -83,7 +83,7 @@ pub fn mode_text(file_type: FileType, mode: u16) -> String {
     text
 }
 
-/// A time as `2026-11-21 14:05:59`, so many seconds east of UTC.
+/// Formats a time as `2026-11-21 14:05:59`, shifted by an offset from UTC in seconds.
 pub fn time_text(time: Timestamp, offset_seconds: i32) -> String {
     let seconds = time.seconds.saturating_add(i64::from(offset_seconds));
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -92,7 +92,7 @@ pub fn time_text(time: Timestamp, offset_seconds: i32) -> String {
     format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+/// Converts a day counted from 1970-01-01 to year, month and day of the Gregorian calendar.
 ///
 /// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
 fn civil_date(day: i64) -> (i64, i64, i64) {
@@ -108,18 +108,18 @@ fn civil_date(day: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, date)
 }
 
-/// How rows become text.
+/// Format of rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowFormat {
-    /// Mode, links, owner, length and time before the name, as `ls -l`.
+    /// Set to show mode, links, owner, length and time before the name, as `ls -l`.
     pub long: bool,
-    /// The whole path instead of the name in its directory.
+    /// Set to show the whole path instead of the name.
     pub full_path: bool,
-    /// Names as they are, without escapes.
+    /// Set to show names without escapes.
     pub raw: bool,
-    /// End lines with a NUL byte instead of a newline; implies `raw`.
+    /// Set to end lines with a NUL byte instead of a newline; implies `raw`.
     pub nul: bool,
-    /// How many seconds east of UTC times are shown, by the time itself; `None`: UTC.
+    /// Offset from UTC in seconds at a given time; `None` means UTC.
     pub offset_at: Option<fn(Timestamp) -> i32>,
 }
 
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(time_text(Timestamp::from_seconds(seconds), 0), shown);
         }
         assert_eq!(time_text(Timestamp::from_seconds(0), -3600), "1969-12-31 23:00:00");
-        // Nothing overflows, whatever the image says.
+        // Extreme values must not overflow.
         time_text(Timestamp::from_seconds(i64::MAX), 1);
         time_text(Timestamp::from_seconds(i64::MIN), -1);
     }

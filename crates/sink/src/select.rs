@@ -1,9 +1,8 @@
-//! Which paths of an image are meant: exact paths (with all below them) and globs.
+//! Selection of paths of an image: exact paths (with everything below them) and globs.
 //!
-//! A pattern is followed name by name from the root down, so it works on a whole [`Tree`] and on a
-//! volume that is read directory by directory alike, and subtrees that cannot match are never
-//! entered. Paths are bytes; names need not be UTF-8. A pattern that matches nothing is an error
-//! that names it.
+//! A pattern is matched name by name from the root down, so it works on a whole [`Tree`] and on a
+//! volume read directory by directory, and subtrees that cannot match are never entered. Paths are
+//! bytes; names need not be UTF-8. A pattern without a match is an error that names it.
 
 use crate::glob::Glob;
 use packfs_core::{Error, ImagePath, MostSimilar, Name, NodeId, Result, Tree, escaped};
@@ -11,8 +10,8 @@ use std::cell::{Cell, RefCell};
 
 /// A path or glob as the user typed it.
 ///
-/// `*`, `?` and `[...]` stay within one name; `**` as a whole component stands for any number of
-/// names, none included. What matches brings everything below it along.
+/// `*`, `?` and `[...]` match within one name; `**` as a whole component matches any number of
+/// names, including none. Everything below a match is included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
@@ -23,17 +22,17 @@ pub struct Pattern {
 enum Step {
     /// Exactly this name.
     Exact(Vec<u8>),
-    /// A name like this.
+    /// A name that matches.
     Like(Glob),
     /// Any number of names.
     AnyDepth,
 }
 
 impl Pattern {
-    /// Reads a pattern; leading, doubled and trailing slashes and `.` components do not matter.
+    /// Parses a pattern; leading, doubled and trailing slashes and `.` components are ignored.
     ///
-    /// Errors: `Usage` for what no path in an image can be: `..`, a NUL byte, a plain component
-    /// over 255 bytes.
+    /// Errors: `Usage` for `..`, a NUL byte, or a plain component over 255 bytes, which no path in
+    /// an image contains.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut steps = Vec::new();
         for component in text.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".") {
@@ -50,13 +49,13 @@ impl Pattern {
         Ok(Pattern { text: text.to_vec(), steps })
     }
 
-    /// The pattern for one path and all below it, whatever characters its names hold.
+    /// Returns the pattern for one path and everything below it; special characters are literal.
     pub fn exact(path: &ImagePath) -> Self {
         let steps = path.names().map(|name| Step::Exact(name.as_bytes().to_vec())).collect();
         Pattern { text: path.as_bytes().to_vec(), steps }
     }
 
-    /// As the user typed it.
+    /// Returns the pattern as the user typed it.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
@@ -66,30 +65,29 @@ impl Pattern {
     }
 }
 
-/// How far each pattern has got on the way to some directory: pattern and step, sorted.
+/// Progress of each pattern on the way to a directory: pattern and step, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reached(Vec<(u32, u32)>);
 
 impl Reached {
-    /// Whether nothing at this place or below can match any more.
+    /// Returns true if nothing here or below can match any more.
     pub(crate) fn is_dead(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Several patterns followed together; without any, everything is meant.
+/// Several patterns matched together; without any, everything matches.
 #[derive(Debug)]
 pub(crate) struct Selection {
     patterns: Vec<Pattern>,
     matched: Vec<Cell<bool>>,
-    /// For each pattern that is a path: how many of its names were found, and the one most like the
-    /// next.
+    /// For each pattern that is a path: the number of its names found, and the name most similar to
+    /// the next one.
     missed: RefCell<Vec<(u32, MostSimilar)>>,
 }
 
 impl Selection {
-    /// Takes the patterns; one that `exists` as a path is that path, whatever glob characters its
-    /// names hold.
+    /// Creates a selection; a pattern that `exists` as a path is taken literally.
     pub(crate) fn new(
         patterns: &[Pattern],
         mut exists: impl FnMut(&ImagePath) -> Result<bool>,
@@ -107,7 +105,7 @@ impl Selection {
         Ok(Selection { patterns: own, matched, missed })
     }
 
-    /// The state at the root.
+    /// Returns the state at the root.
     pub(crate) fn start(&self) -> Reached {
         let mut reached = Reached::default();
         for pattern in 0..self.patterns.len() {
@@ -116,7 +114,7 @@ impl Selection {
         reached
     }
 
-    /// The state one name further down.
+    /// Returns the state one name further down.
     pub(crate) fn step(&self, at: &Reached, name: &[u8]) -> Reached {
         let mut reached = Reached::default();
         for &(pattern, step) in &at.0 {
@@ -134,7 +132,7 @@ impl Selection {
         reached
     }
 
-    /// Remembers a name that a path may have meant.
+    /// Records a name that a path may be a misspelling of.
     fn look(&self, pattern: u32, step: u32, wanted: &[u8], name: &[u8]) {
         let index = pattern as usize;
         if self.matched[index].get() || !self.patterns[index].is_plain() {
@@ -146,7 +144,7 @@ impl Selection {
         }
     }
 
-    /// Remembers that so many names of a path were found.
+    /// Records that `step` names of a path were found.
     fn deepen(&self, pattern: u32, step: u32) {
         let missed = &mut self.missed.borrow_mut()[pattern as usize];
         if step > missed.0 {
@@ -154,7 +152,7 @@ impl Selection {
         }
     }
 
-    /// The path that may have been meant by one that is not there.
+    /// Returns a similar existing path for one that does not exist.
     fn meant(&self, pattern: usize) -> Option<Vec<u8>> {
         let missed = self.missed.borrow();
         let (deepest, similar) = &missed[pattern];
@@ -170,7 +168,7 @@ impl Selection {
         Some(path)
     }
 
-    /// Adds a position, and those that follow from it because `**` may stand for nothing.
+    /// Adds a position, and those reachable because `**` may match nothing.
     fn put(&self, reached: &mut Reached, pattern: u32, mut step: u32) {
         loop {
             let position = (pattern, step);
@@ -184,7 +182,7 @@ impl Selection {
         }
     }
 
-    /// Whether this place is meant itself; remembers the patterns that say so.
+    /// Returns true if this place itself matches, and records the patterns that do.
     pub(crate) fn accepts(&self, at: &Reached) -> bool {
         let mut accepted = self.patterns.is_empty();
         for &(pattern, step) in &at.0 {
@@ -196,7 +194,7 @@ impl Selection {
         accepted
     }
 
-    /// Fails, naming it, if some pattern has matched nothing.
+    /// Fails if a pattern matched nothing, and names it.
     pub(crate) fn finish(&self) -> Result<()> {
         let Some(missed) = self.matched.iter().position(|matched| !matched.get()) else { return Ok(()) };
         let pattern = &self.patterns[missed];
@@ -214,16 +212,16 @@ impl Selection {
     }
 }
 
-/// The entries of a tree that are meant, by their position in [`Tree::walk`] (the root is 0).
+/// Selected entries of a tree, by their position in [`Tree::walk`] (the root is 0).
 pub(crate) enum Chosen {
-    /// Every one.
+    /// All entries.
     All,
-    /// Those that are `true`: what matched, all below it, and the directories on the way to it.
+    /// Entries that are `true`: matches, everything below them, and the directories above them.
     Some(Vec<bool>),
 }
 
 impl Chosen {
-    /// Finds what `patterns` mean in `tree`; none mean everything.
+    /// Selects the entries that match `patterns`; no patterns select everything.
     ///
     /// Errors: `Failed` for a pattern that matches nothing.
     pub(crate) fn new(tree: &Tree, patterns: &[Pattern]) -> Result<Self> {
@@ -232,8 +230,7 @@ impl Chosen {
         }
         let selection = Selection::new(patterns, |path| Ok(tree.find(path).is_some()))?;
         let mut chosen = vec![false; tree.entry_count() + 1];
-        // Of each directory from the root down: its position, its state, whether it lies in
-        // something that matched.
+        // For each directory from the root down: position, state, and true if it is inside a match.
         let mut open: Vec<(usize, Reached, bool)> = Vec::new();
         let start = selection.start();
         let root_in = selection.accepts(&start);
@@ -265,7 +262,7 @@ impl Chosen {
         Ok(Chosen::Some(chosen))
     }
 
-    /// Whether the entry at this position of the walk is meant.
+    /// Returns true if the entry at this position of the walk is selected.
     pub(crate) fn has(&self, position: usize) -> bool {
         match self {
             Chosen::All => true,
@@ -274,19 +271,19 @@ impl Chosen {
     }
 }
 
-/// An entry met by [`walk`].
+/// An entry passed to the visitor of [`walk`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met<'t> {
-    /// The directory it is in.
+    /// Its directory.
     pub dir: NodeId,
     /// Its name.
     pub name: &'t [u8],
-    /// What it names.
+    /// Its node.
     pub node: NodeId,
 }
 
-/// Calls `visit` for each entry in the order of [`Tree::walk`], the root left out, with the depth
-/// (1 below the root), and without building paths.
+/// Calls `visit` for each entry except the root in the order of [`Tree::walk`], with its depth (1
+/// below the root), without building paths.
 pub(crate) fn walk<'t>(tree: &'t Tree, mut visit: impl FnMut(usize, Met<'t>)) {
     let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT))];
     loop {

@@ -1,4 +1,5 @@
-//! Whatever the image says and whatever is planted in the target, nothing outside of it changes.
+//! Nothing outside the target changes, whatever the image contains and whatever is planted in the
+//! target.
 
 mod support;
 
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use support::*;
 
-/// An image with `d/f` (several pieces), `d/sentinel`, `d/empty/x`, `f` and links to one of them.
+/// Returns an image with `d/f` (several pieces), `d/sentinel`, `d/empty/x`, `f` and links to one of
+/// them.
 fn image() -> Fake {
     let mut fake = Fake::new();
     let dir = fake.dir(ROOT, b"d");
@@ -40,7 +42,7 @@ fn try_unpack(place: &Place, existing: Existing, progress: &dyn Progress) -> Res
 const POLICIES: [Existing; 5] =
     [Existing::Refuse, Existing::Merge, Existing::Replace, Existing::Skip, Existing::KeepNewer];
 
-/// Plants a link at `at` in the target, unpacks under every policy, and says which policies
+/// Plants a link at `at` in the target, unpacks under every policy, and returns the policies that
 /// succeeded.
 fn with_planted_link(at: &str, to: impl Fn(&Place) -> PathBuf) -> Vec<Existing> {
     let mut succeeded = Vec::new();
@@ -105,7 +107,7 @@ fn a_target_that_is_a_link_itself_is_refused() {
     }
 }
 
-/// Puts a link in the place of something in the target while it is being unpacked.
+/// Replaces something in the target by a link while it is being unpacked.
 struct PlantLater {
     countdown: AtomicI64,
     at: PathBuf,
@@ -155,7 +157,7 @@ fn links_planted_while_unpacking_are_never_followed() {
     }
 }
 
-/// Puts a hard link to something outside in the place of a file that is being filled.
+/// Replaces a file that is being filled by a hard link to one outside.
 struct PlantHardLink {
     countdown: AtomicI64,
     at: PathBuf,
@@ -190,8 +192,7 @@ fn files_swapped_while_they_are_closed_for_a_while_are_not_written_to() {
     assert!(noticed > 0, "at some moments the file was closed");
 }
 
-/// Exchanges a directory of the target and a link to the outside, over and over, while it is
-/// unpacked.
+/// Exchanges a directory of the target and a link to the outside repeatedly while it is unpacked.
 fn race(place: &Place, existing: Existing, swapped: &str) {
     let (at, decoy) = (place.target().join(swapped), place.target().join("decoy"));
     std::fs::create_dir_all(&at).unwrap();
@@ -201,7 +202,7 @@ fn race(place: &Place, existing: Existing, swapped: &str) {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let flags = rustix::fs::RenameFlags::EXCHANGE;
-                // Refused where the unpacking has replaced one of the two.
+                // Fails if unpacking has replaced one of the two.
                 let _ = rustix::fs::renameat_with(rustix::fs::CWD, &at, rustix::fs::CWD, &decoy, flags);
             }
         });

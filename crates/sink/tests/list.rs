@@ -1,4 +1,4 @@
-//! What a listing shows, and of which paths.
+//! Contents of listings, and selection of paths.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What a tar archive of an image holds, judged by reading it back here and by GNU tar.
+//! Contents of tar archives, verified by our reader and by GNU tar.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use support::*;
 
-/// A member as it stands in the archive.
+/// A member of the archive.
 #[derive(Debug)]
 struct Member {
     letter: u8,
@@ -313,7 +313,7 @@ fn gnu_tar_reads_it_back() {
     assert_eq!(std::fs::metadata(place.target().join("null")).unwrap().rdev(), rustix::fs::makedev(1, 3));
 }
 
-/// A tree of more than a mebibyte, with holes, further names and what has no contents.
+/// Returns a tree of more than 1 MiB, with holes, hard links and nodes without contents.
 fn large() -> Fake {
     let mut fake = Fake::new();
     let dir = fake.dir(ROOT, b"d");
@@ -340,7 +340,7 @@ fn a_file_that_is_written_by_all_threads_holds_the_same_bytes() {
         let mut out = if appends { &reopened } else { file.as_file() };
         let written = write_tar_file(&opened.engine, &opened.loaded, out, &TarOptions::default(), &Silent);
         assert_eq!(written.unwrap(), report);
-        // Whoever writes next goes on behind it.
+        // The next writer continues after the archive.
         out.write_all(b"behind").unwrap();
         let found = std::fs::read(file.path()).unwrap();
         assert!(found == [before, &expected, b"behind"].concat(), "{} and {appends}", before.len());

@@ -1,4 +1,4 @@
-//! What comes out of an image is what was in it.
+//! Unpacked files equal those in the image.
 
 mod support;
 
@@ -171,7 +171,7 @@ fn root_restores_owners_devices_and_capabilities() {
         return skip("needs root");
     }
     restores_everything_in(&Place::new(), Existing::Refuse);
-    // In a directory that others may write to, everything is held fast before it is changed.
+    // In a directory writable by others, every file is held by a descriptor before it is changed.
     let shared = Place::new();
     std::fs::create_dir(shared.target()).unwrap();
     std::fs::write(shared.target().join("old"), "old").unwrap();
@@ -301,7 +301,7 @@ fn goes_deeper_than_any_path_the_kernel_takes() {
     let output =
         std::process::Command::new("find").arg(place.target()).args(["-type", "f"]).output().unwrap();
     assert_eq!(output.stdout.iter().filter(|&&b| b == b'\n').count(), 1200);
-    // The standard library cannot remove what it cannot name.
+    // The standard library cannot remove such long paths.
     assert!(std::process::Command::new("rm").arg("-rf").arg(place.target()).status().unwrap().success());
 }
 
@@ -369,7 +369,7 @@ fn stops_at_the_first_unreadable_file_when_told_to_and_leaves_no_half_of_it() {
     assert!(!place.target().join("bad").exists());
 }
 
-/// Asks to stop after so many questions.
+/// Cancels after a number of queries.
 struct StopAfter(std::sync::atomic::AtomicI64);
 
 impl Progress for StopAfter {
@@ -413,7 +413,7 @@ fn refuses_a_target_that_is_not_empty_unless_told_otherwise() {
     assert!(error.to_string().contains("not empty"), "{error}");
 }
 
-/// A target that holds `d/old`, `d/same`, all of them from 2020, and an image with `d/new` and
+/// Returns a target with `d/old` and `d/same`, all from 2020, and an image with `d/new` and
 /// `d/same` of `seconds`.
 fn merged(existing: Existing, seconds: i64) -> (Place, Result<UnpackReport>) {
     let place = Place::new();

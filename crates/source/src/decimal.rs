@@ -1,12 +1,10 @@
-//! Decimal numbers as tar records and manifests write them: digits alone, and times with sign and
-//! fraction.
+//! Decimal numbers in tar records and manifests: digits alone, and times with sign and fraction.
 
 use packfs_core::Timestamp;
 
 const NANOS: i128 = 1_000_000_000;
 
-/// A number of digits only, without sign or spaces; `None` for anything else or what 64 bits cannot
-/// hold.
+/// Parses digits without sign or spaces; `None` for anything else, or above 64 bits.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -17,9 +15,9 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Seconds since 1970 with an optional sign and fraction, `-1.5` being half a second before `-1`.
-/// Digits beyond nanoseconds are cut off towards the past. `None` for anything else or beyond 64
-/// bits of seconds.
+/// Parses seconds since 1970 with an optional sign and fraction; `-1.5` is half a second before
+/// `-1`. Digits beyond nanoseconds are rounded down. `None` for anything else, or beyond 64 bits of
+/// seconds.
 pub(crate) fn time(text: &[u8]) -> Option<Timestamp> {
     let (negative, text) = match text.split_first()? {
         (b'-', rest) => (true, rest),

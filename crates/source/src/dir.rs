@@ -1,5 +1,4 @@
-//! The directory source: looks through a directory of the host without following what it should
-//! not.
+//! The directory source: scans a directory of the host without following links unintentionally.
 
 use crate::Loaded;
 use crate::dir_contents::{DirContents, DirIndex, Times, open_below, open_dir_below};
@@ -21,15 +20,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Longest list of attribute names, and longest value, that Linux has.
+/// Linux's limit of the list of attribute names, and of a value.
 const XATTR_LEN_MAX: usize = 1 << 16;
-/// Longest target that Linux has.
+/// Linux's limit of a link target.
 const TARGET_LEN_MAX: usize = 4096;
 
-/// Looks through a directory. Contents are read when they are packed, and must then be as they
-/// were.
+/// Scans a directory. Contents are read when they are packed, and must not have changed by then.
 ///
-/// Errors: `Io` and `Failed` for what cannot be read, unless [`Shape::keep_going`]; `Usage` for bad
+/// Errors: `Io` and `Failed` for unreadable files, unless [`Shape::keep_going`]; `Usage` for bad
 /// globs; `Cancelled`.
 pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
@@ -40,13 +38,12 @@ pub fn load_dir(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<L
     scan.finish()
 }
 
-/// Looks through files and directories of any kind, each of which becomes an entry of the root
-/// under its own name, the last of its path. The root itself is as the shape has directories that
-/// nothing describes. A symbolic link stays one, unless it is the only path: then it is what it
-/// leads to. Files with several names are one file, whichever of the paths these are below.
+/// Scans files and directories of any type; each becomes an entry of the root under its own name,
+/// the last one of its path. The root gets default metadata. A symbolic link stays one, unless it
+/// is the only path: then its target is scanned. Hard links across paths are preserved.
 ///
-/// Errors: as [`load_dir`]; `Usage` for two of the same name, and for the root of the file system,
-/// which has none.
+/// Errors: as [`load_dir`]; `Usage` for duplicate names, and for the root of the filesystem, which
+/// has no name.
 pub fn load_entries(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let tops = tops::named(paths)?;
@@ -57,11 +54,11 @@ pub fn load_entries(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -
     scan.finish()
 }
 
-/// As [`load_entries`], but what directories hold comes together in the root, and so do their own
-/// metadata: of two of the same name the one of the later path counts. Only names below the same
-/// path are hard links.
+/// Scans directories like [`load_entries`], but merges their contents and metadata into the root.
+/// Of two entries with the same name, the one of the later path counts. Hard links are preserved
+/// only within a path.
 ///
-/// Errors: as [`load_dir`]; `Failed` where a directory with entries would be replaced.
+/// Errors: as [`load_dir`]; `Failed` if a directory with entries would be replaced.
 pub fn load_merged(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let mut scan = Scan::below_working_directory(shape, progress)?;
@@ -79,11 +76,11 @@ pub fn load_merged(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) ->
     scan.finish()
 }
 
-/// A directory yet to be read.
+/// A directory to be read.
 struct Open {
     place: ImagePath,
     index: u32,
-    /// Device and inode of the directories above, where symlinks are followed and could lead back.
+    /// Device and inode of the directories above, to detect circles if symlinks are followed.
     ancestors: Option<Arc<Ancestor>>,
 }
 
@@ -93,9 +90,9 @@ struct Ancestor {
 }
 
 struct Scan<'a> {
-    /// Prefix of paths of the host, for messages.
+    /// Path of the host for messages.
     path: &'a Path,
-    /// Directory that is looked through: its path from `root` on, and its place in the image.
+    /// Directory being scanned: its path from `root`, and its path in the image.
     host: Vec<u8>,
     at: ImagePath,
     shape: &'a Shape,
@@ -105,9 +102,9 @@ struct Scan<'a> {
     shaper: Shaper<'a>,
     index: DirIndex,
     ignored: IgnoreFiles,
-    /// Where each file with several names was met first, by device and inode.
+    /// First name of each file with several names, by device and inode.
     first_names: HashMap<(u64, u64), ImagePath>,
-    /// A list instead of recursion, whatever the depth.
+    /// A list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
     buffer: Vec<u8>,
 }
@@ -131,7 +128,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// For paths as they are given, from the working directory on or absolute.
+    /// Starts a scan of paths that are absolute or relative to the working directory.
     fn below_working_directory(shape: &'a Shape, progress: &'a dyn Progress) -> Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let here =
@@ -144,7 +141,7 @@ impl<'a> Scan<'a> {
         self.shaper.finish(Arc::new(contents))
     }
 
-    /// Looks through a directory that becomes the root; `row` is its own in the index.
+    /// Scans a directory that becomes the root; `row` is its row in the index.
     fn root_dir(&mut self, host: Vec<u8>, row: u32) -> Result<()> {
         (self.host, self.at) = (host, ImagePath::root());
         let root = ImagePath::root();
@@ -158,7 +155,7 @@ impl<'a> Scan<'a> {
         self.all_dirs()
     }
 
-    /// Looks through one of several paths, which is called `name` in the root.
+    /// Scans one of several paths, which becomes `name` in the root.
     fn top(&mut self, name: &[u8], path: &Path) -> Result<()> {
         let bytes = path.as_os_str().as_bytes();
         let place = ImagePath::root().join(Name::new(name).map_err(Error::usage)?);
@@ -192,7 +189,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// The path of a place from the root's descriptor on.
+    /// Returns the path of an entry from the root's descriptor.
     fn host(&self, place: &ImagePath) -> Vec<u8> {
         let place = place.as_bytes();
         let below = place.get(self.at.as_bytes().len()..).unwrap_or(place);
@@ -204,12 +201,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Names a place of the source in messages.
+    /// Returns the path of an entry in messages.
     fn name(&self, place: &ImagePath) -> String {
         format!("{:?}", self.path.join(OsStr::from_bytes(&self.host(place))))
     }
 
-    /// Notes what could not be read, or ends the work.
+    /// Records a read error, or ends the work with it.
     fn left_out(&mut self, error: Error) -> Result<()> {
         if !self.shape.keep_going || error.kind() == packfs_core::ErrorKind::Cancelled {
             return Err(error);
@@ -231,7 +228,7 @@ impl<'a> Scan<'a> {
                 names.push(name.to_owned());
             }
         }
-        // The order of errors and warnings should not depend on the file system.
+        // Errors and warnings come in the same order on every filesystem.
         names.sort_unstable();
         let number = fd.as_raw_fd().to_string();
         for name in &names {
@@ -263,8 +260,7 @@ impl<'a> Scan<'a> {
         self.node(fd, fd_number, open, c_name, open.place.join(name))
     }
 
-    /// Takes in what is called `c_name` in an open directory; its place in the image may have
-    /// another name.
+    /// Adds the entry `c_name` of an open directory; its name in the image may differ.
     fn node(
         &mut self,
         fd: &OwnedFd,
@@ -276,7 +272,7 @@ impl<'a> Scan<'a> {
         let follow = self.shape.follow_symlinks;
         let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         let stat = rustix::fs::statat(fd, c_name, flags)
-            // A symlink that leads nowhere is kept as it is.
+            // A dangling symlink is kept.
             .or_else(|error| {
                 if follow { rustix::fs::statat(fd, c_name, AtFlags::SYMLINK_NOFOLLOW) } else { Err(error) }
             })
@@ -290,7 +286,7 @@ impl<'a> Scan<'a> {
         if self.shape.skip.contains(&identity)
             || self.ignored.leave_out(&place, is_dir)
             || is_dir && self.shaper.leaves_out_dir(&place)
-            // What has other names may yet come in under one of them.
+            // A file with several names may still be included under another one.
             || !is_dir && stat.st_nlink == 1 && self.shaper.leaves_out_file(&place)
             || elsewhere && !is_dir
         {
@@ -375,8 +371,8 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Attributes of an entry, reached through its directory's descriptor: its whole path may be
-    /// longer than Linux takes.
+    /// Returns the attributes of an entry, accessed through its directory's descriptor: its path
+    /// may exceed Linux's limit.
     fn xattrs_of(&mut self, fd_number: &str, name: &[u8], place: &ImagePath) -> Result<Xattrs> {
         let path = [b"/proc/self/fd/", fd_number.as_bytes(), b"/", name].concat();
         let path = Path::new(OsStr::from_bytes(&path));

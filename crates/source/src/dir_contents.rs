@@ -1,4 +1,4 @@
-//! Contents of files in a source directory, found again by name when they are packed.
+//! Contents of files in a source directory, opened by name when they are packed.
 
 use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt, Timestamp};
 use rustix::fd::{AsFd, OwnedFd};
@@ -7,17 +7,17 @@ use rustix::io::Errno;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Longest path that Linux takes in one call, with its NUL.
+/// Longest path of a Linux system call, with its NUL.
 const PATH_LEN_MAX: usize = 4096;
 
-/// Where each file lies: as many bytes as it takes and no paths, since there may be millions.
+/// Names and parents of files; compact, because there may be millions.
 #[derive(Default)]
 pub(crate) struct DirIndex {
     dirs: Vec<DirRow>,
     files: Vec<FileRow>,
-    /// Names of all rows, one behind the other.
+    /// Names of all rows, concatenated.
     names: Vec<u8>,
-    /// Path that [`DirIndex::add_path`] added last, and its row.
+    /// Last path that [`DirIndex::add_path`] added, and its row.
     last_path: Option<(Vec<u8>, u32)>,
 }
 
@@ -33,11 +33,11 @@ struct FileRow {
     times: Times,
 }
 
-/// When a file was last written to, and when anything of it changed: the latter cannot be set back.
+/// Time of the last write, and of the last change of any kind, which cannot be reset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Times {
     mtime: Timestamp,
-    /// Nanoseconds since 1970, cut off.
+    /// Nanoseconds since 1970, truncated.
     ctime: i64,
 }
 
@@ -68,15 +68,15 @@ impl DirIndex {
         Stretch { start, len: name.len() as u8 }
     }
 
-    /// Adds a directory; the root, which is not added, is row 0.
+    /// Adds a directory; the root is row 0 without being added.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8]) -> u32 {
         let name = self.add_name(name);
         self.dirs.push(DirRow { parent, name });
         self.dirs.len() as u32
     }
 
-    /// Adds the directories of a path that exists, unless they were the last to be added so; an
-    /// empty one is the root. An absolute path has an empty name in front.
+    /// Adds the directories of an existing path, unless it was added last; an empty path is the
+    /// root. An absolute path starts with an empty name.
     pub(crate) fn add_path(&mut self, path: &[u8]) -> u32 {
         if path.is_empty() {
             return DirIndex::ROOT;
@@ -92,7 +92,7 @@ impl DirIndex {
         }
     }
 
-    /// Adds a file as it was when it was looked at.
+    /// Adds a file in its scanned state.
     pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], len: u64, times: Times) -> ContentId {
         let name = self.add_name(name);
         self.files.push(FileRow { dir, name, len, times });
@@ -116,7 +116,7 @@ impl DirIndex {
     }
 }
 
-/// See the module.
+/// Contents of scanned files.
 pub(crate) struct DirContents {
     path: PathBuf,
     root: OwnedFd,
@@ -150,7 +150,7 @@ struct DirReader<'a> {
     contents: &'a DirContents,
     row: &'a FileRow,
     file: Option<OwnedFd>,
-    /// Whether as many bytes are stored as the file is long, so that it has no holes.
+    /// True if all bytes are allocated, so that there are no holes.
     dense: bool,
 }
 
@@ -166,7 +166,7 @@ impl DirReader<'_> {
             .hint("pack a snapshot, or stop what writes to it")
     }
 
-    /// Errors: `Failed` for a file that is not as it was when the source was looked through.
+    /// Errors: `Failed` for a file that changed since the scan.
     fn check(&self, file: &OwnedFd) -> Result<Stat> {
         let stat = rustix::fs::fstat(file).or_io(|| format!("cannot read {}", self.name()))?;
         let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
@@ -209,12 +209,12 @@ impl ContentReader for DirReader<'_> {
     }
 }
 
-/// The first run of data of a file at or after `offset`, cut off at `len`; `None` if there is none.
+/// Returns the first run of data at or after `offset`, cut off at `len`; `None` if there is none.
 ///
-/// Where the file system does not know its holes, that is everything.
+/// If the filesystem does not report holes, everything is data.
 pub(crate) fn next_data(file: impl AsFd, offset: u64, len: u64) -> Result<Option<Range<u64>>, Errno> {
     let start = match rustix::fs::seek(&file, SeekFrom::Data(offset)) {
-        // Nothing but a hole is left.
+        // Only a hole is left.
         Err(Errno::NXIO) => return Ok(None),
         Err(Errno::INVAL) => offset,
         start => start?,
@@ -226,13 +226,13 @@ pub(crate) fn next_data(file: impl AsFd, offset: u64, len: u64) -> Result<Option
     Ok(Some(start..end.clamp(start + 1, len)))
 }
 
-/// Opens a file below a directory, however long the path is.
+/// Opens a file below a directory; the path may have any length.
 pub(crate) fn open_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
-    // A pipe that took a file's place must not make us wait.
+    // Opening a FIFO that replaced a file must not block.
     open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, follow)
 }
 
-/// Opens a directory below another, however long the path is; an empty path is the directory
+/// Opens a directory below another; the path may have any length, and an empty one is the directory
 /// itself.
 pub(crate) fn open_dir_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };

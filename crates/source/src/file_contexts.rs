@@ -1,9 +1,8 @@
-//! SELinux labels by path, as policies list them in files called `file_contexts`.
+//! SELinux labels by path, from the `file_contexts` files of policies.
 //!
-//! A line is a regular expression for a whole path, perhaps a type of file, and a label:
-//! `/bin(/.*)? -- system:object:bin`. A line without any special character is about that one path
-//! and beats expressions; else the last line that matches counts, as in libselinux
-//! (selabel_file(5)).
+//! A line contains a regular expression for a whole path, an optional file type, and a label:
+//! `/bin(/.*)? -- system:object:bin`. A line without special characters names one path and takes
+//! precedence over expressions; otherwise the last match wins, as in libselinux (selabel_file(5)).
 
 use crate::rewrite::Rewrite;
 use packfs_core::{Error, FileType, ImagePath, Result, ResultExt, Tree};
@@ -11,19 +10,18 @@ use regex::bytes::{Regex, RegexBuilder};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The attribute that holds a label. Its value ends with a NUL, as setfiles(8) and the kernel's own
-/// labels do.
+/// Attribute that holds a label. Its value ends with a NUL, as set by setfiles(8) and the kernel.
 const SELINUX_XATTR: &[u8] = b"security.selinux";
-/// What stands in place of a label for files that the policy does not label.
+/// Placeholder for files without a label.
 const NO_LABEL: &str = "<<none>>";
 
 /// Labels by path.
 #[derive(Clone, Debug, Default)]
 pub struct FileContexts {
     rows: Vec<Row>,
-    /// Rows of one path each, by that.
+    /// Rows of single paths, by path.
     literals: HashMap<Vec<u8>, Vec<usize>>,
-    /// Rows of expressions that begin with a directory's name in the root, by that.
+    /// Rows of expressions that start with the name of a directory in the root, by name.
     below: HashMap<Vec<u8>, Vec<usize>>,
     /// All other rows.
     anywhere: Vec<usize>,
@@ -32,27 +30,27 @@ pub struct FileContexts {
 
 #[derive(Clone, Debug)]
 struct Row {
-    /// How every path begins that matches.
+    /// Prefix of all matching paths.
     beginning: Vec<u8>,
-    /// `None`: the path is the beginning.
+    /// The expression; `None` if `beginning` is the whole path.
     pattern: Option<Regex>,
     file_type: Option<FileType>,
-    /// With the NUL at its end; `None`: there is none.
+    /// Label with its NUL; `None` if there is none.
     label: Option<Vec<u8>>,
 }
 
 impl FileContexts {
-    /// Reads a file of the policy.
+    /// Reads a file of a policy.
     ///
-    /// Errors: `Io`; `Usage` for a line that is wrong, with its number.
+    /// Errors: `Io`; `Usage` for an invalid line, with its number.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).or_io(|| format!("cannot read {path:?}"))?;
         FileContexts::parse(&text).map_err(|error| error.at(format!("{path:?}")))
     }
 
-    /// Reads the text of such a file.
+    /// Parses the text of such a file.
     ///
-    /// Errors: `Usage` for a line that is wrong, with its number.
+    /// Errors: `Usage` for an invalid line, with its number.
     pub fn parse(text: &str) -> Result<Self> {
         let mut contexts = FileContexts::default();
         for (index, line) in text.lines().enumerate() {
@@ -64,8 +62,7 @@ impl FileContexts {
         Ok(contexts)
     }
 
-    /// Says where the image's root will be mounted, as the policy names paths from the root of the
-    /// system.
+    /// Sets the mount point of the image, because policies contain absolute paths.
     #[must_use]
     pub fn mounted_at(mut self, path: ImagePath) -> Self {
         self.at = path;
@@ -96,7 +93,7 @@ impl FileContexts {
         Ok(())
     }
 
-    /// The label of a path of the image, with a NUL at its end; `None` if there is none.
+    /// Returns the label of a path of the image, with its NUL; `None` if there is none.
     pub fn label(&self, path: &ImagePath, file_type: FileType) -> Option<&[u8]> {
         let mut full = Vec::with_capacity(path.as_bytes().len() + self.at.as_bytes().len() + 2);
         for part in [&self.at, path].into_iter().filter(|part| !part.is_root()) {
@@ -125,7 +122,7 @@ impl Row {
     }
 }
 
-/// Gives every file of a tree its label; files that none is for keep what they have.
+/// Labels every file of a tree; files without a matching line keep their label.
 pub(crate) fn label_all(tree: &Tree, contexts: &FileContexts) -> Result<Tree> {
     let mut rewrite = Rewrite::new(tree);
     let mut walk = tree.walk();
@@ -156,7 +153,7 @@ fn type_of(word: &str) -> Result<Option<FileType>> {
 }
 
 fn compile(expression: &str) -> Result<Regex> {
-    // Paths are bytes; as in libselinux a dot matches all of them.
+    // Paths are bytes; a dot matches any byte, as in libselinux.
     let built =
         RegexBuilder::new(&format!("^(?:{expression})$")).unicode(false).dot_matches_new_line(true).build();
     built.map_err(|fault| {
@@ -166,7 +163,8 @@ fn compile(expression: &str) -> Result<Regex> {
     })
 }
 
-/// How every path begins that an expression matches, and whether that is all of it.
+/// Returns the prefix of all paths that match an expression, and true if that is the whole
+/// expression.
 fn beginning_of(expression: &str) -> (Vec<u8>, bool) {
     let mut beginning = Vec::new();
     let bytes = expression.as_bytes();
@@ -186,13 +184,13 @@ fn beginning_of(expression: &str) -> (Vec<u8>, bool) {
     }
     match bytes.get(at) {
         None => return (beginning, true),
-        // The last byte may be missing.
+        // The last byte is optional.
         Some(b'?' | b'*' | b'{') => {
             beginning.pop();
         }
         _ => {}
     }
-    // Of alternatives one alone begins like this.
+    // Alternatives have different prefixes.
     if has_outer_alternatives(bytes) {
         beginning.clear();
     }
@@ -217,7 +215,7 @@ fn has_outer_alternatives(expression: &[u8]) -> bool {
     false
 }
 
-/// `usr` of `/usr/bin`; `None` of `/usr`.
+/// Returns `usr` for `/usr/bin`, and `None` for `/usr`.
 fn first_directory(path: &[u8]) -> Option<&[u8]> {
     let path = path.strip_prefix(b"/")?;
     path.iter().position(|&byte| byte == b'/').map(|end| &path[..end])

@@ -1,9 +1,8 @@
-//! Whatever yields a tree to pack: a directory, a tar archive, a manifest, another tree; and how it
-//! is shaped on the way.
+//! Sources of a tree to pack (a directory, a tar archive, a manifest, another tree), and their
+//! shaping.
 //!
-//! Every source feeds one [`Shaper`], so that filters, prefixes, owners, modes and times mean the
-//! same for all of them. A source yields names and metadata at once, and contents when they are
-//! asked for.
+//! Every source feeds one [`Shaper`], so filters, prefixes, owners, modes and times work the same
+//! for all. A source provides names and metadata first, and contents on request.
 #![forbid(unsafe_code)]
 
 mod decimal;
@@ -42,26 +41,25 @@ pub use whiteouts::Whiteouts;
 use packfs_core::{Contents, Tree};
 use std::sync::Arc;
 
-/// A source that was looked through.
+/// A source that was scanned.
 pub struct Loaded {
     /// Names and metadata, shaped.
     pub tree: Tree,
-    /// Where the tree's contents come from.
+    /// Contents of the tree's files.
     pub contents: Arc<dyn Contents>,
-    /// What the user should know.
+    /// Findings for the user.
     pub notes: Notes,
 }
 
-/// What came up while a source was looked through.
+/// Findings of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Names that filters left out; of a directory that was left out only itself.
+    /// Names excluded by filters; an excluded directory counts once.
     pub left_out: u64,
-    /// What could not be read and was left out, with [`Shape::keep_going`]: why.
+    /// Error messages of files that were skipped because of [`Shape::keep_going`].
     pub unreadable: Vec<String>,
-    /// Globs of the shape that decided of nothing.
+    /// Globs of the shape without effect.
     pub unused_globs: Vec<String>,
-    /// Marks of what layers below hold, in the spelling of AUFS, that were kept as files although
-    /// nobody asked for that.
+    /// AUFS whiteouts kept as files without being requested.
     pub kept_marks: u64,
 }

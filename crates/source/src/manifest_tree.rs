@@ -13,19 +13,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Lines that are read between two looks at [`Progress::cancelled`].
+/// Lines read between two checks of [`Progress::cancelled`].
 const LINES_AT_ONCE: u64 = 256;
 
-/// Reads a manifest. Paths of files in it begin at the folder that it lies in.
+/// Loads a manifest. File paths in it are relative to its directory.
 ///
-/// Errors: `Corrupt`, naming the line, for what is no manifest; `Unsupported` for a later version;
-/// `Io` and `Failed` for a file that cannot be read, which with [`Shape::keep_going`] is noted and
-/// left out, with all hard links to it; `Usage` for bad globs; `Limit`; `Cancelled`.
+/// Errors: `Corrupt`, naming the line, for an invalid manifest; `Unsupported` for a later version;
+/// `Io` and `Failed` for a file that cannot be read, which with [`Shape::keep_going`] is skipped
+/// and reported, with all hard links to it; `Usage` for bad globs; `Limit`; `Cancelled`.
 pub fn load_manifest(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     load_manifest_within(path, shape, Limits::default(), progress)
 }
 
-/// The same, with limits of its own.
+/// Loads a manifest with other limits.
 ///
 /// Errors: as [`load_manifest`].
 pub fn load_manifest_within(
@@ -57,12 +57,11 @@ struct Reading<'a> {
     shape: &'a Shape,
     shaper: Shaper<'a>,
     contents: ManifestContents,
-    /// On which line each path stands, and whether that is a directory.
+    /// Line of each path, and true for a directory.
     lines: HashMap<ImagePath, (u64, bool)>,
-    /// Hard links: line, path and target. They are made last, when everything that they could lead
-    /// to is known.
+    /// Hard links: line, path and target. They are resolved last, when all targets are known.
     links: Vec<(u64, ImagePath, ImagePath)>,
-    /// What was left out since it cannot be read.
+    /// Entries skipped because they cannot be read.
     unreadable: HashSet<ImagePath>,
 }
 
@@ -128,8 +127,8 @@ impl Reading<'_> {
         self.unreadable.insert(path);
     }
 
-    /// Makes the hard links, and says on which line one stands that leads nowhere; what is left to
-    /// the tree are circles.
+    /// Adds the hard links, and reports the line of a dangling one; circles are detected by the
+    /// tree.
     fn make_links(&mut self) -> Result<()> {
         let links = std::mem::take(&mut self.links);
         let lost = links_to(&self.unreadable, &links);
@@ -153,7 +152,7 @@ impl Reading<'_> {
     }
 }
 
-/// Which of the links lead to one of these paths, be it through other links.
+/// Returns the links that lead to one of these paths, directly or through other links.
 fn links_to(paths: &HashSet<ImagePath>, links: &[(u64, ImagePath, ImagePath)]) -> HashSet<usize> {
     let mut found = HashSet::new();
     if paths.is_empty() {

@@ -1,24 +1,24 @@
-//! Changes to permissions, written as for `chmod`.
+//! Changes of permissions, in the syntax of `chmod`.
 
 use packfs_core::{Error, Result};
 use std::str::FromStr;
 
-/// One change to permissions: octal, or symbolic clauses such as `u=rwX,go-w`.
+/// A change of permissions: octal, or symbolic clauses such as `u=rwX,go-w`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModeChange(Vec<Clause>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clause {
-    /// Bits that are taken away first.
+    /// Bits that are cleared first.
     clear: u16,
-    /// Bits that are added then.
+    /// Bits that are set then.
     set: u16,
-    /// Execute bits that are added to directories and to what has one already (`X`).
+    /// Execute bits that are set for directories and files that have one already (`X`).
     set_if_executable: u16,
 }
 
 impl ModeChange {
-    /// The permissions after the change.
+    /// Returns the permissions after the change.
     pub fn apply(&self, mode: u16, is_dir: bool) -> u16 {
         self.0.iter().fold(mode, |mode, clause| {
             let executable = is_dir || mode & 0o111 != 0;

@@ -1,21 +1,21 @@
-//! The order file: which files are placed first.
+//! The order file: placement of files by priority.
 
 use packfs_core::{Error, ImagePath, NodeId, Result, ResultExt, Tree, escaped};
 use std::path::Path;
 
-/// Paths with priorities, as read from a file: one `PATH PRIORITY` a line, higher ones first, 0 for
-/// what is not named.
+/// Paths with priorities, read from a file: one `PATH PRIORITY` a line. Higher ones come first; the
+/// default is 0.
 ///
-/// Priorities range from -32768 to 32767; `#` starts a comment line; the priority stands behind the
-/// last space, so paths may hold spaces. A directory's priority counts for all below it, unless
-/// something nearer is named.
+/// Priorities range from -32768 to 32767; `#` starts a comment line; the priority follows the last
+/// space, so paths may contain spaces. A directory's priority applies to everything below it
+/// without a closer one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderFile(Vec<(ImagePath, i16)>);
 
 impl OrderFile {
     /// Reads an order file.
     ///
-    /// Errors: `Io`; `Usage` for a line that is none, with its number.
+    /// Errors: `Io`; `Usage` for an invalid line, with its number.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read(path).or_io(|| format!("cannot read {path:?}"))?;
         OrderFile::parse(&text, &format!("{path:?}"))
@@ -43,7 +43,7 @@ impl OrderFile {
         Ok(OrderFile(rows))
     }
 
-    /// The priority of each node of a tree, and the paths that are not in it.
+    /// Returns the priority of each node of a tree, and the paths that are not in it.
     pub fn priorities(&self, tree: &Tree) -> (Vec<i16>, Vec<ImagePath>) {
         let mut own: Vec<Option<i16>> = vec![None; tree.node_count() as usize];
         let mut missing = Vec::new();

@@ -1,14 +1,13 @@
-//! A finished tree, entry by entry, into another one: for what concerns entries only as the whole
-//! tree is known.
+//! Copies a finished tree entry by entry, for changes that depend on the whole tree.
 
 use packfs_core::{ImagePath, Meta, NodeId, NodeKind, Result, Tree, TreeBuilder, Xattrs};
 use std::collections::HashMap;
 
-/// Copies a tree; whoever walks it decides what becomes of each entry. Hard links stay hard links.
+/// Copies a tree; the caller decides about each entry. Hard links are preserved.
 pub(crate) struct Rewrite<'t> {
     tree: &'t Tree,
     builder: TreeBuilder,
-    /// The name under which a node with several names was kept first.
+    /// First name kept of each node with several names.
     first_paths: HashMap<NodeId, ImagePath>,
 }
 
@@ -17,7 +16,7 @@ impl<'t> Rewrite<'t> {
         Rewrite { tree, builder: TreeBuilder::new(Meta::default()), first_paths: HashMap::new() }
     }
 
-    /// Keeps an entry; `xattrs` are asked for where its node is kept for the first time.
+    /// Keeps an entry; `xattrs` is called when its node is kept for the first time.
     pub(crate) fn keep(
         &mut self,
         path: &ImagePath,

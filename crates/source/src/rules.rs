@@ -1,4 +1,4 @@
-//! Decides by globs what is kept.
+//! Filters entries by globs.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use packfs_core::{Error, ImagePath, Result};
@@ -8,13 +8,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Globs of one shape, compiled.
+/// The compiled globs of a shape.
 pub(crate) struct Rules {
     exclude: PathGlobs,
     include: Option<PathGlobs>,
 }
 
-/// Globs, and which of them have decided nothing yet.
+/// Globs, and those without effect so far.
 struct PathGlobs {
     matcher: Gitignore,
     unused: RefCell<BTreeSet<String>>,
@@ -27,8 +27,8 @@ impl PathGlobs {
         Ok(PathGlobs { matcher, unused: RefCell::new(given.cloned().collect()) })
     }
 
-    /// True if the last glob that matches a path, or else a directory above it, is no exception
-    /// (`!`).
+    /// Returns true if the last glob that matches a path, or else a directory above it, is not
+    /// negated (`!`).
     fn matches(&self, path: &ImagePath, is_dir: bool) -> bool {
         let found = self.matcher.matched_path_or_any_parents(as_path(path), is_dir);
         if let Some(glob) = found.inner() {
@@ -38,31 +38,31 @@ impl PathGlobs {
     }
 }
 
-/// What the rules say of a path.
+/// Result of the rules for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is kept.
+    /// Keep it.
     Keep,
-    /// It is a directory that is kept if something below it is.
+    /// Keep the directory if something below it is kept.
     OnlyIfNeeded,
-    /// It is left out, with all below it.
+    /// Exclude it, with everything below.
     LeaveOut,
 }
 
 impl Rules {
-    /// Errors: `Usage` for a glob that is none.
+    /// Errors: `Usage` for an invalid glob.
     pub(crate) fn new(exclude: &[String], include: &[String]) -> Result<Self> {
         let include = (!include.is_empty()).then(|| PathGlobs::new(include)).transpose()?;
         Ok(Rules { exclude: PathGlobs::new(exclude)?, include })
     }
 
-    /// The globs that decided of no path so far, in the order of their bytes.
+    /// Returns the globs without effect so far, in byte order.
     pub(crate) fn unused(&self) -> Vec<String> {
         let all = [Some(&self.exclude), self.include.as_ref()].into_iter().flatten();
         all.flat_map(|globs| globs.unused.borrow().clone()).collect()
     }
 
-    /// Judges a path of the source.
+    /// Applies the rules to a path of the source.
     pub(crate) fn judge(&self, path: &ImagePath, is_dir: bool) -> Verdict {
         if path.is_root() {
             return Verdict::Keep;
@@ -99,15 +99,14 @@ fn wrong(glob: &str, fault: &ignore::Error) -> Error {
     Error::usage(format!("glob {glob:?}: {fault}"))
 }
 
-/// Globs that ignore files of a source's directories hold, by directory. A tree may have thousands
-/// of them.
+/// Globs of ignore files, by directory. A tree may have thousands of them.
 #[derive(Default)]
 pub(crate) struct IgnoreFiles(HashMap<ImagePath, Vec<Gitignore>>);
 
 impl IgnoreFiles {
-    /// Adds the globs that an ignore file of a directory holds; `name` says which file that is.
+    /// Adds the globs of a directory's ignore file; `name` is its name in messages.
     ///
-    /// Errors: `Usage` for a glob that is none, with its line.
+    /// Errors: `Usage` for an invalid glob, with its line.
     pub(crate) fn add(&mut self, dir: &ImagePath, text: &[u8], name: &str) -> Result<()> {
         let mut builder = GitignoreBuilder::new("");
         for (index, line) in String::from_utf8_lossy(text).lines().enumerate() {
@@ -121,7 +120,7 @@ impl IgnoreFiles {
         Ok(())
     }
 
-    /// Whether the nearest ignore file with something to say leaves a path out.
+    /// Returns true if the nearest ignore file with a match excludes a path.
     pub(crate) fn leave_out(&self, path: &ImagePath, is_dir: bool) -> bool {
         if self.0.is_empty() {
             return false;
@@ -141,7 +140,7 @@ impl IgnoreFiles {
     }
 }
 
-/// Which extended attributes are kept.
+/// Filters of extended attributes.
 pub(crate) struct XattrRules {
     exclude: Gitignore,
     include: Option<Gitignore>,

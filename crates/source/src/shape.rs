@@ -1,4 +1,4 @@
-//! What is left out, renamed or changed on the way from a source into a tree.
+//! Filters, renames and changes applied to a source while it becomes a tree.
 
 use crate::file_contexts::FileContexts;
 use crate::manifest::Additions;
@@ -9,71 +9,68 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How a source is shaped. The default changes nothing.
+/// Changes applied to a source. The default changes nothing.
 ///
-/// Globs are written as in `.gitignore`: without a slash they match a name at any depth, with one
-/// they start at the root; `*` stops at slashes, `**` does not, a slash at the end means
-/// directories only, `!` takes an earlier match back.
+/// Globs follow `.gitignore`: without a slash they match a name at any depth, with one they start
+/// at the root; `*` stops at slashes, `**` does not, a final slash restricts to directories, `!`
+/// negates an earlier match.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
-    /// Globs of what is left out, with all below it.
+    /// Globs to exclude, with everything below.
     pub exclude: Vec<String>,
-    /// Globs of what is kept, with all below it, and the directories that lead there; empty:
-    /// everything.
+    /// Globs to include, with everything below and the directories above; empty means everything.
     pub include: Vec<String>,
-    /// Names of files in source directories that hold more globs to leave out, for the directory
-    /// they lie in.
+    /// Names of ignore files: files in source directories with further globs to exclude in that
+    /// directory.
     pub ignore_files: Vec<String>,
-    /// Leading components that are cut off; what has no more than these is left out. If all that is
-    /// kept lies in a single directory of just these, that one's owner, permissions, time and
-    /// attributes become the root's.
+    /// Leading components that are removed; entries with no more than these are dropped. If
+    /// everything kept is in a single such directory, its owner, permissions, time and attributes
+    /// become the root's.
     pub strip_components: usize,
-    /// Only what lies below this is kept, and this is cut off.
+    /// Directory to keep, which becomes the root.
     pub strip_prefix: ImagePath,
-    /// Put before every path.
+    /// Directory prepended to every path.
     pub prefix: ImagePath,
-    /// User of everything.
+    /// User id of all entries.
     pub uid: Option<u32>,
-    /// Group of everything.
+    /// Group id of all entries.
     pub gid: Option<u32>,
-    /// Users that become others.
+    /// Mapping of user ids.
     pub uid_map: Vec<IdMap>,
-    /// Groups that become others.
+    /// Mapping of group ids.
     pub gid_map: Vec<IdMap>,
-    /// Changes to the permissions of everything but directories and symlinks.
+    /// Change of the permissions of all entries but directories and symlinks.
     pub file_mode: Option<ModeChange>,
-    /// Changes to the permissions of directories.
+    /// Change of the permissions of directories.
     pub dir_mode: Option<ModeChange>,
-    /// Time of everything.
+    /// Time of all entries.
     pub mtime: Option<Timestamp>,
-    /// Latest time: later ones become this one, as `SOURCE_DATE_EPOCH` asks.
+    /// Latest time: later ones are clamped, as for `SOURCE_DATE_EPOCH`.
     pub mtime_max: Option<Timestamp>,
-    /// Globs of full names of extended attributes to leave out.
+    /// Globs of full names of extended attributes to exclude.
     pub xattr_exclude: Vec<String>,
-    /// Globs of full names of extended attributes to keep; empty: all.
+    /// Globs of full names of extended attributes to include; empty means all.
     pub xattr_include: Vec<String>,
-    /// Spelling of the marks of what layers below hold and this one hides, once everything has its
-    /// place; `None` keeps them as they are, and counts those of AUFS in [`crate::Notes`].
+    /// Target format of whiteouts, applied last; `None` keeps them unchanged, and counts those of
+    /// AUFS in [`crate::Notes`].
     pub whiteouts: Option<Whiteouts>,
-    /// Entries that are laid over the source, once everything has its place: see [`Additions`].
+    /// Entries added last: see [`Additions`].
     pub additions: Additions,
-    /// SELinux labels by path in the image; they replace those of the source, whatever is said of
-    /// attributes.
+    /// SELinux labels by path in the image; they replace those of the source, whatever the
+    /// attribute filters.
     pub file_contexts: Option<Arc<FileContexts>>,
-    /// Whether what lies on other file systems is left out; their mount points stay, empty.
+    /// Set to exclude other filesystems; their mount points remain as empty directories.
     pub one_file_system: bool,
-    /// Whether symbolic links are replaced by what they lead to.
+    /// Set to replace symbolic links by their targets.
     pub follow_symlinks: bool,
-    /// Whether what cannot be read is left out and noted instead of ending the work.
+    /// Set to skip and report unreadable files instead of failing.
     pub keep_going: bool,
-    /// Files that are never packed, by device and inode: such as the image that is about to be
-    /// replaced.
+    /// Files that are never packed, by device and inode, such as the image that is being replaced.
     pub skip: Vec<(u64, u64)>,
 }
 
 impl Shape {
-    /// True if names are left out, cut, moved or added: what makes no sense for a source without
-    /// names.
+    /// Returns true if names are filtered, changed or added, which requires a source with names.
     pub fn moves_names(&self) -> bool {
         let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
         let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());
@@ -81,7 +78,7 @@ impl Shape {
     }
 }
 
-/// A range of ids that becomes another: `FROM:TO` or `FROM-LAST:TO`.
+/// A mapping of a range of ids: `FROM:TO` or `FROM-LAST:TO`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdMap {
     from: RangeInclusive<u32>,
@@ -89,13 +86,13 @@ pub struct IdMap {
 }
 
 impl IdMap {
-    /// What an id becomes; `None` if it is outside of the range.
+    /// Returns the mapped id; `None` outside the range.
     pub fn apply(&self, id: u32) -> Option<u32> {
         self.from.contains(&id).then(|| self.to + (id - self.from.start()))
     }
 }
 
-/// What an id becomes by the first map that knows it.
+/// Returns an id mapped by the first map that contains it.
 pub(crate) fn mapped(maps: &[IdMap], id: u32) -> u32 {
     maps.iter().find_map(|map| map.apply(id)).unwrap_or(id)
 }

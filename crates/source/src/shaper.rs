@@ -1,4 +1,4 @@
-//! The one place where entries of a source become nodes of a tree.
+//! Converts entries of a source to nodes of a tree; the only place that does so.
 
 use crate::manifest::Shaping;
 use crate::rules::{Rules, Verdict, XattrRules};
@@ -11,12 +11,12 @@ use packfs_core::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a directory is that no entry describes: root's, readable by all, from 1970 (or as late as
-/// the shape says).
+/// Metadata of a directory without an entry: root's, readable by all, from 1970 (or the shape's
+/// time).
 const IMPLIED: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
 
-/// Takes the entries of a source, by their path there, and builds the shaped tree.
+/// Takes the entries of a source by their paths, and builds the shaped tree.
 pub struct Shaper<'a> {
     shape: &'a Shape,
     rules: Rules,
@@ -24,31 +24,30 @@ pub struct Shaper<'a> {
     builder: TreeBuilder,
     /// Directories that are kept only if something below them is.
     pending: HashMap<ImagePath, (Meta, Xattrs)>,
-    /// Files that rules left out, which a hard link may still bring in.
+    /// Excluded files, which a hard link may still include.
     left_out: HashMap<ImagePath, LeftOut>,
     stripped: StrippedRoot,
     notes: Notes,
-    /// A number behind those of all contents of the source.
+    /// First content id after those of the source.
     next_content: u64,
-    /// What the source may hold, whether it is kept or left out; `None`: anything.
+    /// Limits of the source, including excluded entries; `None` means no limits.
     meter: Option<Meter>,
 }
 
-/// Directories of the source that paths are cut off at, so that they become the root.
+/// Directories of the source whose contents become the root's.
 ///
-/// A single one gives the root its metadata; of several none does, since the order of entries
-/// should not matter.
+/// A single one gives the root its metadata; several give none, because the order of entries must
+/// not matter.
 #[derive(Default)]
 struct StrippedRoot {
-    /// The one that holds everything so far.
+    /// The one that contains everything so far.
     only: Option<ImagePath>,
     are_several: bool,
     described: HashMap<ImagePath, (Meta, Xattrs)>,
 }
 
 impl StrippedRoot {
-    /// Takes note of an entry in such a directory, which is `depth` names deep, or of the directory
-    /// itself.
+    /// Records an entry in such a directory, `depth` names deep, or the directory itself.
     fn note(&mut self, path: &ImagePath, depth: usize) {
         if self.are_several || self.only.as_ref().is_some_and(|only| path.starts_with(only)) {
             return;
@@ -76,14 +75,14 @@ impl StrippedRoot {
 
 enum LeftOut {
     Node(NodeKind, Meta, Xattrs),
-    /// A hard link was kept, and stands for it now.
+    /// Represented by a hard link that was kept.
     Kept(ImagePath),
 }
 
 impl<'a> Shaper<'a> {
     /// Starts an empty tree.
     ///
-    /// Errors: `Usage` for a glob that is none.
+    /// Errors: `Usage` for an invalid glob.
     pub fn new(shape: &'a Shape) -> Result<Self> {
         Ok(Shaper {
             shape,
@@ -99,15 +98,14 @@ impl<'a> Shaper<'a> {
         })
     }
 
-    /// The same, for a source that may hold only so much; `subject` says what it is, such as
-    /// `tar archive`.
+    /// Starts a tree with limits; `subject` names the source in messages, such as `tar archive`.
     ///
     /// Errors: as [`Shaper::new`].
     pub fn within(shape: &'a Shape, limits: Limits, subject: impl Into<String>) -> Result<Self> {
         Ok(Shaper { meter: Some(Meter::new(limits, subject)), ..Shaper::new(shape)? })
     }
 
-    /// Counts directories that were made for what lies in them.
+    /// Counts directories that were implied by a path.
     fn count_implied(&mut self, path: &ImagePath, nodes_before: u64) -> Result<()> {
         let implied = (self.builder.node_count() - nodes_before).saturating_sub(1);
         match &mut self.meter {
@@ -120,7 +118,7 @@ impl<'a> Shaper<'a> {
         let Some(meter) = &mut self.meter else { return Ok(()) };
         let name_len = path.file_name().map_or(0, |name| name.as_bytes().len());
         meter.entry((path.names().count() as u64).saturating_sub(1), name_len)?;
-        // A source is read entry by entry, each with the whole of its path.
+        // A source is read entry by entry, each with its whole path.
         meter.hold(path.as_bytes().len())?;
         meter.xattrs(xattrs)?;
         match kind {
@@ -130,18 +128,18 @@ impl<'a> Shaper<'a> {
         }
     }
 
-    /// Whether a directory and all below it is left out, so that a source need not look into it.
+    /// Returns true if a directory and everything below it is excluded, so that a source can skip
+    /// it.
     pub fn leaves_out_dir(&self, path: &ImagePath) -> bool {
         self.rules.judge(path, true) == Verdict::LeaveOut
     }
 
-    /// Whether a file that has no other names is left out, so that a source need not look at it
-    /// closer.
+    /// Returns true if a file without other names is excluded, so that a source can skip it.
     pub fn leaves_out_file(&self, path: &ImagePath) -> bool {
         self.rules.judge(path, false) != Verdict::Keep || self.place(path).is_none()
     }
 
-    /// What came up so far, to be added to.
+    /// Returns the findings so far, for additions.
     pub fn notes(&mut self) -> &mut Notes {
         &mut self.notes
     }
@@ -187,7 +185,7 @@ impl<'a> Shaper<'a> {
         Ok(())
     }
 
-    /// Adds or replaces an entry that is a hard link to another one, which may come later.
+    /// Adds or replaces a hard link to an entry, which may come later.
     pub fn link(&mut self, path: &ImagePath, target: &ImagePath) -> Result<()> {
         self.count(path, None, &Xattrs::new()).map_err(|error| error.at(format!("{path:?}")))?;
         let kept = self.rules.judge(path, false) == Verdict::Keep;
@@ -216,7 +214,7 @@ impl<'a> Shaper<'a> {
         self.count_implied(path, nodes_before)
     }
 
-    /// Where a path of the source comes to stand in the tree; `None`: nowhere.
+    /// Returns the path in the tree of a path of the source; `None` if it is dropped.
     fn place(&self, path: &ImagePath) -> Option<ImagePath> {
         let shape = self.shape;
         if !path.starts_with(&shape.strip_prefix) {
@@ -233,12 +231,12 @@ impl<'a> Shaper<'a> {
         Some(place)
     }
 
-    /// How many names are cut off.
+    /// Returns the number of names removed from paths.
     fn stripped_depth(&self) -> usize {
         self.shape.strip_prefix.names().count().saturating_add(self.shape.strip_components)
     }
 
-    /// Whether paths are cut off right behind this one, by their depth alone.
+    /// Returns true if `path` becomes the root because of its depth.
     fn becomes_root(&self, path: &ImagePath) -> bool {
         self.shape.strip_components > 0
             && path.names().count() == self.stripped_depth()
@@ -264,18 +262,18 @@ impl<'a> Shaper<'a> {
         Ok(())
     }
 
-    /// Resolves hard links, as [`TreeBuilder::resolve_links`], for whoever names the source in its
-    /// errors.
+    /// Resolves hard links like [`TreeBuilder::resolve_links`], so that the caller can name the
+    /// source in errors.
     ///
     /// Errors: as [`TreeBuilder::resolve_links`].
     pub fn resolve_links(&mut self) -> Result<()> {
         self.builder.resolve_links()
     }
 
-    /// Freezes the tree, with what is laid over it; `contents` are those of the source.
+    /// Completes the tree, with added entries; `contents` are those of the source.
     ///
-    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a mark of AUFS whose name would be too
-    /// long, and for an entry that is laid over the source and that the tree has no place for.
+    /// Errors: as [`TreeBuilder::finish`]; `Failed` for a whiteout with too long a name, and for an
+    /// added entry without a place in the tree.
     pub fn finish(mut self, contents: Arc<dyn Contents>) -> Result<Loaded> {
         if let Some((meta, xattrs)) = self.stripped.description() {
             self.builder.add(&self.shape.prefix, NodeKind::Directory, meta, xattrs)?;
@@ -321,7 +319,7 @@ fn shaped_meta(shape: &Shape, meta: Meta, is_dir: bool, is_symlink: bool) -> Met
     Meta { mode, owner, mtime: shape.mtime_max.map_or(mtime, |max| mtime.min(max)) }
 }
 
-/// Shapes a tree that is already there, such as an image's. Contents stay where they are.
+/// Shapes an existing tree, such as an image's; its contents are unchanged.
 pub fn shape_tree(tree: &Tree, contents: Arc<dyn Contents>, shape: &Shape) -> Result<Loaded> {
     let mut shaper = Shaper::new(shape)?;
     let mut first_paths: HashMap<NodeId, ImagePath> = HashMap::new();

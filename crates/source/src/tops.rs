@@ -1,14 +1,14 @@
-//! Several paths, side by side in the root: their names there.
+//! Names in the root for several paths of the host.
 
 use packfs_core::{Error, Result, ResultExt};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The name of each path in the root, and where it is read.
+/// Returns the name of each path in the root, and the path to read.
 ///
-/// Errors: `Usage` for two of the same name, and for a path without one; `Io` for one that cannot
-/// be read.
+/// Errors: `Usage` for duplicate names, and for a path without one; `Io` for one that cannot be
+/// read.
 pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
     if let [only] = paths {
         let cannot_read = || format!("cannot read {only:?}");
@@ -31,9 +31,9 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
     Ok(tops)
 }
 
-/// The last name of a path; of one that ends with a dot that of the directory that it means.
+/// Returns the last name of a path; if it ends with a dot, the name of that directory.
 ///
-/// Errors: `Usage` for the root of the file system; `Io` for a path that cannot be read.
+/// Errors: `Usage` for the root of the filesystem; `Io` for a path that cannot be read.
 pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
     if let Some(name) = path.file_name() {
         return Ok(name.as_bytes().to_vec());
@@ -46,8 +46,8 @@ pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// The directory that the last name of a path is looked up in, and that name; `.` for a path that
-/// means a directory by its end.
+/// Splits a path into the directory and the last name; the name is `.` for a path that ends like a
+/// directory.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|&b| b == b'/') {
         _ if path == b"." || path == b".." => (path, b"."),

@@ -1,18 +1,17 @@
-//! A trace: what was used, in the order of first use.
+//! A trace: files in order of first use.
 
 use packfs_core::{Error, ImagePath, NodeId, Result, ResultExt, Tree};
 use std::path::Path;
 
-/// Paths in the order of their first use, as `packfs mount --record` writes them or anything else
-/// that lists paths: one a line, or each with a NUL behind it if there is any NUL in the file
-/// (`find -print0`).
+/// Paths in order of first use, as written by `packfs mount --record` or listed by other programs:
+/// one a line, or each followed by a NUL if the file contains any (`find -print0`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace(Vec<ImagePath>);
 
 impl Trace {
     /// Reads a trace.
     ///
-    /// Errors: `Io`; `Usage` for a path that is none, with its place in the list.
+    /// Errors: `Io`; `Usage` for an invalid path, with its position in the list.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read(path).or_io(|| format!("cannot read {path:?}"))?;
         Trace::parse(&text, &format!("{path:?}"))
@@ -27,8 +26,8 @@ impl Trace {
         Ok(Trace(rows.map(parse).collect::<Result<_>>()?))
     }
 
-    /// The nodes of a tree in the order of their first use, each behind the directories on the way
-    /// to it, and the paths that are not in the tree.
+    /// Returns the nodes of a tree in order of first use, each after the directories above it, and
+    /// the paths that are not in the tree.
     pub fn nodes(&self, tree: &Tree) -> (Vec<NodeId>, Vec<ImagePath>) {
         let (mut nodes, mut missing) = (Vec::new(), Vec::new());
         let mut seen = vec![false; tree.node_count() as usize];

@@ -1,11 +1,10 @@
-//! Marks of what an upper layer hides in the layers below it: from the spelling of AUFS and
-//! container layers to that of overlayfs, and back.
+//! Whiteouts: marks of files that an upper layer hides in lower ones, converted between the formats
+//! of AUFS and overlayfs.
 //!
-//! AUFS, and so every OCI layer, spells them as regular files: `.wh.NAME` hides NAME,
-//! `.wh..wh..opq` all that the layers below have in its directory. Overlayfs spells them as
-//! character devices 0/0 of the hidden name, and as the attribute `trusted.overlay.opaque` of the
-//! directory. Sources: the OCI image specification, "layer.md"; the kernel's
-//! Documentation/filesystems/overlayfs.rst.
+//! AUFS, and so every OCI layer, uses regular files: `.wh.NAME` hides NAME, `.wh..wh..opq` hides
+//! all entries of lower layers in its directory. Overlayfs uses character devices 0/0 with the
+//! hidden name, and the attribute `trusted.overlay.opaque` of the directory. Sources: the OCI image
+//! specification, "layer.md"; the kernel's Documentation/filesystems/overlayfs.rst.
 
 use crate::rewrite::Rewrite;
 use packfs_core::{
@@ -13,15 +12,15 @@ use packfs_core::{
 };
 use std::str::FromStr;
 
-/// How marks of hidden files are to be spelt.
+/// Format of whiteouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whiteouts {
-    /// As they are: files like others.
+    /// Unchanged: files like others.
     #[default]
     Keep,
-    /// As overlayfs knows them.
+    /// The format of overlayfs.
     Overlayfs,
-    /// As AUFS and container layers know them.
+    /// The format of AUFS and container layers.
     Aufs,
 }
 
@@ -39,18 +38,18 @@ impl FromStr for Whiteouts {
 }
 
 const WHITEOUT_PREFIX: &[u8] = b".wh.";
-/// What AUFS keeps for itself, but for [`OPAQUE_NAME`].
+/// Names reserved by AUFS, except [`OPAQUE_NAME`].
 const RESERVED_PREFIX: &[u8] = b".wh..wh.";
 const OPAQUE_NAME: &[u8] = b".wh..wh..opq";
 const OPAQUE_XATTRS: [&[u8]; 2] = [b"trusted.overlay.opaque", b"user.overlay.opaque"];
 const WHITEOUT_XATTRS: [&[u8]; 2] = [b"trusted.overlay.whiteout", b"user.overlay.whiteout"];
 const WHITEOUT_DEVICE: NodeKind = NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 });
-/// An empty file: nobody asks for its contents.
+/// An empty file, whose contents are never read.
 const EMPTY_FILE: NodeKind = NodeKind::File { len: 0, content: ContentId(0) };
 
-/// Respells all marks of a tree.
+/// Converts all whiteouts of a tree.
 ///
-/// Errors: `Failed` for a mark whose name would be too long.
+/// Errors: `Failed` for a whiteout with too long a name.
 pub(crate) fn respell(tree: Tree, whiteouts: Whiteouts) -> Result<Tree> {
     match whiteouts {
         Whiteouts::Keep => Ok(tree),
@@ -59,7 +58,7 @@ pub(crate) fn respell(tree: Tree, whiteouts: Whiteouts) -> Result<Tree> {
     }
 }
 
-/// Number of marks of AUFS in a tree.
+/// Returns the number of AUFS whiteouts in a tree.
 pub(crate) fn count_marks(tree: &Tree) -> u64 {
     let entries = tree.nodes().filter(|(_, node)| node.is_dir()).flat_map(|(id, _)| tree.entries(id));
     let is_mark = |entry: &Entry<'_>| {
@@ -69,7 +68,7 @@ pub(crate) fn count_marks(tree: &Tree) -> u64 {
     entries.filter(is_mark).count() as u64
 }
 
-/// The name that a mark of AUFS hides; `None` if it is none.
+/// Returns the name hidden by an AUFS whiteout; `None` for any other file.
 fn hidden_name(tree: &Tree, id: NodeId, name: &[u8]) -> Option<Vec<u8>> {
     let hidden = name.strip_prefix(WHITEOUT_PREFIX)?;
     let is_mark = matches!(tree.node(id).kind, NodeKind::File { .. }) && Name::new(hidden).is_ok();
@@ -104,8 +103,8 @@ fn to_overlayfs(tree: &Tree) -> Result<Tree> {
     rewrite.finish()
 }
 
-/// A directory that hides what the layers below have in it: it says so, or it replaces one of its
-/// name.
+/// Returns true for a directory that hides its contents in lower layers: it is marked opaque, or
+/// replaces a hidden name.
 fn is_opaque(tree: &Tree, path: &ImagePath, id: NodeId, name: &[u8]) -> bool {
     let replaces = !path.is_root() && {
         let mark = [WHITEOUT_PREFIX, name].concat();
@@ -115,7 +114,7 @@ fn is_opaque(tree: &Tree, path: &ImagePath, id: NodeId, name: &[u8]) -> bool {
     replaces || tree.lookup(id, OPAQUE_NAME).is_some()
 }
 
-/// Puts a device in the place of a mark, unless the layer itself has something of that name, which
+/// Replaces a whiteout by a device, unless the layer itself has an entry with that name, which
 /// hides it anyway.
 fn add_device(
     rewrite: &mut Rewrite<'_>,
@@ -158,7 +157,7 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
             continue;
         }
         rewrite.keep(path, id, |xattrs| without(xattrs, OPAQUE_XATTRS))?;
-        // Other values than `y` tell of marks of another kind in it.
+        // Other values than `y` mark directories that contain other kinds of whiteouts.
         if OPAQUE_XATTRS.iter().any(|&name| xattrs.get(name).is_some_and(|value| value == b"y")) {
             let name = Name::new(OPAQUE_NAME).map_err(Error::failed)?;
             let meta = packfs_core::Meta { mode: node.meta.mode & 0o666, ..node.meta };
@@ -178,8 +177,7 @@ mod tests {
     use super::*;
     use packfs_core::{FileType, Meta, TreeBuilder};
 
-    /// A tree of paths; those that end with a slash are directories, those with `=` character
-    /// devices 0/0.
+    /// Returns a tree of paths; a final slash marks directories, `=` character devices 0/0.
     fn tree(paths: &[&str]) -> Tree {
         let mut builder = TreeBuilder::new(Meta { mode: 0o755, ..Meta::default() });
         for path in paths {
@@ -194,7 +192,7 @@ mod tests {
         builder.finish().unwrap()
     }
 
-    /// Paths as [`tree`] takes them; `!` stands behind an opaque directory.
+    /// Returns paths as [`tree`] takes them; `!` marks an opaque directory.
     fn paths(tree: &Tree) -> Vec<String> {
         let mut paths = Vec::new();
         let mut walk = tree.walk();

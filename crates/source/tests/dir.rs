@@ -1,4 +1,4 @@
-//! The directory source, against real directories.
+//! The directory source, tested on real directories.
 
 use packfs_core::{ImagePath, NodeKind, Silent, Timestamp, Tree};
 use packfs_source::{Shape, load_dir};
@@ -73,7 +73,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error_that_names_it() {
         fs::write(folder.path().join(name), "first").unwrap();
     }
     let loaded = load_dir(folder.path(), &Shape::default(), &Silent).unwrap();
-    // Clocks of file systems tick a few milliseconds apart.
+    // Timestamps of filesystems have a resolution of a few milliseconds.
     std::thread::sleep(std::time::Duration::from_millis(12));
     for (name, change) in changes {
         let node = loaded.tree.node(loaded.tree.find(&path(name)).unwrap());

@@ -1,4 +1,4 @@
-//! Archives and manifests that are sound line by line, and too much as a whole.
+//! Archives and manifests that are valid line by line, but too large as a whole.
 
 use packfs_core::{Error, ErrorKind, Limit, Limits, Silent};
 use packfs_source::{Shape, TarInput, load_manifest_within, load_tar_within};
@@ -26,7 +26,7 @@ fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A member whose path and attributes come from records before it.
+/// Returns a member whose path and attributes come from records before it.
 fn with_records(records: &[(&str, &[u8])]) -> Vec<u8> {
     let mut data = Vec::new();
     for (key, value) in records {
@@ -58,7 +58,7 @@ fn refused(outcome: Result<u32, Error>, words: &str, option: &str) {
     assert!(error.hints()[0].starts_with(option), "{:?}", error.hints());
 }
 
-/// Whether so much is refused, and one less is not.
+/// Asserts that a limit refuses a value, and accepts one less.
 #[track_caller]
 fn refused_from(archive: &[u8], limit: Limit, least: u64, words: &str, option: &str) {
     refused(load(archive.to_vec(), Limits::default().allow(limit, least - 1)), words, option);

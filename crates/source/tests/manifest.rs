@@ -1,4 +1,4 @@
-//! The manifest source and its writer: round trips, everything a line can say, and what is refused.
+//! The manifest source and its writer: round trips, all features of lines, and errors.
 
 use packfs_core::{ErrorKind, Held, ImagePath, NodeKind, Silent, Timestamp, Tree};
 use packfs_source::{Loaded, Shape, load_dir, load_manifest, looks_like_manifest, write_manifest};
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A folder with a manifest in it.
+/// A directory with a manifest in it.
 struct Fixture(TempDir);
 
 impl Fixture {
@@ -312,7 +312,7 @@ fn a_fifo_in_a_files_place_does_not_make_it_wait() {
 fn damaged_manifests_are_read_or_refused_but_never_panic() {
     let (tree, _): (Tree, Held) = odd_tree(512, true);
     let whole = written(&tree);
-    // A mixture of lines of every type, without those of files, which are not there.
+    // Lines of every type except files, which do not exist.
     let lines: Vec<&[u8]> = whole.split_inclusive(|&b| b == b'\n').collect();
     assert!(lines.len() > 100);
     let is_file = |line: &&&[u8]| line.starts_with(b"file") && line.windows(6).any(|w| w == b" from=");

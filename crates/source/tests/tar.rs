@@ -35,7 +35,7 @@ fn content(loaded: &Loaded, at: &str) -> Vec<u8> {
     bytes
 }
 
-/// A header with the fields that matter; the rest as GNU tar would have them.
+/// Returns a header with the relevant fields; the others as GNU tar writes them.
 fn header(name: &[u8], typeflag: u8, size: u64) -> Vec<u8> {
     let mut block = vec![0; 512];
     block[..name.len()].copy_from_slice(name);
@@ -139,7 +139,7 @@ fn extended_headers_override_the_header() {
         ]),
         member("short", b'0', b"1"),
         member("globally-owned", b'0', b"2"),
-        // The size of an extended header counts, or what follows would be taken for members.
+        // The size of an extended header counts, or the data after it would be taken for members.
         pax(&[("size", b"1024")]),
         [header(b"desync", b'0', 0), vec![b'x'; 512], member("hidden", b'0', b"")].concat(),
         member("././@LongLink", b'L', b"gnu-long-name\0"),
@@ -250,7 +250,7 @@ fn refuses_what_cannot_be_meant() {
     }
 }
 
-/// An archive with something of everything.
+/// Returns an archive with every type of member.
 fn mixed() -> Vec<u8> {
     let mut link = header(b"link", b'1', 0);
     link[157..160].copy_from_slice(b"dir");
@@ -274,7 +274,7 @@ fn every_cut_in_the_middle_is_an_error() {
     let end = whole.len() - 1024;
     for cut in (0..end).step_by(512).chain((1..end).step_by(397)) {
         let outcome = from_bytes(whole[..cut].to_vec());
-        // Between members an archive may end without its two blocks.
+        // Between members, an archive may end without its two blocks.
         if let Ok(loaded) = outcome {
             assert!(cut % 512 == 0 && loaded.tree.node_count() > 1, "cut at {cut}");
         }
@@ -294,8 +294,8 @@ fn damaged_archives_neither_panic_nor_grow() {
             let at = random.below(bytes.len() as u64) as usize;
             bytes[at] = random.next() as u8;
         }
-        // Most damage to a header is seen by its checksum; some of it is made good here to get
-        // further.
+        // Most damage to a header is found by its checksum; some of it is repaired here to test
+        // later checks.
         if random.below(2) == 0 {
             let at = random.below(bytes.len() as u64 / 512) as usize * 512;
             let fixed = with_checksum(bytes[at..at + 512].to_vec());
@@ -337,7 +337,7 @@ fn reads_compressed_archives_and_notices_every_cut() {
             assert!(from_bytes(packed[..cut].to_vec()).is_err(), "{tool}: cut to {cut} of {}", packed.len());
         }
         if tool != "zstd" {
-            // The checksum at the end is looked at even though the archive's end comes first.
+            // The checksum at the end is verified although the archive ends before it.
             let mut damaged = packed.clone();
             let at = damaged.len() - 6;
             damaged[at] ^= 1;
@@ -420,7 +420,7 @@ fn agrees_with_gnu_tar_in_every_format() {
     fs::create_dir(&source).unwrap();
     let (tree, contents) = odd_tree(4096, is_root());
     write_dir(&tree, &contents, &source);
-    // GNU tar leaves sockets out and splits hard links to fifos.
+    // GNU tar omits sockets and splits hard links to FIFOs.
     for name in ["socket", "xattrs/socket", "links/same-fifo"] {
         let _ = fs::remove_file(source.join(name));
     }

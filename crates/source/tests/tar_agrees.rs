@@ -1,6 +1,6 @@
-//! Archives by GNU tar, bsdtar, Python and by hand, of every format and compression: GNU tar,
-//! bsdtar and packfs find the same names, types, modes, owners, times, contents, links and
-//! attributes in them.
+//! Archives by GNU tar, bsdtar, Python and by hand, of every format and compression: all three
+//! programs find the same names, types, modes, owners, times, contents, links and attributes in
+//! them.
 
 use packfs_core::Silent;
 use packfs_source::{Shape, TarInput, load_tar};
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-/// Version 2 of Linux's lists: a user and a group of their own, and a mask that is not the group's.
+/// Returns a list in version 2 of Linux's format, with a named user and group, and a mask that
+/// differs from the group.
 fn list() -> Vec<u8> {
     let entries: [(u16, u16, u32); 6] = [
         (0x01, 6, u32::MAX),
@@ -35,7 +36,7 @@ fn run(program: &str, arguments: &[&dyn AsRef<OsStr>]) {
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Entries that every format holds.
+/// Creates entries that every format supports.
 fn simple(root: &Path) {
     let mut random = Random::new(9);
     fs::create_dir_all(root.join("dir/sub")).unwrap();
@@ -53,7 +54,7 @@ fn simple(root: &Path) {
     File::open(root.join("block")).unwrap().set_modified(time).unwrap();
 }
 
-/// Entries that take extended headers.
+/// Creates entries that require extended headers.
 fn full(root: &Path) {
     simple(root);
     let deep = root.join("a-long-name-of-a-directory/".repeat(5)).join("and-more".repeat(14));
@@ -74,20 +75,21 @@ fn full(root: &Path) {
     }
 }
 
-/// Gives a file and a directory lists; `false` where the file system keeps none.
+/// Sets access lists on a file and a directory; returns false if the filesystem does not support
+/// them.
 fn with_lists(root: &Path) -> bool {
     simple(root);
     let Some(_) = peer("setfacl") else { return false };
     let set = |options: &[&str], name: &str| {
         Command::new("setfacl").args(options).arg(root.join(name)).status().unwrap().success()
     };
-    // Names, since GNU tar writes those where it knows them; one number that it knows none for.
+    // Names, because GNU tar writes those it knows, and one unknown number.
     set(&["-m", "u:daemon:rwx,g:daemon:r-x,m::rw-"], "block")
         && set(&["-m", "u:4000000:r--"], "dir/sub/noise")
         && set(&["-d", "-m", "u:root:rwx"], "dir")
 }
 
-/// An archive, and what a comparison leaves out.
+/// An archive, and the attributes that a comparison ignores.
 struct Sample {
     name: String,
     path: PathBuf,
@@ -105,7 +107,7 @@ const PLAIN: Compare = Compare {
 };
 const WITH_XATTRS: Compare = Compare { xattrs: true, ..PLAIN };
 
-/// Makes archives in a folder.
+/// Creates archives in a directory.
 struct Maker {
     folder: tempfile::TempDir,
     samples: Vec<Sample>,
@@ -137,7 +139,7 @@ impl Maker {
         self.samples.push(Sample { name: name.into(), path, compare: PLAIN });
     }
 
-    /// Has each archive unpacked by both programs, and compares.
+    /// Has both programs unpack each archive, and compares.
     fn compare(self) -> usize {
         let mut failures = Vec::new();
         for sample in &self.samples {
@@ -159,7 +161,7 @@ impl Maker {
     }
 }
 
-/// A system with SELinux gives what is unpacked labels of its own.
+/// Removes the labels that a system with SELinux adds when unpacking.
 fn without_labels(mut snapshot: Snapshot) -> Snapshot {
     for row in snapshot.0.values_mut() {
         row.xattrs.remove(&b"security.selinux"[..]);
@@ -171,7 +173,7 @@ fn extract(program: &str, sample: &Sample, to: &Path) {
     let archive = &sample.path;
     let mut command = Command::new(program);
     command.args(["-xp", "--acls", "--xattrs"]);
-    // By numbers alone, bsdtar drops access lists with names.
+    // With numeric ids, bsdtar drops access lists with names.
     if !sample.compare.xattrs {
         command.arg("--numeric-owner");
     }
@@ -181,11 +183,11 @@ fn extract(program: &str, sample: &Sample, to: &Path) {
             command.arg("--use-compress-program=lz4");
         }
     }
-    // Warnings end with failure in one, and not in the other.
+    // Warnings cause a failure exit code in one program, and not in the other.
     command.arg("-f").arg(archive).arg("-C").arg(to).output().unwrap();
 }
 
-/// True if both programs are there.
+/// Returns true if both programs are installed.
 fn have_both() -> bool {
     peer("tar").is_some() && peer("bsdtar").is_some()
 }
@@ -215,7 +217,7 @@ fn archives_of_every_format() {
         &["--format=posix", "--blocking-factor=128"],
         &["--format=gnu", "--hard-dereference"],
         &["--format=gnu", "--mtime=1960-02-03"],
-        // Of a fraction before 1970 bsdtar makes another than GNU tar, which wrote it, and packfs.
+        // bsdtar reads a fraction before 1970 differently from GNU tar, which wrote it, and packfs.
         &["--format=posix", "--mtime=1960-02-03 04:05:06"],
         &["--format=gnu", "--owner=+3000000", "--group=+4000000000"],
         &["--format=posix", "--owner=+3000000", "--group=+4000000000"],

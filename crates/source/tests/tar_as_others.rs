@@ -1,5 +1,5 @@
-//! Tar archives that GNU tar and libarchive read with a warning or none: what was damaged, padded,
-//! cut or said too much.
+//! Tar archives that GNU tar and libarchive read with or without a warning: damaged, padded,
+//! truncated or redundant ones.
 
 use packfs_core::{Error, ErrorKind, ImagePath, NodeKind, Progress, Result};
 use packfs_source::{Loaded, Shape, TarInput, is_empty_tar, load_tar, looks_like_tar};
@@ -17,8 +17,7 @@ impl Progress for Warnings {
     }
 }
 
-/// Reads an archive from a stream and, unless it is compressed, from a file, which must come to the
-/// same.
+/// Loads an archive from a stream and, unless it is compressed, from a file, with equal results.
 fn load(bytes: &[u8]) -> Result<(Loaded, Vec<String>)> {
     let warnings = Warnings::default();
     let reader = Box::new(Cursor::new(bytes.to_vec()));
@@ -111,11 +110,11 @@ fn what_has_no_data_may_have_a_size_with_and_without_data() {
             assert!(warnings.is_empty(), "{warnings:?}");
         }
     }
-    // What a directory held is data always, even where it looks like a header.
+    // A directory's list is always data, even if it looks like a header.
     let dump = [header("d/", b'D', 512, ""), header("hidden", b'0', 0, "")].concat();
     let (loaded, _) = load(&archive(&[dump, member("later", b'0', b"2")])).unwrap();
     assert_eq!(names(&loaded), ["d", "later"]);
-    // A size alone does not make room where the archive ends.
+    // At the end of the archive, a size without data is accepted.
     let (loaded, _) = load(&archive(&[header("d/", b'5', 4096, "")])).unwrap();
     assert_eq!(names(&loaded), ["d"]);
 }
@@ -157,7 +156,7 @@ fn compressed(command: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// Compressors of an archive, and whether cuts and damage are found by what it adds.
+/// Compressors, and true if truncation and damage are detectable.
 const COMPRESSORS: [(&[&str], bool); 17] = [
     (&["gzip", "-c"], true),
     (&["xz", "-c"], true),
@@ -178,8 +177,7 @@ const COMPRESSORS: [(&[&str], bool); 17] = [
     (&["compress", "-c", "-f", "-b", "15"], false),
 ];
 
-/// An archive that is long enough for tables to fill up and to be started anew, and for several
-/// blocks.
+/// Returns an archive that is long enough to fill and reset tables, and for several blocks.
 fn varied() -> Vec<u8> {
     let mut random = Random::new(17);
     let text = random.text(300_000);
@@ -212,7 +210,7 @@ fn members_of_every_compression_may_follow_one_another() {
     let plain = varied();
     let (front, back) = plain.split_at(300_001);
     for (command, _) in COMPRESSORS {
-        // Neither says where it ends.
+        // Neither format has an end marker.
         if command[0] == "compress" {
             continue;
         }
@@ -222,7 +220,7 @@ fn members_of_every_compression_may_follow_one_another() {
             load(&[first, second].concat()).unwrap_or_else(|error| panic!("{command:?}: {error}"));
         assert_eq!((names(&loaded).len(), warnings.len()), (5, 0), "{command:?}");
     }
-    // A frame that is to be skipped belongs to LZ4 as much as to Zstandard.
+    // LZ4 and Zstandard share skippable frames.
     let skipped = [&0x184d_2a53_u32.to_le_bytes()[..], &3_u32.to_le_bytes(), b"abc"].concat();
     for command in [&["lz4", "-c", "-q"][..], &["zstd", "-c"]] {
         let Some(packed) = compressed(command, &plain) else { continue };
@@ -237,7 +235,7 @@ fn members_of_every_compression_may_follow_one_another() {
 fn garbage_behind_compressed_data_is_left_out_with_a_warning() {
     let plain = varied();
     for (command, _) in COMPRESSORS {
-        // It has no end that something could follow.
+        // Its end cannot be detected.
         if command[0] == "compress" || command.contains(&"-l") {
             continue;
         }
@@ -253,7 +251,7 @@ fn garbage_behind_compressed_data_is_left_out_with_a_warning() {
         }
         let (_, warnings) = load(&[&packed[..], &[0; 10_000]].concat()).unwrap();
         assert!(warnings.is_empty(), "{command:?}: zeros are padding: {warnings:?}");
-        // Where members are missing it is no mere garbage.
+        // Missing members are an error, not just garbage.
         let Some(half) = compressed(command, &plain[..300_544 + 512]) else { continue };
         let error = load(&[&half[..], b"garbage"].concat()).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{command:?}: {error}");
@@ -364,7 +362,7 @@ fn a_global_access_list_counts_as_attributes_do() {
     let record = pax("SCHILY.acl.access", &text);
     let mut global = record.clone();
     global[..512].copy_from_slice(&header("g", b'g', record.len() - 512, ""));
-    // The header says how long the record is without its padding.
+    // The header contains the length of the record without its padding.
     let len = record.iter().rposition(|&b| b == b'\n').unwrap() + 1 - 512;
     global[..512].copy_from_slice(&header("g", b'g', len, ""));
     let error = load(&archive(&[global, member("a", b'0', b"")])).err().unwrap();

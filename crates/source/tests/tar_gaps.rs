@@ -1,5 +1,4 @@
-//! Tar archives that are rare and must still not come out wrong: what peers pass over, and what
-//! never ends.
+//! Rare tar archives that must be read correctly: cases that other tools ignore, and endless input.
 
 use packfs_core::{ErrorKind, ImagePath, NodeKind, Progress, Result, Silent};
 use packfs_source::{Loaded, Shape, TarInput, load_tar};
@@ -190,7 +189,7 @@ fn damage_to_compressed_data_is_damage_not_an_error_of_the_system() {
     assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("gzip"), "{error}");
 }
 
-/// Fails after what it holds was read.
+/// Fails after its contents were read.
 struct Failing(Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -236,7 +235,7 @@ fn what_never_ends_can_be_stopped_and_ends_by_itself() {
     assert_eq!(from_reader(endless()).err().unwrap().kind(), ErrorKind::Corrupt);
 }
 
-/// Gives nothing and does not end before its sender does.
+/// Blocks without data until its sender ends.
 struct Stalled(mpsc::Receiver<()>);
 
 impl Read for Stalled {

@@ -1,9 +1,8 @@
-//! Compares contents on several threads, and keeps what was found in order until all before it is
-//! known.
+//! Compares contents on several threads, and reports results in order.
 //!
-//! Files become parts of up to [`PART_LEN`] that workers take one by one, so a few large files keep
-//! all of them as busy as many small ones. What is reported does not depend on who was faster: of
-//! each file, the first difference or error.
+//! Files are split into parts of up to [`PART_LEN`] that workers take one by one, so a few large
+//! files keep them as busy as many small ones. Only the first difference or error of each file is
+//! reported, so the result does not depend on the speed of threads.
 
 use super::{Change, Difference};
 use packfs_core::{ContentId, ContentReader, Contents, Error, ErrorKind, ImagePath, Progress, Result};
@@ -12,23 +11,23 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How much a worker takes at a time.
+/// Bytes that a worker takes at a time.
 const PART_LEN: u64 = 1 << 20;
-/// How much of two files is read at a time.
+/// Bytes of two files that are read at a time.
 const STEP_LEN: usize = 128 << 10;
-/// Parts that wait before they are worked off.
+/// Most parts in the queue.
 const PARTS_MAX: usize = 8192;
-/// Bytes in parts that wait before they are worked off.
+/// Most bytes in queued parts.
 const WAITING_LEN_MAX: u64 = 64 << 20;
-/// Files and differences that wait to be reported.
+/// Most files and differences waiting to be reported.
 const EVENTS_MAX: usize = 16384;
-/// Less than this is not worth starting threads for.
+/// Fewer bytes are not worth starting threads.
 const THREADS_LEN_MIN: u64 = 256 << 10;
 
-/// What is found of two files so far: nothing.
+/// Position while no difference was found.
 const SAME: u64 = u64::MAX;
 
-/// What is known or will be, in the order of paths.
+/// A result, known or pending, in path order.
 enum Event {
     Found(Difference),
     /// Two files, by index.
@@ -39,7 +38,7 @@ enum Event {
 struct Pair {
     path: ImagePath,
     ids: [ContentId; 2],
-    /// Where the first difference or error is, of those found so far.
+    /// Position of the first difference or error so far.
     first: AtomicU64,
 }
 
@@ -58,7 +57,7 @@ pub(super) struct Pending<'a> {
     parts: Vec<Part>,
     /// Bytes in `parts`.
     waiting_len: u64,
-    /// By file and offset.
+    /// Errors by file and offset.
     errors: Mutex<HashMap<(usize, u64), Error>>,
 }
 
@@ -81,14 +80,14 @@ impl<'a> Pending<'a> {
         self.events.push(Event::Found(difference));
     }
 
-    /// Whether it is time to [`Pending::finish`].
+    /// Returns true if it is time to call [`Pending::finish`].
     pub(super) fn is_full(&self) -> bool {
         self.events.len() >= EVENTS_MAX
             || self.parts.len() >= PARTS_MAX
             || self.waiting_len >= WAITING_LEN_MAX
     }
 
-    /// Takes two files of `len` bytes to be compared.
+    /// Adds two files of `len` bytes for comparison.
     ///
     /// Errors: `Cancelled`; others are kept like differences.
     pub(super) fn file(&mut self, path: &ImagePath, len: u64, ids: [ContentId; 2]) -> Result<()> {
@@ -102,7 +101,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Cuts files into parts, leaving out what is a hole in both.
+    /// Splits files into parts, omitting common holes.
     fn cut(&mut self, file: usize, len: u64) -> Result<()> {
         let (sides, ids) = (self.sides, self.files[file].ids);
         let mut offset = 0;
@@ -146,7 +145,7 @@ impl<'a> Pending<'a> {
 
     /// Compares all parts and reports everything in order, up to the first error.
     ///
-    /// Errors: the first of reading contents, which names the path; `Cancelled`.
+    /// Errors: the first read error, which names the path; `Cancelled`.
     pub(super) fn finish(&mut self, report: &mut dyn FnMut(Difference)) -> Result<()> {
         self.work_off()?;
         let files = std::mem::take(&mut self.files);
@@ -198,7 +197,7 @@ impl<'a> Pending<'a> {
     fn compare(&self, part: &Part, bufs: &mut [Vec<u8>; 2]) {
         let pair = &self.files[part.file];
         self.progress.advance(0, part.range.end - part.range.start, 0);
-        // Something was found before this part: whatever is in it will not be reported.
+        // An earlier difference was found, so this part is irrelevant.
         if pair.first.load(Ordering::Relaxed) < part.range.start {
             return;
         }
@@ -214,7 +213,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// Two files, opened.
+/// Two opened files.
 struct Readers<'a>([Box<dyn ContentReader + 'a>; 2]);
 
 impl<'a> Readers<'a> {
@@ -222,7 +221,7 @@ impl<'a> Readers<'a> {
         Ok(Readers([sides[0].open(ids[0])?, sides[1].open(ids[1])?]))
     }
 
-    /// The next bytes that are data in either file.
+    /// Returns the next range that is data in either file.
     fn next_data(&mut self, offset: u64, len: u64) -> Result<Option<Range<u64>>> {
         if offset >= len {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! Compares two trees name by name.
 //!
-//! Names and metadata are compared as they are walked, contents on several threads some way behind;
-//! differences are reported in the order of paths all the same.
+//! Names and metadata are compared during the walk, contents on several threads at some distance;
+//! differences are reported in path order.
 
 mod contents;
 mod walk;
@@ -13,24 +13,24 @@ use packfs_core::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// What counts as a difference.
+/// Attributes to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffOptions {
-    /// The bytes of files.
+    /// Contents of files.
     pub contents: bool,
     /// Users and groups.
     pub owners: bool,
-    /// Permissions; those of symbolic links never count, Linux has none.
+    /// Permissions; those of symbolic links never count, because Linux has none.
     pub modes: bool,
-    /// Times, to the second.
+    /// Times, in whole seconds.
     pub times: bool,
-    /// Fractions of seconds, too. SquashFS has none.
+    /// Fractions of seconds, which SquashFS does not store.
     pub nanos: bool,
     /// Extended attributes.
     pub xattrs: bool,
-    /// Which names are links to one file.
+    /// Hard links.
     pub links: bool,
-    /// Threads that compare contents; 0: one for each processor.
+    /// Threads that compare contents; 0 means one per CPU.
     pub jobs: usize,
 }
 
@@ -54,22 +54,22 @@ impl Default for DiffOptions {
 pub struct Side<'a> {
     /// Names and metadata.
     pub tree: &'a Tree,
-    /// Where its contents come from.
+    /// Contents of its files.
     pub contents: &'a dyn Contents,
 }
 
-/// How a name differs; the first value is the first tree's.
+/// A difference of one name; the first value is that of the first tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Only in the first tree.
     OnlyInA,
     /// Only in the second tree.
     OnlyInB,
-    /// Of different types; nothing else is compared then.
+    /// Types, in which case nothing else is compared.
     Type(FileType, FileType),
     /// Lengths of files.
     Len(u64, u64),
-    /// Contents, first at this byte.
+    /// Contents, from this byte on.
     Contents(u64),
     /// Permissions.
     Mode(u16, u16),
@@ -81,10 +81,10 @@ pub enum Change {
     Target(Vec<u8>, Vec<u8>),
     /// Device numbers.
     Device(DeviceNumber, DeviceNumber),
-    /// An extended attribute: name and values, `None` where it is missing.
+    /// An extended attribute: name and values, `None` if it is missing.
     Xattr(Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>),
-    /// This name is a link to another one in one tree, and not in the other: the first name of its
-    /// file in each, of the names that both trees have.
+    /// This name is a hard link to another one in only one tree: the first name of its file in
+    /// each, among the names that both trees have.
     Link(ImagePath, ImagePath),
 }
 
@@ -93,25 +93,25 @@ pub enum Change {
 pub struct Difference {
     /// The name.
     pub path: ImagePath,
-    /// How it differs.
+    /// The difference.
     pub change: Change,
 }
 
-/// What was compared.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiffReport {
     /// Names in either tree.
     pub names: u64,
-    /// Differences, several of one name counted each.
+    /// Number of differences; a name may have several.
     pub differences: u64,
 }
 
-/// Compares two trees; calls `report` for each difference, in the order of paths.
+/// Compares two trees; calls `report` for each difference, in path order.
 ///
-/// A directory that only one tree has is reported by its own name alone. Contents with several
-/// names are compared once.
+/// A directory in only one tree is reported without its entries. Contents with several names are
+/// compared once.
 ///
-/// Errors: from reading contents, after the differences before them; `Cancelled`.
+/// Errors: read errors, after the differences before them; `Cancelled`.
 pub fn diff(
     a: Side<'_>,
     b: Side<'_>,
@@ -143,7 +143,7 @@ struct Comparing<'a> {
     progress: &'a dyn Progress,
     report: &'a mut dyn FnMut(Difference),
     done: DiffReport,
-    /// The first of the common names of nodes with several, in each tree.
+    /// First of the common names of nodes with several, in each tree.
     firsts: [HashMap<NodeId, ImagePath>; 2],
     /// Pairs of nodes with several names that were compared.
     pairs: HashSet<(NodeId, NodeId)>,
@@ -155,7 +155,7 @@ impl Comparing<'_> {
         self.pending.difference(Difference { path: path.clone(), change });
     }
 
-    /// Reports everything found so far, once contents are compared.
+    /// Compares pending contents and reports everything so far.
     fn report_pending(&mut self) -> Result<()> {
         let Comparing { pending, done, report, .. } = self;
         pending.finish(&mut |difference| {
@@ -197,7 +197,7 @@ impl Comparing<'_> {
         if self.pending.is_full() { self.report_pending() } else { Ok(()) }
     }
 
-    /// Two trees have the same links if the names that both have fall into the same groups.
+    /// Compares hard links: they are equal if the names in both trees form the same groups.
     fn links(&mut self, path: &ImagePath, a: NodeId, b: NodeId) {
         let [firsts_a, firsts_b] = &mut self.firsts;
         let first_a = firsts_a.entry(a).or_insert_with(|| path.clone());

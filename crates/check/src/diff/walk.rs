@@ -1,9 +1,9 @@
-//! Two trees side by side.
+//! A parallel walk of two trees.
 
 use packfs_core::{ImagePath, Name, NodeId, Result, Tree};
 
-/// Calls `visit` for each name of either tree, in the order of paths, with its node in each. Below
-/// a name, only directories of both trees are entered. Paths are lent, and nothing recurses: trees
+/// Calls `visit` for each name of either tree, in path order, with its node in each. Only
+/// directories in both trees are entered. Paths are borrowed, and nothing recurses, because trees
 /// may be deep.
 pub(crate) fn pairs(
     a: &Tree,

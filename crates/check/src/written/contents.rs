@@ -1,17 +1,19 @@
-//! Decodes all contents in the order of the disk, each block once, and holds their hashes against
-//! those that were promised.
+//! Decodes all contents in disk order, each block once, and compares their hashes with the expected
+//! ones.
 //!
-//! Pieces come in any order, on any thread, and start and end anywhere. Whole units are hashed as
-//! they come; units that two pieces share wait for the other, as the bytes that are there.
+//! Pieces come in any order, on any thread, and start and end anywhere. Whole units are hashed at
+//! once; the parts of a unit shared by several pieces are collected first.
 
 use super::Expected;
-use packfs_core::{ContentHash, Error, ErrorKind, ImagePath, NodeId, Progress, Result, Witnessed, escaped};
+use packfs_core::{
+    ContentDigest, ContentHash, Error, ErrorKind, ImagePath, NodeId, Progress, Result, escaped,
+};
 use packfs_read::{PieceSink, ReadEngine, Wanted};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const UNIT: u64 = ContentHash::UNIT;
 
-/// Expected contents of files, in the order in which they are wanted.
+/// Expected contents of files, in the order of requests.
 pub(super) struct Promises<'a> {
     pub expected: &'a Expected<'a>,
     pub nodes: &'a [NodeId],
@@ -24,8 +26,7 @@ impl Promises<'_> {
     }
 }
 
-/// Errors: `Failed` for the first file, as the tree goes, that does not hold what was promised;
-/// those of decoding.
+/// Errors: `Failed` for the first file in tree order whose contents differ; those of decoding.
 pub(super) fn compare(
     engine: &Arc<ReadEngine>,
     promises: &Promises<'_>,
@@ -43,17 +44,17 @@ pub(super) fn compare(
     Ok(())
 }
 
-/// What came of a file so far.
+/// Progress of a file.
 #[derive(Default)]
 struct Found {
-    /// Bytes that are to come, and that came.
+    /// Bytes expected, and received.
     expected_len: u64,
     len: u64,
     sum: ContentHash,
     begun: Vec<BegunUnit>,
 }
 
-/// A unit of which a part is there. What is missing in the end lies in a hole.
+/// An incomplete unit. Parts that never come are holes.
 struct BegunUnit {
     number: u64,
     bytes: Vec<u8>,
@@ -61,7 +62,7 @@ struct BegunUnit {
 }
 
 impl Found {
-    /// Takes bytes that lie within one unit, which has so many.
+    /// Adds bytes within one unit of `unit_len` bytes.
     fn part(&mut self, offset: u64, bytes: &[u8], unit_len: usize) {
         if bytes.is_empty() {
             return;
@@ -87,7 +88,7 @@ impl Found {
         }
     }
 
-    fn check(mut self, seen: Witnessed) -> Result<(), String> {
+    fn check(mut self, seen: ContentDigest) -> Result<(), String> {
         if self.len != self.expected_len {
             return Err(format!("gives back {} bytes of {}", self.len, self.expected_len));
         }
@@ -95,7 +96,7 @@ impl Found {
             self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
         }
         match seen {
-            Witnessed::Hash(hash) if hash != self.sum => Err("does not hold what was read of it".into()),
+            ContentDigest::Hash(hash) if hash != self.sum => Err("does not hold what was read of it".into()),
             _ => Ok(()),
         }
     }

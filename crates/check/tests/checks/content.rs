@@ -1,4 +1,4 @@
-//! Whether all contents can be decoded.
+//! Decoding of all contents.
 
 use packfs_check::{ContentReport, content};
 use packfs_codec::Algorithm;
@@ -9,8 +9,8 @@ use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume};
 use std::sync::Arc;
 
-/// One directory of files with one extent each, over 1000 bytes that are all `x`; entries are names
-/// and indices of files.
+/// Returns one directory of files with one extent each, over 1000 bytes that are all `x`; entries
+/// are names and indices of files.
 fn loaded(
     entries: Vec<(&'static str, u64)>,
     files: Vec<Extent>,
@@ -35,7 +35,7 @@ fn extent(len: u64, from: ExtentFrom) -> Extent {
     Extent { offset: 0, len, from }
 }
 
-/// Part of a block that is no gzip data.
+/// Returns a part of a block that is not gzip data.
 fn damaged(len: u64) -> Extent {
     let algorithm = Some(Algorithm::Zlib);
     let block = BlockRef { decoded_len: 4096, algorithm, ..BlockRef::stored(500, 100) };

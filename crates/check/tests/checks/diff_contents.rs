@@ -1,5 +1,4 @@
-//! Contents that are long, sparse, or cannot be read: found the same whatever the number of
-//! threads.
+//! Long, sparse and unreadable contents: results do not depend on the number of threads.
 
 use packfs_check::{Change, DiffOptions, Side, diff};
 use packfs_core::{
@@ -10,7 +9,7 @@ use packfs_testkit::Random;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Files by runs of data at offsets, all else being holes; a run of no bytes cannot be read.
+/// Files by runs of data at offsets, otherwise holes; an empty run cannot be read.
 #[derive(Clone, Default)]
 struct Sparse(Vec<BTreeMap<u64, Vec<u8>>>);
 
@@ -55,7 +54,7 @@ fn tree(lens: &[u64]) -> Tree {
     builder.finish().unwrap()
 }
 
-/// What is found up to an error, and the error.
+/// Returns the differences up to an error, and the error.
 fn found(lens: &[u64], a: &Sparse, b: &Sparse, jobs: usize) -> (Vec<(String, u64)>, Option<String>) {
     let tree = tree(lens);
     let mut found = Vec::new();
@@ -120,14 +119,14 @@ fn an_error_is_reported_after_all_differences_before_it() {
     let a = Sparse(vec![data("a"), data("b"), data("c"), data("d")]);
     let mut b = Sparse(vec![data("x"), data("b"), data("c"), data("x")]);
     let first = ("0000".to_string(), 0);
-    // A part that cannot be read, in the middle of a file.
+    // An unreadable part in the middle of a file.
     b.0[2].insert(3 * MIB, Vec::new());
     for jobs in [1, 2, 16] {
         let (found_before, error) = found(&lens, &a, &b, jobs);
         assert_eq!(found_before, std::slice::from_ref(&first));
         assert_eq!(error.unwrap(), "\"0002\": bad sector at 3145728");
     }
-    // A difference before it makes it irrelevant.
+    // An earlier difference makes it irrelevant.
     b.0[2].insert(2 * MIB, vec![1]);
     let expected = [first, ("0002".to_string(), 2 * MIB), ("0003".to_string(), 0)];
     for jobs in [1, 2, 16] {

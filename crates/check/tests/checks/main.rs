@@ -1,4 +1,4 @@
-//! What contents are worth, and how trees differ.
+//! Checks of contents, and differences of trees.
 
 mod content;
 mod diff;

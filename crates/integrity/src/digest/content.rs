@@ -1,9 +1,9 @@
-//! The digest of one file's bytes: a tree of digests, so that large files are hashed on all
-//! processors and holes cost next to nothing.
+//! The digest of one file's bytes: a tree of digests, so that large files are hashed on all CPUs
+//! and holes cost next to nothing.
 //!
-//! Chunks of [`CHUNK_LEN`] are hashed; as long as there is more than one digest, each run of
-//! [`FAN_OUT`] of them is replaced by the digest of their concatenation. A file of one chunk has
-//! the digest of its bytes.
+//! Chunks of [`CHUNK_LEN`] are hashed. While there is more than one digest, each run of [`FAN_OUT`]
+//! digests is replaced by the digest of their concatenation. A file of one chunk has the digest of
+//! its bytes.
 
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
@@ -13,22 +13,22 @@ pub(crate) type Hash = [u8; 32];
 
 /// Bytes of a file that are hashed together.
 pub(crate) const CHUNK_LEN: u64 = 1 << 20;
-/// Digests that are replaced by one.
+/// Digests that one digest replaces.
 const FAN_OUT: u64 = 256;
-/// Rows of digests that the longest file can have, above its chunks.
+/// Most rows of digests above a file's chunks.
 const ROWS_MAX: usize = 6;
 
 pub(crate) fn sha256(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 
-/// Digests of one file's chunks, taken in order, holes by their number.
+/// Digests of one file's chunks, added in order; holes are added as a number of chunks.
 pub(crate) struct ContentFold {
     chunk_count: u64,
-    /// How many chunks were taken.
+    /// Number of chunks added.
     taken: u64,
     last_len: u64,
-    /// Row 0 takes digests of chunks, each further one those of runs of the row before.
+    /// Row 0 contains digests of chunks, each further row those of runs of the row before.
     rows: Vec<Row>,
     top: Hash,
 }
@@ -40,7 +40,7 @@ struct Row {
 }
 
 impl ContentFold {
-    /// For a file of `len` bytes, at least one.
+    /// Creates the state for a file of `len` bytes, at least one.
     pub(crate) fn new(len: u64) -> Self {
         let chunk_count = len.div_ceil(CHUNK_LEN);
         let mut rows = Vec::new();
@@ -53,14 +53,14 @@ impl ContentFold {
         ContentFold { chunk_count, taken: 0, last_len, rows, top: Hash::default() }
     }
 
-    /// Takes the digest of chunk `index`; all between it and the chunks before are holes.
+    /// Adds the digest of chunk `index`; all chunks between it and the last one are holes.
     pub(crate) fn chunk(&mut self, index: u64, hash: &Hash) {
         self.holes_up_to(index);
         self.taken += 1;
         self.add(0, hash);
     }
 
-    /// The digest of the file; what is left of it is a hole.
+    /// Returns the digest of the file; its remaining chunks are holes.
     pub(crate) fn finish(mut self) -> Hash {
         self.holes_up_to(self.chunk_count);
         for row in 0..self.rows.len() {
@@ -89,11 +89,11 @@ impl ContentFold {
     }
 
     fn holes_up_to(&mut self, index: u64) {
-        // The last chunk may be shorter than those whose digests are known.
+        // The last chunk may be shorter than those with known digests.
         let whole = if self.last_len == CHUNK_LEN { self.chunk_count } else { self.chunk_count - 1 };
         while self.taken < index.min(whole) {
             let left = index.min(whole) - self.taken;
-            // As many at once as lie together in a row that stands at its beginning.
+            // Adds the largest run that is aligned in its row.
             let (mut row, mut span) = (0, 1);
             while row < self.rows.len().min(ROWS_MAX) && self.rows[row].count == 0 && left >= span * FAN_OUT {
                 span *= FAN_OUT;
@@ -116,7 +116,7 @@ impl Row {
     }
 }
 
-/// The digest of a chunk of zeros, and those of full rows above it.
+/// Returns the digests of a chunk of zeros and of full rows above it.
 fn zeros() -> &'static [Hash] {
     static ZEROS: OnceLock<Vec<Hash>> = OnceLock::new();
     ZEROS.get_or_init(|| {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use packfs_testkit::Random;
 
-    /// As the document says it, in its simplest form.
+    /// Implements the rule of the document directly.
     fn plainly(mut row: Vec<Hash>) -> Hash {
         while row.len() > 1 {
             row = row.chunks(FAN_OUT as usize).map(|run| sha256(&run.concat())).collect();

@@ -1,25 +1,25 @@
-//! Which facts of a tree a digest is about.
+//! Selection of the attributes that a digest covers.
 
-/// Which facts count besides names, types, contents, targets and device numbers, which always do.
+/// Attributes covered in addition to names, types, contents, targets and device numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DigestFacts {
-    /// Permissions; those of symbolic links never count, Linux has none.
+    /// Permissions; those of symbolic links never count, because Linux has none.
     pub mode: bool,
     /// Users and groups.
     pub owner: bool,
-    /// Times, to the second.
+    /// Times, in whole seconds.
     pub mtime: bool,
     /// Fractions of seconds.
     pub nanos: bool,
     /// Extended attributes.
     pub xattrs: bool,
-    /// Which names are links to one file.
+    /// Hard links.
     pub links: bool,
-    /// What is said of the root directory itself.
+    /// Attributes of the root directory itself.
     pub root: bool,
 }
 
-/// The default: what SquashFS, EROFS, tars and directories all can hold.
+/// The default: attributes that SquashFS, EROFS, tar archives and directories all support.
 impl Default for DigestFacts {
     fn default() -> Self {
         DigestFacts {
@@ -34,7 +34,7 @@ impl Default for DigestFacts {
     }
 }
 
-/// The names of facts, in the order in which they are written.
+/// Names of the attributes, in the order written.
 const NAMES: [&str; 7] = ["mode", "owner", "mtime", "nanos", "xattrs", "links", "root"];
 
 impl DigestFacts {
@@ -49,7 +49,7 @@ impl DigestFacts {
         root: false,
     };
 
-    /// Everything that packfs knows of a tree.
+    /// All attributes.
     pub const ALL: DigestFacts = DigestFacts {
         mode: true,
         owner: true,
@@ -64,7 +64,7 @@ impl DigestFacts {
         [self.mode, self.owner, self.mtime, self.nanos, self.xattrs, self.links, self.root]
     }
 
-    /// The fact called `name`.
+    /// Returns the attribute with this name.
     pub fn by_name(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "mode" => &mut self.mode,
@@ -78,20 +78,20 @@ impl DigestFacts {
         })
     }
 
-    /// The names of all facts, in the order in which they are written.
+    /// Returns the names of all attributes, in the order written.
     pub fn names() -> &'static [&'static str] {
         &NAMES
     }
 
-    /// The names of those that count, joined by `+`; `none` if there are none.
+    /// Returns the names of the covered attributes, joined by `+`; `none` if there are none.
     pub fn spelled(self) -> String {
         let names: Vec<&str> =
             NAMES.iter().zip(self.values()).filter(|(_, counts)| *counts).map(|(name, _)| *name).collect();
         if names.is_empty() { "none".into() } else { names.join("+") }
     }
 
-    /// Reads what [`DigestFacts::spelled`] writes, in this order only, so that nothing is spelled
-    /// in two ways.
+    /// Parses the result of [`DigestFacts::spelled`]; only this order is accepted, so that the text
+    /// is unique.
     pub fn from_spelled(text: &str) -> Option<Self> {
         let mut facts = DigestFacts::NONE;
         if text != "none" {

@@ -1,4 +1,4 @@
-//! Hashes the contents of all files of a tree, on all processors.
+//! Hashes the contents of all files of a tree, on all CPUs.
 
 use super::content::{CHUNK_LEN, ContentFold, Hash, sha256};
 use crate::ordered;
@@ -14,9 +14,9 @@ struct Part {
     range: Range<u64>,
 }
 
-/// The digest of each file's contents, by node; other nodes have none that means anything.
+/// Returns the digest of each file's contents, by node; those of other nodes are meaningless.
 ///
-/// Errors: the first of reading, in the order of nodes, which names the path; `Cancelled`.
+/// Errors: the first read error in the order of nodes, which names the path; `Cancelled`.
 pub(super) fn contents(
     tree: &Tree,
     contents: &dyn Contents,
@@ -49,7 +49,7 @@ pub(super) fn contents(
     if let Some((node, fold)) = open {
         hashes[node.index()] = fold.finish();
     }
-    // Files without a single part: empty ones, and those that are one hole.
+    // Files without data: empty ones, and those that are one hole.
     let mut holes = ContentHoles::default();
     for (id, node) in tree.nodes() {
         if let NodeKind::File { len, .. } = node.kind
@@ -68,7 +68,7 @@ fn len(tree: &Tree, node: NodeId) -> u64 {
     }
 }
 
-/// The digest of a hole; many of the same length are hashed once.
+/// Digests of holes, cached by length.
 #[derive(Default)]
 struct ContentHoles(Option<(u64, Hash)>);
 
@@ -85,12 +85,12 @@ impl ContentHoles {
     }
 }
 
-/// What is to be hashed, in the order of nodes, found while it is asked for.
+/// Iterator over the parts to hash, in the order of nodes.
 struct Parts<'a> {
     tree: &'a Tree,
     contents: &'a dyn Contents,
     next_node: u32,
-    /// A file of several chunks, and where to look for its next data.
+    /// A file of several chunks, and the position to continue at.
     current: Option<(NodeId, ContentId, u64)>,
     ready: VecDeque<Part>,
 }
@@ -126,7 +126,7 @@ impl Iterator for Parts<'_> {
     }
 }
 
-/// Chunks that are found at once.
+/// Chunks that are searched at a time.
 const CHUNKS_AT_ONCE: u64 = 64;
 
 impl Parts<'_> {
@@ -144,7 +144,7 @@ impl Parts<'_> {
             let range = start..len.min(start.saturating_add(CHUNK_LEN));
             self.ready.push_back(Part { node, content, index, range });
         }
-        // A source that answers with nothing would be asked for ever.
+        // An empty run would be requested forever.
         if first < end {
             self.current = Some((node, content, end.saturating_mul(CHUNK_LEN)));
         }

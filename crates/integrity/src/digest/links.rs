@@ -1,4 +1,4 @@
-//! Which names are links to one file, as a digest has it.
+//! Hard links in a digest.
 
 use super::record::Record;
 use packfs_core::{ImagePath, NodeId, Tree};
@@ -23,8 +23,8 @@ impl LinkedNames {
         LinkedNames(names)
     }
 
-    /// Writes the groups of names below `dir`, each with two or more, by the first name of each;
-    /// paths begin at `dir`.
+    /// Writes the groups of two or more names below `dir`, by the first name of each; paths are
+    /// relative to `dir`.
     pub(super) fn write(&self, dir: &ImagePath, record: &mut Record) {
         let mut prefix = dir.as_bytes().to_vec();
         if !dir.is_root() {

@@ -1,9 +1,8 @@
-//! The digest of a tree: the same for a directory, a tar and an image of any format that hold the
-//! same.
+//! The digest of a tree: equal for a directory, a tar archive and an image of any format with the
+//! same contents.
 //!
-//! docs/formats/digest.md says what is hashed, byte for byte. A directory within a tree has the
-//! digest that it would have as a tree of its own, so that two trees can be compared from afar,
-//! directory by directory.
+//! docs/formats/digest.md specifies the hashed bytes. A directory has the same digest as a tree of
+//! its own, so two trees can be compared remotely, directory by directory.
 
 mod content;
 mod facts;
@@ -20,16 +19,16 @@ use record::Record;
 use std::fmt;
 use std::str::FromStr;
 
-/// What every digest begins with: the version of the rules.
+/// Prefix of every digest: the version of the rules.
 const VERSION: &str = "packfs-tree-1";
 
-/// The digest of a tree, with the facts that it is about.
+/// The digest of a tree, with the attributes that it covers.
 ///
-/// Printed as `packfs-tree-1:sha256:` and 64 hexadecimal digits; other facts than the default stand
-/// behind the version, as in `packfs-tree-1/mode+links:sha256:...`.
+/// Printed as `packfs-tree-1:sha256:` and 64 hexadecimal digits; a selection other than the default
+/// follows the version, as in `packfs-tree-1/mode+links:sha256:...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TreeDigest {
-    /// Which facts it is about.
+    /// Attributes covered.
     pub facts: DigestFacts,
     /// SHA-256.
     pub hash: [u8; 32],
@@ -48,7 +47,7 @@ impl fmt::Display for TreeDigest {
 impl FromStr for TreeDigest {
     type Err = Error;
 
-    /// Errors: `Usage` for what is no digest of a tree; `Unsupported` for one of another version.
+    /// Errors: `Usage` for an invalid digest; `Unsupported` for one of another version.
     fn from_str(text: &str) -> Result<Self> {
         let refuse = || {
             let error = Error::usage(format!("{text:?} is no digest of a tree"));
@@ -79,14 +78,14 @@ impl FromStr for TreeDigest {
 pub struct TreeDigests<'a> {
     tree: &'a Tree,
     facts: DigestFacts,
-    /// Of each node, by number.
+    /// Digest of each node, by number.
     hashes: Vec<Hash>,
     linked: LinkedNames,
 }
 
-/// Reads all contents and hashes everything; `jobs` threads, 0: one for each processor.
+/// Reads and hashes all contents with `jobs` threads; 0 means one per CPU.
 ///
-/// Errors: from reading contents, the first in the order of nodes; `Cancelled`.
+/// Errors: the first read error in the order of nodes; `Cancelled`.
 pub fn digest_tree<'a>(
     tree: &'a Tree,
     contents: &dyn Contents,
@@ -100,7 +99,7 @@ pub fn digest_tree<'a>(
     for (id, _) in tree.nodes().filter(|(_, node)| !node.is_dir()) {
         hashes[id.index()] = record::hash(tree, id, &of_contents, facts, false);
     }
-    // Directories stand before those in them.
+    // Directories precede their entries.
     for index in (0..tree.node_count()).rev() {
         let id = NodeId(index);
         if tree.node(id).is_dir() {
@@ -112,15 +111,15 @@ pub fn digest_tree<'a>(
 }
 
 impl TreeDigests<'_> {
-    /// The digest of the whole tree.
+    /// Returns the digest of the whole tree.
     pub fn root(&self) -> TreeDigest {
         self.directory(&ImagePath::root(), NodeId::ROOT)
     }
 
-    /// Calls `each` with the directories down to so many names below the root, in the order of
-    /// paths, and the digest that each has as a tree of its own.
+    /// Calls `each` with the directories down to `depth` names below the root, in path order, and
+    /// the digest of each as a tree of its own.
     ///
-    /// Errors: of `each`.
+    /// Errors: those of `each`.
     pub fn directories(
         &self,
         depth_max: u32,

@@ -1,14 +1,14 @@
-//! The bytes that stand for a node in a digest, as docs/formats/digest.md has them: no alignment,
-//! no separators, every number 64 bits little-endian, every string behind its length.
+//! The bytes that represent a node in a digest, as specified in docs/formats/digest.md: no
+//! alignment, no separators, all numbers 64 bits little-endian, each string preceded by its length.
 
 use super::content::{Hash, sha256};
 use super::facts::DigestFacts;
 use packfs_core::{NodeId, NodeKind, Tree};
 
-/// Permissions of symbolic links, which Linux does not have and shows as these.
+/// Permissions that Linux shows for symbolic links.
 const SYMLINK_MODE: u16 = 0o777;
 
-/// Writes what is hashed.
+/// Collects the bytes to hash.
 #[derive(Default)]
 pub(super) struct Record(Vec<u8>);
 
@@ -31,9 +31,9 @@ impl Record {
     }
 }
 
-/// The digest of a node. `hashes` has those of files' contents, or of what is in the directory. Of
-/// a node that is `nameless`, the root of what is digested, only its entries count where its own
-/// facts do not.
+/// Returns the digest of a node. `hashes` contains those of files' contents, or of the directory's
+/// entries. If `nameless` (the root of the digest), attributes count only if [`DigestFacts::root`]
+/// is set.
 pub(super) fn hash(tree: &Tree, id: NodeId, hashes: &[Hash], facts: DigestFacts, nameless: bool) -> Hash {
     let node = tree.node(id);
     let mut record = Record::default();

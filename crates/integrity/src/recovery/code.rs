@@ -1,9 +1,8 @@
-//! The Reed-Solomon code, block by block in columns, so that memory is bounded however long blocks
-//! are.
+//! The Reed-Solomon code over blocks in columns, so that memory is bounded for blocks of any
+//! length.
 //!
-//! Always the crate's high rate, which of the two it would take by itself might change. Columns are
-//! multiples of 64 bytes, which the code takes as units: how wide they are does not change what
-//! comes out.
+//! Always the crate's high rate: its automatic choice might change. Columns are multiples of 64
+//! bytes, the unit of the code; their width does not affect the result.
 
 use crate::ordered;
 use packfs_core::{Error, Progress, Result};
@@ -11,16 +10,16 @@ use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{HighRateDecoder, HighRateEncoder, RateDecoder, RateEncoder};
 use std::ops::Range;
 
-/// Bytes that a worker may take.
+/// Most bytes of memory of a worker.
 const WORK_LEN: usize = 32 << 20;
-/// What the code takes at a time.
+/// Unit of the code in bytes.
 const UNIT_LEN: usize = 64;
 
 fn internal(error: reed_solomon_simd::Error) -> Error {
     Error::failed(format!("internal: the code refuses its own figures: {error}"))
 }
 
-/// The columns of blocks of `block_len`, for workers that hold `block_count` pieces of one at a
+/// Returns the columns of blocks of `block_len`, for workers that hold `block_count` pieces at a
 /// time.
 pub(super) fn columns(
     block_len: u32,
@@ -35,13 +34,13 @@ pub(super) fn columns(
 
 /// Fills a buffer with a block's piece of a column.
 pub(super) type Read<'a> = dyn Fn(u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
-/// The same of a good block of the image (`true`) or of recovery data.
+/// Fills a buffer with a piece of an intact block of the image (`true`) or of recovery data.
 pub(super) type ReadLeft<'a> = dyn Fn(bool, u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
-/// Takes a block's piece of a column.
+/// Receives a block's piece of a column.
 pub(super) type Write<'a> = dyn Fn(u32, &Range<u32>, &[u8]) -> Result<()> + Sync + 'a;
 
-/// For each column: `read` fills a buffer with a block's piece, by number, and `write` gets those
-/// of blocks of recovery data.
+/// Encodes column by column: `read` fills a buffer with a piece of the numbered block, and `write`
+/// receives those of recovery blocks.
 pub(super) fn encode(
     (data_count, recovery_count): (u32, u32),
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
@@ -69,25 +68,25 @@ pub(super) fn encode(
         }
         drop(made);
         progress.advance(0, u64::from(data_count) * width as u64, 0);
-        // What it has allocated serves for the next column.
+        // Its memory is reused for the next column.
         *work = Some(encoder.into_parts().1);
         Ok(())
     };
     ordered::in_order(jobs, columns, progress, || None, work, &mut |_, ()| Ok(()))
 }
 
-/// What is left of the blocks of an image and its recovery data.
+/// Intact blocks of an image and its recovery data.
 pub(super) struct Left {
     pub(super) data_count: u32,
     pub(super) recovery_count: u32,
-    /// Whether each block of the image is lost.
+    /// True for each lost block of the image.
     pub(super) lost: Vec<bool>,
-    /// As many good blocks of recovery data as there are lost ones.
+    /// Intact recovery blocks, as many as there are lost blocks.
     pub(super) recovery: Vec<u32>,
 }
 
-/// For each column: `read` gets pieces of good blocks of the image (`true`) or of recovery data,
-/// `write` those of lost blocks.
+/// Decodes column by column: `read` provides pieces of intact blocks of the image (`true`) or of
+/// recovery data, `write` receives those of lost blocks.
 pub(super) fn decode(
     left: &Left,
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
@@ -125,7 +124,7 @@ pub(super) fn decode(
     ordered::in_order(jobs, columns, progress, || None, work, &mut |_, ()| Ok(()))
 }
 
-/// What mends pages of an index: as many pieces as are given, all of one length.
+/// Returns the recovery pieces of an index: as many as are given, all of one length.
 pub(super) fn encode_pieces(pieces: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let len = pieces.first().map_or(0, Vec::len);
     let mut encoder = HighRateEncoder::new(pieces.len(), pieces.len(), len, DefaultEngine::new(), None)
@@ -137,8 +136,7 @@ pub(super) fn encode_pieces(pieces: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     Ok(made.recovery_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// The pieces of which `pieces` has what is left, those that mend them behind; `None` if too few
-/// are left.
+/// Restores pieces from those that are left, recovery pieces last; `None` if too few are left.
 pub(super) fn decode_pieces(pieces: &[Option<Vec<u8>>]) -> Option<Vec<Vec<u8>>> {
     let count = pieces.len() / 2;
     if pieces.iter().flatten().count() < count {

@@ -1,4 +1,4 @@
-//! Mends a copy of an image, and looks at an image with its recovery data beside it.
+//! Repairs a copy of an image, and compares an image with the recovery data beside it.
 
 use super::index::RecoveryIndex;
 use super::repair::{RecoveryState, ensure_mendable, mend, survey};
@@ -8,11 +8,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes copied at a time around a part that cannot be read: the disk may have blocks that it
-/// refuses.
+/// Bytes copied at a time around an unreadable part: a disk may have bad sectors.
 const COPY_LEN: usize = 4096;
 
-/// Compares an image with the recovery data beside it; `None` without any.
+/// Compares an image with the recovery data beside it; `None` if there is none.
 pub fn survey_beside(
     image: &Path,
     jobs: usize,
@@ -27,8 +26,7 @@ pub fn survey_beside(
     })
 }
 
-/// Fills `out`, an empty file, with the image and its mended blocks. Nothing is written if they
-/// cannot be mended.
+/// Fills `out`, an empty file, with the repaired image. Nothing is written if repair is impossible.
 ///
 /// Errors: those of [`mend`].
 pub fn mend_copy(
@@ -45,8 +43,7 @@ pub fn mend_copy(
     mend(image, file, index, state, out, jobs, progress)
 }
 
-/// Copies what can be read of an image; what cannot is left a hole, for lost blocks to be written
-/// over.
+/// Copies the readable parts of an image; others become holes, which repaired blocks replace.
 fn copy(image: &dyn Image, out: &File, len: u64, progress: &dyn Progress) -> Result<()> {
     let cannot = || "cannot write a mended copy";
     out.set_len(len).or_io(cannot)?;
@@ -66,7 +63,7 @@ fn copy(image: &dyn Image, out: &File, len: u64, progress: &dyn Progress) -> Res
     Ok(())
 }
 
-/// Copies what can be read of a part that cannot be as a whole.
+/// Copies the readable parts of a range.
 fn copy_around(image: &dyn Image, out: &File, start: u64, len: usize) -> Result<()> {
     let mut small = [0; COPY_LEN];
     for offset in (0..len).step_by(COPY_LEN) {

@@ -1,4 +1,4 @@
-//! The index of a recovery file: the figures, and a checksum of each block of the image and of
+//! The index of a recovery file: parameters, and a checksum of each block of the image and of
 //! recovery data.
 
 use super::code;
@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 /// The first bytes of a block's SHA-256.
 pub(super) type Checksum = [u8; CHECKSUM_LEN];
 
-/// What a recovery file tells of itself and its image.
+/// The contents of a recovery file's index.
 #[derive(Clone, Debug)]
 pub struct RecoveryIndex {
-    /// The figures.
+    /// Parameters.
     pub params: RecoveryParams,
-    /// Of the blocks of the image, then of those of recovery data.
+    /// Checksums of the blocks of the image, then of those of recovery data.
     pub(super) checksums: Vec<Checksum>,
-    /// Pages of the index that were damaged, of how many.
+    /// Number of damaged pages of the index, and of all pages.
     pub damaged_pages: (u32, u32),
 }
 
@@ -29,7 +29,7 @@ fn set(params: &RecoveryParams, checksums: &[Checksum]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// All pages with where each belongs.
+/// Returns all pages with their positions.
 pub(super) fn pages(params: RecoveryParams, checksums: &[Checksum]) -> Result<Vec<(u64, Vec<u8>)>> {
     let set = set(&params, checksums);
     let mut payloads: Vec<Vec<u8>> = checksums
@@ -52,7 +52,7 @@ pub(super) fn pages(params: RecoveryParams, checksums: &[Checksum]) -> Result<Ve
 impl RecoveryIndex {
     /// Reads the index of a recovery file, of which up to half may be damaged.
     ///
-    /// Errors: `Corrupt` if it is no recovery file or more of its index is damaged; `Io`.
+    /// Errors: `Corrupt` if it is no recovery file, or more of its index is damaged; `Io`.
     pub fn read(file: &dyn Image) -> Result<Self> {
         let subject = || format!("recovery file {}", file.name());
         let Some(first) = first_page(file) else {
@@ -89,7 +89,7 @@ impl RecoveryIndex {
     }
 }
 
-/// A page that is whole; what cannot be read is as good as damaged.
+/// Returns an intact page; an unreadable one counts as damaged.
 fn page_at(file: &dyn Image, at: u64) -> Option<Page> {
     let mut bytes = vec![0; PAGE_LEN as usize];
     match file.read_at(at, &mut bytes) {

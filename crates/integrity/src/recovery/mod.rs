@@ -1,9 +1,8 @@
-//! Recovery data: an image of which some blocks are lost is mended byte for byte.
+//! Recovery data: repairs lost blocks of an image exactly.
 //!
-//! docs/formats/recovery.md tells the file. One code spans all blocks, so it does not matter which
-//! are lost, in one burst or here and there: as many as there are good blocks of recovery data can
-//! be mended. Checksums tell which blocks are lost; they are no proof against somebody who changes
-//! image and recovery file, which a signature is.
+//! docs/formats/recovery.md specifies the file. One code covers all blocks, so any blocks can be
+//! repaired, as many as there are intact recovery blocks. Checksums identify lost blocks. They do
+//! not protect against changes of both image and recovery file; a signature does.
 
 mod code;
 mod copy;

@@ -1,8 +1,8 @@
-//! One page of the index of a recovery file: all figures, some checksums, and a hash of the page
-//! itself.
+//! One page of the index of a recovery file: all parameters, some checksums, and a hash of the
+//! page.
 //!
-//! Every page tells everything but the other pages' checksums, so any one that is whole is enough
-//! to start from.
+//! Every page contains everything but the checksums of other pages, so any intact one is enough to
+//! start from.
 
 use super::params::{HASH_LEN, HEAD_LEN, PAGE_LEN, RecoveryParams};
 use sha2::{Digest, Sha256};
@@ -12,10 +12,10 @@ const MAGIC: &[u8; 8] = b"PFSREC\0\x01";
 /// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Page {
-    /// 0 to the number of pages: checksums; from there on: what mends those.
+    /// Number: first the pages with checksums, then their recovery pages.
     pub(super) number: u32,
     pub(super) params: RecoveryParams,
-    /// Hash of the figures and of all checksums: tells pages of one file from those of others.
+    /// Hash of the parameters and of all checksums, which distinguishes pages of different files.
     pub(super) set: [u8; 32],
     pub(super) payload: Vec<u8>,
 }
@@ -36,7 +36,7 @@ impl Page {
         bytes
     }
 
-    /// Reads a page; `None` if it is none, is damaged, or stands elsewhere than where it says.
+    /// Decodes a page; `None` if it is invalid, damaged, or at the wrong position.
     pub(super) fn decode(bytes: &[u8], at: u64) -> Option<Self> {
         let (body, hash) = bytes.split_at_checked(PAGE_LEN as usize - HASH_LEN)?;
         if !body.starts_with(MAGIC) || Sha256::digest(body)[..] != *hash {
@@ -57,7 +57,7 @@ impl Page {
     }
 }
 
-/// The figures as they stand in a page.
+/// Encodes the parameters of a page.
 pub(super) fn figures(params: &RecoveryParams) -> [u8; 20] {
     let mut bytes = [0; 20];
     bytes[..8].copy_from_slice(&params.image_len.to_le_bytes());

@@ -1,41 +1,41 @@
-//! The figures of a recovery file: how an image is cut, and where everything stands. See
+//! Parameters of a recovery file: division of an image into blocks, and positions in the file. See
 //! docs/formats/recovery.md.
 
 use packfs_core::{Error, Result};
 
-/// Pages of the index, blocks and everything else begin at multiples of this.
+/// Alignment of pages of the index, blocks and everything else.
 pub(super) const PAGE_LEN: u64 = 4096;
 pub(super) const HEAD_LEN: usize = 96;
 pub(super) const HASH_LEN: usize = 32;
-/// Bytes of a page for checksums: a multiple of 64, as the code wants it.
+/// Bytes of a page for checksums: a multiple of 64, as the code requires.
 pub(super) const PAYLOAD_LEN: usize = PAGE_LEN as usize - HEAD_LEN - HASH_LEN;
 /// More blocks would make every code slower, fewer would make a lost one larger.
 pub(super) const DATA_BLOCKS_MAX: u64 = 16_384;
 /// Longest block; so the longest image has 16 TiB.
 const BLOCK_LEN_MAX: u64 = 1 << 30;
-/// Bytes of a checksum: the first of a SHA-256.
+/// Length of a checksum: the first bytes of a SHA-256.
 pub(super) const CHECKSUM_LEN: usize = 16;
 /// Checksums of a page.
 pub(super) const CHECKSUMS_A_PAGE: usize = PAYLOAD_LEN / CHECKSUM_LEN;
 
-/// How an image is cut into blocks, and how many blocks of recovery data there are.
+/// Division of an image into blocks, and number of recovery blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryParams {
     /// Length of the image.
     pub image_len: u64,
-    /// Length of a block of both kinds, a multiple of 4,096; the image's last one is filled up with
+    /// Length of a block of both kinds, a multiple of 4,096; the image's last one is padded with
     /// zeros.
     pub block_len: u32,
     /// Blocks of the image.
     pub data_count: u32,
-    /// Blocks of recovery data: as many lost ones can be mended.
+    /// Recovery blocks: the same number of lost blocks can be repaired.
     pub recovery_count: u32,
 }
 
 impl RecoveryParams {
-    /// Those of an image for so many percent of lost blocks.
+    /// Computes the parameters of an image for a percentage of lost blocks.
     ///
-    /// Errors: `Usage` for an empty image, one that is too long, and percentages not from 1 to 100.
+    /// Errors: `Usage` for an empty image, one that is too long, and percentages outside 1 to 100.
     pub fn new(image_len: u64, percent: u32) -> Result<Self> {
         if !(1..=100).contains(&percent) {
             return Err(Error::usage(format!("{percent} percent of recovery data: 1 to 100 are possible")));
@@ -51,8 +51,8 @@ impl RecoveryParams {
         Ok(RecoveryParams { image_len, block_len: block_len as u32, data_count, recovery_count })
     }
 
-    /// Whether these figures can be those of an image. A block that is much longer than its image
-    /// would have terabytes of zeros hashed for a few bytes.
+    /// Returns true if the parameters are valid. Blocks much longer than the image are refused, or
+    /// terabytes of zeros would be hashed for a few bytes.
     pub(super) fn are_possible(&self) -> bool {
         let block_len = u64::from(self.block_len);
         block_len.is_multiple_of(PAGE_LEN)
@@ -63,22 +63,23 @@ impl RecoveryParams {
             && self.image_len.div_ceil(block_len) == u64::from(self.data_count)
     }
 
-    /// Blocks of both kinds.
+    /// Returns the number of blocks of both kinds.
     pub(super) fn block_count(&self) -> usize {
         self.data_count as usize + self.recovery_count as usize
     }
 
-    /// Pages of the index; there are as many again to mend them.
+    /// Returns the number of pages of the index; there are as many recovery pages.
     pub(super) fn page_count(&self) -> u32 {
         self.block_count().div_ceil(CHECKSUMS_A_PAGE) as u32
     }
 
-    /// Where a block of recovery data stands in the recovery file.
+    /// Returns the position of a recovery block in the recovery file.
     pub(super) fn recovery_at(&self, index: u32) -> u64 {
         u64::from(self.page_count()) * PAGE_LEN + u64::from(index) * u64::from(self.block_len)
     }
 
-    /// Where a page stands: the index before the recovery data, what mends it behind.
+    /// Returns the position of a page: the index precedes the recovery data, its recovery pages
+    /// follow.
     pub(super) fn page_at(&self, number: u32) -> u64 {
         match number.checked_sub(self.page_count()) {
             None => u64::from(number) * PAGE_LEN,
@@ -86,12 +87,12 @@ impl RecoveryParams {
         }
     }
 
-    /// Length of the recovery file.
+    /// Returns the length of the recovery file.
     pub fn file_len(&self) -> u64 {
         self.page_at(2 * self.page_count())
     }
 
-    /// Where a block of the image begins and how many bytes of it the image has.
+    /// Returns the start of a block of the image, and the number of its bytes within the image.
     pub(super) fn data_range(&self, index: u32) -> (u64, u64) {
         let start = u64::from(index) * u64::from(self.block_len);
         (start, u64::from(self.block_len).min(self.image_len - start))

@@ -1,4 +1,4 @@
-//! Makes recovery data of an image.
+//! Creates recovery data for an image.
 
 use super::code;
 use super::index::{self, Checksum};
@@ -13,8 +13,8 @@ use std::os::unix::fs::FileExt;
 /// Bytes read at a time.
 const STEP_LEN: usize = 256 << 10;
 
-/// The checksum of a block of which `read` yields the bytes at an offset within it; `len` of them,
-/// zeros up to `block_len`.
+/// Returns the checksum of a block: `read` yields its bytes at an offset, `len` of them, followed
+/// by zeros up to `block_len`.
 pub(super) fn checksum(
     block_len: u32,
     len: u64,
@@ -39,14 +39,15 @@ pub(super) fn checksum(
     Ok(checksum)
 }
 
-/// Where a block's piece of a column begins in the image, and how many bytes of it the image has.
+/// Returns the start of a block's piece of a column in the image, and the number of its bytes
+/// within the image.
 pub(super) fn piece_range(params: &RecoveryParams, block: u32, column: &Range<u32>) -> (u64, usize) {
     let (start, len) = params.data_range(block);
     let there = len.saturating_sub(column.start.into()).min(column.len() as u64);
     (start + u64::from(column.start), there as usize)
 }
 
-/// Reads a block's piece of a column; zeros stand for what the image does not have.
+/// Reads a block's piece of a column, padded with zeros beyond the image.
 pub(super) fn read_piece(
     image: &dyn Image,
     params: &RecoveryParams,
@@ -56,7 +57,7 @@ pub(super) fn read_piece(
 ) -> Result<()> {
     let (start, there) = piece_range(params, block, column);
     piece[there..].fill(0);
-    // Behind the image's end there is nothing to ask for.
+    // Nothing is read beyond the end of the image.
     if there == 0 { Ok(()) } else { image.read_exact_at(start, &mut piece[..there]) }
 }
 

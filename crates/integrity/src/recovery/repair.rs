@@ -1,4 +1,4 @@
-//! Finds out what is lost of an image, and mends it.
+//! Finds lost blocks of an image, and repairs them.
 
 use super::code::{self, Left};
 use super::index::RecoveryIndex;
@@ -9,30 +9,30 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// What is left of an image and its recovery data.
+/// State of an image and its recovery data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveryState {
-    /// Blocks of the image that are damaged, missing or cannot be read, by number.
+    /// Numbers of the image's blocks that are damaged, missing or unreadable.
     pub lost: Vec<u32>,
-    /// Blocks of recovery data that are whole.
+    /// Recovery blocks that are intact.
     pub good_recovery: Vec<u32>,
-    /// Bytes that the image has beyond those that are protected.
+    /// Bytes of the image after the protected ones.
     pub beyond: u64,
 }
 
 impl RecoveryState {
-    /// Whether nothing is lost.
+    /// Returns true if no block is lost.
     pub fn is_whole(&self) -> bool {
         self.lost.is_empty()
     }
 
-    /// Whether all that is lost can be mended.
+    /// Returns true if all lost blocks can be repaired.
     pub fn can_be_mended(&self) -> bool {
         self.lost.len() <= self.good_recovery.len()
     }
 }
 
-/// Whether a block is what it was; what the disk refuses to read is not.
+/// Returns true if a block matches its checksum; an unreadable one does not.
 fn is_good(outcome: Result<[u8; 16]>, expected: &[u8; 16]) -> Result<bool> {
     match outcome {
         Ok(found) => Ok(found == *expected),
@@ -43,7 +43,7 @@ fn is_good(outcome: Result<[u8; 16]>, expected: &[u8; 16]) -> Result<bool> {
 
 /// Compares every block of an image and of its recovery file with its checksum.
 ///
-/// Errors: `Cancelled`; what cannot be read is lost, and no error.
+/// Errors: `Cancelled`; unreadable blocks count as lost.
 pub fn survey(
     image: &dyn Image,
     file: &dyn Image,
@@ -90,7 +90,7 @@ pub fn survey(
     Ok(RecoveryState { lost, good_recovery, beyond: image.len().saturating_sub(params.image_len) })
 }
 
-/// Refuses an image of which more is lost than can be mended.
+/// Refuses an image with more lost blocks than can be repaired.
 pub(super) fn ensure_mendable(image: &dyn Image, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
     if state.can_be_mended() {
         return Ok(());
@@ -104,11 +104,10 @@ pub(super) fn ensure_mendable(image: &dyn Image, index: &RecoveryIndex, state: &
     Err(Error::corrupt(image.name(), fault).hint("check --repair-hints tells which files survive"))
 }
 
-/// Writes the lost blocks to `out`, where they belong in the image; `out` may be the image itself,
-/// since nothing that is lost is read. Every block is compared with its checksum once it is
-/// written.
+/// Writes the lost blocks to `out`, at their positions; `out` may be the image itself, because lost
+/// blocks are not read. Every block is compared with its checksum after writing.
 ///
-/// Errors: `Corrupt` if more is lost than can be mended; `Io`, `Cancelled`.
+/// Errors: `Corrupt` if more is lost than can be repaired; `Io`, `Cancelled`.
 pub fn mend(
     image: &dyn Image,
     file: &dyn Image,
@@ -141,7 +140,7 @@ pub fn mend(
         let (start, there) = piece_range(&params, block, column);
         out.write_all_at(&piece[..there], start).or_io(cannot)
     };
-    // The code works on a power of two of pieces, which may be twice as many as there are blocks.
+    // The code uses a power of two of pieces, which may be twice the number of blocks.
     let work_count = params.block_count().next_power_of_two() * 2;
     let columns = code::columns(params.block_len, work_count, jobs);
     code::decode(&left, columns, jobs, progress, &read, &write)?;

@@ -1,14 +1,14 @@
-//! Finds a hash tree that was appended to an image, without being told where.
+//! Finds a hash tree appended to an image, without knowing its position.
 //!
-//! How long data, superblock and tree are together rises with the length of the data, so for each
-//! pair of block lengths only one place can be the right one; the superblock there has to agree.
+//! The total length of data, superblock and tree grows with the length of the data, so for each
+//! pair of block lengths there is only one possible position; the superblock there must agree.
 
 use super::superblock::VerityParams;
 use crate::algorithm::HashAlgorithm;
 use packfs_core::{Image, Result};
 
-/// Where the superblock of a tree stands that covers all before it and ends with the file; and what
-/// it says.
+/// Returns position and contents of the superblock of a tree that covers everything before it and
+/// ends with the file.
 ///
 /// Errors: `Io`.
 pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {
@@ -25,7 +25,7 @@ pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {
                     uuid: [0; 16],
                 };
                 let Some(found) = place(image.len(), params) else { continue };
-                // What is broken there is no tree as far as this is concerned.
+                // An invalid superblock is not a tree.
                 let Ok(Some(read)) = VerityParams::read(image, found.data_len()) else { continue };
                 if read.data_len() == found.data_len() && read.hash_len() == found.hash_len() {
                     return Ok(Some((read.data_len(), read)));
@@ -36,9 +36,9 @@ pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {
     Ok(None)
 }
 
-/// With how many blocks data and tree are `len` bytes long together, if there is such a number.
+/// Returns parameters for which data and tree are `len` bytes long together, if there are any.
 fn place(len: u64, mut params: VerityParams) -> Option<VerityParams> {
-    // Both kinds of blocks begin where the data ends.
+    // Blocks of both kinds start at the end of the data.
     let step = u64::from(params.data_block_len.max(params.hash_block_len) / params.data_block_len);
     let total = |params: &VerityParams| params.data_len().saturating_add(params.hash_len());
     let (mut low, mut high) = (1, len / u64::from(params.data_block_len) / step + 1);

@@ -1,10 +1,9 @@
-//! Hash trees of images for dm-verity: made, found and verified, as `veritysetup` and Linux read
-//! them.
+//! Hash trees of images for dm-verity: creation, detection and verification, compatible with
+//! `veritysetup` and Linux.
 //!
-//! Documentation/admin-guide/device-mapper/verity.rst, hash type 1. The tree lies behind its
-//! superblock, levels one behind the other, the one with the single block first. Everything is made
-//! of the image alone, salt and UUID too unless they are given, so the same image has the same root
-//! hash.
+//! Specified in Documentation/admin-guide/device-mapper/verity.rst, hash type 1. The tree follows
+//! its superblock, levels in order, the one with a single block first. Salt and UUID are derived
+//! from the image unless given, so the same image has the same root hash.
 
 mod find;
 mod superblock;
@@ -20,7 +19,7 @@ use std::os::unix::fs::FileExt;
 pub use superblock::VerityParams;
 pub use verify::{VerityReport, verify_verity};
 
-/// How a hash tree is made.
+/// Options of a hash tree.
 #[derive(Clone, Debug)]
 pub struct VerityOptions {
     /// The hash function.
@@ -29,9 +28,9 @@ pub struct VerityOptions {
     pub data_block_len: u32,
     /// Length of a block of hashes.
     pub hash_block_len: u32,
-    /// `None`: 32 bytes made of the beginning and the length of the image.
+    /// Salt; `None` derives 32 bytes from the beginning and the length of the image.
     pub salt: Option<Vec<u8>>,
-    /// `None`: made of the same.
+    /// UUID; `None` derives it likewise.
     pub uuid: Option<[u8; 16]>,
 }
 
@@ -47,15 +46,15 @@ impl Default for VerityOptions {
     }
 }
 
-/// How much of the beginning of an image salt and UUID are made of: superblocks, with their UUIDs
-/// and times, are there.
+/// Bytes at the beginning of an image from which salt and UUID are derived: they contain
+/// superblocks, with their UUIDs and times.
 const BEGINNING_LEN: usize = 4096;
 
 impl VerityOptions {
-    /// What the tree of an image is like whose first `data_len` bytes are covered; they may end
-    /// with zeros that the image does not have yet.
+    /// Returns the parameters of a tree that covers the first `data_len` bytes of an image; zeros
+    /// may still have to be appended up to there.
     ///
-    /// Errors: `Usage` for lengths that cannot be, `Io`.
+    /// Errors: `Usage` for invalid lengths, `Io`.
     pub fn params(&self, image: &dyn Image, data_len: u64) -> Result<VerityParams> {
         for (what, len) in [("data", self.data_block_len), ("hash", self.hash_block_len)] {
             if !superblock::is_block_len(len) {
@@ -84,7 +83,7 @@ impl VerityOptions {
         let uuid = self.uuid.unwrap_or_else(|| {
             let mut uuid = [0; 16];
             uuid.copy_from_slice(&derived("packfs dm-verity uuid")[..16]);
-            // Version 8, made by a rule of one's own, of RFC 9562.
+            // Version 8 of RFC 9562: derived by a rule of our own.
             uuid[6] = 0x80 | uuid[6] & 0x0f;
             uuid[8] = 0x80 | uuid[8] & 0x3f;
             uuid
@@ -100,11 +99,11 @@ impl VerityOptions {
     }
 }
 
-/// Hashes the data that `params` cover and writes superblock and tree to `out`, from `offset` on;
-/// the root hash. `out` may be the file of the image. The superblock comes last: without it there
-/// is no tree.
+/// Hashes the data that `params` cover, writes superblock and tree at `offset` of `out`, and
+/// returns the root hash. `out` may be the file of the image. The superblock is written last, so an
+/// incomplete tree is not detected as one.
 ///
-/// Errors: `Io`, `Cancelled`; what was written is for the caller to clear up.
+/// Errors: `Io`, `Cancelled`; the caller removes what was written.
 pub fn write_verity(
     image: &dyn Image,
     params: &VerityParams,
@@ -134,7 +133,7 @@ pub fn write_verity(
     Ok(root)
 }
 
-/// What the superblock at `offset` says.
+/// Reads the superblock at `offset`.
 ///
 /// Errors: `Failed` if there is none, `Corrupt`, `Unsupported`, `Io`.
 pub fn read_verity(image: &dyn Image, offset: u64) -> Result<VerityParams> {

@@ -1,4 +1,4 @@
-//! The superblock of a dm-verity hash tree, version 1, as cryptsetup writes and reads it.
+//! The superblock of a dm-verity hash tree, version 1, compatible with cryptsetup.
 //!
 //! | offset | bytes | name | meaning |
 //! |---|---|---|---|
@@ -25,20 +25,20 @@ pub(super) const LEN: usize = 512;
 /// Longest salt.
 pub(super) const SALT_LEN_MAX: usize = 256;
 
-/// What a hash tree is like.
+/// Parameters of a hash tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerityParams {
     /// The hash function.
     pub algorithm: HashAlgorithm,
     /// Length of a block of data: a power of two from 512 to 65,536.
     pub data_block_len: u32,
-    /// Length of a block of hashes: the same.
+    /// Length of a block of hashes, with the same limits.
     pub hash_block_len: u32,
-    /// How many blocks of data are covered.
+    /// Number of data blocks covered.
     pub data_blocks: u64,
-    /// Up to 256 bytes.
+    /// Salt of up to 256 bytes.
     pub salt: Vec<u8>,
-    /// Names the tree, as that of a file system does.
+    /// Identifies the tree, like the UUID of a filesystem.
     pub uuid: [u8; 16],
 }
 
@@ -52,18 +52,18 @@ impl VerityParams {
         Shape::new(self.data_blocks, hashes_a_block)
     }
 
-    /// Bytes of data that are covered.
+    /// Returns the number of bytes covered.
     pub fn data_len(&self) -> u64 {
         self.data_blocks.saturating_mul(self.data_block_len.into())
     }
 
-    /// Bytes that the superblock and the tree take.
+    /// Returns the length of superblock and tree in bytes.
     pub fn hash_len(&self) -> u64 {
         let blocks = self.shape().block_count().saturating_mul(self.hash_block_len.into());
         blocks.saturating_add(self.head_len())
     }
 
-    /// Bytes from the superblock to the tree.
+    /// Returns the distance from the superblock to the tree in bytes.
     pub(super) fn head_len(&self) -> u64 {
         u64::from(self.hash_block_len.max(LEN as u32))
     }
@@ -88,8 +88,7 @@ impl VerityParams {
 
     /// Reads the superblock at `offset`; `None` if there is none.
     ///
-    /// Errors: `Corrupt` for figures that no tree has, `Unsupported` for other versions and
-    /// functions.
+    /// Errors: `Corrupt` for invalid values, `Unsupported` for other versions and functions.
     pub(super) fn read(image: &dyn Image, offset: u64) -> Result<Option<Self>> {
         let mut bytes = [0; LEN];
         if image.read_at(offset, &mut bytes)? < LEN || !bytes.starts_with(SIGNATURE) {

@@ -1,30 +1,30 @@
-//! Whether an image and its hash tree are what a root hash says.
+//! Verification of an image and its hash tree against a root hash.
 
 use super::superblock::VerityParams;
 use crate::algorithm::Salted;
 use crate::hash_tree::{self, Fold};
 use packfs_core::{Image, Progress, Result, Stage};
 
-/// Damaged blocks that are named.
+/// Most damaged blocks that are listed.
 const NAMED_MAX: usize = 100;
 
-/// What was found.
+/// Result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerityReport {
-    /// The root hash of the data as it is.
+    /// Root hash of the current data.
     pub root_hash: Vec<u8>,
-    /// The root hash of the tree as it is stored.
+    /// Root hash of the tree as stored.
     pub stored_root_hash: Vec<u8>,
-    /// Whether some block of the tree is not what those below it hash to.
+    /// True if a block of the tree does not match the blocks below it.
     pub is_tree_damaged: bool,
-    /// Blocks of data that the tree has other hashes of.
+    /// Number of data blocks that do not match the tree.
     pub damaged_blocks: u64,
     /// The first of them.
     pub first_damaged: Vec<u64>,
 }
 
 impl VerityReport {
-    /// Whether data and tree are sound, and have this root hash.
+    /// Returns true if data and tree are intact and have this root hash.
     pub fn is_sound(&self, root_hash: &[u8]) -> bool {
         !self.is_tree_damaged
             && self.damaged_blocks == 0
@@ -35,7 +35,7 @@ impl VerityReport {
 
 /// Hashes everything and compares it with the tree whose superblock is at `offset` of `hashes`.
 ///
-/// Errors: `Corrupt` if one of the two ends too early, `Io`, `Cancelled`.
+/// Errors: `Corrupt` if either ends too early, `Io`, `Cancelled`.
 pub fn verify_verity(
     image: &dyn Image,
     params: &VerityParams,
@@ -56,7 +56,7 @@ pub fn verify_verity(
     };
     let salted = Salted::new(params.algorithm, &params.salt);
     let mut is_tree_damaged = false;
-    // The tree above its lowest level, made anew of what is stored there.
+    // The tree above its lowest level, recomputed from the stored lowest level.
     let mut compare = |level: usize, index: u64, block: &[u8]| {
         is_tree_damaged |= stored(level, index)? != block;
         Ok(())

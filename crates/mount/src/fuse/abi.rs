@@ -1,17 +1,17 @@
-//! The FUSE protocol as it goes through `/dev/fuse`: structures and numbers of the kernel's
-//! `uapi/linux/fuse.h`, version 7.31 and later, in the byte order of the machine. Only what a
-//! read-only file system meets, and what a single file that may be written does.
+//! The FUSE protocol of `/dev/fuse`: structures and numbers of the kernel's `uapi/linux/fuse.h`,
+//! version 7.31 and later, in native byte order. Only the parts that a read-only filesystem needs,
+//! and a single writable file.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub(crate) const VERSION: u32 = 7;
-/// Oldest minor version spoken: that of Linux 5.4.
+/// Oldest minor version supported: that of Linux 5.4.
 pub(crate) const MINOR_MIN: u32 = 31;
-/// The minor version whose structures are used.
+/// Minor version whose structures are used.
 pub(crate) const MINOR: u32 = 38;
 pub(crate) const ROOT_ID: u64 = 1;
 
-/// What is asked for (`enum fuse_opcode`).
+/// Request types (`enum fuse_opcode`).
 pub(crate) mod opcode {
     pub(crate) const LOOKUP: u32 = 1;
     pub(crate) const FORGET: u32 = 2;
@@ -35,9 +35,9 @@ pub(crate) mod opcode {
     pub(crate) const FALLOCATE: u32 = 43;
     pub(crate) const READDIRPLUS: u32 = 44;
     pub(crate) const LSEEK: u32 = 46;
-    /// What shows that an inode is used, and not only looked at.
+    /// Requests that use an inode's contents.
     pub(crate) const USES: [u32; 4] = [READLINK, READ, READDIR, READDIRPLUS];
-    /// Everything that would change something.
+    /// Requests that modify the filesystem.
     pub(crate) const CHANGES: [u32; 16] = [4, 6, 8, 9, 10, 11, 12, 13, 16, 21, 24, 35, 43, 45, 47, 51];
 }
 
@@ -55,15 +55,15 @@ pub(crate) mod init {
     pub(crate) const NO_OPENDIR_SUPPORT: u32 = 1 << 24;
 }
 
-/// What the kernel is told unasked (`enum fuse_notify_code`): bytes of a file that it may keep.
+/// Notification with bytes of a file that the kernel may cache (`enum fuse_notify_code`).
 pub(crate) const NOTIFY_STORE: i32 = 4;
 
-/// Nothing of the file is kept by the kernel.
+/// The kernel does not cache the file.
 pub(crate) const FOPEN_DIRECT_IO: u32 = 1 << 0;
 pub(crate) const FOPEN_KEEP_CACHE: u32 = 1 << 1;
 pub(crate) const FOPEN_CACHE_DIR: u32 = 1 << 3;
 
-/// Writes do not wait for each other.
+/// Writes run in parallel.
 pub(crate) const FOPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
 /// `FALLOC_FL_KEEP_SIZE`, `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_ZERO_RANGE` of
@@ -94,7 +94,7 @@ structures! {
     }
     /// `struct fuse_out_header`.
     OutHeader = 16 { len: u32, error: i32, unique: u64 }
-    /// The part of `struct fuse_init_in` that every version has.
+    /// The part of `struct fuse_init_in` that all versions have.
     InitIn = 16 { major: u32, minor: u32, max_readahead: u32, flags: u32 }
     /// `struct fuse_init_out`.
     InitOut = 64 {
@@ -119,7 +119,7 @@ structures! {
     ReadIn = 40 {
         fh: u64, offset: u64, size: u32, read_flags: u32, lock_owner: u64, flags: u32, padding: u32,
     }
-    /// `struct fuse_write_in`, before the bytes.
+    /// `struct fuse_write_in`, followed by the bytes.
     WriteIn = 40 {
         fh: u64, offset: u64, size: u32, write_flags: u32, lock_owner: u64, flags: u32, padding: u32,
     }
@@ -127,11 +127,11 @@ structures! {
     WriteOut = 8 { size: u32, padding: u32 }
     /// `struct fuse_fallocate_in`.
     FallocateIn = 32 { fh: u64, offset: u64, length: u64, mode: u32, padding: u32 }
-    /// `struct fuse_getxattr_in`, also of a list.
+    /// `struct fuse_getxattr_in`, also for listing names.
     GetXattrIn = 8 { size: u32, padding: u32 }
     /// `struct fuse_getxattr_out`.
     GetXattrOut = 8 { size: u32, padding: u32 }
-    /// `struct fuse_notify_store_out`, before the bytes.
+    /// `struct fuse_notify_store_out`, followed by the bytes.
     NotifyStoreOut = 24 { nodeid: u64, offset: u64, size: u32, padding: u32 }
     /// `struct fuse_lseek_in`.
     LseekIn = 24 { fh: u64, offset: u64, whence: u32, padding: u32 }

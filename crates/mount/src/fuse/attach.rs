@@ -1,4 +1,4 @@
-//! Mounting: by `mount(2)` where that is allowed, else by the set-user-id program `fusermount3`.
+//! Attaches FUSE mounts: by `mount(2)` if permitted, else by the set-user-id program `fusermount3`.
 
 use super::{FuseOptions, device};
 use packfs_core::{Error, Result, ResultExt};
@@ -14,10 +14,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The program that mounts for those who may not.
+/// The program that mounts for unprivileged users.
 const HELPER: &str = "fusermount3";
 
-/// Mounts on `at`; what is returned are the requests.
+/// Mounts on `at`; returns the descriptor for requests.
 pub(crate) fn attach(at: &Path, root: &Inode, options: &FuseOptions) -> Result<OwnedFd> {
     match direct(at, root, options) {
         Ok(fd) => Ok(fd),
@@ -53,14 +53,14 @@ fn direct(at: &Path, root: &Inode, options: &FuseOptions) -> rustix::io::Result<
     Ok(fd)
 }
 
-/// Options that both ways have.
+/// Returns the options common to both ways.
 fn shared_words(options: &FuseOptions) -> impl Iterator<Item = &'static str> {
     [(options.allow_other, "allow_other"), (options.default_permissions, "default_permissions")]
         .into_iter()
         .filter_map(|(wanted, word)| wanted.then_some(word))
 }
 
-/// The helper sends the open device through a socket, whose number it finds in `_FUSE_COMMFD`.
+/// Mounts by the helper, which sends the open device through the socket in `_FUSE_COMMFD`.
 fn by_helper(at: &Path, options: &FuseOptions) -> Result<OwnedFd> {
     let cannot = || format!("cannot run {HELPER}");
     let (ours, theirs) = UnixStream::pair().or_io(cannot)?;
@@ -68,8 +68,8 @@ fn by_helper(at: &Path, options: &FuseOptions) -> Result<OwnedFd> {
     command.arg("-o").arg(helper_words(options)).arg("--").arg(at).env("_FUSE_COMMFD", "0");
     let mut child =
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stderr(Stdio::piped()).spawn().or_io(cannot)?;
-    // The other end of the socket must be the child's alone, or a child that fails is waited for
-    // for ever.
+    // Only the child may hold the other end of the socket, or a failure of the child would never be
+    // noticed.
     drop(command);
     let received = receive(&ours);
     let mut said = String::new();
@@ -100,7 +100,7 @@ fn helper_words(options: &FuseOptions) -> OsString {
     let mut text = words.join(",").into_bytes();
     text.extend_from_slice(b",fsname=");
     for &byte in options.source.as_os_str().as_bytes() {
-        // The two bytes that mean something to the helper.
+        // The two bytes that are special to the helper.
         if matches!(byte, b',' | b'\\') {
             text.push(b'\\');
         }

@@ -1,4 +1,4 @@
-//! What `stat` shows.
+//! Attributes for `stat`.
 
 use super::abi::Attr;
 use super::served::{Served, errno};
@@ -6,7 +6,7 @@ use packfs_core::DeviceNumber;
 use packfs_format::{Inode, InodeId, InodeKind};
 use rustix::io::Errno;
 
-/// What directories are said to be long; the image does not tell, and nobody relies on it.
+/// Length shown for directories; images do not store one.
 const DIRECTORY_LEN: u64 = 4096;
 
 impl Served {

@@ -1,5 +1,5 @@
-//! A FUSE mount that is nowhere: nobody can walk into it, and it is gone with its last descriptor,
-//! whatever ends the process.
+//! A FUSE mount without a place in the directory tree: it is inaccessible by path, and ends with
+//! its last descriptor, however the process ends.
 
 use super::device;
 use packfs_core::{Result, ResultExt};
@@ -9,9 +9,9 @@ use rustix::mount::{
     fsmount, fsopen,
 };
 
-/// Mounts; what is returned are the requests, and the root. Needs root.
+/// Mounts; returns the descriptors for requests and of the root. Needs root.
 ///
-/// Errors: `Io` if the kernel has no FUSE, or does not let us.
+/// Errors: `Io` if the kernel lacks FUSE, or denies it.
 pub(crate) fn mount_detached(source: &str, read_only: bool) -> Result<(OwnedFd, OwnedFd)> {
     let cannot = || "cannot mount through FUSE".to_owned();
     let requests = device::open().or_io(|| format!("cannot open {:?}", device::PATH))?;

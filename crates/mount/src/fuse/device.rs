@@ -1,4 +1,4 @@
-//! `/dev/fuse`: one descriptor for each thread that serves; requests in, answers out.
+//! `/dev/fuse`: one descriptor for each serving thread; requests in, replies out.
 
 use super::abi::{InHeader, NOTIFY_STORE, NotifyStoreOut, OutHeader};
 use crate::sys;
@@ -8,21 +8,20 @@ use rustix::io::{self, Errno};
 use std::io::IoSlice;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Where the kernel offers FUSE.
+/// Path of the FUSE device.
 pub(crate) const PATH: &str = "/dev/fuse";
-/// Room for any request to an image: names and attribute values are short, and nothing is ever
-/// written.
+/// Longest request for an image: names and attribute values are short, and there are no writes.
 const REQUEST_LEN_MAX: usize = 64 << 10;
-/// The most that a write may carry, which the kernel wants to know though nothing can be written.
+/// Most bytes of a write; the kernel requires a limit even for a read-only mount.
 pub(crate) const WRITE_LEN_MAX: u32 = 4096;
 
-/// One door to a mount.
+/// A connection to a mount.
 pub(crate) struct Device {
     fd: OwnedFd,
     request: Vec<u8>,
 }
 
-/// A request: what every one begins with, and what is behind that.
+/// A request: its header, and the bytes after it.
 pub(crate) struct Request<'a> {
     pub(crate) header: InHeader,
     pub(crate) body: &'a [u8],
@@ -33,23 +32,23 @@ impl Device {
         Device::with_room(fd, REQUEST_LEN_MAX)
     }
 
-    /// With room for requests of so many bytes: for those whose files are written.
+    /// Wraps a descriptor for requests up to `request_len_max` bytes, for writable files.
     pub(crate) fn with_room(fd: OwnedFd, request_len_max: usize) -> Self {
         Device { fd, request: vec![0; request_len_max] }
     }
 
-    /// A further door to the same mount, with a queue of its own for what it has taken.
+    /// Opens another connection to the same mount, with its own queue of accepted requests.
     pub(crate) fn another(&self) -> io::Result<Device> {
         let fresh = open().and_then(|fresh| {
             sys::clone_fuse_device(&fresh, self.fd.as_fd())?;
             Ok(fresh)
         });
-        // Who may not open the device, but was handed an open one, shares that.
+        // A process that may not open the device shares the descriptor that it was given.
         let fd = fresh.or_else(|_| io::fcntl_dupfd_cloexec(&self.fd, 0))?;
         Ok(Device::with_room(fd, self.request.len()))
     }
 
-    /// The same door under a number that is `min` at least, where so many may be open.
+    /// Moves the connection to a descriptor number of at least `min`, if possible.
     pub(crate) fn raised(self, min: i32) -> Self {
         match io::fcntl_dupfd_cloexec(&self.fd, min) {
             Ok(fd) => Device { fd, request: self.request },
@@ -57,12 +56,12 @@ impl Device {
         }
     }
 
-    /// Waits for the next request; `None` when nothing is mounted any more.
+    /// Waits for the next request; `None` once the mount is gone.
     pub(crate) fn next(&mut self) -> io::Result<Option<Request<'_>>> {
         let len = loop {
             match io::read(&self.fd, &mut self.request) {
                 Ok(len) => break len,
-                // Interrupted, or the request was taken back before it was read.
+                // Interrupted, or the request was cancelled before it was read.
                 Err(Errno::INTR | Errno::AGAIN | Errno::NOENT) => {}
                 Err(Errno::NODEV | Errno::CONNABORTED) => return Ok(None),
                 Err(error) => return Err(error),
@@ -73,15 +72,15 @@ impl Device {
         Ok(Some(Request { header, body }))
     }
 
-    /// Answers a request: with these bytes, or with an error. A request whose asker was killed
-    /// cannot be answered any more; nothing is lost.
+    /// Answers a request with bytes or an error. If the requesting process was killed, the answer
+    /// is dropped.
     pub(crate) fn answer(&self, unique: u64, answer: Result<&[u8], Errno>) {
         let _ = self.reply(unique, answer);
     }
 
-    /// As [`answer`](Self::answer), and tells whether the kernel took it.
+    /// Answers a request and returns the kernel's verdict.
     ///
-    /// Errors: `NOENT` if nobody waits for it any more; `INVAL` if it is no answer to that request.
+    /// Errors: `NOENT` if the request was cancelled; `INVAL` for an invalid answer.
     pub(crate) fn reply(&self, unique: u64, answer: Result<&[u8], Errno>) -> io::Result<()> {
         let body = answer.unwrap_or_default();
         let header = OutHeader {
@@ -93,10 +92,10 @@ impl Device {
         io::writev(&self.fd, &parts).map(drop)
     }
 
-    /// Gives the kernel bytes of a file that it did not ask for. Waits while it waits for others of
-    /// the same pages.
+    /// Stores bytes of a file in the kernel's page cache. Blocks while other requests hold the same
+    /// pages.
     ///
-    /// Errors: `NOENT` if it knows no such file any more; `INVAL` if it takes none.
+    /// Errors: `NOENT` if the kernel has forgotten the file; `INVAL` if it rejects the bytes.
     pub(crate) fn store(&self, node: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
         let store = NotifyStoreOut { nodeid: node, offset, size, padding: 0 };

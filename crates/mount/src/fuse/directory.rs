@@ -1,5 +1,4 @@
-//! Directories: listings with everything that is known of each entry, so that nothing need be asked
-//! about them again.
+//! Directory listings, with all attributes of each entry, so that the kernel need not request them.
 
 use super::abi::{Dirent, EntryOut, ReadIn};
 use super::served::{Served, errno};
@@ -9,12 +8,12 @@ use rustix::io::Errno;
 use std::ops::ControlFlow;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Positions 0 and 1 are `.` and `..`; the volume's cursors begin behind them.
+/// Positions 0 and 1 are `.` and `..`; the volume's cursors follow.
 const DOTS: u64 = 2;
-/// Entries begin at multiples of this.
+/// Alignment of entries.
 const ALIGNMENT: usize = 8;
 
-/// An answer being put together.
+/// A reply being built.
 struct Listing<'a> {
     body: &'a mut Vec<u8>,
     len_max: usize,
@@ -22,7 +21,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Adds an entry, unless the answer is full.
+    /// Adds an entry, unless the reply is full.
     fn push(&mut self, entry: &EntryOut, dirent: Dirent, name: &[u8]) -> ControlFlow<()> {
         let entry = if self.plus { entry.as_bytes() } else { &[] };
         let len = entry.len() + size_of::<Dirent>() + name.len();
@@ -68,7 +67,7 @@ impl Served {
             }
         });
         match walked.map_err(errno).and(outcome) {
-            // What was read before the damage is there; who asks for more gets the error.
+            // Entries before the damage are returned; the next request gets the error.
             Err(_) if !listing.body.is_empty() => Ok(()),
             outcome => outcome,
         }
@@ -100,9 +99,9 @@ impl Served {
         if let Some(trace) = &self.trace {
             trace.found(dir, &entry.name, entry.id);
         }
-        // The kernel takes positions as signed.
+        // Positions are signed in the kernel.
         let next = next.0.checked_add(DOTS).filter(|&next| next <= i64::MAX as u64).ok_or(Errno::IO)?;
-        // An entry whose inode is damaged is listed all the same; who looks at it gets the error.
+        // An entry with a damaged inode is listed; accessing it gives the error.
         let known = if listing.plus { self.entry(dir, entry.id).ok() } else { None };
         let ino = known.map_or_else(|| self.node(entry.id).unwrap_or(u64::MAX), |known| known.attr.ino);
         let file_type =
@@ -113,6 +112,6 @@ impl Served {
 }
 
 fn dirent(ino: u64, off: u64, file_type: FileType, name: &[u8]) -> Dirent {
-    // The types of entries are those of modes, without the permissions.
+    // File types of entries are those of modes, without the permissions.
     Dirent { ino, off, namelen: name.len() as u32, kind: file_type.mode_bits() >> 12 }
 }

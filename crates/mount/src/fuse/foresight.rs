@@ -1,29 +1,28 @@
-//! Whether files that are looked up are about to be read: so it is where programs open one file
-//! after the other, and not where they only look what there is.
+//! Predicts if files that are looked up will be read: true while programs open one file after the
+//! other, false while they only list files.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Files that were looked up and may still be read, at most.
+/// Most files that were looked up and may still be read.
 const AWAITED_MAX: usize = 8;
-/// From here on files are expected to be read.
+/// Score from which files are expected to be read.
 const SCORE_MIN: u32 = 8;
-/// Experience beyond this does not count: habits change.
+/// Greatest score, so that predictions adapt.
 const SCORE_MAX: u32 = 16;
-/// What a file costs that was looked up and not read.
+/// Penalty for a file that was looked up and not read.
 const COST: u32 = 2;
 
-/// See the module. Counts may be a little wrong where threads meet; nothing but speed depends on
-/// them.
+/// Predictor of reads. Races may change scores slightly, which only affects speed.
 #[derive(Default)]
 pub(crate) struct Foresight {
-    /// Node ids; 0: none.
+    /// Node ids; 0 means none.
     awaited: [AtomicU64; AWAITED_MAX],
     next: AtomicUsize,
     score: AtomicU32,
 }
 
 impl Foresight {
-    /// Hears of a file that was looked up; whether it will be read, as far as those before tell.
+    /// Records a lookup of a file; returns true if it is expected to be read.
     pub(crate) fn looked_up(&self, node: u64) -> bool {
         let index = self.next.fetch_add(1, Ordering::Relaxed) % AWAITED_MAX;
         if self.awaited[index].swap(node, Ordering::Relaxed) != 0 {
@@ -33,7 +32,7 @@ impl Foresight {
         self.score.load(Ordering::Relaxed) >= SCORE_MIN
     }
 
-    /// Hears of a file that is read from its beginning.
+    /// Records a read from the beginning of a file.
     pub(crate) fn read(&self, node: u64) {
         let awaited = self.awaited.iter().find(|awaited| awaited.load(Ordering::Relaxed) == node);
         if let Some(awaited) = awaited {

@@ -1,4 +1,4 @@
-//! The first request: which version is spoken, and what both sides can do.
+//! The first request: negotiation of version and features.
 
 use super::abi::{self, InitIn, InitOut, init, opcode};
 use super::device::{Device, WRITE_LEN_MAX};
@@ -6,13 +6,13 @@ use packfs_core::{Error, Result, ResultExt};
 use rustix::io::Errno;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Pages of a read; the kernel takes no more than 256 (1 MiB) unless root allows it.
+/// Pages of a read; the kernel allows at most 256 (1 MiB) unless root raises the limit.
 const READ_PAGES_MAX: u16 = 256;
-/// Reads ahead that the kernel has under way at a time.
+/// Most concurrent read-ahead requests of the kernel.
 const BACKGROUND_MAX: u16 = 64;
-/// The same of a single file: more than a loop device has under way.
+/// The same for a single file: more than a loop device issues.
 const FILE_BACKGROUND_MAX: u16 = 512;
-/// What is wanted where the kernel offers it.
+/// Features requested for an image.
 const WANTED: u32 = init::ASYNC_READ
     | init::EXPORT_SUPPORT
     | init::DO_READDIRPLUS
@@ -23,46 +23,45 @@ const WANTED: u32 = init::ASYNC_READ
     | init::CACHE_SYMLINKS
     | init::NO_OPENDIR_SUPPORT;
 
-/// What the kernel can spare itself.
+/// Requests that the kernel can omit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Features {
-    /// Opening files need not be asked for.
+    /// True if the kernel opens files without a request.
     pub(crate) no_open: bool,
-    /// Nor opening directories.
+    /// True if the kernel opens directories without a request.
     pub(crate) no_opendir: bool,
 }
 
-/// What the server of a mount asks for.
+/// Parameters requested for a mount.
 pub(crate) struct Wishes {
-    /// Flags that are wanted where the kernel offers them.
+    /// Features requested.
     flags: u32,
     /// Most bytes of a write.
     write_len_max: u32,
-    /// Requests under way that nobody waits for directly: reads ahead, direct ones of a loop
-    /// device.
+    /// Most concurrent background requests: read-ahead, direct I/O of a loop device.
     background_max: u16,
 }
 
 impl Wishes {
-    /// Of an image.
+    /// Returns the parameters for an image.
     pub(crate) fn of_image(options: &super::FuseOptions) -> Self {
-        // Where permissions hold, access control lists are part of them.
+        // Access control lists are part of permission checks.
         let flags = if options.default_permissions { WANTED | init::POSIX_ACL } else { WANTED };
         Wishes { flags, write_len_max: WRITE_LEN_MAX, background_max: BACKGROUND_MAX }
     }
 
-    /// Of a single file, which is read and written directly, in parts as long as the kernel makes
-    /// them.
+    /// Returns the parameters for a single file, which is read and written directly, in parts of
+    /// any length the kernel chooses.
     pub(crate) fn of_file(write_len_max: u32) -> Self {
         let flags = init::ASYNC_READ | init::ASYNC_DIO | init::MAX_PAGES;
         Wishes { flags, write_len_max, background_max: FILE_BACKGROUND_MAX }
     }
 }
 
-/// Answers the handshake. From then on requests come, and wait for their answers.
+/// Answers the handshake, after which requests arrive.
 ///
-/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not talk, `Failed` if
-/// nothing is mounted any more.
+/// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not respond, `Failed` if the
+/// mount is gone.
 pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Features> {
     loop {
         let request = device.next().or_io(cannot)?;
@@ -74,7 +73,7 @@ pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Featur
             _ => return Err(Error::io(cannot(), Errno::PROTO.into())),
         };
         if asked.major > abi::VERSION {
-            // The kernel asks again in a version that we speak.
+            // The kernel repeats the request in a version that we support.
             let ours = InitOut { major: abi::VERSION, minor: abi::MINOR, ..InitOut::default() };
             device.answer(unique, Ok(ours.as_bytes()));
             continue;

@@ -1,4 +1,4 @@
-//! A mount that nobody uses goes away.
+//! Unmounts an idle mount.
 
 use crate::Unmounter;
 use packfs_core::ErrorKind;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// How exactly the end of the wait is met, as a part of it.
+/// Steps of the timeout, which determine its precision.
 const STEPS: u32 = 8;
 
-/// Takes the mount away when `requests` has not grown for so long and nobody is in it. What the
-/// kernel answers by itself does not count, but who has a file open or works in the mount keeps it.
+/// Unmounts once `requests` has not grown for `timeout` and the mount is not in use. Requests that
+/// the kernel answers itself do not count, but an open file or working directory keeps the mount.
 pub(crate) fn watch(timeout: Duration, requests: Arc<AtomicU64>, unmounter: Unmounter) -> io::Result<()> {
     let watch = move || {
         let step = (timeout / STEPS).clamp(Duration::from_millis(10), Duration::from_secs(10));
@@ -25,7 +25,7 @@ pub(crate) fn watch(timeout: Duration, requests: Arc<AtomicU64>, unmounter: Unmo
             } else if seen.1.elapsed() >= timeout {
                 match unmounter.unmount(false) {
                     Err(error) if error.kind() == ErrorKind::Failed => seen.1 = Instant::now(),
-                    // Gone, or nothing that another attempt would change.
+                    // Gone, or an error that another attempt would not change.
                     _ => return,
                 }
             }

@@ -1,29 +1,28 @@
-//! Which parts of a file the kernel was given unasked. If it comes back for one of them it has no
-//! room for them all; then giving it more only drives out what it had.
+//! Parts of a file that were stored in the kernel's page cache. A read of such a part shows that
+//! the kernel evicted it; storing more would evict other data.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Shortest part that is told from others.
+/// Length of the shortest part that is tracked.
 const PART_LEN_MIN: u64 = 16 << 10;
-/// Parts of one file, at most: 8 KiB of marks.
+/// Most parts of one file: 8 KiB of marks.
 const PARTS_MAX: u64 = 1 << 16;
-/// Of what the kernel comes back for, it is given so much again: what it needs changes, too.
+/// One part in `ONE_OF` that were evicted is stored again, because access patterns change.
 const ONE_OF: u32 = 8;
 
-/// See the module.
+/// Marks of one file.
 #[derive(Default)]
 pub(crate) struct Marks {
-    /// A bit for each part; made when the first is marked.
+    /// A bit for each part; allocated with the first mark.
     bits: OnceLock<Box<[AtomicU64]>>,
-    /// Times that the kernel came back.
+    /// Number of reads of marked parts.
     again: AtomicU32,
 }
 
 impl Marks {
-    /// Whether it is worth while to give the kernel what lies around `offset` of a file of `len`
-    /// bytes.
+    /// Returns true if storing the bytes around `offset` of a file of `len` bytes pays.
     pub(crate) fn want(&self, offset: u64, len: u64) -> bool {
         let part = offset / part_len(len);
         let word = self.bits.get().and_then(|bits| bits.get((part / 64) as usize));
@@ -31,7 +30,7 @@ impl Marks {
         !is_given || self.again.fetch_add(1, Ordering::Relaxed) % ONE_OF == ONE_OF - 1
     }
 
-    /// Says that it was given a range of a file of `len` bytes.
+    /// Marks a range of a file of `len` bytes as stored.
     pub(crate) fn mark(&self, given: &Range<u64>, len: u64) {
         let bits = self.bits.get_or_init(|| {
             let parts = len.div_ceil(part_len(len));

@@ -1,9 +1,9 @@
-//! An image served through FUSE: mounted, and answered for by threads of this process.
+//! Mounts of an image through FUSE, served by threads of this process.
 //!
-//! The protocol is spoken directly. A read-only file system needs a dozen requests, and what it
-//! saves beyond what a general library offers is what makes it fast: no request to open or close
-//! anything, attributes and names that the kernel may keep for good, node ids that are the image's
-//! own inode ids and need no table, and contents that go from decoded blocks into the kernel.
+//! The protocol is implemented directly. A read-only filesystem needs a dozen requests, and its
+//! speed comes from features beyond general libraries: no requests for opening or closing,
+//! attributes and names that the kernel may cache forever, node ids that are inode ids and need no
+//! table, and contents that go from decoded blocks into the kernel.
 
 mod abi;
 mod attach;
@@ -44,42 +44,43 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use trace::TraceWriter;
 
-/// Who owns what is seen, made of who owns it in the image.
+/// Maps the owner stored in the image to the owner shown in the mount.
 pub type OwnerMap = Arc<dyn Fn(Owner) -> Owner + Send + Sync>;
 
 /// Most threads that serve one mount.
 const THREADS_MAX: usize = 256;
 
-/// How an image is served.
+/// Options of a FUSE mount.
 #[derive(Clone)]
 pub struct FuseOptions {
-    /// The directory of the image that is seen as the root.
+    /// Directory of the image that becomes the root.
     pub root: InodeId,
-    /// What the table of mounts shows as the source: the image.
+    /// Source shown in the mount table: the image.
     pub source: PathBuf,
     /// Restrictions.
     pub flags: MountFlags,
-    /// Other users may enter too, as far as the permissions in the image allow.
+    /// Set to let other users access the mount.
     pub allow_other: bool,
-    /// The permissions in the image hold; without it whoever may enter may read everything.
+    /// Set to enforce the permissions in the image; otherwise everyone with access may read
+    /// everything.
     pub default_permissions: bool,
-    /// Who owns what.
+    /// Mapping of owners.
     pub owners: Option<OwnerMap>,
-    /// After so long without a request the mount is taken away, unless it is in use.
+    /// Idle time after which the mount is removed, unless it is in use.
     pub idle_timeout: Option<Duration>,
-    /// Threads that serve; 0: as many as the machine is good for.
+    /// Serving threads; 0 means a number that suits the machine.
     pub threads: usize,
-    /// Where the paths are written that are used, in the order of their first use.
+    /// File that records the paths used, in order of first use.
     pub trace: Option<TraceFile>,
 }
 
-/// Where the paths are written of files that are read, symbolic links that are followed and
-/// directories that are listed: one a line, each once, in the order of their first use.
+/// Destination of a trace: the paths of files read, symbolic links followed and directories listed,
+/// one a line, each once, in order of first use.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
-    /// The file. What was there before is replaced.
+    /// The file; an existing one is replaced.
     pub file: PathBuf,
-    /// Path in the image of the directory that is seen as the root.
+    /// Path in the image of the directory that is mounted.
     pub above: ImagePath,
 }
 
@@ -91,7 +92,7 @@ impl TraceFile {
 }
 
 impl FuseOptions {
-    /// Serves `root` to whoever mounts it, with everything permitted to them.
+    /// Creates options for serving `root`, with everything permitted.
     pub fn new(root: InodeId, source: impl Into<PathBuf>) -> Self {
         FuseOptions {
             root,
@@ -108,14 +109,14 @@ impl FuseOptions {
 
     fn thread_count(&self) -> usize {
         match self.threads {
-            // Some wait for blocks that others decode, so there are more than processors.
+            // Some threads wait for blocks that others decode, so there are more than processors.
             0 => (2 * packfs_core::processor_count()).clamp(4, 64),
             threads => threads.min(THREADS_MAX),
         }
     }
 }
 
-/// An image that is mounted and served. Dropping it takes the mount away, lazily.
+/// An image that is mounted and served. Dropping it unmounts lazily.
 pub struct FuseMount {
     at: PathBuf,
     unmounter: Unmounter,
@@ -124,21 +125,21 @@ pub struct FuseMount {
     served: Option<Arc<Served>>,
 }
 
-/// What serving a mount took. Counts only grow.
+/// Counters of a mount. Values only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FuseCounters {
     /// Requests of the kernel.
     pub requests: u64,
-    /// Times that it was given more of a block than it had asked for.
+    /// Times that more of a block than requested was stored in the page cache.
     pub stores: u64,
-    /// Times that it was not, after all: another thread was at that, or the block holds no more of
+    /// Times that storing was skipped: another thread was storing, or the block holds no more of
     /// the file.
     pub stores_left_out: u64,
 }
 
 impl FuseMount {
-    /// Mounts what `engine` reads on a directory: by system call where that is allowed, else
-    /// through `fusermount3`; serves it from threads of this process. The mount answers when this
+    /// Mounts the image of `engine` on a directory, by system call if permitted, else through
+    /// `fusermount3`, and serves it from threads of this process. The mount is ready when this
     /// returns.
     ///
     /// Errors: `Io` if neither way works, `Failed` if `fusermount3` refuses, `Unsupported` for a
@@ -195,30 +196,30 @@ impl FuseMount {
             idle::watch(timeout, Arc::clone(&self.requests), self.unmounter.clone())
                 .or_io(|| "cannot start a thread")?;
         }
-        // The kernel has taken our side of the handshake, so the mount answers. Nothing here looks
-        // into it to find out: whoever unmounts it at that moment would find it in use.
+        // The kernel has accepted the handshake, so the mount works. It is not accessed here to
+        // verify that: a concurrent unmount would find it in use.
         Ok(self)
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     pub fn at(&self) -> &Path {
         &self.at
     }
 
-    /// What serving it took so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> FuseCounters {
         let (stores, stores_left_out) = self.served.as_ref().map_or((0, 0), |served| served.stores.counts());
         FuseCounters { requests: self.requests.load(Ordering::Relaxed), stores, stores_left_out }
     }
 
-    /// What takes it away, from any thread.
+    /// Returns the handle for unmounting from any thread.
     pub fn unmounter(&self) -> Unmounter {
         self.unmounter.clone()
     }
 
-    /// Serves until the mount is taken away by anybody, and nobody is in it any more.
+    /// Serves until the mount is unmounted and no longer in use.
     ///
-    /// Errors: `Io` if the kernel stops talking to us.
+    /// Errors: `Io` if the connection to the kernel fails.
     pub fn wait(mut self) -> Result<()> {
         let mut outcome = Ok(());
         for thread in std::mem::take(&mut self.threads) {
@@ -231,12 +232,12 @@ impl FuseMount {
 
 impl Drop for FuseMount {
     fn drop(&mut self) {
-        // Whoever is in it still gets an error instead of waiting for ever.
+        // Processes that still use the mount get errors instead of waiting forever.
         let _ = self.unmounter.unmount(true);
     }
 }
 
-/// Finds the directory of an image that is to be seen as the root.
+/// Finds the directory of an image that becomes the root.
 ///
 /// Errors: `Failed` if there is none at that path. Symbolic links are not followed.
 pub fn find_subdir(engine: &ReadEngine, path: &ImagePath) -> Result<InodeId> {
@@ -252,7 +253,7 @@ pub fn find_subdir(engine: &ReadEngine, path: &ImagePath) -> Result<InodeId> {
     }
 }
 
-/// Whether something that packfs serves is mounted there, and its server is gone.
+/// Returns true if a mount of packfs is there whose server has ended.
 pub fn is_stale(path: &Path) -> bool {
     let at = table::place(path).ok();
     let mounted = at.and_then(|at| table::topmost(&at).ok()?);

@@ -1,5 +1,5 @@
-//! Files that are being read. The kernel is not asked to tell when one is opened or closed, so
-//! those read last are kept.
+//! Files being read. The kernel does not report opening and closing, so the files read last are
+//! kept.
 
 use super::marks::Marks;
 use packfs_core::Result;
@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Parts that are locked apart from each other.
+/// Number of separately locked maps.
 const SHARD_COUNT: usize = 8;
-/// Files in each part.
+/// Files in each map.
 const FILES_MAX: usize = 64;
 
 /// A file that is being read.
 pub(crate) struct OpenFile {
     reader: FileReader,
-    /// What of it was given to the kernel unasked.
+    /// Parts that were stored in the page cache.
     pub(crate) given: Marks,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct OpenFiles {
 
 #[derive(Default)]
 struct Shard {
-    /// With the time each was read last.
+    /// Files with the time of their last read.
     files: HashMap<InodeId, (Arc<OpenFile>, u64)>,
     clock: u64,
 }
@@ -46,9 +46,9 @@ impl OpenFiles {
         OpenFiles { engine, shards: Default::default() }
     }
 
-    /// A file, opened if it is not open.
+    /// Returns a file, opened if needed.
     ///
-    /// Errors: `Failed` if it is no file, `Corrupt` if it is damaged.
+    /// Errors: `Failed` if it is not a regular file, `Corrupt` if it is damaged.
     pub(crate) fn get(&self, id: InodeId) -> Result<Arc<OpenFile>> {
         // The upper bits of the product depend on all bits of the id.
         let index = (id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize % SHARD_COUNT;
@@ -69,8 +69,8 @@ impl Shard {
         Some(Arc::clone(file))
     }
 
-    /// Keeps a file, unless another thread was first: all who read a file share what is known of
-    /// how it is read.
+    /// Keeps a file, unless another thread was first: all readers of a file share its access
+    /// pattern.
     fn keep(&mut self, id: InodeId, file: Arc<OpenFile>) -> Arc<OpenFile> {
         if let Some(file) = self.find(id) {
             return file;

@@ -1,5 +1,4 @@
-//! Which directory a directory is in. Only those who export a mount over NFS ask, and images do not
-//! tell.
+//! Parents of directories. Only NFS exports of a mount need them, and images do not store them.
 
 use packfs_core::{FileType, Result};
 use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, Volume};
@@ -7,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Directories whose parents are remembered, about 2 MiB of them; others are searched for.
+/// Most directories whose parents are remembered, about 2 MiB; others are searched for.
 const KNOWN_MAX: usize = 1 << 16;
-/// Directories that a search looks into.
+/// Most directories that a search reads.
 const SEARCHED_MAX: usize = 1 << 22;
 
 pub(crate) struct Parents {
@@ -36,12 +35,12 @@ impl Parents {
         }
     }
 
-    /// The parent of a directory, if it was met on the way there; the root's is itself.
+    /// Returns the parent of a directory, if it was met before; the root is its own parent.
     pub(crate) fn known(&self, dir: InodeId) -> Option<InodeId> {
         if dir == self.root { Some(dir) } else { self.lock().get(&dir).copied() }
     }
 
-    /// The parent of a directory, searched for if need be; `None` if it is nowhere.
+    /// Returns the parent of a directory, searched for if needed; `None` if there is none.
     pub(crate) fn of(&self, dir: InodeId, volume: &dyn Volume) -> Result<Option<InodeId>> {
         match self.known(dir) {
             Some(parent) => Ok(Some(parent)),
@@ -66,7 +65,7 @@ impl Parents {
                 }
                 ControlFlow::Continue(())
             };
-            // What is damaged may hide it, but need not.
+            // A damaged directory may hide it, but the search continues.
             let _ = volume.read_dir(dir, DirCursor::default(), &mut visit);
             if found.is_some() {
                 return Ok(found);
@@ -88,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_parent_is_remembered_or_searched_for() {
-        // 3 is within 2 within 0, and 2 holds itself, as only a hostile image would have it.
+        // 3 is within 2 within 0, and 2 contains itself, as in a hostile image.
         let dir = |id, entries| (InodeId(id), MadeUpNode::dir(InodeId(id), entries));
         let nodes = [
             dir(0, vec![entry("a", 1), entry("b", 2)]),

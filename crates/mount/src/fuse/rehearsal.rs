@@ -1,5 +1,4 @@
-//! A mount without a mount: requests that no kernel has sent, answered as by one thread that
-//! serves. For tests and fuzzing.
+//! Answers requests without a mount, as one serving thread would. For tests and fuzzing.
 
 use super::FuseOptions;
 use super::abi::{InHeader, opcode};
@@ -12,16 +11,16 @@ use rustix::fs::{Mode, OFlags};
 use std::sync::Arc;
 use zerocopy::FromBytes;
 
-/// See the module. Unlike a mount, it does not survive a panic.
+/// A server without a mount. Unlike a mount, it does not survive a panic.
 pub struct Rehearsal {
     served: Served,
     room: Room,
-    /// Where what the kernel would be given unasked goes.
+    /// Sink for stores to the page cache.
     nowhere: Device,
 }
 
 impl Rehearsal {
-    /// Serves what `engine` reads.
+    /// Serves the image of `engine`.
     ///
     /// Errors: `Io` if this machine has no `/dev/null`.
     pub fn new(engine: Arc<ReadEngine>, options: &FuseOptions) -> Result<Self> {
@@ -31,8 +30,8 @@ impl Rehearsal {
         Ok(Rehearsal { served, room: Room::default(), nowhere: Device::new(null) })
     }
 
-    /// The answer to a request as it comes from the device, header and all: bytes, or an error
-    /// number. `None`: there is none.
+    /// Returns the answer to a request as read from the device, with its header, or an error
+    /// number; `None` if there is none.
     pub fn answer(&mut self, request: &[u8]) -> Option<std::result::Result<&[u8], i32>> {
         let (header, asked) = InHeader::read_from_prefix(request).ok()?;
         let busy = self.served.busy();
@@ -49,12 +48,12 @@ impl Rehearsal {
         }
     }
 
-    /// The number by which a request names an inode; `None` if it has none.
+    /// Returns the node id of an inode in requests; `None` if it has none.
     pub fn node(&self, id: packfs_format::InodeId) -> Option<u64> {
         self.served.node(id).ok()
     }
 
-    /// The numbers of requests that ask for something.
+    /// Request types that get an answer.
     pub const ASKING: [u32; 12] = [
         opcode::LOOKUP,
         opcode::GETATTR,

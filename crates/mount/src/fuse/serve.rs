@@ -1,4 +1,4 @@
-//! One thread that serves: takes a request, answers it, again. Whatever happens, it goes on.
+//! One serving thread: takes requests and answers them, and survives panics.
 
 use super::abi::{InHeader, opcode};
 use super::device::{Device, Request};
@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Serves until nothing is mounted any more.
+/// Serves until the mount is gone.
 ///
-/// Errors: `Io` if the kernel stops talking.
+/// Errors: `Io` if the connection to the kernel fails.
 pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
     let mut room = Room::default();
     loop {
@@ -28,7 +28,7 @@ pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -
             Err(error) => device.answer(header.unique, Err(error)),
         }
         if let Some(after) = room.after.take() {
-            // As with answers: a mistake of ours costs what was to be gained.
+            // A panic here only costs the optimization.
             let _ = catch_unwind(AssertUnwindSafe(|| served.afterwards(&device, after)));
         }
         drop(busy);
@@ -39,7 +39,7 @@ pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -
     }
 }
 
-/// A mistake of ours costs one request, not the mount.
+/// Answers a request; a panic costs one request, not the mount.
 fn guarded(served: &Served, header: &InHeader, asked: &[u8], room: &mut Room) -> Result<Answer, Errno> {
     let answer = AssertUnwindSafe(|| served.answer(header, asked, room));
     catch_unwind(answer).unwrap_or(Err(Errno::IO))

@@ -1,8 +1,7 @@
-//! What each request means: the answers of a read-only file system.
+//! Answers to requests, as a read-only filesystem gives them.
 //!
-//! Node ids are the image's inode ids, moved out of the way of the root's, so nothing has to be
-//! remembered of what the kernel knows: `forget` means nothing, and a file handle of an NFS client
-//! stays good after a restart.
+//! Node ids are the image's inode ids, shifted past the root's, so no table is needed: `forget`
+//! does nothing, and file handles of NFS clients survive a restart.
 
 use super::abi::{
     AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode,
@@ -25,49 +24,49 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// How long the kernel may keep what it was told, in seconds: longer than any machine runs.
+/// Time that the kernel may cache answers, in seconds: longer than any machine runs.
 pub(crate) const FOR_GOOD: u64 = u32::MAX as u64;
-/// First node id of an inode that is not the root.
+/// First node id of an inode other than the root.
 const NODE_MIN: u64 = 2;
-/// Longest read that is answered; the kernel asks for 1 MiB unless root allows it more.
+/// Longest read that is answered; the kernel requests at most 1 MiB unless root raises the limit.
 const READ_LEN_MAX: usize = 16 << 20;
 
-/// Contents begin at a multiple of this in our memory, as they do in the kernel's: it copies page
-/// by page, and would have to look up two pages of ours for each of its own.
+/// Contents are aligned to this in our memory, as in the kernel's: it copies page by page, and
+/// unaligned contents would need two of our pages for each of its own.
 const PAGE_LEN: usize = 4096;
-/// Longest answer whose memory is kept for the next: the longest read, and what aligning it takes.
+/// Longest answer whose buffer is kept: the longest read, and its alignment.
 const KEPT_LEN_MAX: usize = (1 << 20) + PAGE_LEN;
 
-/// What goes back to the kernel.
+/// Answer to a request.
 pub(crate) enum Answer {
-    /// Nothing: it does not wait.
+    /// No answer: the kernel does not wait.
     None,
-    /// What was put together.
+    /// The bytes in [`Room::body`].
     Body,
-    /// This part of the contents.
+    /// A range of [`Room::contents`].
     Contents(Range<usize>),
 }
 
-/// What is worth doing once nobody waits for it.
+/// Work that is done after the answer was sent.
 pub(crate) enum After {
-    /// The block that a reader has jumped into is given to the kernel.
+    /// Store the block around a random read in the page cache.
     Store(Jump),
-    /// The beginning of a file is decoded, which is about to be read.
+    /// Decode the beginning of a file that is expected to be read.
     Prepare(InodeId),
 }
 
-/// Where a thread puts its answers together, used again and again.
+/// Buffers for the answers of one thread.
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) body: Vec<u8>,
-    /// As long as the longest read so far, and a page.
+    /// At most the longest read so far, and a page.
     pub(crate) contents: Vec<u8>,
-    /// What is to be done when the answer has gone out.
+    /// Work to do after the answer.
     pub(crate) after: Option<After>,
 }
 
 impl Room {
-    /// Gives back what only an unusual answer needed.
+    /// Frees buffers that only an unusual answer needed.
     pub(crate) fn tidy(&mut self) {
         for part in [&mut self.body, &mut self.contents] {
             if part.capacity() > KEPT_LEN_MAX {
@@ -77,7 +76,7 @@ impl Room {
     }
 }
 
-/// An image as a file system. Shared by all threads that serve it.
+/// An image as a filesystem. Shared by all serving threads.
 pub(crate) struct Served {
     pub(crate) engine: Arc<ReadEngine>,
     root: InodeId,
@@ -117,7 +116,7 @@ impl Served {
         self.engine.volume()
     }
 
-    /// The inode that a node id names.
+    /// Returns the inode of a node id.
     fn inode_id(&self, node: u64) -> Result<InodeId, Errno> {
         match node {
             ROOT_ID => Ok(self.root),
@@ -125,12 +124,12 @@ impl Served {
         }
     }
 
-    /// The node id of an inode.
+    /// Returns the node id of an inode.
     pub(crate) fn node(&self, id: InodeId) -> Result<u64, Errno> {
         if id == self.root { Ok(ROOT_ID) } else { id.0.checked_add(NODE_MIN).ok_or(Errno::IO) }
     }
 
-    /// Puts the answer to a request into `room`.
+    /// Builds the answer to a request in `room`.
     pub(crate) fn answer(&self, header: &InHeader, asked: &[u8], room: &mut Room) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
         if let (Some(trace), true) = (&self.trace, opcode::USES.contains(&header.opcode)) {
@@ -157,18 +156,17 @@ impl Served {
             opcode::RELEASE | opcode::RELEASEDIR | opcode::DESTROY => {}
             opcode::FORGET | opcode::BATCH_FORGET => return Ok(Answer::None),
             other if opcode::CHANGES.contains(&other) => return Err(Errno::ROFS),
-            // The kernel asks no more, and does without: opening, flushing, access, interrupts,
-            // locks.
+            // The kernel stops sending these: opening, flushing, access, interrupts, locks.
             _ => return Err(Errno::NOSYS),
         }
         Ok(Answer::Body)
     }
 
-    /// Does what is worth doing when an answer has gone out.
+    /// Does optional work after an answer was sent.
     pub(crate) fn afterwards(&self, device: &Device, after: After) {
         match after {
             After::Store(jump) => self.stores.store_around(device, &jump),
-            // With others at work, it is soon enough to decode what is really wanted.
+            // While other threads are busy, only requested blocks are decoded.
             After::Prepare(id) if self.busy.load(Ordering::Relaxed) <= 1 => {
                 if let Ok(file) = self.files.get(id) {
                     file.prepare();
@@ -178,7 +176,7 @@ impl Served {
         }
     }
 
-    /// Says that a thread has something to do, until what this returns is dropped.
+    /// Counts a thread as busy until the returned guard is dropped.
     pub(crate) fn busy(&self) -> Busy<'_> {
         self.busy.fetch_add(1, Ordering::Relaxed);
         Busy(&self.busy)
@@ -186,7 +184,7 @@ impl Served {
 
     fn lookup(&self, dir: InodeId, name: &[u8], room: &mut Room) -> Result<(), Errno> {
         let found = match name {
-            // Asked for by those who export the mount over NFS.
+            // Requested by NFS exports of the mount.
             b"." => Some(dir),
             b".." => Some(self.parents.of(dir, self.volume()).map_err(errno)?.ok_or(Errno::STALE)?),
             _ => {
@@ -199,7 +197,7 @@ impl Served {
         };
         let entry = match found {
             Some(id) => self.entry(dir, id)?,
-            // Node 0: there is nothing of this name, for good.
+            // Node 0: no such name, cached forever.
             None => EntryOut { entry_valid: FOR_GOOD, ..EntryOut::default() },
         };
         let is_file = FileType::from_mode_bits(entry.attr.mode) == Some(FileType::File);
@@ -212,7 +210,7 @@ impl Served {
         Ok(())
     }
 
-    /// All that the kernel wants to know of an entry of `dir`.
+    /// Returns the attributes of an entry of `dir`.
     pub(crate) fn entry(&self, dir: InodeId, id: InodeId) -> Result<EntryOut, Errno> {
         let node = self.node(id)?;
         let inode = self.volume().inode(id).map_err(errno)?;
@@ -233,7 +231,7 @@ impl Served {
         Ok(())
     }
 
-    /// Who owns an inode, as far as anybody here is told.
+    /// Returns the inode's owner after mapping.
     pub(crate) fn owner(&self, inode: &Inode) -> packfs_core::Owner {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
@@ -244,11 +242,11 @@ impl Served {
         let contents = &mut room.contents;
         let len = file.len().saturating_sub(asked.offset).min(u64::from(asked.size));
         let len = (len as usize).min(READ_LEN_MAX);
-        // What is left from an earlier read is overwritten.
+        // Old bytes are overwritten.
         if contents.len() < len + PAGE_LEN {
             contents.resize(len + PAGE_LEN, 0);
         }
-        // Anywhere else is as right, if slower.
+        // Any other start is correct, but slower.
         let start =
             Some(contents.as_ptr().align_offset(PAGE_LEN)).filter(|&start| start < PAGE_LEN).unwrap_or(0);
         let part = contents.get_mut(start..start + len).unwrap_or_default();
@@ -261,7 +259,7 @@ impl Served {
         Ok(start..start + len)
     }
 
-    /// Errors: `NXIO` beyond the end, as `lseek(2)` has it.
+    /// Errors: `NXIO` beyond the end, as for `lseek(2)`.
     fn seek(&self, id: InodeId, asked: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
         let (asked, _) = LseekIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
         let file = self.files.get(id).map_err(errno)?;
@@ -275,7 +273,8 @@ impl Served {
             at = match (asked.whence, run) {
                 (SEEK_DATA, Some(run)) => run.start.max(asked.offset),
                 (SEEK_DATA, None) => return Err(Errno::NXIO),
-                // Runs are told in parts: a hole is where the next does not follow.
+                // Runs are reported in parts: a hole starts only where the next one does not
+                // follow.
                 (SEEK_HOLE, Some(run)) if run.start <= at && run.end > at && run.end < len => {
                     at = run.end;
                     continue;
@@ -304,7 +303,7 @@ impl Served {
     }
 }
 
-/// A thread at work.
+/// Guard of a busy thread.
 pub(crate) struct Busy<'a>(&'a AtomicUsize);
 
 impl Drop for Busy<'_> {
@@ -313,7 +312,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// A name as it is sent: with a zero behind it.
+/// Returns a name from a request, without its terminating NUL.
 pub(crate) fn name(asked: &[u8]) -> Result<&[u8], Errno> {
     asked.split(|&byte| byte == 0).next().filter(|name| !name.is_empty()).ok_or(Errno::INVAL)
 }
@@ -322,7 +321,7 @@ fn opened(open_flags: u32, body: &mut Vec<u8>) {
     body.extend_from_slice(OpenOut { open_flags, ..OpenOut::default() }.as_bytes());
 }
 
-/// What a program is told of an error: damage is an input/output error, as on a disk.
+/// Converts an error: damage becomes an input/output error, as for a disk.
 pub(crate) fn errno(error: Error) -> Errno {
     match error.kind() {
         ErrorKind::Io => {

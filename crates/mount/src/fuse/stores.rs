@@ -1,9 +1,8 @@
-//! What a jump into a file had decoded beside what was asked for, given to the kernel: it keeps
-//! whole blocks then, not a page of each, and comes back less often.
+//! Stores the rest of a block, decoded for a random read, in the kernel's page cache. The kernel
+//! then caches whole blocks instead of single pages, and sends fewer requests.
 //!
-//! Only after the answer has gone out, so nobody waits for it. A store waits for pages that the
-//! kernel has asked for and not got yet, so one thread at most is at it, and none where there is no
-//! other that answers meanwhile.
+//! Storing happens after the answer was sent. It may block on pages that the kernel has requested,
+//! so at most one thread does it, and none without another thread to answer requests.
 
 use super::device::Device;
 use super::open_files::OpenFile;
@@ -11,19 +10,19 @@ use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
-/// Where a reader has jumped to, as others before.
+/// Position of a random read after other random reads.
 pub(crate) struct Jump {
     pub(crate) file: Arc<OpenFile>,
     pub(crate) node: u64,
     pub(crate) offset: u64,
 }
 
-/// See the module.
+/// Decides about stores, and counts them.
 pub(crate) struct Stores {
-    /// Whoever stores.
+    /// Held by the storing thread.
     one: Mutex<()>,
     is_refused: AtomicBool,
-    /// Longest file of which the memory of this machine may hold a good part.
+    /// Longest file of which a good part fits into the memory of this machine.
     file_len_max: u64,
     stores: AtomicU64,
     left_out: AtomicU64,
@@ -40,24 +39,23 @@ impl Stores {
         }
     }
 
-    /// Whether stores of parts of a file are worth their work.
+    /// Returns true if storing parts of a file pays.
     pub(crate) fn are_for(&self, file: &OpenFile) -> bool {
         file.len() <= self.file_len_max && !self.is_refused.load(Ordering::Relaxed) && file.is_at_random()
     }
 
-    /// Decodes all of the block that was jumped into and hands over what the kernel has not asked
-    /// for; not if another thread is at that. What cannot be decoded is left for whoever asks for
-    /// it.
+    /// Decodes the whole block around a random read and stores the part that the kernel has not
+    /// requested; does nothing if another thread is storing. Decoding errors are left to the
+    /// reader.
     pub(crate) fn store_around(&self, device: &Device, jump: &Jump) {
-        // Counted when others may be at it again.
+        // Counted after the lock is released.
         let count = if self.has_stored(device, jump) { &self.stores } else { &self.left_out };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
     fn has_stored(&self, device: &Device, jump: &Jump) -> bool {
         if !jump.file.given.want(jump.offset, jump.file.len()) {
-            // What was decoded is hardly needed again: the next jump goes elsewhere, and the kernel
-            // has better use for memory.
+            // The block can be evicted: the next read goes elsewhere, and the kernel has the pages.
             jump.file.let_go(jump.offset);
             return false;
         }
@@ -68,8 +66,7 @@ impl Stores {
         };
         let Ok(Some(beside)) = jump.file.beside(jump.offset) else { return false };
         let outcome = device.store(jump.node, beside.offset, &beside.bytes);
-        // It may have forgotten the file, or be short of memory; anything else will be so the next
-        // time.
+        // The kernel may have forgotten the file, or lack memory; other errors are permanent.
         if matches!(outcome, Err(error) if ![Errno::NOENT, Errno::NOMEM, Errno::INTR].contains(&error)) {
             self.is_refused.store(true, Ordering::Relaxed);
         }
@@ -78,13 +75,13 @@ impl Stores {
         outcome.is_ok()
     }
 
-    /// How often something was stored, and how often not after all.
+    /// Returns the number of stores, and of skipped ones.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.stores.load(Ordering::Relaxed), self.left_out.load(Ordering::Relaxed))
     }
 }
 
-/// All memory of this machine, in bytes; nothing where nobody tells.
+/// Returns the memory of this machine in bytes; 0 if unknown.
 fn memory_len() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kibibytes = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));

@@ -1,5 +1,4 @@
-//! Who reads what first: the paths whose contents are asked for, written down in the order of their
-//! first use.
+//! Trace of a mount: the paths of used inodes, in order of first use.
 
 use packfs_core::{ImagePath, Name};
 use packfs_format::InodeId;
@@ -8,14 +7,13 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// Directories that a path may have above it; only an image that holds itself has more.
+/// Most parents of a path; only an image that contains itself exceeds it.
 const DEPTH_MAX: usize = 4096;
 
 /// Writes each path once, when a file is read, a symbolic link followed or a directory listed.
 ///
-/// Remembers where every inode was found, so memory grows with what is looked at. What cannot be
-/// written down is passed over: inodes that nobody looked up by name (NFS handles), and names with
-/// a line feed.
+/// Remembers where every inode was found, so memory grows with the inodes looked up. Inodes without
+/// a known name (NFS handles), and names with a line feed, are skipped.
 pub(crate) struct TraceWriter {
     root: InodeId,
     /// Path of the root within the image.
@@ -25,7 +23,7 @@ pub(crate) struct TraceWriter {
 
 struct State {
     file: File,
-    /// The directory in which an inode was found first, and its name there.
+    /// First directory and name of each inode.
     found: HashMap<InodeId, (InodeId, Box<[u8]>)>,
     used: HashSet<InodeId>,
 }
@@ -36,21 +34,21 @@ impl TraceWriter {
         TraceWriter { root, above, state: Mutex::new(state) }
     }
 
-    /// Remembers that `dir` has an entry of this name.
+    /// Remembers the name of an entry of `dir`.
     pub(crate) fn found(&self, dir: InodeId, name: &[u8], id: InodeId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.found.entry(id).or_insert_with(|| (dir, name.into()));
     }
 
-    /// Writes the path of an inode if this is its first use.
+    /// Writes the path of an inode on its first use.
     pub(crate) fn used(&self, id: InodeId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.used.insert(id)
             && let Some(path) = self.path(&state.found, id).filter(|path| !path.as_bytes().contains(&b'\n'))
         {
             let line = [path.as_bytes(), b"\n"].concat();
-            // At once, so that nothing is lost whoever ends the server; a trace that cannot be
-            // written costs no read.
+            // Unbuffered, so that nothing is lost if the server is killed; a failed write does not
+            // affect reads.
             let _ = state.file.write_all(&line);
         }
     }
@@ -87,7 +85,7 @@ mod tests {
         trace.found(id(2), b"b", id(3));
         trace.found(id(2), b"line\nfeed", id(4));
         trace.found(id(2), b"again", id(3));
-        // Two directories that hold each other.
+        // Two directories that contain each other.
         trace.found(id(6), b"x", id(5));
         trace.found(id(5), b"y", id(6));
         for used in [3, 2, 3, 4, 5, 9, 1] {

@@ -32,7 +32,7 @@ impl Served {
     }
 }
 
-/// Who asks with a length of 0 wants to know how long it is.
+/// Answers with bytes, or with their length if the request has a length of 0.
 fn sized(bytes: &[u8], len_max: u32, body: &mut Vec<u8>) -> Result<(), Errno> {
     if len_max == 0 {
         let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;

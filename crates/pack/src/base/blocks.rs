@@ -1,5 +1,5 @@
-//! Reads blocks of the base, checked: what it claims of their lengths is not believed before it is
-//! measured.
+//! Reads and checks blocks of the base image. Lengths claimed by the image are limited before
+//! anything is allocated.
 
 use super::{Base, Match};
 use packfs_codec::BlockRef;
@@ -8,12 +8,12 @@ use packfs_core::{Error, Result};
 use packfs_format::Extent;
 use std::ops::{ControlFlow, Range};
 
-/// Longest block that is believed, stored or decoded.
+/// Longest block accepted, stored or decoded.
 const LEN_MAX: u32 = 64 << 20;
-/// Extents of one stretch of a file; a file with more is not worth it.
+/// Most extents in one range of a file; files with more are not reused.
 const EXTENTS_MAX: usize = 1 << 16;
 
-/// One thread's scratch for blocks of the base.
+/// Scratch buffers of one thread for blocks of the base.
 pub(crate) struct BaseReader<'a> {
     base: &'a Base,
     decoders: Decoders,
@@ -26,7 +26,7 @@ impl<'a> BaseReader<'a> {
         BaseReader { base, decoders: Decoders::new(), stored: Vec::new(), decoded: Vec::new() }
     }
 
-    /// The extents of a stretch of a file, in order; empty where there are too many.
+    /// Returns the extents of a range of a file in order; empty if there are too many.
     ///
     /// Errors: `Corrupt`, `Io`.
     pub(crate) fn extents(&self, file: Match, range: Range<u64>) -> Result<Vec<Extent>> {
@@ -41,9 +41,9 @@ impl<'a> BaseReader<'a> {
         Ok(extents)
     }
 
-    /// The bytes of a block as they are stored.
+    /// Returns the stored bytes of a block.
     ///
-    /// Errors: `Corrupt` for a block beyond belief or beyond the image, `Io`.
+    /// Errors: `Corrupt` for a block that is too long or lies outside the image, `Io`.
     pub(crate) fn stored(&mut self, block: &BlockRef) -> Result<&[u8]> {
         if block.stored_len > LEN_MAX || block.decoded_len > LEN_MAX {
             let fault = format!("block at {:#x}: longer than {LEN_MAX} bytes", block.offset);
@@ -59,10 +59,11 @@ impl<'a> BaseReader<'a> {
         Ok(&self.stored)
     }
 
-    /// A block as it is stored, and what it decodes to. Of a prefix no more than that is decoded.
+    /// Returns the stored and the decoded bytes of a block. A prefix is decoded only as far as
+    /// needed.
     ///
-    /// Errors: as [`BaseReader::stored`]; `Corrupt` for what does not decode to the length that it
-    /// must have.
+    /// Errors: as [`BaseReader::stored`]; `Corrupt` for a block that does not decode to its
+    /// declared length.
     pub(crate) fn decode(&mut self, block: &BlockRef) -> Result<(&[u8], &[u8])> {
         self.stored(block)?;
         let corrupt = |what: String| {
@@ -86,11 +87,11 @@ impl<'a> BaseReader<'a> {
         Ok((&self.stored, &self.decoded))
     }
 
-    /// Bytes of the base that are not encoded.
+    /// Returns uncompressed bytes of the base.
     ///
-    /// Errors: `Corrupt` if the image ends before that, `Io`.
+    /// Errors: `Corrupt` if the image ends first, `Io`.
     pub(crate) fn plain(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
-        // What is too long for a block is too long to be believed.
+        // A length above u32 exceeds `LEN_MAX`, so the saturated value is refused too.
         self.stored(&BlockRef::stored(offset, u32::try_from(len).unwrap_or(u32::MAX)))
     }
 }

@@ -1,6 +1,6 @@
-//! Which file of the base may be which file of the source: by path, else by name and length.
+//! Candidate files of the base for each source file: by path, else by name and length.
 //!
-//! Only a guess, and never an error if it is wrong: contents decide, unless times were declared to.
+//! A wrong candidate is no error: contents are compared, unless the caller trusts times.
 
 use super::{Base, Proof};
 use crate::context::Context;
@@ -8,7 +8,7 @@ use packfs_core::{NodeId, NodeKind};
 use packfs_format::{DataKind, InodeId};
 use std::collections::HashMap;
 
-/// A file of the base.
+/// A candidate file of the base.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Match {
     pub id: InodeId,
@@ -16,18 +16,18 @@ pub(crate) struct Match {
     pub trust: Trust,
 }
 
-/// What is still to be looked at before its blocks are copied.
+/// Comparison still required before blocks are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// The source and the base.
+    /// Source and base must be compared.
     Neither,
-    /// Whether the base can be decoded.
+    /// The base must be decoded, to find damage.
     Same,
-    /// Nothing.
+    /// Nothing is checked.
     Blind,
 }
 
-/// One row a node of the source's tree.
+/// The candidate of each node of the source's tree.
 pub(crate) struct Matches(Vec<Option<Match>>);
 
 impl Matches {
@@ -45,7 +45,7 @@ impl Matches {
     }
 }
 
-/// The source is the base: its contents are named by their inodes.
+/// Matches files by inode, because the source is the base itself.
 fn by_content<K: DataKind>(context: &Context<'_, K>, trust: Trust) -> Vec<Option<Match>> {
     let row = |kind: &NodeKind| match *kind {
         NodeKind::File { len, content } => Some(Match { id: InodeId(content.0), len, trust }),
@@ -86,7 +86,7 @@ fn by_path<K: DataKind>(base: &Base, context: &Context<'_, K>, times: bool) -> V
     rows
 }
 
-/// Files of the base by name and length, the first of each in the order of the tree.
+/// Files of the base by name and length; the first in tree order wins.
 fn by_name(base: &Base) -> HashMap<(&[u8], u64), NodeId> {
     let mut files = HashMap::new();
     for (id, node) in base.tree.nodes() {
@@ -104,7 +104,7 @@ fn file_len(base: &Base, node: NodeId) -> Option<u64> {
     }
 }
 
-/// Whether length and time are the same; a base that has whole seconds only is compared by those.
+/// Returns true if length and time are the same. A base with whole seconds is compared in seconds.
 fn is_same_time<K: DataKind>(base: &Base, old: NodeId, context: &Context<'_, K>, new: NodeId) -> bool {
     let (was, is) = (base.tree.node(old).meta.mtime, context.tree.node(new).meta.mtime);
     file_len(base, old) == Some(context.len(new))

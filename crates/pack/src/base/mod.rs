@@ -1,10 +1,9 @@
-//! An earlier image whose compressed blocks are copied where the source still holds the same bytes.
+//! Reuse of compressed blocks of an earlier image (the base) for unchanged data.
 //!
-//! A match of paths only says where to look (`matches.rs`); what is copied was compared with the
-//! source, block by block (`old.rs`), unless the user took the word of times for it. Blocks that
-//! hold tails of many files are decided on as wholes before anything is placed (`shared.rs`). Knows
-//! no format: an image is a [`Volume`] here, and its figures are checked once more before anything
-//! is allocated for them.
+//! Matching paths only selects candidates (`matches.rs`). Every copied block was compared with the
+//! source (`old.rs`), unless the caller trusts times. Blocks that hold tails of several files are
+//! kept or dropped whole, before anything is placed (`shared.rs`). No format is known here: an
+//! image is a [`Volume`], and its values are checked again before memory is allocated for them.
 
 mod blocks;
 mod matches;
@@ -20,32 +19,31 @@ pub(crate) use stream::{KeptStream, find as find_stream, is_second, is_whole_clu
 
 use crate::context::Context;
 use matches::{Match, Matches};
-use packfs_core::{Error, Image, NodeId, Progress, Result, Tree, Witnessed};
+use packfs_core::{ContentDigest, Error, Image, NodeId, Progress, Result, Tree};
 use packfs_format::{Coding, DataKind, InodeId, PackFormat, Volume};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What proves that bytes of the source are those that a block of the base holds.
+/// Proof required that the source's data equals a block of the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proof {
-    /// The bytes: the source is read, the block decoded, and both compared.
+    /// Contents: the source is read, the block is decoded, and both are compared.
     #[default]
     Contents,
-    /// A file with the path, length and time of one in the base is that one: neither is read.
-    /// Others are compared.
+    /// Path, length and time: if they equal those of a file of the base, neither file is read.
+    /// Other files are compared.
     Times,
-    /// The source is the base itself. Blocks are decoded, so that damage is found, but not
-    /// compared.
+    /// The source is the base itself: blocks are decoded to find damage, but not compared.
     Source,
-    /// The source is the base itself, and blocks are copied without a look.
+    /// The source is the base itself: blocks are copied without being decoded.
     SourceUnread,
 }
 
-/// Dead bytes may take one part in so many of the base.
+/// Unused bytes may take at most 1 / `DEAD_SHARE` of the base.
 const DEAD_SHARE: u64 = 128;
 
-/// An earlier image; see the module.
+/// An earlier image whose compressed blocks can be reused.
 pub struct Base {
     volume: Arc<dyn Volume>,
     image: Arc<dyn Image>,
@@ -55,7 +53,8 @@ pub struct Base {
 }
 
 impl Base {
-    /// `volume` was opened from `image`; `tree` is all of it, with the inode of each of its nodes.
+    /// Creates a base from the whole `tree` of `volume`, which was opened from `image`; `tree`
+    /// holds the inode of each node.
     pub fn new(
         volume: Arc<dyn Volume>,
         image: Arc<dyn Image>,
@@ -67,14 +66,14 @@ impl Base {
         Base { volume, image, tree, inodes, proof }
     }
 
-    /// How many bytes that nobody wants may be kept with others.
+    /// Returns the number of unused bytes that may be kept along with used ones.
     fn waste_max(&self) -> u64 {
         self.image.len() / DEAD_SHARE
     }
 
-    /// Whether blocks of the base can stand in an image as `format` makes it.
+    /// Checks that blocks of the base are valid in an image that `format` writes.
     ///
-    /// Errors: `Usage`, saying how both are encoded.
+    /// Errors: `Usage`, naming both encodings.
     pub fn check(&self, format: &dyn PackFormat) -> Result<()> {
         let words = |coding: &Option<Coding>| {
             coding.as_ref().map_or("of a kind whose blocks cannot be copied".to_owned(), Coding::describe)
@@ -100,25 +99,25 @@ impl fmt::Debug for Base {
     }
 }
 
-/// What of a base is used for one image.
+/// Parts of a base that are reused for one image.
 pub(crate) struct Reuse<'a, T> {
     pub base: &'a Base,
     matches: Matches,
-    /// Shared blocks, or the parts of the packed stream, that stay as they are.
+    /// Fragment blocks, or parts of the packed stream, that are kept.
     pub kept: T,
-    /// Copied so far: blocks, and their stored bytes.
+    /// Blocks copied so far and their stored bytes.
     pub copied: Tally,
-    /// Blocks of the base that could not be decoded.
+    /// Number of blocks of the base that could not be decoded.
     pub damaged: AtomicU64,
 }
 
-/// What of the base stays as it is, in which tails of several files lie.
+/// Parts of the base that hold tails of several files and are kept.
 pub(crate) trait Kept: Default {
-    /// Returns true if the tail of a file stays where it is.
+    /// Returns true if the tail of a file keeps its place.
     fn keeps_tail_of(&self, node: NodeId) -> bool;
 }
 
-/// Counted by all workers; sums do not depend on who comes first.
+/// Counts of all workers; sums do not depend on their order.
 #[derive(Default)]
 pub(crate) struct Tally {
     blocks: AtomicU64,
@@ -126,7 +125,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Blocks and bytes.
+    /// Returns the number of blocks and of bytes.
     pub(crate) fn get(&self) -> (u64, u64) {
         (self.blocks.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -138,7 +137,7 @@ impl Tally {
 }
 
 impl<'a, T: Kept> Reuse<'a, T> {
-    /// Finds what can be used; `find_kept` does so for what several files share.
+    /// Finds reusable parts of the base; `find_kept` does so for blocks shared by several files.
     pub(crate) fn find<K: DataKind>(
         context: &Context<'_, K>,
         base: &'a Base,
@@ -151,20 +150,20 @@ impl<'a, T: Kept> Reuse<'a, T> {
         Ok(reuse)
     }
 
-    /// The file of the base that may hold what a file of the source holds.
+    /// Returns the file of the base that may hold the same data as a file of the source.
     pub(crate) fn match_of(&self, node: NodeId) -> Option<Match> {
         self.matches.of(node)
     }
 
-    /// Returns what is known of bytes of a file that stay where they are in the base.
-    pub(crate) fn kept_is_known(&self, node: NodeId) -> Witnessed {
+    /// Returns what is proven about bytes of a file that keep their place in the base.
+    pub(crate) fn digest_of_kept(&self, node: NodeId) -> ContentDigest {
         match self.match_of(node).map(|found| found.trust) {
-            Some(Trust::Blind) => Witnessed::Nothing,
-            _ => Witnessed::Decodable,
+            Some(Trust::Blind) => ContentDigest::Nothing,
+            _ => ContentDigest::Decodable,
         }
     }
 
-    /// Tells of damage, once.
+    /// Warns of damaged blocks, once.
     pub(crate) fn warn(&self, progress: &dyn Progress) {
         let damaged = self.damaged.load(Ordering::Relaxed);
         if damaged > 0 {

@@ -1,13 +1,13 @@
-//! Blocks that a file has to itself in the base: which of them still hold what the
-//! source holds.
+//! Blocks of the base that belong to a single file, and the comparison with the source that allows
+//! copying them.
 
 use super::matches::Trust;
 use super::{BaseReader, KeptBlocks, Reuse};
 use crate::context::Context;
-use crate::witness::Witness;
+use crate::digest_log::PieceDigest;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{NodeId, Witnessed};
+use packfs_core::{ContentDigest, NodeId};
 use packfs_format::{Blocks, Extent, ExtentFrom, StoredBlock};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -18,13 +18,13 @@ pub(crate) struct OldBlocks<'a> {
     reader: BaseReader<'a>,
     algorithm: Algorithm,
     holes: bool,
-    /// Those of the stretch that was looked up last, in order.
+    /// Extents of the range looked up last, in order.
     extents: Vec<Extent>,
     trust: Trust,
 }
 
 impl<'a> OldBlocks<'a> {
-    /// `None` if there is no base, or blocks are not compressed.
+    /// Creates the view; `None` without a base, or if blocks are not compressed.
     pub(crate) fn new(
         context: &'a Context<'a, Blocks>,
         reuse: Option<&'a Reuse<'a, KeptBlocks>>,
@@ -36,7 +36,7 @@ impl<'a> OldBlocks<'a> {
         Some(OldBlocks { reuse, reader, algorithm, holes, extents: Vec::new(), trust: Trust::Neither })
     }
 
-    /// Turns to a stretch of a file. What cannot be read of the base is not used.
+    /// Looks up a range of a file. Unreadable parts of the base are not used.
     pub(crate) fn look_up(&mut self, node: NodeId, range: Range<u64>) {
         self.extents.clear();
         let found = self.reuse.match_of(node).filter(|_| !range.is_empty());
@@ -46,26 +46,26 @@ impl<'a> OldBlocks<'a> {
         }
     }
 
-    /// Copies a block of which the source need not be read, if the base has it.
+    /// Copies a block without reading the source, if the base has it.
     pub(crate) fn copy_unread(
         &mut self,
         offset: u64,
         len: u32,
         out: &mut Vec<u8>,
-        witness: &mut Witness,
+        digest: &mut PieceDigest,
     ) -> Option<StoredBlock> {
         if self.trust == Trust::Neither {
             return None;
         }
         match self.at(offset, len)? {
             ExtentFrom::Hole => self.holes.then(|| {
-                witness.saw_zeros(len.into());
+                digest.add_zeros(len.into());
                 StoredBlock::HOLE
             }),
             ExtentFrom::Stored(at) => {
                 let plain = count_damage(self.reuse, self.reader.plain(at, len.into()))?;
                 out.extend_from_slice(plain);
-                witness.saw(plain);
+                digest.add(plain);
                 self.reuse.copied.add(u64::from(len));
                 Some(StoredBlock { stored_len: len, compressed: false })
             }
@@ -81,8 +81,8 @@ impl<'a> OldBlocks<'a> {
                     }
                 };
                 match decoded {
-                    Some(decoded) => witness.saw(decoded),
-                    None => witness.missed(Witnessed::Nothing),
+                    Some(decoded) => digest.add(decoded),
+                    None => digest.skip(ContentDigest::Nothing),
                 }
                 out.extend_from_slice(stored);
                 self.reuse.copied.add(u64::from(block.stored_len));
@@ -91,7 +91,7 @@ impl<'a> OldBlocks<'a> {
         }
     }
 
-    /// Copies the block of the base that holds the same bytes, if it has one there.
+    /// Copies the base's block at this offset if it holds the same bytes.
     pub(crate) fn copy_same(&mut self, offset: u64, raw: &[u8], out: &mut Vec<u8>) -> Option<StoredBlock> {
         match self.at(offset, raw.len() as u32)? {
             ExtentFrom::Hole => None,
@@ -117,7 +117,7 @@ impl<'a> OldBlocks<'a> {
         }
     }
 
-    /// Where the base has these bytes of the file, if as they would be cut here.
+    /// Returns the location of these bytes in the base, if the base cut them into the same blocks.
     fn at(&self, offset: u64, len: u32) -> Option<ExtentFrom> {
         let index = self.extents.partition_point(|extent| extent.offset <= offset).checked_sub(1)?;
         let extent = self.extents.get(index)?;
@@ -141,12 +141,12 @@ impl<'a> OldBlocks<'a> {
             && block.decodes_to == DecodedLen::Exactly
             && !block.zero_padded
             && block.algorithm == Some(self.algorithm)
-            // A compressed block that is no shorter than its bytes would be refused.
+            // A compressed block must be shorter than its bytes, or readers refuse it.
             && (1..len).contains(&block.stored_len)
     }
 }
 
-/// What cannot be decoded is compressed anew, and told of in the end.
+/// Counts a block that cannot be decoded; it is compressed again, and reported at the end.
 fn count_damage<T>(reuse: &Reuse<'_, KeptBlocks>, found: packfs_core::Result<T>) -> Option<T> {
     if found.is_err() {
         reuse.damaged.fetch_add(1, Ordering::Relaxed);

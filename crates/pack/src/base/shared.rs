@@ -1,9 +1,9 @@
-//! Which of the base's shared blocks stay as they are: those in which enough is still wanted.
+//! Selection of the base's fragment blocks that are kept: those with the smallest unused part.
 //!
-//! A block that is kept with tails that nobody wants any more costs space, and a block that is
-//! dropped costs the time to compress what is left of it. So blocks are kept from the one with the
-//! least dead part on, until the dead parts of all that are kept make [`super::DEAD_SHARE`] of the
-//! base: an image that is made on the one before it, again and again, does not grow beyond that.
+//! Keeping a block with unused tails costs space, and dropping it costs the time to compress the
+//! used rest again. So blocks are kept in ascending order of unused bytes, until these reach the
+//! share [`super::DEAD_SHARE`] of the base. An image that is packed onto its predecessor again and
+//! again does not grow beyond that.
 
 use super::matches::Trust;
 use super::{BaseReader, Kept, Reuse};
@@ -18,21 +18,21 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-/// Blocks of a file that are looked at at a time.
+/// Blocks of a file that are examined at a time.
 const STRETCH_BLOCKS: u64 = 4096;
 
-/// A shared block that stays.
+/// A fragment block that is kept.
 pub(crate) struct KeptBlock {
     pub block: BlockRef,
-    /// The tails in it that are wanted, in the order of the plan.
+    /// Its used tails, in plan order.
     pub tails: Vec<KeptTail>,
 }
 
-/// The shared blocks that stay, in the order of the base.
+/// Fragment blocks that are kept, in the order of the base.
 #[derive(Default)]
 pub(crate) struct KeptBlocks {
     pub blocks: Vec<KeptBlock>,
-    /// The files whose tails lie there.
+    /// Files whose tails lie in them.
     nodes: HashSet<NodeId>,
 }
 
@@ -42,29 +42,29 @@ impl Kept for KeptBlocks {
     }
 }
 
-/// A tail that stays where it is in its block.
+/// A tail that keeps its place in its block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptTail {
     pub node: NodeId,
-    /// Where it starts in the decoded block.
+    /// Start in the decoded block.
     pub start: u32,
     pub len: u32,
-    /// Hash of its bytes.
+    /// Hash of the tail's bytes.
     pub hash: u128,
 }
 
-/// A tail that may be in a block.
+/// A tail that may lie in a block.
 struct Guess {
     node: NodeId,
-    /// Where it starts in the file, and how long it is.
+    /// Start in the file, and length.
     from: u64,
     len: u32,
-    /// Where it starts in the decoded block.
+    /// Start in the decoded block.
     start: u32,
     trust: Trust,
 }
 
-/// A block and how much of it is wanted.
+/// A block and its number of used bytes.
 struct Judged {
     kept: KeptBlock,
     decoded_len: u64,
@@ -78,25 +78,25 @@ impl Judged {
     }
 }
 
-/// What decides whether something of the base stays, lengths in bytes.
+/// Costs of keeping a part of the base, lengths in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Measures {
-    /// How much of it nobody wants.
+    /// Unused bytes.
     pub dead: u64,
     pub len: u64,
     pub stored_len: u64,
-    /// Where it is in the base; what stays stays in this order.
+    /// Position in the base; kept parts stay in this order.
     pub place: u64,
 }
 
 impl Measures {
-    /// What the dead part takes as stored, about.
+    /// Returns about how many stored bytes the unused part takes.
     fn waste(&self) -> u64 {
         (u128::from(self.dead) * u128::from(self.stored_len) / u128::from(self.len.max(1))) as u64
     }
 }
 
-/// Compares every tail of the source with the one in the base that it may be.
+/// Compares every tail of the source with its candidate in the base.
 pub(crate) fn find(
     context: &Context<'_, Blocks>,
     reuse: &Reuse<'_, KeptBlocks>,
@@ -112,7 +112,7 @@ pub(crate) fn find(
         .collect();
     let tail_count: usize = guesses.iter().map(|(_, tails)| tails.len()).sum();
     progress.begin(Stage::Base, tail_count as u64, 0);
-    // Readers go from task to task: decoders are dear to make.
+    // Readers move from task to task, because creating decoders is expensive.
     let readers = Mutex::new(Vec::new());
     let judged = in_parallel(options, progress, &guesses, |(block, tails)| {
         let idle = readers.lock().ok().and_then(|mut idle: std::sync::MutexGuard<'_, Vec<_>>| idle.pop());
@@ -132,7 +132,7 @@ pub(crate) fn find(
     Ok(KeptBlocks { blocks, nodes })
 }
 
-/// The tails that may be in each block, by where it is stored.
+/// Collects the candidate tails of each block, by stored position.
 fn guess(
     context: &Context<'_, Blocks>,
     reuse: &Reuse<'_, KeptBlocks>,
@@ -144,7 +144,7 @@ fn guess(
         let Some(found) = reuse.match_of(job.node).filter(|found| tail_len > 0 && found.len == len) else {
             continue;
         };
-        // What cannot be read of the base is not used.
+        // Unreadable parts of the base are not used.
         let Ok(extents) = reader.extents(found, len - tail_len..len) else { continue };
         let [extent] = extents[..] else { continue };
         let ExtentFrom::Block { block, start } = extent.from else { continue };
@@ -154,7 +154,7 @@ fn guess(
         let (known, tails) = blocks.entry(block.offset).or_insert_with(|| (block, Vec::new()));
         if *known == block {
             let (node, from, trust) = (job.node, len - tail_len, found.trust);
-            // A tail is no longer than the block.
+            // A tail is never longer than a block, which fits in u32.
             tails.push(Guess { node, from, len: tail_len as u32, start, trust });
         }
     }
@@ -162,8 +162,7 @@ fn guess(
     blocks
 }
 
-/// Takes out what is a block of some file's own, too: it is copied with that file, and found there
-/// again.
+/// Removes blocks that also belong to a single file: they are copied with that file.
 fn leave_blocks_of_files(
     context: &Context<'_, Blocks>,
     reuse: &Reuse<'_, KeptBlocks>,
@@ -190,19 +189,18 @@ fn leave_blocks_of_files(
     }
 }
 
-/// Finds out which tails are in a block indeed.
+/// Compares candidate tails with the contents of a block.
 fn judge(
     context: &Context<'_, Blocks>,
     reader: &mut BaseReader<'_>,
     block: BlockRef,
     guesses: &[Guess],
 ) -> Result<Judged> {
-    // A block of which nothing is looked at still has to be measured, as its length is stored
-    // nowhere.
+    // A block whose contents are trusted is decoded all the same: its length is not stored.
     let (_, decoded) = reader.decode(&block)?;
     let mut tails = Vec::new();
     let mut bytes = Vec::new();
-    // What several files have in common is hashed and read once.
+    // Data common to several files is hashed and read once.
     let mut hashes: HashMap<(u32, u32), u128> = HashMap::new();
     for guess in guesses {
         let range = guess.start as usize..(guess.start as usize).saturating_add(guess.len as usize);
@@ -213,7 +211,7 @@ fn judge(
             bytes.resize(old.len(), 0);
             let read =
                 context.open(guess.node).and_then(|mut file| file.read_exact_at(guess.from, &mut bytes));
-            // What cannot be read now fails when it is packed.
+            // A read error here is reported when the file is packed.
             if read.is_err() || bytes != old {
                 continue;
             }
@@ -230,7 +228,7 @@ fn judge(
     Ok(Judged { kept: KeptBlock { block, tails }, decoded_len, dead_len })
 }
 
-/// How many bytes lie in any of these ranges.
+/// Returns the number of bytes in the union of ranges.
 pub(super) fn covered_len(ranges: impl Iterator<Item = (u64, u64)>) -> u64 {
     let mut ranges: Vec<(u64, u64)> = ranges.collect();
     ranges.sort_unstable();
@@ -242,7 +240,7 @@ pub(super) fn covered_len(ranges: impl Iterator<Item = (u64, u64)>) -> u64 {
     })
 }
 
-/// Keeps from what has the least dead part on, as long as dead parts take no more than `waste_max`.
+/// Keeps parts in ascending order of unused bytes, as long as these stay within `waste_max`.
 pub(super) fn stays<T>(all: Vec<T>, measure: fn(&T) -> Measures, waste_max: u64) -> Vec<T> {
     let mut measured: Vec<(Measures, T)> = all.into_iter().map(|one| (measure(&one), one)).collect();
     measured.retain(|(found, _)| found.len > 0 && found.dead.saturating_mul(2) <= found.len);
@@ -285,7 +283,7 @@ mod tests {
         assert_eq!(places(0), [2]);
         assert_eq!(places(40), [2, 3]);
         assert_eq!(places(160), [1, 2, 3]);
-        // More than half of it dead: never.
+        // A part that is more than half unused is never kept.
         assert_eq!(places(u64::MAX), [1, 2, 3]);
     }
 }

@@ -1,10 +1,10 @@
-//! Which parts of the base's packed stream stay as they are: those in which enough is still wanted.
+//! Selection of parts of the base's packed stream that are kept: those with the smallest unused
+//! part.
 //!
-//! The stream is taken apart where a cluster starts at a multiple of the block, so that what
-//! follows a part that was dropped stands in its blocks as before, and indexes can tell it. Every
-//! part is decoded once and compared with the files whose tails lie in it, wholly or in part; which
-//! of them stay is decided as for [`super::shared`]. A tail that reaches from one part into the
-//! next stays only if both do.
+//! The stream is split where a cluster starts at a multiple of the block, so data after a dropped
+//! part keeps its alignment and indexes can address it. Every part is decoded once and compared
+//! with the files whose tails lie in it. Parts are selected like the blocks of [`super::shared`]. A
+//! tail that spans two parts is kept only if both are.
 
 use super::matches::{Match, Trust};
 use super::shared::{Measures, covered_len, stays};
@@ -19,53 +19,53 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
-/// Longest part that is decoded at once; a longer one is not used.
+/// Longest part that is decoded; longer ones are not used.
 const PART_LEN_MAX: u64 = 64 << 20;
 /// Most clusters of a stream.
 const CLUSTERS_MAX: usize = 1 << 24;
-/// Most slices of tails in parts; tails beyond that are not looked for.
+/// Most slices of tails in parts; further tails are ignored.
 const SLICES_MAX: usize = 1 << 22;
-/// How often it is decided again what stays, after tails went with a part that does not.
+/// Most rounds of selection, after tails were lost with a dropped part.
 const ROUNDS_MAX: usize = 16;
 
 /// A cluster of the stream, or a run of plain blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamCluster {
-    /// Where it starts in the base's stream, and how long it is there.
+    /// Start in the base's stream, and length there.
     pub start: u64,
     pub len: u64,
-    /// Where it is stored, padding included.
+    /// Stored position, padding included.
     pub offset: u64,
     pub space: u64,
-    /// How it is encoded; `None`: as it is.
+    /// Encoding; `None` if stored uncompressed.
     pub block: Option<BlockRef>,
 }
 
-/// The end of a file, or all of it, in the stream.
+/// A file's tail, or the whole file, in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamTail {
     pub node: NodeId,
-    /// Where it starts in the file.
+    /// Start in the file.
     pub from: u64,
     pub len: u32,
-    /// Where it starts in the stream: the base's, and once parts are chosen the new one.
+    /// Start in the base's stream; once parts are selected, in the new one.
     pub at: u64,
-    /// Hash of its bytes, if they lie in one part.
+    /// Hash of the bytes if they lie in one part.
     pub hash: Option<u128>,
 }
 
-/// What of the stream stays.
+/// Parts of the stream that are kept.
 #[derive(Default)]
 pub(crate) struct KeptStream {
     pub clusters: Vec<StreamCluster>,
     pub tails: Vec<StreamTail>,
     pub len: u64,
-    /// Each file's tail, by its index.
+    /// Index of each file's tail.
     tail_of: HashMap<NodeId, usize>,
 }
 
 impl KeptStream {
-    /// Returns the tail of a file that stays.
+    /// Returns the kept tail of a file.
     pub(crate) fn tail(&self, node: NodeId) -> Option<StreamTail> {
         self.tails.get(*self.tail_of.get(&node)?).copied()
     }
@@ -92,13 +92,13 @@ impl Guess {
     }
 }
 
-/// A tail that is in the stream indeed, and the parts that it lies in.
+/// A tail that was found in the stream, and the parts that hold it.
 struct Found {
     tail: StreamTail,
     parts: Range<usize>,
 }
 
-/// Finds out what stays.
+/// Compares the stream with the source and selects the parts that are kept.
 pub(crate) fn find(
     context: &Context<'_, Clusters>,
     reuse: &Reuse<'_, KeptStream>,
@@ -109,7 +109,7 @@ pub(crate) fn find(
     if cut.interlaced || cut.byte_aligned {
         return Ok(KeptStream::default());
     }
-    // What cannot be read of the base is not used.
+    // An unreadable base is not used.
     let parts = parts(cut, reuse).unwrap_or_default();
     let guesses = within(&parts, guesses(context, reuse, &parts));
     let mut tasks: Vec<(&[StreamCluster], Vec<Guess>)> =
@@ -126,7 +126,7 @@ pub(crate) fn find(
     let damaged = judged.iter().filter(|judged| judged.is_err()).count() as u64;
     reuse.damaged.fetch_add(damaged, Ordering::Relaxed);
 
-    // Each part's verdicts are in the order of its guesses.
+    // Verdicts of each part, in the order of its candidates.
     let mut verdicts: Vec<Option<std::vec::IntoIter<Option<u128>>>> =
         judged.into_iter().map(|judged| judged.ok().map(Vec::into_iter)).collect();
     let mut tails = Vec::new();
@@ -147,7 +147,7 @@ pub(crate) fn find(
     Ok(stream)
 }
 
-/// The guesses that lie in parts without a gap, in the order of the stream, and in which.
+/// Returns the candidates that lie in parts without a gap, in stream order, and these parts.
 fn within(parts: &[Vec<StreamCluster>], mut guesses: Vec<Guess>) -> Vec<(Guess, Range<usize>)> {
     guesses.sort_unstable_by_key(|guess| (guess.at, guess.node));
     let ranges: Vec<Range<u64>> = parts.iter().map(|part| part_range(part)).collect();
@@ -166,7 +166,7 @@ fn within(parts: &[Vec<StreamCluster>], mut guesses: Vec<Guess>) -> Vec<(Guess, 
     guesses.into_iter().filter_map(place).collect()
 }
 
-/// Decides which parts stay, and drops the tails that go with one that does not.
+/// Selects the parts to keep, and drops tails that lie in a dropped one.
 fn choose(parts: &[Vec<StreamCluster>], tails: &mut Vec<Found>, waste_max: u64) -> Vec<bool> {
     let mut is_kept = vec![true; parts.len()];
     for _ in 0..ROUNDS_MAX {
@@ -196,7 +196,7 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
     one.start.max(other.start)..one.end.min(other.end)
 }
 
-/// The stream, taken apart; parts that cannot be used left out.
+/// Splits the stream into parts; parts that cannot be used are left out.
 fn parts(cut: &ClusterPlan, reuse: &Reuse<'_, KeptStream>) -> Result<Vec<Vec<StreamCluster>>> {
     let base = reuse.base;
     let Some((id, len)) = base.volume.packed_stream() else { return Ok(Vec::new()) };
@@ -219,7 +219,7 @@ fn parts(cut: &ClusterPlan, reuse: &Reuse<'_, KeptStream>) -> Result<Vec<Vec<Str
     })?;
     let holds = |part: &Vec<StreamCluster>| {
         let range = part_range(part);
-        // Only a compressed cluster leaves its block to what comes behind.
+        // Only a compressed cluster leaves the rest of its block to its successor.
         let ends_well =
             range.end.is_multiple_of(block_len) || part.last().is_some_and(|last| last.block.is_some());
         !range.is_empty() && range.end - range.start <= PART_LEN_MAX && ends_well
@@ -234,7 +234,7 @@ fn part_range(part: &[StreamCluster]) -> Range<u64> {
     }
 }
 
-/// An extent of the stream as a cluster, if it can be copied.
+/// Returns an extent of the stream as a cluster if it can be copied.
 fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
     let block_len = u64::from(cut.block_len);
     let Extent { offset: start, len, from } = *extent;
@@ -258,8 +258,8 @@ fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
     }
 }
 
-/// Whether a block can be copied as a cluster of so many bytes: what the engine promises of its own
-/// clusters holds for it.
+/// Returns true if a block can be copied as a cluster of `space` bytes: it satisfies what the
+/// engine guarantees for its own clusters.
 pub(crate) fn is_whole_cluster(
     cut: &ClusterPlan,
     recipe: &ClusterRecipe,
@@ -278,12 +278,12 @@ pub(crate) fn is_whole_cluster(
         && len <= u64::from(cut.decoded_len_max)
 }
 
-/// Whether it was compressed by the second codec of a recipe.
+/// Returns true if the block was compressed by the recipe's second codec.
 pub(crate) fn is_second(recipe: &ClusterRecipe, block: &BlockRef) -> bool {
     recipe.second.is_some() && block.algorithm != Some(recipe.codec.algorithm())
 }
 
-/// Which ends of files may lie in the stream, and where.
+/// Collects tails of files that may lie in the stream, with their positions.
 fn guesses(
     context: &Context<'_, Clusters>,
     reuse: &Reuse<'_, KeptStream>,
@@ -311,7 +311,7 @@ fn guesses(
     guesses
 }
 
-/// Where the end of a file starts that lies in the stream, in the file and in the stream.
+/// Returns the start of a file's tail, in the file and in the stream.
 fn stream_tail(
     reader: &BaseReader<'_>,
     file: Match,
@@ -334,14 +334,14 @@ fn stream_tail(
         tail = match (tail, place) {
             (None, place) => place.map(|at| (extent.offset, at)),
             (Some((from, at)), Some(place)) if place == at + (extent.offset - from) => tail,
-            // What lies elsewhere again is no tail.
+            // Data in a second place is no tail.
             (Some(_), _) => return None,
         };
     }
     tail
 }
 
-/// Decodes a part and finds out which slices of tails are in it indeed: those have a hash.
+/// Decodes a part and hashes the slices of tails that it really holds.
 fn judge(
     context: &Context<'_, Clusters>,
     reuse: &Reuse<'_, KeptStream>,
@@ -372,7 +372,7 @@ fn judge(
             bytes.resize(old.len(), 0);
             let from = guess.from + (slice.start - guess.at);
             let read = context.open(guess.node).and_then(|mut file| file.read_exact_at(from, &mut bytes));
-            // What cannot be read now fails when it is packed.
+            // A read error here is reported when the file is packed.
             if read.is_err() || bytes != old {
                 verdicts.push(None);
                 continue;
@@ -395,10 +395,10 @@ fn measures(part: &[StreamCluster], wanted: Vec<(u64, u64)>) -> Measures {
     }
 }
 
-/// Puts the parts that stay one behind the other.
+/// Concatenates the kept parts.
 fn joined(parts: &[Vec<StreamCluster>], is_kept: &[bool], tails: Vec<Found>) -> KeptStream {
     let mut stream = KeptStream::default();
-    // Where parts start, there and here.
+    // Starts of the parts in the base's stream and in the new one.
     let mut starts = vec![(0, 0); parts.len()];
     for (index, part) in parts.iter().enumerate().filter(|(index, _)| is_kept[*index]) {
         let range = part_range(part);
@@ -447,8 +447,8 @@ mod tests {
         let parts = [part(0, 100), part(100, 100), part(200, 100)];
         let tails =
             || vec![found(0, 10, 0..1), found(90, 60, 0..2), found(150, 50, 1..2), found(200, 100, 2..3)];
-        // The first part is mostly dead, so the tail that starts in it is lost, and half of the
-        // second is dead.
+        // The first part is mostly unused, so the tail that starts in it is lost, and half of the
+        // second becomes unused.
         let mut some = tails();
         assert_eq!(choose(&parts, &mut some, 4096), [false, true, true]);
         let stream = joined(&parts, &[false, true, true], some);

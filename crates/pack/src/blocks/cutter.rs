@@ -1,16 +1,17 @@
-//! What worker threads do: read a stretch of files, cut it into blocks, compress them, hash tails.
+//! The worker's side of packing blocks: reads spans of files, cuts them into blocks, compresses
+//! these, and hashes tails.
 
-use super::worth::{self, Worth};
+use super::whole_files::{self, WholeFiles};
 use crate::base::{Kept, KeptBlocks, OldBlocks, Reuse};
 use crate::class::Class;
 use crate::conductor::{self, Cut};
 use crate::context::{Context, Piece, is_zero};
+use crate::digest_log::PieceDigest;
 use crate::engine::Job;
 use crate::gain::Gain;
 use crate::probe::Probe;
-use crate::runs::{Home, Runs};
+use crate::runs::{HostBlock, Runs};
 use crate::seen::TailBytes;
-use crate::witness::Witness;
 use packfs_codec::BranchSet;
 use packfs_codec::Encoder;
 use packfs_core::{ContentReader, Error, NodeId, Result};
@@ -21,15 +22,15 @@ use std::ops::Range;
 #[derive(Default)]
 pub(crate) struct BlockPiece {
     pub blocks: Vec<StoredBlock>,
-    /// Whether its bytes are stored as they are, in one run and not in blocks.
+    /// True if the bytes are stored uncompressed in one run, not in blocks.
     pub is_flat: bool,
-    /// How many of the piece's bytes are holes.
+    /// Bytes of the piece that are holes.
     pub hole_len: u64,
-    /// So many zeros are stored of it, and nothing else.
+    /// Number of zeros stored for the piece, if it stores nothing else.
     pub zeros_len: u64,
     pub tail: Option<TailBytes>,
-    /// Where the tail lies, if it needs no place of its own.
-    pub home: Option<Home>,
+    /// Block of another file that begins with the tail.
+    pub host_block: Option<HostBlock>,
 }
 
 impl BlockPiece {
@@ -41,12 +42,12 @@ impl BlockPiece {
     }
 }
 
-/// A file of the source, opened when it is first read.
+/// A file of the source, opened on first read.
 struct Source<'a> {
     context: &'a Context<'a, Blocks>,
     node: NodeId,
     reader: Option<Box<dyn ContentReader + 'a>>,
-    /// The run of data that was met last.
+    /// Run of data found last.
     data: Range<u64>,
 }
 
@@ -64,50 +65,50 @@ impl<'a> Source<'a> {
         Ok(self.reader.insert(reader).as_mut())
     }
 
-    /// Reads a block; true, and its bytes may be anything, if it is to become a hole.
-    fn read_block(&mut self, offset: u64, raw: &mut [u8], witness: &mut Witness) -> Result<bool> {
+    /// Reads a block. Returns true if it becomes a hole; `raw` is unspecified then.
+    fn read_block(&mut self, offset: u64, raw: &mut [u8], digest: &mut PieceDigest) -> Result<bool> {
         let holes = self.context.plan.holes;
         if holes && self.data.end <= offset {
             self.data = self.opened()?.next_data(offset)?.unwrap_or(u64::MAX..u64::MAX);
         }
         if holes && self.data.start >= offset + raw.len() as u64 {
-            witness.saw_zeros(raw.len() as u64);
+            digest.add_zeros(raw.len() as u64);
             return Ok(true);
         }
         self.opened()?.read_exact_at(offset, raw)?;
-        witness.saw(raw);
+        digest.add(raw);
         Ok(holes && is_zero(raw))
     }
 
-    /// Errors: `Failed` for a file that was changed while it was read.
+    /// Errors: `Failed` for a file that changed while it was read.
     fn check_unchanged(&mut self) -> Result<()> {
         self.reader.as_mut().map_or(Ok(()), |reader| reader.check_unchanged())
     }
 }
 
-/// One worker's encoders and scratch.
+/// Encoders and scratch buffers of one worker.
 pub(crate) struct Cutter<'a> {
     context: &'a Context<'a, Blocks>,
     reuse: Option<&'a Reuse<'a, KeptBlocks>>,
     runs: &'a Runs,
     block: Option<Box<dyn Encoder>>,
-    /// `None`: shared blocks are compressed like any other.
+    /// Encoder of fragment blocks; `None` if they are compressed like any other.
     shared: Option<Option<Box<dyn Encoder>>>,
     raw: Vec<u8>,
     gain: Gain,
     probe: Probe,
     incompressible: Incompressible,
-    worth: &'a Worth,
+    worth: &'a WholeFiles,
     old: Option<OldBlocks<'a>>,
     is_verified: bool,
-    /// The file of the last piece, if more of it is to come.
+    /// The file of the last piece, if more of it follows.
     kept: Option<Source<'a>>,
-    /// A whole block of zeros, once one was stored.
+    /// A whole block of zeros, cached after the first one was stored.
     zeros: Option<(StoredBlock, Vec<u8>)>,
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(job: &Job<'a, Blocks>, worth: &'a Worth) -> Result<Self> {
+    pub(crate) fn new(job: &Job<'a, Blocks>, worth: &'a WholeFiles) -> Result<Self> {
         let Job { context, reuse, parts: runs, options, .. } = *job;
         let plan = context.plan;
         let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
@@ -156,14 +157,19 @@ impl<'a> Cutter<'a> {
         let before = stored.len();
         let cut = self.cut_into_blocks(piece, stored)?;
         let encoded_len = (stored.len() - before) as u64;
-        if Worth::of_short(self.context, piece.range.end, (cut.piece.blocks.len(), encoded_len), self.gain) {
+        if WholeFiles::of_short(
+            self.context,
+            piece.range.end,
+            (cut.piece.blocks.len(), encoded_len),
+            self.gain,
+        ) {
             return Ok(cut);
         }
         stored.truncate(before);
         self.cut_flat(piece, stored)
     }
 
-    /// Cuts a piece that is a hole, of which nothing is read.
+    /// Cuts a piece that is a hole, without reading it.
     fn cut_hole(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
@@ -172,15 +178,15 @@ impl<'a> Cutter<'a> {
         source.check_unchanged()?;
         self.keep(source, piece);
         let len = piece.len();
-        let mut witness = Witness::new(self.is_verified, piece.range.start);
-        witness.saw_zeros(len);
+        let mut digest = PieceDigest::new(self.is_verified, piece.range.start);
+        digest.add_zeros(len);
         let class = Class::of(context.tree.first_name(node), &[]);
-        let seen = witness.finish();
+        let seen = digest.finish();
         let cut = |piece| Ok(Cut { piece, class, seen });
         if self.is_flat(piece)? {
             return cut(BlockPiece { is_flat: true, zeros_len: len, ..BlockPiece::default() });
         }
-        // Pieces that are holes are whole blocks.
+        // Pieces that are holes consist of whole blocks.
         let count = (len / context.block_len()) as usize;
         if context.plan.holes {
             let blocks = vec![StoredBlock::HOLE; count];
@@ -194,7 +200,7 @@ impl<'a> Cutter<'a> {
         cut(BlockPiece { blocks: vec![*block; count], zeros_len, ..BlockPiece::default() })
     }
 
-    /// Tells whether a file of many pieces is stored as it is, in one run.
+    /// Returns true if a file of several pieces is stored uncompressed in one run.
     fn is_flat(&mut self, piece: &Piece) -> Result<bool> {
         if self.incompressible != Incompressible::StoreFile {
             return Ok(false);
@@ -206,7 +212,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// A whole block of zeros, as it is stored where there are no holes.
+    /// Returns a whole block of zeros, as stored if the plan allows no holes.
     fn zero_block(&mut self) -> Result<&(StoredBlock, Vec<u8>)> {
         let zeros = match self.zeros.take() {
             Some(known) => known,
@@ -224,16 +230,16 @@ impl<'a> Cutter<'a> {
         Ok(self.zeros.insert(zeros))
     }
 
-    /// Keeps a file open of which more is to come.
+    /// Keeps a file open if more of it follows.
     fn keep(&mut self, source: Source<'a>, piece: &Piece) {
         self.kept = (!piece.last).then_some(source);
     }
 
-    /// Stores a piece as it is, holes as zeros.
+    /// Stores a piece uncompressed, holes as zeros.
     fn cut_flat(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
-        let mut witness = Witness::new(self.is_verified, piece.range.start);
+        let mut digest = PieceDigest::new(self.is_verified, piece.range.start);
         let mut source = Source::new(context, node, &mut self.kept);
         let mut class = None;
         let mut offset = piece.range.start;
@@ -242,7 +248,7 @@ impl<'a> Cutter<'a> {
             let start = stored.len();
             stored.resize(start + len as usize, 0);
             let raw = &mut stored[start..];
-            if source.read_block(offset, raw, &mut witness)? {
+            if source.read_block(offset, raw, &mut digest)? {
                 raw.fill(0);
             } else if class.is_none() {
                 class = Some(Class::of_read(context, node, (offset, raw), source.opened()?)?);
@@ -253,7 +259,7 @@ impl<'a> Cutter<'a> {
         self.keep(source, piece);
         let class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
         let piece = BlockPiece { is_flat: true, ..BlockPiece::default() };
-        Ok(Cut { piece, class, seen: witness.finish() })
+        Ok(Cut { piece, class, seen: digest.finish() })
     }
 
     fn cut_into_blocks(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
@@ -262,7 +268,7 @@ impl<'a> Cutter<'a> {
         let tail_len = if piece.last { context.shared_tail_len(piece.job) } else { 0 };
         let blocks_end = piece.range.end - tail_len;
         let mut cut = BlockPiece::default();
-        let mut witness = Witness::new(self.is_verified, piece.range.start);
+        let mut digest = PieceDigest::new(self.is_verified, piece.range.start);
         let mut source = Source::new(context, node, &mut self.kept);
         if let Some(old) = &mut self.old {
             old.look_up(node, piece.range.start..blocks_end);
@@ -273,13 +279,13 @@ impl<'a> Cutter<'a> {
             let len = context.block_len().min(blocks_end - offset);
             let raw = &mut self.raw[..len as usize];
             let old = self.old.as_mut();
-            if let Some(block) = old.and_then(|old| old.copy_unread(offset, len as u32, stored, &mut witness))
+            if let Some(block) = old.and_then(|old| old.copy_unread(offset, len as u32, stored, &mut digest))
             {
                 cut.push(block, len);
                 offset += len;
                 continue;
             }
-            if source.read_block(offset, raw, &mut witness)? {
+            if source.read_block(offset, raw, &mut digest)? {
                 cut.push(StoredBlock::HOLE, len);
             } else {
                 if class.is_none() {
@@ -303,29 +309,29 @@ impl<'a> Cutter<'a> {
         }
         let kept_by = self.reuse.filter(|reuse| tail_len > 0 && reuse.kept.keeps_tail_of(node));
         if let Some(reuse) = kept_by {
-            witness.missed(reuse.kept_is_known(node));
+            digest.skip(reuse.digest_of_kept(node));
         } else if tail_len > 0 {
             let mut bytes = vec![0; tail_len as usize].into_boxed_slice();
             source.opened()?.read_exact_at(blocks_end, &mut bytes)?;
-            witness.saw(&bytes);
+            digest.add(&bytes);
             if blocks_end == 0 {
                 class = Some(Class::of(context.tree.first_name(node), &bytes));
             }
-            cut.home = self.runs.home_of(context, piece.job, &bytes)?;
+            cut.host_block = self.runs.find_host_block(context, piece.job, &bytes)?;
             cut.tail = Some(TailBytes::new(bytes));
         }
         source.check_unchanged()?;
         self.keep(source, piece);
-        // Of what was copied unseen, or is all holes, only the name is known.
+        // Data that was copied unread, or is all holes, is classified by name.
         let class = class.unwrap_or_else(|| Class::of(context.tree.first_name(node), &[]));
-        Ok(Cut { piece: cut, class, seen: witness.finish() })
+        Ok(Cut { piece: cut, class, seen: digest.finish() })
     }
 }
 
 impl conductor::Cutter for Cutter<'_> {
     type Hint = ();
     type Piece = BlockPiece;
-    /// The bytes of a shared block, and the code that its files hold.
+    /// Bytes of a fragment block, and the machine code that its files hold.
     type Batch = (Vec<u8>, BranchSet);
     type Packed = (StoredBlock, Vec<u8>);
 
@@ -347,7 +353,7 @@ impl conductor::Cutter for Cutter<'_> {
     }
 }
 
-/// Appends `raw` to `out`, compressed if that saves enough, or if nothing else is allowed.
+/// Appends `raw` to `out`, compressed if that saves enough or the format requires it.
 fn store(
     encoder: Option<&mut (dyn Encoder + '_)>,
     (gain, incompressible, probe): (Gain, Incompressible, &mut Probe),
@@ -357,7 +363,7 @@ fn store(
     let start = out.len();
     let encoder = match (encoder, incompressible) {
         (Some(encoder), Incompressible::Encode | Incompressible::StoreFile) => {
-            let stored_len = worth::encode(encoder, raw, out)?;
+            let stored_len = whole_files::encode(encoder, raw, out)?;
             return Ok(StoredBlock { stored_len, compressed: true });
         }
         (encoder, _) => encoder,

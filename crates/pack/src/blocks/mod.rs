@@ -1,25 +1,25 @@
-//! Places file data in blocks: files are cut by input, each block but the last of a file as long as
-//! the others.
+//! Placement of file data in blocks: files are cut by input, and each block but a file's last has
+//! the same length.
 //!
-//! Tails of several files share blocks, and all blocks of a file may be a run of another's. Knows
-//! no format: where inodes and tables go is not its concern.
+//! Tails of several files share fragment blocks, and all blocks of a file may be a run of
+//! another's. No format is known here: the format places inodes and tables.
 
 mod cutter;
 mod placer;
 mod tails;
-mod worth;
+mod whole_files;
 
 use crate::base::{KeptBlocks, Reuse};
 use crate::conductor;
 use crate::context::{Context, Kind};
 use crate::data_row::DataRow;
+use crate::digest_log::DigestLog;
+use crate::duplicates::Duplicates;
 use crate::engine::{Engine, Job, Stored};
 use crate::limits::{Demand, Limits};
 use crate::report::PackReport;
 use crate::runs::{self, Runs};
 use crate::spans::SPAN_LEN;
-use crate::twins::Twins;
-use crate::witness::Testimony;
 use crate::{PackOptions, base};
 use cutter::Cutter;
 use packfs_codec::CodecSettings;
@@ -28,7 +28,7 @@ use packfs_format::{BlockPlan, BlockStorage, Blocks, Placed, Plan};
 use placer::Placer;
 use std::ops::Range;
 use std::path::Path;
-use worth::Worth;
+use whole_files::WholeFiles;
 
 impl Kind for Blocks {
     fn block_len(plan: &BlockPlan) -> u32 {
@@ -75,32 +75,32 @@ impl Engine for Blocks {
 
     fn find_parts(
         context: &Context<'_, Self>,
-        twins: &Twins,
+        duplicates: &Duplicates,
         options: &PackOptions,
         progress: &dyn Progress,
         output: &Path,
     ) -> Result<Runs> {
-        runs::find(context, twins, options, progress, output)
+        runs::find(context, duplicates, options, progress, output)
     }
 
     fn amend(runs: &Runs, plan: &mut Plan<Self>) {
         runs.move_tails(plan);
     }
 
-    fn place(job: &Job<'_, Self>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Self>> {
-        let worth = &Worth::default();
+    fn place(job: &Job<'_, Self>, row: DataRow<'_>, digests: &mut DigestLog) -> Result<Stored<Self>> {
+        let worth = &WholeFiles::default();
         let limits = limits(job)?;
-        conductor::place(job, &limits, || Cutter::new(job, worth), Placer::new(job), row, testimony)
+        conductor::place(job, &limits, || Cutter::new(job, worth), Placer::new(job), row, digests)
     }
 
     fn leads(plan: &BlockPlan, placed: &Placed<Self>) -> Vec<Range<u64>> {
         placed.leads(plan.lead).collect()
     }
 
-    fn tell(placed: &Placed<Self>, report: &mut PackReport) {
+    fn add_to_report(placed: &Placed<Self>, report: &mut PackReport) {
         let data = &placed.data;
         (report.run_files, report.run_bytes) = (data.run_files, data.run_bytes);
-        (report.lent_tails, report.lent_bytes) = (data.lent_tails, data.lent_bytes);
+        (report.borrowed_tails, report.borrowed_bytes) = (data.borrowed_tails, data.borrowed_bytes);
         report.shared_blocks = data.shared.len() as u64;
         let shared = data.shared.iter().map(|(_, block)| block);
         report.shared.stored = shared.clone().map(|block| u64::from(block.stored_len)).sum();
@@ -109,7 +109,7 @@ impl Engine for Blocks {
     }
 }
 
-/// Input in flight, read but not yet written, where memory is not short.
+/// Input in flight (read, not yet written) while memory suffices.
 const WINDOW_LEN: u64 = 24 << 20;
 
 fn limits(job: &Job<'_, Blocks>) -> Result<Limits> {
@@ -118,7 +118,7 @@ fn limits(job: &Job<'_, Blocks>) -> Result<Limits> {
     let codecs = block_codec.iter().chain(shared_codec.iter().filter(|_| shared_codec != block_codec));
     let encoders: u64 = codecs.map(|codec| options.effort.encoder_memory(codec, context.block_len())).sum();
     let demand = Demand {
-        // A span is read and its blocks are kept until it is written.
+        // A span is held twice: as input, and as blocks until it is written.
         encoder_len: encoders + 2 * context.block_len(),
         window_min: 2 * SPAN_LEN.max(context.block_len()),
         node_count: context.tree.node_count().into(),
@@ -131,7 +131,7 @@ impl Context<'_, Blocks> {
         self.plan.data.block_len.into()
     }
 
-    /// Length of the part of a file that goes into a shared block; 0: none.
+    /// Returns the length of the file's tail that goes into a fragment block; 0 if none does.
     pub(crate) fn shared_tail_len(&self, job: u32) -> u64 {
         let job = self.plan.files[job as usize];
         match job.storage {

@@ -1,34 +1,34 @@
-//! Fills shared blocks with tails, each once: one block after the other, or best fit over two of
-//! them.
+//! Fills fragment blocks with tails, each stored once: one block after the other, or best fit over
+//! two.
 
 use crate::seen::{TailBytes, TailId};
 use packfs_codec::BranchSet;
 use packfs_format::SharedTail;
 
-/// How many blocks are filled at a time where files that are alike follow each other: a second one
-/// would only part them. What is left unused at a block's end is not stored.
+/// Open fragment blocks if similar files follow each other: a second one would separate them. The
+/// unused end of a block is not stored.
 pub(crate) const OPEN_IF_ALIKE: usize = 1;
-/// How many otherwise: a file that does not fit then does not end a block that its neighbours still
-/// fit into.
+/// Open fragment blocks otherwise: a file that does not fit does not close a block that its
+/// neighbors still fit into.
 pub(crate) const OPEN_OTHERWISE: usize = 2;
 
-/// A block being filled; its number is given when it is full, so numbers follow the order on disk.
+/// A block being filled. It is numbered when full, so numbers follow the order on disk.
 struct OpenBlock {
     bytes: Vec<u8>,
-    /// Tails in it, to be told their place: who, and where in the block.
+    /// Its tails, and the start of each in the block.
     tails: Vec<(TailId, u32)>,
-    /// What code their files hold.
+    /// Machine code that its files hold.
     branches: BranchSet,
 }
 
-/// A shared block that is full, with the places of the tails in it.
+/// A full fragment block, with the positions of its tails.
 pub(crate) struct FullBlock {
     pub bytes: Vec<u8>,
     pub tails: Vec<(TailId, SharedTail)>,
     pub branches: BranchSet,
 }
 
-/// Fills shared blocks; see the module.
+/// Fragment blocks that are being filled.
 pub(crate) struct Tails {
     block_len: usize,
     open_count: usize,
@@ -37,14 +37,14 @@ pub(crate) struct Tails {
 }
 
 impl Tails {
-    /// Blocks are numbered from `first_index` on; `open_count` of them are filled at a time, one at
-    /// least.
+    /// Creates an empty set: blocks are numbered from `first_index`; `open_count` of them, at least
+    /// one, are filled at a time.
     pub(crate) fn new(block_len: usize, first_index: u32, open_count: usize) -> Self {
         Tails { block_len, open_count, open: Vec::new(), next_index: first_index }
     }
 
-    /// Puts a tail of a file with such code into the fullest open block with room for it. Returns a
-    /// block that had to be closed first, if any.
+    /// Adds a tail to the fullest open block with room for it. Returns a block that had to be
+    /// closed first, if any. `branches`: machine code that the file holds.
     pub(crate) fn add(&mut self, id: TailId, tail: &TailBytes, branches: BranchSet) -> Option<FullBlock> {
         let len = tail.bytes.len();
         let room_for = |block: &OpenBlock| block.bytes.len() + len <= self.block_len;
@@ -74,7 +74,7 @@ impl Tails {
         closed
     }
 
-    /// Closes the blocks that are left, oldest first.
+    /// Closes the remaining blocks, oldest first.
     pub(crate) fn finish(&mut self) -> Vec<FullBlock> {
         std::mem::take(&mut self.open).into_iter().map(|block| self.close(block)).collect()
     }

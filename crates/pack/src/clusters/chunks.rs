@@ -1,10 +1,10 @@
-//! Chunks that were stored before: by hash first, then byte by byte.
+//! Chunks stored earlier: found by hash, then compared byte by byte.
 //!
-//! Remembers a bounded number of them, the ones stored or found again last, so memory does not grow
-//! with the data.
+//! Remembers a bounded number of chunks, those stored or found last, so memory does not grow with
+//! the data.
 
 use crate::context::Context;
-use crate::same::Earlier;
+use crate::file_comparer::FileComparer;
 use packfs_core::NodeId;
 use packfs_format::Clusters;
 use std::collections::HashMap;
@@ -14,16 +14,16 @@ const GENERATION_COUNT: usize = 400_000;
 
 #[derive(Clone, Copy)]
 struct Origin {
-    /// Where it is stored in the image.
+    /// Position in the image.
     place: u64,
     node: NodeId,
-    /// Where it is in that file.
+    /// Offset in that file.
     offset: u64,
 }
 
-/// See the module.
+/// Chunks that later ones are compared with.
 pub(super) struct SeenChunks<'a> {
-    earlier: Earlier<'a, Clusters>,
+    earlier: FileComparer<'a, Clusters>,
     generation_count: usize,
     young: HashMap<(u32, u128), Origin>,
     old: HashMap<(u32, u128), Origin>,
@@ -32,18 +32,18 @@ pub(super) struct SeenChunks<'a> {
 impl<'a> SeenChunks<'a> {
     pub(super) fn new(context: &'a Context<'a, Clusters>) -> Self {
         SeenChunks {
-            earlier: Earlier::new(context),
+            earlier: FileComparer::new(context),
             generation_count: GENERATION_COUNT,
             young: HashMap::new(),
             old: HashMap::new(),
         }
     }
 
-    /// Where these bytes are stored already.
+    /// Returns the position of equal bytes that are stored already.
     pub(super) fn find(&mut self, bytes: &[u8], hash: u128) -> Option<u64> {
         let key = (bytes.len() as u32, hash);
         let origin = *self.young.get(&key).or_else(|| self.old.get(&key))?;
-        // An origin that can no longer be read cannot be shared; nothing else follows from that.
+        // A file that cannot be read again cannot be shared; that is no error.
         let same = self.earlier.holds(origin.node, origin.offset, bytes).unwrap_or(false);
         if same {
             self.insert(key, origin);
@@ -51,7 +51,7 @@ impl<'a> SeenChunks<'a> {
         same.then_some(origin.place)
     }
 
-    /// Remembers that a chunk of a file is stored at `place`.
+    /// Records that a chunk of a file is stored at `place`.
     pub(super) fn add(&mut self, bytes: &[u8], hash: u128, place: u64, node: NodeId, offset: u64) {
         self.insert((bytes.len() as u32, hash), Origin { place, node, offset });
     }

@@ -1,23 +1,69 @@
-//! An encoder of clusters, with its cluster of zeros.
+//! Encoders of clusters, each with its cluster of zeros.
 
+use crate::effort::Effort;
 use packfs_codec::{CodecSettings, FitEncoder};
 use packfs_core::{Error, Result};
+use packfs_format::ClusterRecipe;
 use std::sync::Arc;
 
-/// One encoder and what a thread knows of it.
+/// The idle encoders of a worker, which recipes with the same codec share.
+pub(super) struct CoderPool {
+    effort: Effort,
+    idle: Vec<Coder>,
+}
+
+/// The encoders of a recipe.
+pub(super) struct Coders {
+    pub first: Coder,
+    pub second: Option<Coder>,
+}
+
+impl CoderPool {
+    /// Creates the encoders of all recipes, so that none can fail to be created later.
+    pub(super) fn new<'r>(effort: Effort, recipes: impl Iterator<Item = &'r ClusterRecipe>) -> Result<Self> {
+        let mut pool = CoderPool { effort, idle: Vec::new() };
+        for recipe in recipes {
+            let coders = pool.take(recipe)?;
+            pool.put(coders);
+        }
+        Ok(pool)
+    }
+
+    /// Takes the encoders of a recipe out of the pool.
+    pub(super) fn take(&mut self, recipe: &ClusterRecipe) -> Result<Coders> {
+        let first = self.take_one(&recipe.codec)?;
+        let second = recipe.second.as_ref().map(|codec| self.take_one(codec)).transpose()?;
+        Ok(Coders { first, second })
+    }
+
+    fn take_one(&mut self, codec: &CodecSettings) -> Result<Coder> {
+        match self.idle.iter().position(|coder| coder.settings == *codec) {
+            Some(index) => Ok(self.idle.swap_remove(index)),
+            None => Ok(Coder::new(codec.clone(), self.effort.fit_encoder(codec)?)),
+        }
+    }
+
+    /// Puts encoders back.
+    pub(super) fn put(&mut self, coders: Coders) {
+        self.idle.push(coders.first);
+        self.idle.extend(coders.second);
+    }
+}
+
+/// One encoder and its cached cluster of zeros.
 pub(super) struct Coder {
-    pub settings: CodecSettings,
+    settings: CodecSettings,
     pub encoder: Box<dyn FitEncoder>,
-    /// A run of zeros, if it fits into one block; unset until somebody asks.
+    /// A run of zeros, if it fits into one block; unset until first needed.
     zeros: Option<Option<Arc<[u8]>>>,
 }
 
 impl Coder {
-    pub(super) fn new(settings: CodecSettings, encoder: Box<dyn FitEncoder>) -> Self {
+    fn new(settings: CodecSettings, encoder: Box<dyn FitEncoder>) -> Self {
         Coder { settings, encoder, zeros: None }
     }
 
-    /// The cluster that stands for `len` zeros; these figures are the same in every call.
+    /// Returns the cluster for `len` zeros; all calls must pass the same arguments.
     pub(super) fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
         if self.zeros.is_none() {
             let mut block = vec![0; block_len];

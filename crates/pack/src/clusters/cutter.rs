@@ -1,6 +1,6 @@
-//! What worker threads do: read pieces of files and cut them as their recipes say.
+//! The worker's side of packing clusters: reads pieces of files and cuts them as their recipes say.
 
-use super::coder::Coder;
+use super::coder::CoderPool;
 use super::old::OldClusters;
 use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::{End, Shape, shape};
@@ -11,35 +11,34 @@ use crate::base::{KeptStream, Reuse};
 use crate::class::Class;
 use crate::conductor::{self, Cut};
 use crate::context::{Context, Piece, is_zero};
+use crate::digest_log::PieceDigest;
 use crate::engine::Job;
 use crate::gain::Gain;
 use crate::seen::TailBytes;
-use crate::witness::Witness;
-use packfs_core::{ContentReader, Error, NodeId, Result, Witnessed};
+use packfs_core::{ContentDigest, ContentReader, NodeId, Result};
 use packfs_format::{ClusterForm, ClusterPlan, ClusterRecipe, Clusters, Recipe};
 use std::mem;
-use std::sync::Arc;
 
-/// Zeros that one shared cluster stands for, in blocks: LZ4 gets them into one block, and shorter
-/// runs cost little anyway.
+/// Blocks of zeros that one shared cluster represents: LZ4 compresses them into one block, and
+/// shorter runs cost little.
 const ZERO_BLOCKS: u64 = 128;
-/// What is left of a file that is copied may go to the packed stream if it is no longer than so
-/// many full clusters decode to where nothing shrinks much.
+/// After copied clusters, the rest of a file may go to the packed stream if it is no longer than
+/// this number of full clusters of incompressible data.
 const REST_CLUSTERS: u64 = 4;
-/// Scratch of a thread that is longer than this is not kept.
+/// Longer scratch buffers are freed.
 const SCRATCH_LEN: usize = 2 << 20;
 
-/// What is at the end of a file, and not among its clusters.
+/// End of a file that is not among its clusters.
 pub(super) enum CutTail {
-    /// For the packed stream, if it is not there yet.
+    /// For the packed stream, deduplicated.
     Packed(TailBytes),
-    /// Less than a block: for the format if all before it is plain, else a plain block.
+    /// Less than a block: inline if all data before it is plain, else a plain block.
     Plain(Vec<u8>),
-    /// In the packed stream already, from this byte of it on.
+    /// Already in the packed stream, at this offset.
     Kept(u64),
-    /// For the packed stream, as it is.
+    /// For the packed stream, without deduplication.
     Stream(Vec<u8>),
-    /// For the format.
+    /// Inline.
     Inline { bytes: Vec<u8>, compressed: bool },
 }
 
@@ -47,42 +46,39 @@ pub(super) enum CutTail {
 pub(super) struct StoredPiece {
     pub clusters: Vec<CutCluster>,
     pub tail: Option<CutTail>,
-    /// The file is stored in chunks of this length.
+    /// Chunk length, if the file is stored in chunks.
     pub chunk_len: Option<u64>,
-    /// So many zeros are stored of it, as they are, and nothing else.
+    /// Number of zeros stored uncompressed for the piece, if it stores nothing else.
     pub zeros_len: u64,
-    /// What [`CutForm::Zeros`] stand for, if there are any: the cluster they share, without
-    /// padding.
-    pub zeros: Option<Arc<[u8]>>,
 }
 
-/// A segment of the packed stream that is compressed.
+/// A compressed segment of the packed stream.
 pub(super) struct PackedSegment {
-    /// Bytes of the stream.
+    /// Length in the stream, in bytes.
     pub len: u64,
-    pub clusters: Vec<CutCluster>,
+    pub clusters: Vec<CutCluster<ClusterForm>>,
     pub stored: Vec<u8>,
 }
 
-/// One worker's encoders and scratch.
+/// Encoders and scratch buffers of one worker.
 pub(super) struct Cutter<'a> {
     context: &'a Context<'a, Clusters>,
     reuse: Option<&'a Reuse<'a, KeptStream>>,
     cut: &'a ClusterPlan,
     gain: Gain,
-    coders: Vec<Coder>,
+    coders: CoderPool,
     matcher: Matcher<'a>,
     old: Option<OldClusters<'a>>,
     input: Vec<u8>,
-    /// What the file is of which that is a piece.
+    /// Class of the file of the current piece.
     class: Class,
-    /// What was seen of that piece.
-    seen: Witnessed,
+    /// Digest of the current piece.
+    seen: ContentDigest,
     is_verified: bool,
-    /// Zeros that stand for the whole piece, in bytes; 0 for other pieces.
+    /// Zeros that represent the whole piece, in bytes; 0 for other pieces.
     zeros_len: u64,
     scratch: Vec<u8>,
-    /// The file of the last piece, if more of it is to come.
+    /// The file of the last piece, if more of it follows.
     kept: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
 }
 
@@ -90,16 +86,11 @@ impl<'a> Cutter<'a> {
     pub(super) fn new(job: &Job<'a, Clusters>) -> Result<Self> {
         let Job { context, reuse, options, .. } = *job;
         let cut = &context.plan.data;
-        let mut coders: Vec<Coder> = Vec::new();
-        for recipe in &cut.recipes {
-            let Recipe::Clusters(recipe) = recipe else { continue };
-            for codec in recipe.codecs() {
-                if !coders.iter().any(|coder| coder.settings == *codec) {
-                    let encoder = options.effort.fit_encoder(codec)?;
-                    coders.push(Coder::new(codec.clone(), encoder));
-                }
-            }
-        }
+        let recipes = cut.recipes.iter().filter_map(|recipe| match recipe {
+            Recipe::Clusters(recipe) => Some(recipe),
+            Recipe::Flat { .. } | Recipe::Chunks { .. } => None,
+        });
+        let coders = CoderPool::new(options.effort, recipes)?;
         let matcher = Matcher::new(context);
         let gain = options.min_gain;
         let old = OldClusters::new(context, reuse);
@@ -113,7 +104,7 @@ impl<'a> Cutter<'a> {
             old,
             input: Vec::new(),
             class: Class::default(),
-            seen: Witnessed::default(),
+            seen: ContentDigest::default(),
             is_verified: options.verify.is_some(),
             zeros_len: 0,
             scratch: Vec::new(),
@@ -137,14 +128,14 @@ impl<'a> Cutter<'a> {
         let job = self.context.job(piece);
         let file_len = self.context.len(job.node);
         let shape = shape(self.cut, job.storage, file_len);
-        // Of what is copied unseen only the name is known.
+        // Data that is copied unread is classified by name.
         self.class = Class::of(self.context.tree.first_name(job.node), &[]);
         if let Some(reuse) = self.reuse
             && let Some(kept) = reuse.kept.tail(job.node)
             && matches!(shape, Shape::Stream | Shape::Whole { .. })
         {
-            self.seen = reuse.kept_is_known(job.node);
-            return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None, None));
+            self.seen = reuse.digest_of_kept(job.node);
+            return Ok(((piece.range.start == 0).then_some(CutTail::Kept(kept.at)), None));
         }
         let mut reader = match self.kept.take() {
             Some((node, reader)) if node == job.node => reader,
@@ -174,7 +165,7 @@ impl<'a> Cutter<'a> {
         match shape {
             Shape::Stream => {
                 self.read(reader, piece)?;
-                Ok((Some(CutTail::Stream(self.input.clone())), None, None))
+                Ok((Some(CutTail::Stream(self.input.clone())), None))
             }
             Shape::Whole { else_by } => {
                 self.read(reader, piece)?;
@@ -183,7 +174,7 @@ impl<'a> Cutter<'a> {
                 {
                     return self.cut_clusters(piece, recipe, 0, &[], End::Packed, stored);
                 }
-                Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None, None))
+                Ok((Some(CutTail::Packed(TailBytes::new(self.input.as_slice().into()))), None))
             }
             Shape::Clusters { recipe, end } => {
                 if candidates.is_empty() && self.may_be_old(piece) {
@@ -201,39 +192,39 @@ impl<'a> Cutter<'a> {
                     return self.cut_chunks(reader, piece, chunk_len, stored);
                 }
                 self.read(reader, piece)?;
-                Ok((self.cut_flat(piece, end, stored), None, None))
+                Ok((self.cut_flat(piece, end, stored), None))
             }
         }
     }
 
-    /// Cuts a piece that is a hole without reading it, where that makes a difference.
+    /// Cuts a piece that is a hole without reading it, if its shape allows that.
     fn cut_hole(&mut self, piece: &Piece, shape: Shape<'_>, stored: &mut Stored) -> Result<Option<CutRest>> {
         let len = piece.len();
         let holes = self.context.plan.holes;
         let cut = match shape {
             Shape::Flat { sparse_chunk_len, .. } if !holes || sparse_chunk_len.is_none() => {
                 self.zeros_len = len;
-                (None, None, None)
+                (None, None)
             }
             Shape::Clusters { .. } if holes && self.cut.byte_aligned => {
                 stored.push_empty(len, CutForm::Is(ClusterForm::Hole));
-                (None, None, None)
+                (None, None)
             }
             Shape::Clusters { recipe, .. } if holes => {
                 let zeros_len = zeros_len(self.cut) as u64;
-                let (coder, _) = coders(&mut self.coders, recipe)?;
-                let zeros = coder.zeros(zeros_len as usize, self.cut.block_len as usize)?;
-                if zeros.is_none() || !len.is_multiple_of(zeros_len) {
-                    return Ok(None);
-                }
-                (0..len / zeros_len).for_each(|_| stored.push_empty(zeros_len, CutForm::Zeros));
-                (None, None, zeros)
+                let mut coders = self.coders.take(recipe)?;
+                let zeros = coders.first.zeros(zeros_len as usize, self.cut.block_len as usize)?;
+                self.coders.put(coders);
+                let Some(zeros) = zeros.filter(|_| len.is_multiple_of(zeros_len)) else { return Ok(None) };
+                (0..len / zeros_len)
+                    .for_each(|_| stored.push_empty(zeros_len, CutForm::Zeros(zeros.clone())));
+                (None, None)
             }
             _ => return Ok(None),
         };
-        let mut witness = Witness::new(self.is_verified, piece.range.start);
-        witness.saw_zeros(len);
-        self.seen = witness.finish();
+        let mut digest = PieceDigest::new(self.is_verified, piece.range.start);
+        digest.add_zeros(len);
+        self.seen = digest.finish();
         Ok(Some(cut))
     }
 
@@ -242,7 +233,7 @@ impl<'a> Cutter<'a> {
         reuse.is_some_and(|reuse| reuse.match_of(self.context.node(piece.job)).is_some())
     }
 
-    /// Copies from the base what of a piece is still there from its start on, and cuts the rest.
+    /// Copies the unchanged beginning of a piece from the base, and cuts the rest.
     fn copy_and_cut(
         &mut self,
         reader: &mut dyn ContentReader,
@@ -256,41 +247,42 @@ impl<'a> Cutter<'a> {
             self.read(reader, piece)?;
         }
         let input = is_read.then_some(self.input.as_slice());
-        let mut witness = Witness::new(self.is_verified && !is_read, piece.range.start);
-        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, recipe, input, stored, &mut witness));
+        let mut digest = PieceDigest::new(self.is_verified && !is_read, piece.range.start);
+        let copied = self.old.as_mut().map_or(0, |old| old.copy(piece, recipe, input, stored, &mut digest));
         let at = piece.range.start + copied as u64;
         if !is_read {
-            self.seen = witness.finish();
+            self.seen = digest.finish();
         }
         if at == piece.range.end {
-            return Ok((None, None, None));
+            return Ok((None, None));
         }
         let node = self.context.node(piece.job);
         if let Some(reuse) = self.reuse
             && let Some(kept) = reuse.kept.tail(node).filter(|kept| piece.last && kept.from == at)
         {
             if !is_read {
-                self.seen = self.seen.and(reuse.kept_is_known(node));
+                self.seen = self.seen.and(reuse.digest_of_kept(node));
             }
-            return Ok((Some(CutTail::Kept(kept.at)), None, None));
+            return Ok((Some(CutTail::Kept(kept.at)), None));
         }
         if !is_read {
             self.read(reader, piece)?;
         }
         let rest_max = REST_CLUSTERS * u64::from(recipe.cluster_len);
-        // What was in the packed stream goes there again, as the cut before would be made at the
-        // same place.
+        // A rest that was in the packed stream goes there again, because the earlier cut would end
+        // at the same place.
         if piece.last && end == End::Packed && copied > 0 && piece.range.end - at <= rest_max {
             let rest = TailBytes::new(self.input[copied..].into());
-            return Ok((Some(CutTail::Packed(rest)), None, None));
+            return Ok((Some(CutTail::Packed(rest)), None));
         }
         self.cut_clusters(piece, recipe, copied, &[], end, stored)
     }
 
-    /// Whether a file that may go to the packed stream as a whole gains nothing there.
+    /// Returns true if the packed stream saves nothing for a file that may go there whole.
     fn is_better_flat(&self, len: u64) -> bool {
         let block_len = self.cut.block_len as usize;
-        len > 4 * block_len as u64 && super::doubt::all_looks_incompressible(&self.input, block_len)
+        len > 4 * block_len as u64
+            && super::incompressible_skip::all_looks_incompressible(&self.input, block_len)
     }
 
     /// Reads a piece into `input`.
@@ -298,22 +290,20 @@ impl<'a> Cutter<'a> {
         let range = &piece.range;
         self.input.clear();
         let mut offset = range.start;
-        // Long holes are not read.
+        // Holes are skipped.
         while offset < range.end {
             let data = reader.next_data(offset)?.unwrap_or(range.end..range.end);
             let start = data.start.clamp(offset, range.end);
             self.input.resize((start - range.start) as usize, 0);
-            let end = data.end.clamp(start, range.end);
+            // A run that ends before `offset` tells nothing: all of the rest may be data.
+            let end = if data.end > offset { data.end.clamp(start, range.end) } else { range.end };
             self.input.resize((end - range.start) as usize, 0);
             reader.read_exact_at(start, &mut self.input[(start - range.start) as usize..])?;
-            if end <= offset {
-                return Err(Error::failed("internal: a source's runs of data do not go on"));
-            }
             offset = end;
         }
-        let mut witness = Witness::new(self.is_verified, range.start);
-        witness.saw(&self.input);
-        self.seen = witness.finish();
+        let mut digest = PieceDigest::new(self.is_verified, range.start);
+        digest.add(&self.input);
+        self.seen = digest.finish();
         let node = self.context.node(piece.job);
         self.class = Class::of_read(self.context, node, (range.start, &self.input), reader)?;
         Ok(())
@@ -340,12 +330,12 @@ impl<'a> Cutter<'a> {
         if self.context.plan.holes
             && reader.next_data(range.start)?.is_none_or(|data| data.start >= range.end)
         {
-            // Nothing to read: files may have terabytes of it.
-            let mut witness = Witness::new(self.is_verified, range.start);
-            witness.saw_zeros(range.end - range.start);
-            self.seen = witness.finish();
+            // Holes may span terabytes, so they are not read.
+            let mut digest = PieceDigest::new(self.is_verified, range.start);
+            digest.add_zeros(range.end - range.start);
+            self.seen = digest.finish();
             stored.push_empty(range.end - range.start, CutForm::Is(ClusterForm::Hole));
-            return Ok((None, Some(chunk_len), None));
+            return Ok((None, Some(chunk_len)));
         }
         self.read(reader, piece)?;
         for chunk in self.input.chunks(chunk_len as usize) {
@@ -356,11 +346,10 @@ impl<'a> Cutter<'a> {
                 stored.push_chunk(chunk, hash, self.cut.block_len as usize);
             }
         }
-        Ok((None, Some(chunk_len), None))
+        Ok((None, Some(chunk_len)))
     }
 
-    /// Cuts what is in `input` from there on into clusters: what may be shared, and the stretches
-    /// between.
+    /// Cuts `input` from `from` on into clusters: shared candidates, and the data between them.
     fn cut_clusters(
         &mut self,
         piece: &Piece,
@@ -371,7 +360,7 @@ impl<'a> Cutter<'a> {
         stored: &mut Stored,
     ) -> Result<CutRest> {
         let measures = self.measures(recipe.cluster_len);
-        let (coder, second) = coders(&mut self.coders, recipe)?;
+        let mut coders = self.coders.take(recipe)?;
         let zeros_len = match (self.context.plan.holes, self.cut.byte_aligned) {
             (false, _) => None,
             (true, true) => Some(measures.cluster_len),
@@ -379,7 +368,7 @@ impl<'a> Cutter<'a> {
         };
         let input = &self.input;
         let mut stretches =
-            Stretches { measures, coder, second, zeros_len, scratch: &mut self.scratch, stored, zeros: None };
+            Stretches { measures, coders: &mut coders, zeros_len, scratch: &mut self.scratch, stored };
         let mut at = from;
         for candidate in candidates {
             let found = self.matcher.find(candidate, piece.range.start, input, at, measures.block_len);
@@ -399,12 +388,13 @@ impl<'a> Cutter<'a> {
             (start, Rest::Plain(from)) => Some(CutTail::Plain(input[start + from..].to_vec())),
             (_, Rest::Inline { bytes, compressed, .. }) => Some(CutTail::Inline { bytes, compressed }),
         };
-        Ok((tail, None, stretches.zeros))
+        self.coders.put(coders);
+        Ok((tail, None))
     }
 }
 
 impl conductor::Cutter for Cutter<'_> {
-    /// The stored clusters that a piece may share.
+    /// Stored clusters that the piece may share.
     type Hint = Vec<Candidate>;
     type Piece = StoredPiece;
     /// A segment of the packed stream.
@@ -417,12 +407,12 @@ impl conductor::Cutter for Cutter<'_> {
         candidates: &Vec<Candidate>,
         bytes: &mut Vec<u8>,
     ) -> Result<Cut<StoredPiece>> {
-        let mut stored = Stored { bytes: mem::take(bytes), clusters: Vec::new() };
+        let mut stored = Stored::new(mem::take(bytes));
         let cut = self.cut_piece(piece, candidates, &mut stored);
         *bytes = stored.bytes;
-        let (tail, chunk_len, zeros) = cut?;
+        let (tail, chunk_len) = cut?;
         let zeros_len = mem::take(&mut self.zeros_len);
-        let piece = StoredPiece { clusters: stored.clusters, tail, chunk_len, zeros_len, zeros };
+        let piece = StoredPiece { clusters: stored.clusters, tail, chunk_len, zeros_len };
         Ok(Cut { piece, class: self.class, seen: self.seen })
     }
 
@@ -434,13 +424,14 @@ impl conductor::Cutter for Cutter<'_> {
     }
 
     fn pack(&mut self, input: Vec<u8>) -> Result<PackedSegment> {
-        let mut stored = Stored::default();
+        let mut stored = Stored::new(Vec::new());
         match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
             Some(Recipe::Clusters(recipe)) => {
                 let measures = self.measures(recipe.cluster_len);
-                let (coder, second) = coders(&mut self.coders, recipe)?;
-                let encoders = Encoders::of(coder, second);
+                let mut coders = self.coders.take(recipe)?;
+                let encoders = Encoders::of(&mut coders);
                 segment::cut(measures, &input, End::Own, encoders, &mut self.scratch, &mut stored)?;
+                self.coders.put(coders);
             }
             _ => stored.push_plain(&input, self.cut.block_len as usize, 0),
         }
@@ -448,36 +439,17 @@ impl conductor::Cutter for Cutter<'_> {
     }
 }
 
-/// The tail of a piece, its file's chunk length, and what its zeros share.
-type CutRest = (Option<CutTail>, Option<u64>, Option<Arc<[u8]>>);
+/// Tail of a piece, and chunk length of its file.
+type CutRest = (Option<CutTail>, Option<u64>);
 
-/// The coders of a recipe.
-fn coders<'c>(
-    coders: &'c mut [Coder],
-    recipe: &ClusterRecipe,
-) -> Result<(&'c mut Coder, Option<&'c mut Coder>)> {
-    let (mut one, mut other) = (None, None);
-    for coder in coders {
-        if coder.settings == recipe.codec {
-            one = Some(coder);
-        } else if Some(&coder.settings) == recipe.second.as_ref() {
-            other = Some(coder);
-        }
-    }
-    match one {
-        Some(one) if other.is_some() == recipe.second.is_some() => Ok((one, other)),
-        _ => Err(Error::failed("internal: a recipe without an encoder")),
-    }
-}
-
-/// How many zeros one shared cluster stands for.
+/// Returns the number of zeros that one shared cluster represents.
 fn zeros_len(cut: &ClusterPlan) -> usize {
     let len = ZERO_BLOCKS * u64::from(cut.block_len);
     let most = u64::from(cut.decoded_len_max / cut.block_len * cut.block_len);
     len.min(most) as usize
 }
 
-/// Whether a source knows of a hole that a chunk fits into.
+/// Returns true if the source reports a hole that a chunk fits into.
 fn has_hole(reader: &mut dyn ContentReader, len: u64, chunk_len: u64) -> Result<bool> {
     let mut offset: u64 = 0;
     while offset < len {

@@ -1,21 +1,21 @@
-//! The rows of [`packfs_format::Placed`] as files are placed, piece by piece: runs grow, and a file
-//! of plain blocks only becomes flat.
+//! The rows of [`packfs_format::Placed`], built piece by piece: runs grow, and a file of plain
+//! blocks only becomes flat.
 
 use super::stored::CutCluster;
 use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, TailPlace};
 
-/// Most bytes of one row that is no hole.
+/// Most bytes of a row that is not a hole.
 const RUN_LEN_MAX: u64 = 1 << 30;
 
-/// Rows of clusters, those of one file one behind the other.
+/// Rows of clusters; those of a file are adjacent.
 #[derive(Default)]
 pub(super) struct Rows {
     pub clusters: Vec<Cluster>,
-    /// Where each starts in its file.
+    /// Start of each row in its file.
     starts: Vec<u64>,
-    /// The first row of the file in work.
+    /// First row of the current file.
     start: usize,
-    /// Its recipe.
+    /// Recipe of the current file.
     recipe: u16,
 }
 
@@ -25,19 +25,19 @@ impl Rows {
         (self.start, self.recipe) = (self.clusters.len(), recipe);
     }
 
-    /// Drops the rows of the file in work.
+    /// Drops the rows of the current file.
     pub(super) fn drop_file(&mut self) {
         self.clusters.truncate(self.start);
         self.starts.truncate(self.start);
     }
 
-    /// The file in work as far as it is known.
+    /// Returns the current file as far as it is placed.
     pub(super) fn unfinished(&self) -> FilePlace<Clusters> {
         self.place(FileForm::Clusters { recipe: self.recipe })
     }
 
-    /// The rows of a file that end behind `start` and start before `end`, and where they start in
-    /// it.
+    /// Returns the rows of a file that end after `start` and start before `end`, and their starts
+    /// in the file.
     pub(super) fn within(
         &self,
         place: &FilePlace<Clusters>,
@@ -51,8 +51,8 @@ impl Rows {
         rows.skip(first).take_while(move |(from, _)| *from < end)
     }
 
-    /// Adds a row, or lets the last one grow if this one goes on where it ends. `unit`: a plain run
-    /// goes on only behind a multiple of it.
+    /// Adds a row, or extends the last one if this one continues it. A plain run is extended only
+    /// after a multiple of `unit`.
     pub(super) fn push(&mut self, row: Cluster, unit: impl Into<u64>) {
         if let Some(last) = self.clusters[self.start..].last_mut()
             && last.form == row.form
@@ -79,8 +79,8 @@ impl Rows {
         self.clusters.push(row);
     }
 
-    /// Where the run of plain blocks would go on that is all of the file in work so far; `None` if
-    /// it is no such run.
+    /// Returns the position at which the current file's run of plain blocks would continue; `None`
+    /// if the file is no such run.
     pub(super) fn flat_end(&self, block_len: u32) -> Option<u64> {
         let mut end = None;
         for row in &self.clusters[self.start..] {
@@ -94,7 +94,7 @@ impl Rows {
         end
     }
 
-    /// Whether the file in work has no rows.
+    /// Returns true if the current file has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.clusters.len() == self.start
     }
@@ -104,8 +104,8 @@ impl Rows {
         self.place(FileForm::Chunks { chunk_len })
     }
 
-    /// Ends any other file: flat if it is one run of plain blocks, and if its tail is stored as it
-    /// is beside the inode.
+    /// Ends any other file: flat if it is one run of plain blocks and its tail is uncompressed
+    /// inline data.
     pub(super) fn end(&mut self, block_len: u32, tail: Option<TailPlace>) -> FilePlace<Clusters> {
         let tail_is_raw = !matches!(
             tail,
@@ -133,7 +133,7 @@ impl Rows {
     }
 }
 
-/// The row of a cluster that is stored at `offset`.
-pub(super) fn row(cluster: &CutCluster, offset: u64, form: ClusterForm) -> Cluster {
+/// Returns the row of a cluster stored at `offset`.
+pub(super) fn row<F>(cluster: &CutCluster<F>, offset: u64, form: ClusterForm) -> Cluster {
     Cluster { offset, len: cluster.len, stored_len: cluster.stored_len, form, second: cluster.second }
 }

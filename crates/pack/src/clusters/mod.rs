@@ -1,16 +1,16 @@
-//! Places file data in clusters: files are cut by output, into clusters, chunks, flat runs, inline
-//! tails and the packed stream.
+//! Placement of file data in clusters: files are cut by output, into clusters, chunks, flat runs,
+//! inline tails and the packed stream.
 //!
-//! As in [`crate::blocks`], one thread decides and writes in plan order and the others read and
-//! compress, with a bounded window of input in flight. What one segment of a file or of the packed
-//! stream becomes depends on its bytes alone. Knows no format: where indexes and inodes go is not
-//! its concern.
+//! As in [`crate::blocks`], one thread decides and writes in plan order while others read and
+//! compress, with a bounded window of input in flight. The result for a segment of a file or of the
+//! packed stream depends only on its bytes. No format is known here: the format places indexes and
+//! inodes.
 
 mod chunks;
 mod coder;
 mod cutter;
-mod doubt;
 mod files;
+mod incompressible_skip;
 mod old;
 mod packed;
 mod placer;
@@ -27,11 +27,11 @@ use crate::base::{self, KeptStream, Reuse};
 use crate::conductor;
 use crate::context::{Context, Kind};
 use crate::data_row::DataRow;
+use crate::digest_log::DigestLog;
+use crate::duplicates::Duplicates;
 use crate::engine::{Engine, Job, Stored};
 use crate::limits::{Demand, Limits};
 use crate::report::PackReport;
-use crate::twins::Twins;
-use crate::witness::Testimony;
 use cutter::Cutter;
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, Progress, Result};
@@ -42,11 +42,11 @@ use placer::Placer;
 use share::Regions;
 use std::path::Path;
 
-/// Least and most input in flight: read but not yet written. What lies in between is a segment for
-/// each worker and as much again for one, so that who is done finds work.
+/// Least and most input in flight (read, not yet written). Between them, one segment for each
+/// worker and one more, so that idle workers find work.
 const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
 
-/// A cluster of stored bytes holds about so many times as much input.
+/// About how many times as much input a cluster holds as it takes space.
 const INPUT_FACTOR: u32 = 3;
 
 impl Kind for Clusters {
@@ -103,7 +103,7 @@ impl Engine for Clusters {
 
     fn find_parts(
         context: &Context<'_, Self>,
-        twins: &Twins,
+        duplicates: &Duplicates,
         options: &PackOptions,
         progress: &dyn Progress,
         _: &Path,
@@ -111,17 +111,17 @@ impl Engine for Clusters {
         let cut = &context.plan.data;
         check(context.plan, cut)?;
         match cut.share_ranges && context.plan.dedupe {
-            true => Regions::find(context, cut, twins, options, progress),
+            true => Regions::find(context, cut, duplicates, options, progress),
             false => Ok(Regions::default()),
         }
     }
 
-    fn place(job: &Job<'_, Self>, row: DataRow<'_>, testimony: &mut Testimony) -> Result<Stored<Self>> {
+    fn place(job: &Job<'_, Self>, row: DataRow<'_>, digests: &mut DigestLog) -> Result<Stored<Self>> {
         let limits = limits(job)?;
-        conductor::place(job, &limits, || Cutter::new(job), Placer::new(job), row, testimony)
+        conductor::place(job, &limits, || Cutter::new(job), Placer::new(job), row, digests)
     }
 
-    fn tell(placed: &Placed<Self>, report: &mut PackReport) {
+    fn add_to_report(placed: &Placed<Self>, report: &mut PackReport) {
         let packed = placed.data.packed.iter().flat_map(|(place, _)| placed.clusters_of(place));
         report.shared.stored = packed.map(|row| u64::from(row.stored_len)).sum();
         let plain = placed.data.clusters.iter().filter(|row| row.form == ClusterForm::Plain);
@@ -141,7 +141,7 @@ fn limits(job: &Job<'_, Clusters>) -> Result<Limits> {
         Recipe::Flat { .. } | Recipe::Chunks { .. } => 0,
     };
     let demand = Demand {
-        // Encoders of all recipes, and a segment with what it becomes.
+        // Encoders of all recipes, and a segment as input and as output.
         encoder_len: cut.recipes.iter().map(encoder_len).sum::<u64>() + 2 * longest,
         window_min: longest,
         node_count: context.tree.node_count().into(),
@@ -173,5 +173,8 @@ fn check(plan: &Plan<Clusters>, cut: &ClusterPlan) -> Result<()> {
         && cut.recipes.iter().all(recipe_holds)
         && usize::from(cut.packed_recipe) < cut.recipes.len()
         && plan.files.iter().all(|file| usize::from(file.storage.recipe) < cut.recipes.len());
-    if holds { Ok(()) } else { Err(Error::failed("internal: the format's plan of clusters does not add up")) }
+    match holds {
+        true => Ok(()),
+        false => Err(Error::failed("cannot place data in clusters: the format's plan is inconsistent")),
+    }
 }

@@ -1,13 +1,13 @@
-//! Clusters that a file has to itself in the base: of a piece of a file those are copied
-//! that hold what the source holds, up to the first that does not.
+//! Clusters of the base that belong to a single file: those of a piece are copied up to the first
+//! that differs from the source.
 
 use super::stored::{CutCluster, CutForm, Stored};
 use crate::base::{BaseReader, KeptStream, Reuse, Trust, is_second, is_whole_cluster};
 use crate::context::{Context, Piece, is_zero};
-use crate::witness::Witness;
+use crate::digest_log::PieceDigest;
 use packfs_codec::BlockRef;
 use packfs_codec::without_padding;
-use packfs_core::Witnessed;
+use packfs_core::ContentDigest;
 use packfs_format::{ClusterForm, ClusterPlan, ClusterRecipe, Clusters, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ pub(super) struct OldClusters<'a> {
 }
 
 impl<'a> OldClusters<'a> {
-    /// `None` if there is no base, or nothing of it can be used.
+    /// Creates the view; `None` without a base, or if nothing of it can be used.
     pub(super) fn new(
         context: &'a Context<'a, Clusters>,
         reuse: Option<&'a Reuse<'a, KeptStream>>,
@@ -30,30 +30,30 @@ impl<'a> OldClusters<'a> {
         Some(OldClusters { context, cut, reuse, reader: BaseReader::new(reuse.base) })
     }
 
-    /// Whether a piece can be copied without a look at the source.
+    /// Returns true if a piece can be copied without reading the source.
     pub(super) fn needs_no_source(&self, piece: &Piece) -> bool {
         let found = self.reuse.match_of(self.context.node(piece.job));
         found.is_some_and(|found| found.trust != Trust::Neither)
     }
 
-    /// Copies clusters of a piece from its start on, up to where its tail starts or something is
-    /// not as it was, and returns how many bytes of the piece they hold. `input`: the piece, unless
-    /// it need not be looked at; `witness` then sees what is copied.
+    /// Copies clusters of a piece from its start up to its tail or the first difference, and
+    /// returns how many bytes of the piece they hold. `input` is the piece, or `None` if it is
+    /// trusted; the bytes copied are added to `digest`.
     pub(super) fn copy(
         &mut self,
         piece: &Piece,
         recipe: &ClusterRecipe,
         input: Option<&[u8]>,
         out: &mut Stored,
-        witness: &mut Witness,
+        digest: &mut PieceDigest,
     ) -> usize {
         let Some(found) = self.reuse.match_of(self.context.node(piece.job)) else { return 0 };
-        // A file that is not looked at has the same length.
+        // A trusted file has the same length.
         let is_there = match input {
             Some(_) => found.len > piece.range.start,
             None => found.len == self.context.len(self.context.node(piece.job)),
         };
-        // What cannot be read of the base is not used.
+        // Unreadable parts of the base are not used.
         let Some(extents) = is_there.then(|| self.reader.extents(found, piece.range.clone()).ok()).flatten()
         else {
             return 0;
@@ -66,7 +66,7 @@ impl<'a> OldClusters<'a> {
                 break;
             }
             let rest = input.map(|input| &input[copied..]);
-            match self.copy_extent(recipe, found.trust, &extent, rest, out, witness) {
+            match self.copy_extent(recipe, found.trust, &extent, rest, out, digest) {
                 Some(len) => copied += len,
                 None => break,
             }
@@ -74,7 +74,7 @@ impl<'a> OldClusters<'a> {
         copied
     }
 
-    /// Copies a cluster, or a run of plain blocks, if it can be; returns how many bytes it holds.
+    /// Copies a cluster or a run of plain blocks if possible; returns its number of bytes.
     fn copy_extent(
         &mut self,
         recipe: &ClusterRecipe,
@@ -82,7 +82,7 @@ impl<'a> OldClusters<'a> {
         extent: &Extent,
         input: Option<&[u8]>,
         out: &mut Stored,
-        witness: &mut Witness,
+        digest: &mut PieceDigest,
     ) -> Option<usize> {
         let unit = u64::from(self.cut.block_len);
         let len = usize::try_from(extent.len).ok()?;
@@ -91,20 +91,20 @@ impl<'a> OldClusters<'a> {
             None => None,
         };
         match extent.from {
-            // A short block only ends a piece, and what lies beside an inode is not a block.
+            // A short block only ends a piece, and inline data is no block.
             ExtentFrom::Stored(from) if from.is_multiple_of(unit) && extent.len.is_multiple_of(unit) => {
                 let plain = self.reader.plain(from, extent.len).ok()?;
                 if raw.is_some_and(|raw| raw != plain) {
                     return None;
                 }
-                witness.saw(plain);
+                digest.add(plain);
                 out.push_plain(plain, unit as usize, 0);
                 self.reuse.copied.add(extent.len);
             }
             ExtentFrom::Block { block, start: 0 }
                 if is_whole_cluster(self.cut, recipe, &block, extent.len) =>
             {
-                let stored = self.checked(&block, raw, trust, witness)?;
+                let stored = self.checked(&block, raw, trust, digest)?;
                 let stored_len = without_padding(stored).len() as u32;
                 out.bytes.extend_from_slice(stored);
                 out.clusters.push(CutCluster {
@@ -121,23 +121,23 @@ impl<'a> OldClusters<'a> {
         Some(len)
     }
 
-    /// The stored bytes of a block that holds these bytes.
+    /// Returns the stored bytes of a block that decodes to the expected bytes.
     fn checked(
         &mut self,
         block: &BlockRef,
         raw: Option<&[u8]>,
         trust: Trust,
-        witness: &mut Witness,
+        digest: &mut PieceDigest,
     ) -> Option<&[u8]> {
         let reuse = self.reuse;
         if raw.is_none() && trust == Trust::Blind {
-            witness.missed(Witnessed::Nothing);
+            digest.skip(ContentDigest::Nothing);
             return self.reader.stored(block).ok();
         }
         match self.reader.decode(block) {
-            // Zeros share a cluster, which is no file's own.
+            // Zeros share one cluster, which belongs to no single file.
             Ok((stored, decoded)) if raw.is_none_or(|raw| raw == decoded) && !is_zero(decoded) => {
-                witness.saw(decoded);
+                digest.add(decoded);
                 Some(stored)
             }
             Ok(_) => None,

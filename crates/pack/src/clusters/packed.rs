@@ -1,40 +1,39 @@
-//! The packed stream: tails of many files one behind the other, handed out in segments as they
-//! fill.
+//! The packed stream: tails of many files, concatenated, and handed out in segments as they fill.
 
 use super::files::{Rows, row};
-use super::stored::{CutCluster, CutForm};
+use super::stored::CutCluster;
 use crate::base::{BaseReader, KeptStream, Reuse, is_second};
 use crate::spool::Spool;
 use packfs_codec::without_padding;
-use packfs_core::{Error, Result};
+use packfs_core::Result;
 use packfs_format::{Cluster, ClusterForm, Recipe};
 use std::mem;
 use std::path::Path;
 
-/// Stored bytes kept in memory; more than that lies beside the output.
+/// Stored bytes kept in memory; more than that is spooled to a file beside the output.
 const SPOOL_LEN: usize = 16 << 20;
 
-/// See the module.
+/// The packed stream before compression.
 pub(super) struct PackedStream {
     segment_len: usize,
-    /// Where `pending` starts in the stream.
+    /// Start of `pending` in the stream.
     start: u64,
     pending: Vec<u8>,
 }
 
 impl PackedStream {
-    /// `start`: how much of the stream is there already; the first segment ends where it would end
-    /// without that.
+    /// Creates a stream of which `start` bytes exist already; the first segment ends where it would
+    /// end without that.
     pub(super) fn new(segment_len: u64, start: u64) -> Self {
         PackedStream { segment_len: segment_len as usize, start, pending: Vec::new() }
     }
 
-    /// How long the stream is.
+    /// Returns the length of the stream.
     pub(super) fn len(&self) -> u64 {
         self.start + self.pending.len() as u64
     }
 
-    /// Adds bytes and hands every segment that they fill to `full`; returns where they start.
+    /// Appends bytes, passes every filled segment to `full`, and returns the start of the bytes.
     pub(super) fn append(&mut self, mut bytes: &[u8], mut full: impl FnMut(Vec<u8>)) -> u64 {
         let offset = self.len();
         while !bytes.is_empty() {
@@ -51,7 +50,7 @@ impl PackedStream {
         offset
     }
 
-    /// The last segment, if anything is left.
+    /// Returns the last segment, if any bytes are left.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         self.start = self.len();
         let rest = mem::take(&mut self.pending);
@@ -59,21 +58,21 @@ impl PackedStream {
     }
 }
 
-/// What is stored of the packed stream.
+/// Stored data of the packed stream.
 pub(super) struct StoredStream {
     pub bytes: Spool,
-    /// Its clusters, as if it started at the image's start.
+    /// Its clusters, with offsets from the start of the stream.
     pub rows: Rows,
     block_len: u32,
 }
 
 impl StoredStream {
-    /// What memory has no room for lies beside `output`.
+    /// Creates an empty stream, spooled beside `output` if memory is short.
     pub(super) fn new(output: &Path, block_len: u32) -> Self {
         StoredStream { bytes: Spool::new(output, SPOOL_LEN), rows: Rows::default(), block_len }
     }
 
-    /// Copies what stays of the base's stream.
+    /// Copies the kept parts of the base's stream.
     pub(super) fn copy_kept(
         &mut self,
         reuse: &Reuse<'_, KeptStream>,
@@ -109,16 +108,12 @@ impl StoredStream {
         Ok(())
     }
 
-    /// Adds a segment.
-    pub(super) fn push(&mut self, clusters: &[CutCluster], mut stored: &[u8]) -> Result<()> {
+    pub(super) fn push(&mut self, clusters: &[CutCluster<ClusterForm>], mut stored: &[u8]) -> Result<()> {
         for cluster in clusters {
             let (now, later) = stored.split_at(cluster.space as usize);
             stored = later;
-            let CutForm::Is(form) = cluster.form else {
-                return Err(Error::failed("internal: the packed stream has neither holes nor chunks"));
-            };
             let offset = self.bytes.append(now)?;
-            self.rows.push(row(cluster, offset, form), self.block_len);
+            self.rows.push(row(cluster, offset, cluster.form), self.block_len);
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! Takes what workers cut, in plan order, and decides and writes: which chunk, tail or run of zeros
-//! is there already, what comes next in the image, and what each file's rows are.
+//! The deciding side of packing clusters: takes cut pieces in plan order, deduplicates chunks,
+//! tails and zeros, writes, and builds the rows of each file.
 
 use super::chunks::SeenChunks;
 use super::cutter::{CutTail, Cutter, StoredPiece};
 use super::files::{Rows, row};
 use super::packed::{PackedStream, StoredStream};
 use super::shape::{Shape, hole_max, piece_len, shape};
-use super::share::{Candidate, Origin, Region, Spot, candidates};
+use super::share::{Candidate, Origin, Position, Region, candidates};
 use super::stored::{CutCluster, CutForm};
 use crate::conductor::{self, Cut};
 use crate::context::{Context, Piece};
@@ -23,34 +23,33 @@ use std::ops::Range;
 use std::rc::Rc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Inline tails kept in memory; more than that lies beside the output.
+/// Inline tails kept in memory; more than that is spooled to a file beside the output.
 const SPOOL_LEN: usize = 16 << 20;
 const COPY_LEN: usize = 1 << 20;
-/// Zeros of a flat file that are one row.
+/// Zeros of a flat file that form one row.
 const ZEROS_LEN_MAX: u64 = 1 << 30;
 
-pub(super) type Desk<'a, 'j> = conductor::Desk<'a, Placer<'j>>;
+pub(super) type Placement<'a, 'j> = conductor::Placement<'a, Placer<'j>>;
 
 pub(super) struct Placer<'a> {
     pub context: &'a Context<'a, Clusters>,
     pub cut: &'a ClusterPlan,
     job: &'a Job<'a, Clusters>,
     hash: Xxh3,
-    /// All before it is placed.
-    done: Spot,
+    /// Position in the plan up to which everything is placed.
+    done: Position,
     pub rows: Rows,
-    /// Where shared clusters of zeros lie, by recipe and length.
+    /// Positions of shared clusters of zeros, by recipe and length.
     zeros: HashMap<(u16, u64), Cluster>,
     chunks: SeenChunks<'a>,
     pub inline: Spool,
     pub seen: SeenTails<'a, Clusters>,
-    /// Where each seen tail starts in the packed stream.
+    /// Start of each distinct tail in the packed stream.
     pub tail_offsets: Vec<u64>,
     pub packed: PackedStream,
-    /// What is stored of the packed stream, until all files are written: the stream lies in one
-    /// piece behind them.
+    /// Stored data of the packed stream; it is written in one piece after all files.
     stream: StoredStream,
-    /// Where tails lie in what stays of the base's stream, as far as they were counted.
+    /// Starts of tails in the kept part of the base's stream that were counted already.
     kept_seen: HashSet<u64>,
 }
 
@@ -63,7 +62,7 @@ impl<'a> Placer<'a> {
             cut,
             job,
             hash: Xxh3::new(),
-            done: Spot { job: 0, offset: 0 },
+            done: Position { job: 0, offset: 0 },
             rows: Rows::default(),
             zeros: HashMap::new(),
             chunks: SeenChunks::new(context),
@@ -76,20 +75,21 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// How much of the earlier file of a region must be placed, and may be used: all of another
-    /// file; of the same file the pieces that the region reaches into.
-    fn known_until(&self, job: u32, region: &Region) -> Spot {
+    /// Returns the position up to which the earlier file of a region must be placed and may be
+    /// used: all of another file; of the same file, the pieces before this one that the region
+    /// covers.
+    fn known_until(&self, job: u32, region: &Region) -> Position {
         let origin = region.origin;
         if origin.job != job {
-            return Spot { job: origin.job + 1, offset: 0 };
+            return Position { job: origin.job + 1, offset: 0 };
         }
         let file = &self.context.plan.files[origin.job as usize];
         let piece_len = piece_len(self.cut, file.storage, self.context.len(file.node));
-        Spot { job, offset: (origin.offset + region.len).next_multiple_of(piece_len) }
+        Position { job, offset: (origin.offset + region.len).next_multiple_of(piece_len) }
     }
 
-    /// The stored clusters that a piece may share, by where they would start in it.
-    fn candidates(&self, desk: &Desk<'_, 'a>, piece: &Piece) -> Vec<Candidate> {
+    /// Returns the stored clusters that a piece may share, sorted by where they would start in it.
+    fn candidates(&self, placement: &Placement<'_, 'a>, piece: &Piece) -> Vec<Candidate> {
         let mut found = Vec::new();
         for region in self.job.parts.within(piece.job, &piece.range) {
             let file = &self.context.plan.files[region.origin.job as usize];
@@ -100,7 +100,7 @@ impl<'a> Placer<'a> {
             let is_other = region.origin.job != piece.job;
             let origin = Origin {
                 node: file.node,
-                place: if is_other { &desk.placed.files[file.node.index()] } else { &unfinished },
+                place: if is_other { &placement.placed.files[file.node.index()] } else { &unfinished },
                 rows: &self.rows,
                 end: match is_other {
                     true => self.context.len(file.node),
@@ -116,45 +116,46 @@ impl<'a> Placer<'a> {
 
     fn take_cut(
         &mut self,
-        desk: &mut Desk<'_, 'a>,
+        placement: &mut Placement<'_, 'a>,
         piece: &Piece,
         cut: StoredPiece,
         stored: &[u8],
     ) -> Result<()> {
         let file = *self.context.job(piece);
         if let Some(chunk_len) = cut.chunk_len {
-            self.align(desk)?;
-            self.take_chunks(desk, piece, &cut, stored, chunk_len)?;
+            self.align(placement)?;
+            self.take_chunks(placement, piece, &cut, stored, chunk_len)?;
         } else {
             let plain = |cluster: &CutCluster| cluster.form == CutForm::Is(ClusterForm::Plain);
             if piece.range.start == 0 && (cut.zeros_len > 0 || cut.clusters.first().is_some_and(plain)) {
-                self.align(desk)?;
+                self.align(placement)?;
             }
-            self.take_clusters(desk, file.storage.recipe, &cut, stored)?;
-            self.write_zeros(desk, cut.zeros_len)?;
+            self.take_clusters(placement, file.storage.recipe, &cut, stored)?;
+            self.write_zeros(placement, cut.zeros_len)?;
         }
-        let tail = self.take_tail(desk, piece, cut.tail)?;
+        let tail = self.take_tail(placement, piece, cut.tail)?;
         if piece.last {
-            let first = desk.placed.files[file.node.index()].tail;
+            let first = placement.placed.files[file.node.index()].tail;
             let place = match cut.chunk_len {
                 Some(chunk_len) => self.rows.end_chunks(chunk_len),
                 None => self.rows.end(self.cut.block_len, tail),
             };
             if place.form == FileForm::Flat {
-                self.align(desk)?;
+                self.align(placement)?;
             }
-            desk.placed.files[file.node.index()] = FilePlace { tail: first.or(tail), ..place };
+            placement.placed.files[file.node.index()] = FilePlace { tail: first.or(tail), ..place };
         } else if tail.is_some() && piece.range.start == 0 {
-            // A file that goes to the packed stream piece by piece lies where its first piece lies.
-            desk.placed.files[file.node.index()].tail = tail;
+            // The place of a file packed in pieces into the packed stream is that of its first
+            // piece.
+            placement.placed.files[file.node.index()].tail = tail;
         }
         Ok(())
     }
 
-    /// Writes clusters and notes where they are.
+    /// Writes clusters and records their positions.
     fn take_clusters(
         &mut self,
-        desk: &mut Desk<'_, 'a>,
+        placement: &mut Placement<'_, 'a>,
         recipe: u16,
         cut: &StoredPiece,
         mut stored: &[u8],
@@ -162,39 +163,38 @@ impl<'a> Placer<'a> {
         for cluster in &cut.clusters {
             let (now, later) = stored.split_at(cluster.space as usize);
             stored = later;
-            let row = match cluster.form {
-                CutForm::Zeros => self.zeros(desk, recipe, cluster.len, cut.zeros.as_deref())?,
+            let row = match &cluster.form {
+                CutForm::Zeros(zeros) => self.zeros(placement, recipe, cluster.len, zeros)?,
                 CutForm::Is(ClusterForm::Hole) => row(cluster, 0, ClusterForm::Hole),
-                CutForm::Is(form) => row(cluster, desk.out.position(), form),
-                CutForm::Shared(offset, form) => row(cluster, offset, form),
-                CutForm::Chunk(_) => row(cluster, desk.out.position(), ClusterForm::Plain),
+                CutForm::Is(form) => row(cluster, placement.out.position(), *form),
+                CutForm::Shared(offset, form) => row(cluster, *offset, *form),
+                CutForm::Chunk(_) => row(cluster, placement.out.position(), ClusterForm::Plain),
             };
             self.rows.push(row, self.cut.block_len);
-            self.write(desk, now)?;
+            self.write(placement, now)?;
         }
         Ok(())
     }
 
-    /// The cluster that so many zeros of files with this recipe share; written when it is first
-    /// needed.
+    /// Returns the cluster that represents `len` zeros in files with this recipe; it is written on
+    /// first use.
     fn zeros(
         &mut self,
-        desk: &mut Desk<'_, 'a>,
+        placement: &mut Placement<'_, 'a>,
         recipe: u16,
         len: u64,
-        compressed: Option<&[u8]>,
+        compressed: &[u8],
     ) -> Result<Cluster> {
         if let Some(&row) = self.zeros.get(&(recipe, len)) {
             return Ok(row);
         }
-        let compressed = compressed.ok_or_else(|| Error::failed("internal: no cluster stands for zeros"))?;
         let mut block = vec![0; compressed.len().next_multiple_of(self.cut.block_len as usize)];
         let padding = block.len() - compressed.len();
         block[padding..].copy_from_slice(compressed);
         let stored_len = compressed.len() as u32;
-        let offset = desk.out.position();
+        let offset = placement.out.position();
         let row = Cluster { offset, len, stored_len, form: ClusterForm::Compressed, second: false };
-        self.write(desk, &block)?;
+        self.write(placement, &block)?;
         self.zeros.insert((recipe, len), row);
         Ok(row)
     }
@@ -202,7 +202,7 @@ impl<'a> Placer<'a> {
     /// Writes the chunks that are not in the image yet.
     fn take_chunks(
         &mut self,
-        desk: &mut Desk<'_, 'a>,
+        placement: &mut Placement<'_, 'a>,
         piece: &Piece,
         cut: &StoredPiece,
         mut stored: &[u8],
@@ -216,14 +216,14 @@ impl<'a> Placer<'a> {
             let row = match chunk.form {
                 CutForm::Chunk(hash) => {
                     let bytes = &now[..chunk.len as usize];
-                    let position = desk.out.position();
+                    let position = placement.out.position();
                     let found = match self.context.plan.dedupe {
                         true => self.chunks.find(bytes, hash),
                         false => None,
                     };
                     if found.is_none() {
                         self.chunks.add(bytes, hash, position, node, offset);
-                        self.write(desk, now)?;
+                        self.write(placement, now)?;
                     }
                     row(chunk, found.unwrap_or(position), ClusterForm::Plain)
                 }
@@ -235,46 +235,49 @@ impl<'a> Placer<'a> {
         Ok(())
     }
 
-    pub(super) fn align(&mut self, desk: &mut Desk<'_, 'a>) -> Result<()> {
-        let position = desk.out.position();
+    pub(super) fn align(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
+        let position = placement.out.position();
         let padding = position.next_multiple_of(self.cut.block_len.into()) - position;
-        self.write(desk, &vec![0; padding as usize])
+        self.write(placement, &vec![0; padding as usize])
     }
 
-    pub(super) fn write(&mut self, desk: &mut Desk<'_, 'a>, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, placement: &mut Placement<'_, 'a>, bytes: &[u8]) -> Result<()> {
         self.hash.update(bytes);
-        desk.write(bytes)
+        placement.write(bytes)
     }
 
     /// Writes zeros of a flat file.
-    fn write_zeros(&mut self, desk: &mut Desk<'_, 'a>, len: u64) -> Result<()> {
+    fn write_zeros(&mut self, placement: &mut Placement<'_, 'a>, len: u64) -> Result<()> {
         let mut left = len;
         while left > 0 {
             let part_len = left.min(ZEROS_LEN_MAX);
-            let (offset, stored_len) = (desk.out.position(), part_len as u32);
+            let (offset, stored_len) = (placement.out.position(), part_len as u32);
             let row = Cluster { offset, len: part_len, stored_len, form: ClusterForm::Plain, second: false };
             self.rows.push(row, self.cut.block_len);
             self.job.progress.advance(0, 0, part_len);
-            // Of zeros without end their length is hashed.
+            // Long runs of zeros are hashed by their length.
             self.hash.update(&part_len.to_le_bytes());
-            desk.out.append_zeros(part_len)?;
+            placement.out.append_zeros(part_len)?;
             left -= part_len;
         }
         Ok(())
     }
 
-    fn place_packed(&mut self, desk: &mut Desk<'_, 'a>) -> Result<Option<(FilePlace<Clusters>, u64)>> {
+    fn place_packed(
+        &mut self,
+        placement: &mut Placement<'_, 'a>,
+    ) -> Result<Option<(FilePlace<Clusters>, u64)>> {
         if self.packed.len() == 0 {
             return Ok(None);
         }
-        desk.out.begin(0, self.stream.bytes.len())?;
-        let start = desk.out.position();
+        placement.out.begin(0, self.stream.bytes.len())?;
+        let start = placement.out.position();
         let mut buf = vec![0; COPY_LEN];
         let mut at = 0;
         while at < self.stream.bytes.len() {
             let len = (self.stream.bytes.len() - at).min(COPY_LEN as u64) as usize;
             self.stream.bytes.read(at, &mut buf[..len])?;
-            self.write(desk, &buf[..len])?;
+            self.write(placement, &buf[..len])?;
             at += len as u64;
         }
         self.rows.begin(self.cut.packed_recipe);
@@ -287,9 +290,9 @@ impl<'a> Placer<'a> {
 }
 
 /// Hands out a segment of the packed stream.
-pub(super) fn hand_out(desk: &mut Desk<'_, '_>, segment: Vec<u8>) {
-    desk.in_flight_len += segment.len() as u64;
-    desk.hand_out(segment);
+pub(super) fn hand_out(placement: &mut Placement<'_, '_>, segment: Vec<u8>) {
+    placement.in_flight_len += segment.len() as u64;
+    placement.hand_out(segment);
 }
 
 impl Rules<Clusters> for Placer<'_> {
@@ -297,8 +300,8 @@ impl Rules<Clusters> for Placer<'_> {
         SPAN_LEN
     }
 
-    fn own_from(&self, file: &FileJob<Clusters>) -> u64 {
-        self.job.twins.own_from(file.node, self.context.len(file.node))
+    fn stored_from(&self, file: &FileJob<Clusters>) -> u64 {
+        self.job.duplicates.stored_from(file.node, self.context.len(file.node))
     }
 
     fn piece_len(&self, file: &FileJob<Clusters>) -> u64 {
@@ -318,11 +321,11 @@ impl<'a> conductor::Placer for Placer<'a> {
     type Engine = Clusters;
     type Cutter = Cutter<'a>;
 
-    /// Begins the packed stream with what stays of the base's, and notes which tails lie there.
-    fn copy_kept(&mut self, desk: &mut Desk<'_, 'a>) -> Result<()> {
+    /// Starts the packed stream with the kept parts of the base's, and records the tails in them.
+    fn copy_kept(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
         let Some(reuse) = self.job.reuse else { return Ok(()) };
         let recipe = self.cut.recipes.get(usize::from(self.cut.packed_recipe));
-        self.stream.copy_kept(reuse, recipe, || desk.check_cancelled())?;
+        self.stream.copy_kept(reuse, recipe, || placement.check_cancelled())?;
         for tail in &reuse.kept.tails {
             if let Some(hash) = tail.hash {
                 self.seen.add_known(tail.node, tail.from + u64::from(tail.len), tail.len, hash);
@@ -332,22 +335,22 @@ impl<'a> conductor::Placer for Placer<'a> {
         Ok(())
     }
 
-    /// Returns the stored clusters that each piece may share, once all of them are placed.
-    fn hints(&self, desk: &Desk<'_, 'a>, pieces: &[Piece]) -> Option<Vec<Vec<Candidate>>> {
+    /// Returns the stored clusters that each piece may share, once all of these are placed.
+    fn hints(&self, placement: &Placement<'_, 'a>, pieces: &[Piece]) -> Option<Vec<Vec<Candidate>>> {
         let may_start = pieces.iter().all(|piece| {
             let regions = self.job.parts.within(piece.job, &piece.range);
             regions.iter().all(|region| self.known_until(piece.job, region) <= self.done)
         });
-        may_start.then(|| pieces.iter().map(|piece| self.candidates(desk, piece)).collect())
+        may_start.then(|| pieces.iter().map(|piece| self.candidates(placement, piece)).collect())
     }
 
-    fn close(&mut self, desk: &mut Desk<'_, 'a>) {
+    fn close(&mut self, placement: &mut Placement<'_, 'a>) {
         if let Some(segment) = self.packed.finish() {
-            hand_out(desk, segment);
+            hand_out(placement, segment);
         }
     }
 
-    fn begin_file(&mut self, desk: &mut Desk<'_, 'a>, piece: &Piece) -> Result<()> {
+    fn begin_file(&mut self, placement: &mut Placement<'_, 'a>, piece: &Piece) -> Result<()> {
         let file = self.context.job(piece);
         self.rows.begin(file.storage.recipe);
         let len = self.context.len(file.node);
@@ -356,30 +359,30 @@ impl<'a> conductor::Placer for Placer<'a> {
         }
         let space = len.next_multiple_of(self.cut.block_len.into());
         let at_path = |error: Error| error.at(format_args!("{:?}", self.context.tree.path(file.node)));
-        desk.out.begin(file.storage.data_file, space).map_err(at_path)
+        placement.out.begin(file.storage.data_file, space).map_err(at_path)
     }
 
     fn take(
         &mut self,
-        desk: &mut Desk<'_, 'a>,
+        placement: &mut Placement<'_, 'a>,
         piece: &Piece,
         cut: Cut<StoredPiece>,
         (stored, range): (&Rc<Vec<u8>>, Range<usize>),
     ) -> Result<u64> {
-        let (before, packed_before) = (desk.out.position(), self.packed.len());
+        let (before, packed_before) = (placement.out.position(), self.packed.len());
         let Cut { piece: cut, class, .. } = cut;
         if let Some(CutTail::Kept(at)) = cut.tail
             && let Some(kept) = self.job.reuse.and_then(|reuse| reuse.kept.tail(self.context.node(piece.job)))
             && self.kept_seen.insert(at)
         {
-            desk.by_class.add_shared(class, at, kept.len.into());
+            placement.by_class.add_shared(class, at, kept.len.into());
         }
-        self.take_cut(desk, piece, cut, &stored[range])?;
+        self.take_cut(placement, piece, cut, &stored[range])?;
         let packed_len = self.packed.len() - packed_before;
         if packed_len > 0 {
-            desk.by_class.add_shared(class, packed_before, packed_len);
+            placement.by_class.add_shared(class, packed_before, packed_len);
         }
-        Ok(desk.out.position() - before)
+        Ok(placement.out.position() - before)
     }
 
     fn end_piece(&mut self, piece: &Piece, lost: bool) {
@@ -387,42 +390,42 @@ impl<'a> conductor::Placer for Placer<'a> {
             self.rows.drop_file();
         }
         self.done = match piece.last {
-            true => Spot { job: piece.job + 1, offset: 0 },
-            false => Spot { job: piece.job, offset: piece.range.end },
+            true => Position { job: piece.job + 1, offset: 0 },
+            false => Position { job: piece.job, offset: piece.range.end },
         };
     }
 
-    fn end_span(&mut self, desk: &mut Desk<'_, 'a>, span_len: u64) {
-        desk.in_flight_len -= span_len;
+    fn end_span(&mut self, placement: &mut Placement<'_, 'a>, span_len: u64) {
+        placement.in_flight_len -= span_len;
     }
 
-    /// Keeps the segments of the packed stream that are compressed.
-    fn go_on(&mut self, desk: &mut Desk<'_, 'a>) -> Result<()> {
-        while let Some(segment) = desk.packed.take() {
+    /// Stores the compressed segments of the packed stream.
+    fn write_ready(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
+        while let Some(segment) = placement.packed.take() {
             self.stream.push(&segment.clusters, &segment.stored)?;
-            desk.in_flight_len -= segment.len;
+            placement.in_flight_len -= segment.len;
         }
         Ok(())
     }
 
     /// Writes the packed stream.
-    fn finish(mut self, desk: &mut Desk<'_, 'a>) -> Result<Vec<(u64, u64)>> {
-        self.align(desk)?;
-        let packed = self.place_packed(desk)?;
-        self.align(desk)?;
-        desk.placed.data_end = desk.out.position();
-        desk.placed.data = ClustersPlaced {
+    fn finish(mut self, placement: &mut Placement<'_, 'a>) -> Result<Vec<(u64, u64)>> {
+        self.align(placement)?;
+        let packed = self.place_packed(placement)?;
+        self.align(placement)?;
+        placement.placed.data_end = placement.out.position();
+        placement.placed.data = ClustersPlaced {
             clusters: self.rows.clusters,
             packed,
             tails: Box::new(self.inline),
             hash: self.hash.digest128(),
-            files: desk.out.finish()?,
+            files: placement.out.finish()?,
         };
-        if let Some(last) = desk.placed.data.files.last() {
-            desk.placed.data_end = last.end;
+        if let Some(last) = placement.placed.data.files.last() {
+            placement.placed.data_end = last.end;
         }
         let packed = packed.map(|(place, _)| place).unwrap_or_default();
-        let clusters = desk.placed.clusters_of(&packed).iter();
+        let clusters = placement.placed.clusters_of(&packed).iter();
         Ok(clusters.map(|row| (row.len, row.stored_len.into())).collect())
     }
 }

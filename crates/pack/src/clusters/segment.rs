@@ -1,56 +1,56 @@
-//! Cuts a stretch of a file into clusters, each filled with as much input as fits.
+//! Cuts a segment of a file into clusters, each filled with as much input as fits.
 //!
-//! Every cluster but a stretch's last holds at least as much input as it takes space, so no unit of
-//! `block_len` bytes of input sees two clusters start, and one that takes several blocks reaches
-//! past the whole unit that follows its start: what EROFS's indexes ask for, as stretches start at
-//! multiples of the unit. What does not shrink is stored in plain blocks. Knows neither files nor
-//! images.
+//! Every cluster but a segment's last holds at least as much input as it takes space. So no unit of
+//! `block_len` input bytes contains the starts of two clusters, and a cluster of several blocks
+//! extends beyond the whole unit after its start. EROFS indexes require both; segments start at
+//! multiples of the unit. Data that does not shrink is stored in plain blocks. Neither files nor
+//! images are known here.
 
-use super::coder::Coder;
-use super::doubt::{Doubt, all_looks_incompressible};
+use super::coder::Coders;
+use super::incompressible_skip::{IncompressibleSkip, all_looks_incompressible};
 use super::shape::End;
-use super::stored::{CutForm, Stored};
+use super::stored::Stored;
 use crate::gain::Gain;
 use crate::noise::is_noise;
 use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{Error, Result};
 use packfs_format::ClusterForm;
 
-/// An inline tail is so much shorter than a block, or more: inodes start at multiples of 32 bytes,
-/// and what lies between an inode's start and its tail may be no such multiple.
+/// Bytes that an inline tail must stay below a block: inodes start at multiples of 32 bytes, but
+/// the data between an inode's start and its tail may have any length.
 pub(super) const INLINE_SPARE: usize = 32;
 
-/// The figures that cuts are made by, in bytes.
+/// Sizes that cuts depend on, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measures {
     pub block_len: usize,
-    /// Most stored bytes of a cluster; with `byte_aligned` bytes of input.
+    /// Most stored bytes of a cluster; with `byte_aligned`, most bytes of input.
     pub cluster_len: usize,
     pub decoded_len_max: usize,
-    /// Longest tail that may stay beside the inode of a flat file.
+    /// Longest inline tail of a flat file.
     pub inline_flat_max: usize,
     pub byte_aligned: bool,
     pub interlaced: bool,
-    /// What a cluster has to save.
+    /// Least saving of a cluster.
     pub gain: Gain,
 }
 
 impl Measures {
-    /// Longest tail that is kept for the format.
+    /// Returns the length of the longest inline tail.
     pub(super) fn inline_max(&self) -> usize {
         self.block_len - INLINE_SPARE
     }
 }
 
-/// What is left at the end of the stretch and is not among its clusters.
+/// Rest of a segment that is not among its clusters.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     Nothing,
-    /// From here on: for the packed stream.
+    /// From this position on, for the packed stream.
     Packed(usize),
-    /// From here on, less than a block: plain, or for the format.
+    /// From this position on, less than a block: plain or inline.
     Plain(usize),
-    /// From here on: for the format, stored so.
+    /// From this position on, inline as encoded here.
     Inline {
         start: usize,
         bytes: Vec<u8>,
@@ -58,32 +58,32 @@ pub(super) enum Rest {
     },
 }
 
-/// What compresses, and what does so in its place where that takes hardly more space.
+/// The encoder, and a second one used instead if its result takes little more space.
 pub(super) struct Encoders<'a> {
     first: &'a mut dyn FitEncoder,
     second: Option<&'a mut dyn FitEncoder>,
 }
 
 impl<'a> Encoders<'a> {
-    pub(super) fn of(first: &'a mut Coder, second: Option<&'a mut Coder>) -> Self {
-        let second = second.map(|coder| coder.encoder.as_mut() as &mut dyn FitEncoder);
-        Encoders { first: first.encoder.as_mut(), second }
+    pub(super) fn of(coders: &'a mut Coders) -> Self {
+        let second = coders.second.as_mut().map(|coder| coder.encoder.as_mut() as &mut dyn FitEncoder);
+        Encoders { first: coders.first.encoder.as_mut(), second }
     }
 }
 
-/// The second codec may take one part in so many more space.
+/// The second codec may take 1 / `SECOND_COST` more space.
 const SECOND_COST: usize = 32;
 
 /// Cuts `input`, which starts at a multiple of the block, into `out`.
-pub(super) fn cut<'a>(
+pub(super) fn cut<'a, F: From<ClusterForm> + PartialEq>(
     measures: Measures,
     input: &'a [u8],
     end: End,
     mut encoders: Encoders<'a>,
     scratch: &'a mut Vec<u8>,
-    out: &'a mut Stored,
+    out: &'a mut Stored<F>,
 ) -> Result<Rest> {
-    // Encoders guess from what they had before: what became of other files must not show.
+    // Encoders adapt to earlier input; the result must not depend on other files.
     encoders.first.begin_segment();
     encoders.first.expect_shortening(end == End::Inline);
     let room = measures.cluster_len.max(measures.block_len);
@@ -97,17 +97,17 @@ pub(super) fn cut<'a>(
         return cut_fixed_input(measures, input, end, encoders, (scratch, second_scratch), out);
     }
     let Encoders { first: encoder, second } = encoders;
-    let mut doubt = Doubt::new(measures.block_len, measures.cluster_len);
-    // A short stretch would go to the packed stream without a try.
+    let mut incompressible_skip = IncompressibleSkip::new(measures.block_len, measures.cluster_len);
+    // A short segment would go to the packed stream without a try.
     if end == End::Packed && all_looks_incompressible(input, measures.block_len) {
-        doubt.fail(0, input);
+        incompressible_skip.fail(0, input);
     }
     let stretch = Stretch {
         measures,
         input,
         at: 0,
         filled_with: None,
-        doubt,
+        incompressible_skip,
         encoder,
         second,
         scratch,
@@ -117,14 +117,14 @@ pub(super) fn cut<'a>(
     stretch.cut(end)
 }
 
-/// Clusters of so much input, without padding.
-fn cut_fixed_input(
+/// Cuts clusters of a fixed length of input, without padding.
+fn cut_fixed_input<F: From<ClusterForm> + PartialEq>(
     measures: Measures,
     input: &[u8],
     end: End,
     Encoders { first, mut second }: Encoders<'_>,
     (scratch, second_scratch): (&mut [u8], &mut [u8]),
-    out: &mut Stored,
+    out: &mut Stored<F>,
 ) -> Result<Rest> {
     let mut at = 0;
     for raw in input.chunks(measures.cluster_len) {
@@ -159,31 +159,30 @@ fn fit(encoder: &mut dyn FitEncoder, src: &[u8], dst: &mut [u8]) -> Result<Fit> 
     if dst_len == 0 {
         return Ok(Fit { consumed: 0, written: 0 });
     }
-    checked(encoder.compress_to_fit(src, dst).map_err(Error::failed)?, src_len, dst_len)
+    Ok(checked(encoder.compress_to_fit(src, dst).map_err(Error::failed)?, src_len, dst_len))
 }
 
-fn checked(fit: Fit, src_len: usize, dst_len: usize) -> Result<Fit> {
-    if fit.consumed > src_len || fit.written > dst_len || (fit.consumed > 0) != (fit.written > 0) {
-        return Err(Error::failed("internal: an encoder says that it did what it cannot have done"));
-    }
-    Ok(fit)
+/// Returns `fit` if it is consistent; otherwise an empty one, so that the data is stored plain.
+fn checked(fit: Fit, src_len: usize, dst_len: usize) -> Fit {
+    let holds = fit.consumed <= src_len && fit.written <= dst_len && (fit.consumed > 0) == (fit.written > 0);
+    if holds { fit } else { Fit { consumed: 0, written: 0 } }
 }
 
-struct Stretch<'a> {
+struct Stretch<'a, F> {
     measures: Measures,
     input: &'a [u8],
     at: usize,
-    /// How much input the last cluster took.
+    /// Input bytes of the last cluster.
     filled_with: Option<usize>,
-    doubt: Doubt,
+    incompressible_skip: IncompressibleSkip,
     encoder: &'a mut dyn FitEncoder,
     second: Option<&'a mut dyn FitEncoder>,
     scratch: &'a mut [u8],
     second_scratch: &'a mut [u8],
-    out: &'a mut Stored,
+    out: &'a mut Stored<F>,
 }
 
-impl Stretch<'_> {
+impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
     fn cut(mut self, end: End) -> Result<Rest> {
         while self.at < self.input.len() {
             let rest = match end {
@@ -207,23 +206,23 @@ impl Stretch<'_> {
         &self.input[self.at..]
     }
 
-    /// Whether the rest of the stretch would not fill a cluster, as far as can be told without
+    /// Returns true if the rest of the segment is unlikely to fill a cluster, judged without
     /// compressing it.
     fn is_for_packed_stream(&self) -> bool {
         let Measures { block_len, cluster_len, .. } = self.measures;
         let rest_len = self.rest().len();
         match self.filled_with {
-            _ if self.doubt.failed() => rest_len < block_len,
+            _ if self.incompressible_skip.failed() => rest_len < block_len,
             Some(filled_with) => rest_len <= block_len || rest_len < filled_with / 4 * 3,
             None => rest_len <= 2 * cluster_len,
         }
     }
 
-    /// Cuts one cluster off the rest; says what is left if that is not for a cluster.
+    /// Cuts one cluster off the rest, or returns the rest if it is not for a cluster.
     fn next_cluster(&mut self, end: End) -> Result<Option<Rest>> {
         let Measures { block_len, cluster_len, decoded_len_max, .. } = self.measures;
         let rest = &self.input[self.at..];
-        if rest.len() <= block_len || self.doubt.says_plain(self.at, rest) {
+        if rest.len() <= block_len || self.incompressible_skip.stores_plain(self.at, rest) {
             self.push_plain();
             return Ok(None);
         }
@@ -235,14 +234,14 @@ impl Stretch<'_> {
             false => fit(self.encoder, window, &mut self.scratch[..room])?,
         };
         if !self.is_gain(&found) {
-            self.doubt.fail(self.at, rest);
+            self.incompressible_skip.fail(self.at, rest);
             self.push_plain();
             return Ok(None);
         }
         if found.consumed == rest.len() {
             let waste = found.written.next_multiple_of(block_len) - found.written;
             match end {
-                // Ends of files are alike: beside others they take less than even a nearly full
+                // Ends of files are alike: with others they take less space than in a nearly full
                 // cluster.
                 End::Packed if found.written < cluster_len => return Ok(Some(Rest::Packed(self.at))),
                 End::Inline if found.written <= self.measures.inline_max() => {
@@ -259,8 +258,8 @@ impl Stretch<'_> {
         Ok(None)
     }
 
-    /// Lets the second codec make the cluster that the first made so, if there is one and it gets
-    /// about as much into as many blocks.
+    /// Stores the cluster with the second codec instead, if that fits about as much into the same
+    /// number of blocks.
     fn push_by_second(&mut self, found: &Fit) -> Result<bool> {
         let Some(second) = &mut self.second else { return Ok(false) };
         let rest = &self.input[self.at..];
@@ -280,8 +279,8 @@ impl Stretch<'_> {
         Ok(true)
     }
 
-    /// The rest compresses to `written` bytes; instead of a short last block, fills those before
-    /// it, so that what is left can be inline.
+    /// Fills the last whole blocks with a rest that compresses to `written` bytes, so that the
+    /// remainder can be inline instead of a short block.
     fn fill_whole_blocks(&mut self, written: usize) -> Result<Option<Rest>> {
         let block_len = self.measures.block_len;
         let rest = &self.input[self.at..];
@@ -291,7 +290,7 @@ impl Stretch<'_> {
             0 => Fit { consumed: 0, written: 0 },
             _ => {
                 let shorter = self.encoder.shorten(rest, &all, &mut self.scratch[..room]);
-                checked(shorter.map_err(Error::failed)?, rest.len(), room)?
+                checked(shorter.map_err(Error::failed)?, rest.len(), room)
             }
         };
         if found.consumed < rest.len() && found.consumed > 0 && self.is_gain(&found) {
@@ -303,8 +302,8 @@ impl Stretch<'_> {
         Ok(None)
     }
 
-    /// Whether a cluster takes so much less space than its input that it is worth decoding, and
-    /// fulfils what the module promises.
+    /// Returns true if a cluster saves enough space to be worth decoding, and satisfies the
+    /// guarantees of the module.
     fn is_gain(&self, found: &Fit) -> bool {
         let block_len = self.measures.block_len;
         let space = found.written.next_multiple_of(block_len);
@@ -314,17 +313,17 @@ impl Stretch<'_> {
         }
     }
 
-    /// The format keeps a rest of up to a block, compressed if that helps; what is as long as a
-    /// block it cannot keep.
+    /// Returns a rest of up to a block as inline data, compressed if that is smaller; a rest as
+    /// long as a block cannot be inline.
     fn inline_rest(&mut self) -> Result<Option<Rest>> {
-        // Indexes of a compressed file take 16 bytes or more.
+        // Indexes of a compressed file take at least 16 bytes.
         const INDEX_LEN: usize = 16;
         let start = self.at;
         let rest = &self.input[start..];
         let index_len = if self.filled_with.is_some() { 0 } else { INDEX_LEN };
         let inline_max = self.measures.inline_max();
         let room = rest.len().saturating_sub(1 + index_len).min(inline_max);
-        if !self.doubt.failed() {
+        if !self.incompressible_skip.failed() {
             let found = fit(self.encoder, rest, &mut self.scratch[..room])?;
             if found.consumed == rest.len() {
                 let bytes = self.scratch[..found.written].to_vec();
@@ -352,15 +351,10 @@ impl Stretch<'_> {
         self.passed(found.consumed);
     }
 
-    /// A cluster holds the next so many bytes.
+    /// Advances past the next `len` bytes, which a cluster holds.
     fn passed(&mut self, len: usize) {
         self.filled_with = Some(len);
         self.at += len;
-        self.doubt.succeed();
+        self.incompressible_skip.succeed();
     }
-}
-
-/// Adds zeros that are known to be zeros.
-pub(super) fn push_zeros(byte_aligned: bool, len: usize, out: &mut Stored) {
-    out.push_empty(len as u64, if byte_aligned { CutForm::Is(ClusterForm::Hole) } else { CutForm::Zeros });
 }

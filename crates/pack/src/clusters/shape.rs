@@ -1,64 +1,64 @@
-//! How one file is to be stored, as far as the plan and its length alone tell.
+//! Storage of one file, as determined by the plan and the file's length.
 
 use packfs_format::{ClusterPlan, ClusterRecipe, ClusterStorage, Recipe, Tail};
 
-/// Whole files up to so many blocks are compared with others as tails of the packed stream, while
-/// they are packed; longer ones before, since what turns out incompressible does not go there.
+/// Whole files up to this many blocks are compared as tails of the packed stream while they are
+/// packed. Longer ones are compared before, because incompressible ones do not go there.
 const COMPARED_BLOCKS: u64 = 4;
-/// Files shorter than so many full clusters go to the packed stream as a whole: in most of them the
-/// first cluster would take nearly everything, and the rest would still have to go there.
+/// Files shorter than this many full clusters go to the packed stream whole: the first cluster
+/// would hold nearly all of such a file, and the rest would go there anyway.
 const PACKED_CLUSTERS: u64 = 2;
 
-/// Files are not cut into fewer segments than this to make segments longer,
+/// A file is cut into at least this many segments before segments grow,
 const SEGMENTS_MIN: u64 = 8;
-/// and not into longer ones than this, as several are held in memory.
+/// and segments never exceed this length, because several are held in memory.
 const SEGMENT_LEN_MAX: u64 = 16 << 20;
 
-/// What becomes of the end of a file.
+/// Storage of a file's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It has blocks of its own.
+    /// In blocks of its own.
     Own,
-    /// The same, but the format keeps a short last block if the file turns out to be flat.
+    /// In blocks of its own, but a short last block is inline if the file turns out to be flat.
     OwnUnlessFlat,
-    /// The format keeps it.
+    /// Inline.
     Inline,
-    /// It goes to the packed stream.
+    /// In the packed stream.
     Packed,
 }
 
-/// See the module.
+/// Storage of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<'a> {
-    /// All of it goes to the packed stream, in one go.
+    /// The whole file goes to the packed stream at once.
     Whole {
-        /// How it is stored instead if it looks incompressible.
+        /// Recipe used instead if the file looks incompressible.
         else_by: Option<&'a ClusterRecipe>,
     },
-    /// All of it goes to the packed stream, piece by piece.
+    /// The whole file goes to the packed stream, piece by piece.
     Stream,
-    /// As it is; in chunks if the source knows of holes.
+    /// Uncompressed; in chunks if the source reports holes.
     Flat {
         /// Length of such chunks.
         sparse_chunk_len: Option<u64>,
-        /// Its last short block.
+        /// Storage of the short last block.
         end: End,
     },
-    /// As it is, in chunks.
+    /// Uncompressed, in chunks.
     Chunks {
-        /// Length of all but the last.
+        /// Length of all chunks but the last.
         chunk_len: u64,
     },
     /// Compressed.
     Clusters {
-        /// How.
+        /// Recipe of the clusters.
         recipe: &'a ClusterRecipe,
-        /// What becomes of what does not fill a cluster.
+        /// Storage of the rest that does not fill a cluster.
         end: End,
     },
 }
 
-/// The shape of a file of `len` bytes.
+/// Returns the shape of a file of `len` bytes.
 pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'_> {
     let whole_max = match cut.recipes.get(usize::from(job.recipe)) {
         Some(Recipe::Clusters(recipe)) if cut.byte_aligned => u64::from(recipe.cluster_len) - 1,
@@ -73,8 +73,8 @@ pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'
         Some(Recipe::Clusters(recipe)) => match job.tail {
             Tail::Shared if len <= whole_max => Shape::Whole { else_by: Some(recipe) },
             Tail::Shared => Shape::Clusters { recipe, end: End::Packed },
-            // Byte-aligned clusters waste nothing that an inline tail could save, and formats
-            // cannot tell them apart.
+            // Byte-aligned clusters have no padding that an inline tail could save, and formats
+            // cannot tell the two apart.
             Tail::Inline if !cut.byte_aligned => Shape::Clusters { recipe, end: End::Inline },
             Tail::Own if cut.inline_flat_max > 0 && !cut.byte_aligned => {
                 Shape::Clusters { recipe, end: End::OwnUnlessFlat }
@@ -86,7 +86,7 @@ pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'
     }
 }
 
-/// What becomes of the short last block of a file that is stored flat.
+/// Returns the storage of a flat file's short last block.
 fn flat_end(tail: Tail) -> End {
     match tail {
         Tail::Inline => End::Inline,
@@ -94,8 +94,8 @@ fn flat_end(tail: Tail) -> End {
     }
 }
 
-/// Whether a file needs no look before packing to find another that is the same: it is compared
-/// later, or has no stored blocks to share.
+/// Returns true if a file is not compared before packing: it is compared as a tail later, or stores
+/// no blocks.
 pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
@@ -106,12 +106,12 @@ pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u
     }
 }
 
-/// Whether all of a file goes to the packed stream, unless it looks incompressible.
+/// Returns true if the whole file goes to the packed stream, unless it looks incompressible.
 pub(super) fn shares_whole(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     matches!(shape(cut, job, len), Shape::Whole { .. })
 }
 
-/// How much of a file one worker takes at a time.
+/// Returns the length of the pieces that workers take.
 pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     let stretch = |unit: u64| (crate::spans::SPAN_LEN / unit).max(1) * unit;
     match shape(cut, job, len) {
@@ -126,7 +126,7 @@ pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64
     }
 }
 
-/// Most bytes of a hole in a file that one worker takes at a time.
+/// Returns the most bytes of a piece that is a hole.
 pub(super) fn hole_max(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     match shape(cut, job, len) {
         Shape::Clusters { .. } if !cut.byte_aligned => piece_len(cut, job, len),
@@ -135,14 +135,14 @@ pub(super) fn hole_max(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 
     }
 }
 
-/// How much of a file of `len` bytes is compressed on its own. Each segment ends in a cluster that
-/// is not full, so a long file has few: enough for many threads all the same.
+/// Returns the length of the parts of a file that are compressed independently. Each ends in a
+/// cluster that is not full, so a long file has few of them, but enough for many threads.
 fn segment_len(cut: &ClusterPlan, len: u64) -> u64 {
     let longest = cut.segment_len.max(SEGMENT_LEN_MAX / cut.segment_len * cut.segment_len);
     (len / SEGMENTS_MIN / cut.segment_len * cut.segment_len).clamp(cut.segment_len, longest)
 }
 
-/// The longest segment of all files, or of the packed stream.
+/// Returns the longest segment of all files and of the packed stream.
 pub(super) fn longest_segment(cut: &ClusterPlan, file_lens: impl Iterator<Item = u64>) -> u64 {
     segment_len(cut, file_lens.max().unwrap_or(0))
 }

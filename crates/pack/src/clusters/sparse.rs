@@ -1,24 +1,23 @@
-//! Files that are mostly holes: told from their sources before anything is packed, and given chunks
-//! of their own length.
+//! Files that are mostly holes: detected from their sources before packing, and given chunks of a
+//! suitable length.
 //!
-//! An index of compressed blocks grows with the length of a file, a map of chunks with its length
-//! by that of a chunk. Where next to nothing of a file is data, the map is smaller than the index
-//! alone, and whatever reads the file finds holes there.
+//! An index of compressed blocks grows with the length of a file; a map of chunks, with its length
+//! divided by that of a chunk. If nearly nothing of a file is data, the map is smaller than the
+//! index alone, and readers find the holes.
 
 use crate::context::Context;
 use packfs_core::{ContentReader, Error, NodeId, Result};
 use packfs_format::{ClusterPlan, Clusters, Plan, Recipe, SparsePlan, Tail};
 
-/// Shorter files are not looked at.
+/// Shorter files are not examined.
 const LEN_MIN: u64 = 1 << 20;
-/// A file that was to be compressed gets chunks if it has no more than one byte of data in so many:
-/// an index takes about as much.
+/// A file to be compressed gets chunks if at most 1 / `DATA_SHARE` of it is data: an index takes
+/// about as much.
 const DATA_SHARE: u64 = 512;
-/// Longest chunk of a file that has data, in bytes: one is held in memory, and filled up with
-/// zeros.
+/// Longest chunk of a file with data, in bytes; one is held in memory and padded with zeros.
 const CHUNK_LEN_MAX: u64 = 64 << 20;
-/// Longest chunk that is taken as long as the map stays within [`ROWS_FEW`]: longer ones are too
-/// much for machines of 32 bits.
+/// Longest chunk while the map stays within [`ROWS_FEW`]: longer ones exceed what 32-bit machines
+/// read.
 const CHUNK_LEN_USUAL: u64 = 1 << 30;
 const ROWS_FEW: u64 = 1 << 16;
 /// Most rows of a map.
@@ -26,7 +25,7 @@ const ROWS_MAX: u64 = 1 << 22;
 
 /// Gives files that are mostly holes a recipe of chunks.
 ///
-/// Errors: `Failed` for a file that no index and no map can tell.
+/// Errors: `Failed` for a file that neither an index nor a map can represent.
 pub(crate) fn settle(context: &Context<'_, Clusters>, format: &str) -> Result<Option<Plan<Clusters>>> {
     let cut = &context.plan.data;
     let Some(sparse) = cut.sparse.filter(|_| context.plan.holes) else { return Ok(None) };
@@ -40,7 +39,7 @@ pub(crate) fn settle(context: &Context<'_, Clusters>, format: &str) -> Result<Op
         let is_compressed = matches!(recipe, Recipe::Clusters { .. });
         let data = DataMap::of(context, job.node, cut, is_compressed);
         if is_compressed && cut.byte_aligned && data.is_whole {
-            // An index of extents tells holes as such.
+            // An index of extents represents holes directly.
             continue;
         }
         let Some(chunk_len) = data.chunk_len(&sparse) else {
@@ -66,7 +65,7 @@ pub(crate) fn settle(context: &Context<'_, Clusters>, format: &str) -> Result<Op
     Ok(changed)
 }
 
-/// The longest chunk that is held in memory; longer ones are holes.
+/// Returns the longest chunk that is held in memory; longer ones are holes.
 pub(super) fn longest_chunk(cut: &ClusterPlan) -> u64 {
     let chunk_len = |recipe: &Recipe| match recipe {
         Recipe::Chunks { chunk_len } if *chunk_len <= CHUNK_LEN_MAX => *chunk_len,
@@ -75,10 +74,10 @@ pub(super) fn longest_chunk(cut: &ClusterPlan) -> u64 {
     cut.recipes.iter().map(chunk_len).max().unwrap_or(0)
 }
 
-/// Longest file with data of which a map of chunks is made.
+/// Longest file with data that is stored as a map of chunks.
 const MAP_LEN_MAX: u64 = CHUNK_LEN_MAX * ROWS_MAX;
 
-/// Errors: `Failed` for a file that is longer than `most`, as sparse ones in hostile archives are.
+/// Errors: `Failed` for a file longer than `most`, as hostile archives contain.
 fn refuse_endless(context: &Context<'_, Clusters>, node: NodeId, format: &str, most: u64) -> Result<()> {
     let len = context.len(node);
     if len <= most {
@@ -91,24 +90,24 @@ fn refuse_endless(context: &Context<'_, Clusters>, node: NodeId, format: &str, m
     Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
 }
 
-/// Runs of data of which a map is made; a file that has more is stored as any other.
+/// Most runs of data in a map; a file with more is stored like any other.
 const RUNS_MAX: u64 = 1 << 20;
 
-/// A file's data, as its source tells it.
+/// Data runs of a file, as its source reports them.
 struct DataMap {
     len: u64,
     data_len: u64,
     /// True if all runs of data were seen.
     is_whole: bool,
-    /// For chunks of each length, beginning with that of a block: how many have data, and where the
-    /// last of them ends.
+    /// For each chunk length, from that of a block on: chunks with data, and the end of the last
+    /// one.
     touched: Vec<(u64, u64)>,
     block_bits: u32,
 }
 
 impl DataMap {
-    /// Looks at a file, as far as more of it may make a difference. What cannot be read is all
-    /// data: who packs it says why.
+    /// Reads the runs of a file until more of them make no difference. An unreadable file counts as
+    /// data; the error is reported when it is packed.
     fn of(context: &Context<'_, Clusters>, node: NodeId, cut: &ClusterPlan, is_compressed: bool) -> DataMap {
         let len = context.len(node);
         let block_bits = cut.block_len.trailing_zeros();
@@ -116,14 +115,14 @@ impl DataMap {
         let touched = vec![(0, 0); (bits_max + 1).saturating_sub(block_bits) as usize];
         let mut map = DataMap { len, data_len: 0, is_whole: false, touched, block_bits };
         let enough = if is_compressed { len / DATA_SHARE } else { len / 2 };
-        let seen = context.open(node).and_then(|mut reader| map.look(reader.as_mut(), enough));
+        let seen = context.open(node).and_then(|mut reader| map.estimate(reader.as_mut(), enough));
         if seen.is_err() {
             map.is_whole = false;
         }
         map
     }
 
-    fn look(&mut self, reader: &mut dyn ContentReader, enough: u64) -> Result<()> {
+    fn estimate(&mut self, reader: &mut dyn ContentReader, enough: u64) -> Result<()> {
         let mut offset = 0;
         for _ in 0..RUNS_MAX {
             let Some(run) = reader.next_data(offset)?.filter(|run| run.start < self.len) else {
@@ -132,7 +131,7 @@ impl DataMap {
             };
             let (start, end) = (run.start.max(offset), run.end.min(self.len));
             if end <= start {
-                return Err(Error::failed("internal: a source's runs of data do not go on"));
+                return Ok(());
             }
             self.data_len += end - start;
             if self.data_len > enough {
@@ -149,8 +148,8 @@ impl DataMap {
         Ok(())
     }
 
-    /// The length of chunks by which data and map take least; `None` where no length leaves a hole
-    /// out.
+    /// Returns the chunk length for which data and map take least; `None` if no length leaves out a
+    /// hole.
     fn chunk_len(&self, sparse: &SparsePlan) -> Option<u64> {
         if !self.is_whole {
             return None;
@@ -167,7 +166,7 @@ impl DataMap {
         }
         let lens = (self.block_bits..=bits_max).zip(&self.touched);
         let lens = lens.filter(|&(bits, &(count, _))| rows(bits) <= ROWS_MAX && count < rows(bits));
-        // Of equal ones the shortest chunks.
+        // Ties go to the shortest chunks.
         let best = lens.min_by_key(|&(bits, &(count, _))| (count << bits) + rows(bits) * sparse.row_len);
         best.map(|(bits, _)| 1 << bits)
     }
@@ -193,12 +192,12 @@ mod tests {
         }
     }
 
-    /// The chunks of a file of this length with data there.
+    /// Returns the chunk length for a file with these runs of data.
     fn chunk_len(len: u64, runs: &[(u64, u64)]) -> Option<u64> {
         let runs = runs.iter().map(|&(start, end)| start..end).collect();
         let mut map =
             DataMap { len, data_len: 0, is_whole: false, touched: vec![(0, 0); 15], block_bits: 12 };
-        map.look(&mut Runs(runs), len / 2).unwrap();
+        map.estimate(&mut Runs(runs), len / 2).unwrap();
         map.chunk_len(&SPARSE)
     }
 
@@ -227,7 +226,7 @@ mod tests {
     fn runs_that_meet_in_a_chunk_count_once() {
         let mut map =
             DataMap { len: 1 << 20, data_len: 0, is_whole: false, touched: vec![(0, 0); 3], block_bits: 12 };
-        map.look(&mut Runs(vec![0..4096, 8192..12288, 16384..20480]), 1 << 20).unwrap();
+        map.estimate(&mut Runs(vec![0..4096, 8192..12288, 16384..20480]), 1 << 20).unwrap();
         assert_eq!(map.touched.iter().map(|row| row.0).collect::<Vec<_>>(), [3, 3, 2]);
     }
 }

@@ -1,45 +1,56 @@
-//! What workers hand back: stored bytes, and what they are.
+//! Stored bytes and the clusters in them, as workers return them.
 
 use packfs_format::ClusterForm;
+use std::sync::Arc;
 
-/// What a stored part of a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Storage of a part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CutForm {
-    /// As in the image.
+    /// Stored in this form.
     Is(ClusterForm),
-    /// So many zeros that a cluster shared by all of them stands for them; nothing is stored here.
-    Zeros,
-    /// Stored before, at this place of the image.
+    /// Zeros that are represented by this cluster, without padding, which all of them share.
+    Zeros(Arc<[u8]>),
+    /// Stored earlier, at this position of the image.
     Shared(u64, ClusterForm),
-    /// A chunk with this hash, as it is: stored unless it was before.
+    /// An uncompressed chunk with this hash: stored unless an equal one is.
     Chunk(u128),
 }
 
-/// A run of a file's bytes and how it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CutCluster {
-    /// How many bytes of the file.
+impl From<ClusterForm> for CutForm {
+    fn from(form: ClusterForm) -> Self {
+        CutForm::Is(form)
+    }
+}
+
+/// A run of a file's bytes and its storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CutCluster<F = CutForm> {
+    /// Length in the file, in bytes.
     pub len: u64,
-    /// How many bytes are stored, padding not counted.
+    /// Stored bytes, without padding.
     pub stored_len: u32,
-    /// How many bytes it takes, padding included.
+    /// Space taken, with padding, in bytes.
     pub space: u32,
-    /// What it is.
-    pub form: CutForm,
-    /// Whether it is compressed with the second codec of its recipe.
+    /// Storage.
+    pub form: F,
+    /// True if compressed with the second codec of its recipe.
     pub second: bool,
 }
 
-/// Stored bytes and the clusters in them, one behind the other.
-#[derive(Default)]
-pub(super) struct Stored {
+/// Stored bytes and the clusters in them, in order.
+pub(super) struct Stored<F = CutForm> {
     pub bytes: Vec<u8>,
-    pub clusters: Vec<CutCluster>,
+    pub clusters: Vec<CutCluster<F>>,
 }
 
-impl Stored {
-    /// Adds bytes as they are, filled up to a multiple of `unit`, each unit rotated by `phase`;
-    /// whole units join those before.
+impl<F: From<ClusterForm> + PartialEq> Stored<F> {
+    /// Creates a list that appends to `bytes`.
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        Stored { bytes, clusters: Vec::new() }
+    }
+
+    /// Adds uncompressed bytes, padded to a multiple of `unit`, each unit rotated by `phase`; whole
+    /// units extend the run before.
     pub(super) fn push_plain(&mut self, raw: &[u8], unit: usize, phase: usize) {
         let space = raw.len().next_multiple_of(unit);
         if phase == 0 {
@@ -50,22 +61,20 @@ impl Stored {
         }
         let (len, space) = (raw.len() as u64, space as u32);
         match self.clusters.last_mut() {
-            Some(last)
-                if last.form == CutForm::Is(ClusterForm::Plain) && last.len == u64::from(last.space) =>
-            {
+            Some(last) if last.form == ClusterForm::Plain.into() && last.len == u64::from(last.space) => {
                 last.len += len;
                 last.stored_len += len as u32;
                 last.space += space;
             }
             _ => {
-                let form = CutForm::Is(ClusterForm::Plain);
+                let form = ClusterForm::Plain.into();
                 let stored_len = len as u32;
                 self.clusters.push(CutCluster { len, stored_len, space, form, second: false });
             }
         }
     }
 
-    /// Adds a compressed cluster that decodes to `len` bytes, behind the zeros that fill it up to a
+    /// Adds a compressed cluster that decodes to `len` bytes, padded with leading zeros to a
     /// multiple of `unit`; `second`: by the second codec.
     pub(super) fn push_compressed(&mut self, len: usize, compressed: &[u8], unit: usize, second: bool) {
         let space = compressed.len().next_multiple_of(unit);
@@ -75,12 +84,14 @@ impl Stored {
             len: len as u64,
             stored_len: compressed.len() as u32,
             space: space as u32,
-            form: CutForm::Is(ClusterForm::Compressed),
+            form: ClusterForm::Compressed.into(),
             second,
         });
     }
+}
 
-    /// Adds a chunk, filled up to a multiple of `unit`.
+impl Stored {
+    /// Adds a chunk, padded to a multiple of `unit`.
     pub(super) fn push_chunk(&mut self, raw: &[u8], hash: u128, unit: usize) {
         self.bytes.extend_from_slice(raw);
         let space = raw.len().next_multiple_of(unit);
@@ -94,7 +105,8 @@ impl Stored {
         });
     }
 
-    /// Where the last cluster starts, if they end at `end`; of plain blocks the last one.
+    /// Returns the start of the last cluster, if they end at `end`; of plain blocks, of the last
+    /// one.
     pub(super) fn last_start(&self, end: usize, unit: usize) -> Option<usize> {
         let last = self.clusters.last()?;
         let len = last.len as usize;
@@ -110,8 +122,7 @@ impl Stored {
     }
 }
 
-/// A block of `unit` bytes in which the first of these stands at `phase`, and those behind the end
-/// at the beginning.
+/// Returns a block of `unit` bytes in which `bytes` start at `phase` and wrap around at the end.
 pub(super) fn rotated(bytes: &[u8], unit: usize, phase: usize) -> Vec<u8> {
     let mut block = vec![0; unit];
     let (front, wrapped) = bytes.split_at(bytes.len().min(unit - phase));

@@ -1,31 +1,27 @@
-//! Cuts a piece of a file between what is not cut: long runs of zeros, and clusters shared with
-//! other files.
+//! Splits a piece of a file around data that is not cut: long runs of zeros, and clusters shared
+//! with other files.
 
-use super::coder::Coder;
+use super::coder::Coders;
 use super::segment::{self, Encoders, Measures, Rest};
 use super::shape::End;
-use super::stored::Stored;
+use super::stored::{CutForm, Stored};
 use crate::context::is_zero;
 use packfs_core::Result;
+use packfs_format::ClusterForm;
 use std::ops::Range;
-use std::sync::Arc;
 
-/// See the module. Positions are bytes from the start of the piece, which is a multiple of the
-/// block.
+/// State of a piece. Positions are bytes from its start, which is a multiple of the block.
 pub(super) struct Stretches<'s> {
     pub measures: Measures,
-    pub coder: &'s mut Coder,
-    pub second: Option<&'s mut Coder>,
-    /// Runs of zeros are taken out in steps of this length, if at all.
+    pub coders: &'s mut Coders,
+    /// Length of the steps in which runs of zeros are removed; `None` if they are not.
     pub zeros_len: Option<usize>,
     pub scratch: &'s mut Vec<u8>,
     pub stored: &'s mut Stored,
-    /// The cluster that zeros share, if there were any.
-    pub zeros: Option<Arc<[u8]>>,
 }
 
 impl Stretches<'_> {
-    /// Cuts a part of the piece; returns what is left, and what that counts from.
+    /// Cuts a part of the piece; returns the rest and the position it counts from.
     pub(super) fn cut(&mut self, input: &[u8], range: Range<usize>, end: End) -> Result<(usize, Rest)> {
         let Measures { block_len, byte_aligned, .. } = self.measures;
         let mut start = range.start;
@@ -37,14 +33,15 @@ impl Stretches<'_> {
                     at += zeros_len;
                     continue;
                 }
-                if !byte_aligned && self.zeros.is_none() {
-                    self.zeros = self.coder.zeros(zeros_len, block_len)?;
-                    if self.zeros.is_none() {
-                        break;
-                    }
-                }
+                let form = match byte_aligned {
+                    true => CutForm::Is(ClusterForm::Hole),
+                    false => match self.coders.first.zeros(zeros_len, block_len)? {
+                        Some(zeros) => CutForm::Zeros(zeros),
+                        None => break,
+                    },
+                };
                 self.cut_stretch(&input[start..at], End::Own)?;
-                segment::push_zeros(byte_aligned, zeros_len, self.stored);
+                self.stored.push_empty(zeros_len as u64, form);
                 at += zeros_len;
                 start = at;
             }
@@ -53,14 +50,13 @@ impl Stretches<'_> {
     }
 
     fn cut_stretch(&mut self, input: &[u8], end: End) -> Result<Rest> {
-        let encoders = Encoders::of(self.coder, self.second.as_deref_mut());
-        segment::cut(self.measures, input, end, encoders, self.scratch, self.stored)
+        segment::cut(self.measures, input, end, Encoders::of(self.coders), self.scratch, self.stored)
     }
 
-    /// Cuts what lies before a shared cluster. False, and nothing is cut, if the last cluster
-    /// before it would start in the same block of input, which an index of blocks cannot tell: so
-    /// it is where a short rest is left over, and always in incompressible data, unless what is
-    /// shared lies at a multiple of the block.
+    /// Cuts the data before a shared cluster. Returns false and cuts nothing if the last cluster
+    /// before it would start in the same block of input, which an index of blocks cannot represent.
+    /// That happens with a short rest, and always in incompressible data, unless the shared data
+    /// lies at a multiple of the block.
     pub(super) fn cut_before_shared(&mut self, input: &[u8], range: Range<usize>) -> Result<bool> {
         let Measures { block_len, byte_aligned, .. } = self.measures;
         if range.is_empty() {

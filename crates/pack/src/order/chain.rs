@@ -1,30 +1,29 @@
-//! Puts files one behind the other so that each has much in common with those right before it.
+//! Orders files so that each has much in common with those right before it.
 //!
-//! Greedy: of all files left, the next is the one of whose features most are in the block that is
-//! being filled; if none has any, the first one left in the given order. A compressor sees no
-//! further than its block, so every block begins anew with what is most like the file before.
-//! Near-linear: a file is looked at only through features it shares with a block, and features that
-//! too many files share tell nothing and count for nothing.
+//! Greedy: the next file is the one with most features in the block that is being filled; if none
+//! has any, the first one left in the given order. A compressor sees only its block, so every block
+//! starts with the file most similar to the last one. Near-linear: files are looked up by features,
+//! and features of too many files are ignored.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A feature that more files have is left out.
+/// A feature of more files is ignored.
 const POSTINGS_MAX: usize = 256;
 const FILE_BITS: u32 = 32;
-/// Added to the count of a file's features, so that tiny files, which have all of their few in
-/// common with anything, do not come before longer ones.
+/// Added to the number of a file's features, so that tiny files, all of whose few features are
+/// common, do not precede longer ones.
 const FEATURES_MORE: u64 = 8;
 
-/// One file: what it is about, and its length in bytes.
+/// One file: its features, and its length in bytes.
 #[derive(Default)]
 pub(super) struct Item {
     pub features: Box<[u32]>,
     pub len: u32,
 }
 
-/// The order in which to place `items`, as indexes; blocks hold `block_len` bytes. Depends on
-/// nothing else.
+/// Returns the order of `items` as indexes, for blocks of `block_len` bytes; it depends on nothing
+/// else.
 pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
     let index = Index::new(items);
     let mut chain = Chain {
@@ -57,12 +56,12 @@ pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
     order
 }
 
-/// Which files have which features in common; features that only one file has are not in it.
+/// Features shared by files; those of a single file are left out.
 struct Index {
-    /// Where the files of each feature start in `files`, and one more.
+    /// Start of each feature's files in `files`, and the end.
     starts: Vec<u32>,
     files: Vec<u32>,
-    /// Where the features of each file start in `features`, and one more.
+    /// Start of each file's features in `features`, and the end.
     file_starts: Vec<u32>,
     features: Vec<u32>,
 }
@@ -116,19 +115,19 @@ impl Index {
 struct Chain<'a> {
     index: &'a Index,
     items: &'a [Item],
-    /// How many features each file has in common with the block.
+    /// Number of features that each file shares with the block.
     scores: Vec<u32>,
     scored: Vec<u32>,
     placed: Vec<bool>,
     /// Features in the block.
     seen: Vec<bool>,
     seen_list: Vec<u32>,
-    /// Files with a score, best first; a row whose score is no longer true is skipped.
+    /// Files by score, best first; a row with an outdated score is skipped.
     heap: BinaryHeap<(u64, Reverse<u32>, u32)>,
 }
 
 impl Chain<'_> {
-    /// The file left that has most in common with the block.
+    /// Returns the remaining file with most features in the block.
     fn best(&mut self) -> Option<u32> {
         while let Some((_, Reverse(file), score)) = self.heap.pop() {
             if !self.placed[file as usize] && self.scores[file as usize] == score {
@@ -195,7 +194,7 @@ mod tests {
     #[test]
     fn a_new_block_begins_with_what_is_like_the_last_one_and_forgets_it() {
         let items = [item(&[1, 5], 60), item(&[9], 60), item(&[1, 7], 60), item(&[7, 9], 60), item(&[5], 60)];
-        // 0 fills the first block; 4 and 2 are like it. 2 has a feature of 3, which has one of 1.
+        // 0 fills the first block; 4 and 2 resemble it. 2 has a feature of 3, which has one of 1.
         assert_eq!(chain(&items, 100), [0, 4, 1, 3, 2]);
     }
 

@@ -1,17 +1,17 @@
-//! Which files lie beside which, where that changes the size of the image.
+//! Order of files, where it affects the size of the image.
 //!
-//! A compressor finds what is alike only within a block, so small files that share blocks belong
-//! beside what they are like. They come first, so that the last of their blocks is not compressed
-//! when nothing else is left to do; files with blocks of their own follow in the plan's order. A
-//! reader that goes along the tree then needs blocks from further away, so files move only within
-//! stretches of the tree ([`Plan::reorder_len`]), each with shared blocks of its own.
+//! A compressor finds repetitions only within a block, so small files that share blocks belong
+//! beside similar ones. They come first, so that the last of their blocks is compressed while other
+//! work is left; files with blocks of their own follow in plan order. Reading along the tree then
+//! needs more distant blocks, so files move only within ranges of the tree ([`Plan::reorder_len`]),
+//! each with shared blocks of its own.
 
 mod chain;
 mod sketch;
 
 use crate::PackOptions;
 use crate::context::{Boundaries, Context, Kind};
-use crate::parallel::learn_in_parallel;
+use crate::parallel::read_in_parallel;
 use chain::Item;
 use packfs_codec::CodecSettings;
 use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
@@ -19,26 +19,26 @@ use packfs_format::{FileJob, Plan};
 use sketch::sketch;
 use std::cmp::Reverse;
 
-/// In which order small files that share blocks are placed.
+/// Order of small files that share blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the tree goes.
+    /// Tree order.
     Path,
-    /// Those with the same extension, then those with the same name, beside each other.
+    /// By extension, then by name.
     Kind,
-    /// Those with most in common beside each other. They are read once more for it.
+    /// By similarity, which reads the files once more.
     Similarity {
-        /// Files are moved within stretches of the tree with so many bytes of small files; `None`:
-        /// as far as the format can do with when it is read along the tree.
+        /// Bytes of small files in each range of the tree within which files move; `None`: as many
+        /// as the format can read efficiently in tree order.
         within: Option<u64>,
     },
 }
 
 impl Order {
-    /// The order that a goal asks for.
+    /// Returns the default order for a goal.
     pub fn for_goal(goal: Goal) -> Self {
         match goal {
-            // Who reads along the tree finds what comes next beside what came before.
+            // Reads in tree order then find the next file beside the last one.
             Goal::Read => Order::Path,
             Goal::Size => Order::Similarity { within: Some(u64::MAX) },
             Goal::Balanced | Goal::Build => Order::default(),
@@ -52,21 +52,21 @@ impl Default for Order {
     }
 }
 
-/// Most files that are compared with each other: bounds what is remembered of them.
+/// Most files compared with each other, which bounds memory.
 const GROUP_FILES_MAX: usize = 1 << 16;
-/// Most of a file that is looked at.
+/// Most bytes of a file that are examined.
 const LOOK_LEN: u64 = 1 << 20;
 
 /// The files of a plan in another order.
 pub(crate) struct Ordered<K: Kind> {
     pub files: Vec<FileJob<K>>,
     pub boundaries: Boundaries,
-    /// For [`crate::PackReport::far_apart`].
+    /// See [`crate::PackReport::far_apart`].
     pub far_apart: bool,
 }
 
-/// Orders the files of a plan: those used first in front, then the others as the options say.
-/// `stays` tells which files have a place in the base that they keep.
+/// Orders the files of a plan: first-used ones, then the others as the options say. `stays` returns
+/// true for files that keep their place in the base.
 pub(crate) fn sort<K: Kind>(
     context: &Context<'_, K>,
     stays: impl Fn(NodeId) -> bool,
@@ -89,17 +89,17 @@ pub(crate) fn sort<K: Kind>(
     };
     files.extend(others);
     stretch_starts.iter_mut().for_each(|start| *start += first);
-    // Those of later files for data stay behind, used first or not.
+    // Files of later data files stay after the others, even if used first.
     files.sort_by_key(|job| K::data_file(job.storage));
     let first_used = files.iter().take_while(|job| rank(job).is_some()).count() as u32;
     Ok(Ordered { files, boundaries: Boundaries { first_used, stretch_starts }, far_apart })
 }
 
-/// Shared blocks that the kernel's drivers of SquashFS keep decoded.
+/// Shared blocks that Linux's SquashFS driver keeps decoded.
 const KERNEL_KEEPS: u64 = 3;
 
-/// True if a walk along the tree needs again what the kernel has dropped, of formats whose shared
-/// blocks it does not keep as pages.
+/// Returns true if a walk in tree order needs blocks that the kernel has evicted, for formats whose
+/// shared blocks are not in the page cache.
 fn moves_far<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], order: Order) -> bool {
     let Some(block_len) = K::shared_block_len(&context.plan.data) else { return false };
     let kept_len = KERNEL_KEEPS * block_len;
@@ -133,7 +133,7 @@ fn by_likeness<K: Kind>(
     Ok((sorted, stretch_starts))
 }
 
-/// Higher priorities first, otherwise the plan's own order.
+/// Sorts by descending priority, otherwise in plan order.
 fn by_priority<K: Kind>(files: &[FileJob<K>], priorities: &[i16]) -> Vec<FileJob<K>> {
     let mut files = files.to_vec();
     files.sort_by_key(|job| Reverse(priorities.get(job.node.index()).copied().unwrap_or(0)));
@@ -145,7 +145,7 @@ fn by_kind<K: Kind>(tree: &Tree, mut files: Vec<FileJob<K>>) -> Vec<FileJob<K>> 
     files
 }
 
-/// Files of one kind are those with the same extension, then those with the same name.
+/// Returns the sort key of a kind: extension, then name.
 fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
     let name = tree.first_name(id);
     let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
@@ -153,8 +153,8 @@ fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
     (extension.to_vec(), name.to_vec())
 }
 
-/// The files in stretches of at most `within` bytes, and at which of them a stretch starts that has
-/// blocks of its own.
+/// Returns the files in ranges of at most `within` bytes, and the indexes at which a range with
+/// blocks of its own starts.
 fn by_similarity<K: Kind>(
     context: &Context<'_, K>,
     files: &[FileJob<K>],
@@ -168,7 +168,7 @@ fn by_similarity<K: Kind>(
     let mut starts = Vec::new();
     let blocks = whole_blocks(context.plan, within);
     for batch in files.chunks(GROUP_FILES_MAX) {
-        let items = learn_in_parallel(options, progress, batch, |job| {
+        let items = read_in_parallel(options, progress, batch, |job| {
             let item = item(context, job);
             progress.advance(1, context.len(job.node), 0);
             item
@@ -186,18 +186,17 @@ fn by_similarity<K: Kind>(
     Ok((sorted, starts))
 }
 
-/// Number of shared blocks that a stretch may fill, and their length; `None` where a stretch is
-/// less than a block, or has no end.
+/// Returns the number of shared blocks in a range, and their length; `None` if a range is shorter
+/// than a block, or unlimited.
 ///
-/// Blocks that two stretches have in common would be one more for whoever reads along the tree than
-/// it may keep.
+/// A block common to two ranges would be one more than the kernel keeps during a walk.
 fn whole_blocks<K: Kind>(plan: &Plan<K>, within: u64) -> Option<(u64, u64)> {
     let block_len = K::shared_block_len(&plan.data)?;
     let count = within / block_len;
     (count > 0 && within < u64::MAX).then_some((count, block_len))
 }
 
-/// The order of the first files, as many as are a stretch.
+/// Returns the order of the first files, as many as form a range.
 fn stretch(items: &[Item], within: u64, blocks: Option<(u64, u64)>, window_len: u64) -> Vec<u32> {
     let mut count = group_count(items, within);
     loop {
@@ -206,7 +205,7 @@ fn stretch(items: &[Item], within: u64, blocks: Option<(u64, u64)>, window_len: 
         if overfull == 0 || count == 1 {
             return order;
         }
-        // What does not fit goes to the next stretch, from its end along the tree.
+        // Files that do not fit go to the next range, taken from the end in tree order.
         let mut freed = 0;
         while freed < overfull && count > 1 {
             count -= 1;
@@ -215,7 +214,7 @@ fn stretch(items: &[Item], within: u64, blocks: Option<(u64, u64)>, window_len: 
     }
 }
 
-/// Bytes of files that do not fit into so many blocks, filled one after the other.
+/// Returns the bytes of files that do not fit into `blocks`, filled in order.
 fn beyond(items: &[Item], order: &[u32], blocks: u64, block_len: u64) -> u64 {
     let (mut number, mut filled, mut left) = (1, 0, 0);
     for &index in order {
@@ -229,7 +228,7 @@ fn beyond(items: &[Item], order: &[u32], blocks: u64, block_len: u64) -> u64 {
     left
 }
 
-/// How many of the first files are sorted together.
+/// Returns the number of first files that are sorted together.
 fn group_count(items: &[Item], within: u64) -> usize {
     let mut len = 0_u64;
     let fits = |item: &&Item| {
@@ -246,9 +245,8 @@ fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
     Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
 }
 
-/// The order that was asked for, unless nothing is gained by it: what is stored as it is takes the
-/// same room beside what it is like as anywhere else, and who reads along the tree would read
-/// shared blocks again and again for nothing.
+/// Returns the requested order, or tree order if nothing is gained: the position of uncompressed
+/// data does not affect its size, and reads in tree order would read shared blocks repeatedly.
 pub(crate) fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
     match order {
         Order::Similarity { .. } if K::shared_window(&plan.data).1.is_none() => Order::Path,
@@ -256,7 +254,7 @@ pub(crate) fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
     }
 }
 
-/// How much input a compressor sees at a time, or about so much.
+/// Returns about how much input a compressor sees at a time.
 fn window_len<K: Kind>(plan: &Plan<K>) -> u64 {
     let (block_len, codec) = K::shared_window(&plan.data);
     let reach = codec.and_then(CodecSettings::reach).unwrap_or(u32::MAX);

@@ -1,33 +1,31 @@
-//! What a file is about, in a few numbers: files with much in common have many of them in common.
+//! Sketch of a file's contents: similar files have many features in common.
 //!
-//! Every run of eight bytes has a hash; those whose hash falls into the lowest eighth are the
-//! file's shingles, and the least [`FEATURES_MAX`] of them its sketch. Which runs count depends on
-//! their bytes alone (content-defined), so the same text is seen wherever it lies in a file, and
-//! two sketches have about as large a part in common as the files themselves (min-hash, Broder
-//! 1997).
+//! Every run of eight bytes is hashed. Hashes in the lowest eighth are the file's shingles, and the
+//! least [`FEATURES_MAX`] of them its sketch. Sampling depends on content only, so text is
+//! recognized wherever it lies in a file, and two sketches overlap about as much as their files
+//! (min-hash, Broder 1997).
 
 /// Most features of one file.
 pub(super) const FEATURES_MAX: usize = 64;
 /// Length of a run in bytes.
 const RUN_LEN: usize = 8;
-/// One run in so many counts.
+/// One run in `SAMPLED` is kept.
 const SAMPLED: u32 = 8;
-/// Features collected before the least of them are picked out.
+/// Features collected before the least ones are selected.
 const KEPT_MAX: usize = 4 * FEATURES_MAX;
-/// Runs that are looked at between two looks at how many were collected.
+/// Runs examined between two checks of the number collected.
 const LOOKED_AT: usize = 256;
 
-/// The features of `bytes`, rising, each once.
+/// Returns the features of `bytes`, ascending, without duplicates.
 pub(super) fn sketch(bytes: &[u8]) -> Box<[u32]> {
     let mut features = Vec::with_capacity(KEPT_MAX + LOOKED_AT);
-    // What is above the least ones so far cannot be among the least of all: few are kept after the
-    // first.
+    // Features above the least ones so far can be dropped, so few are kept after the first
+    // selection.
     let mut limit = u32::MAX / SAMPLED;
     let mut rest = bytes;
     while rest.len() >= RUN_LEN {
         let now = &rest[..rest.len().min(LOOKED_AT + RUN_LEN - 1)];
-        // Whether one counts cannot be foretold, so nothing is decided by it but where the next one
-        // goes.
+        // Selection is unpredictable, so it only advances an index instead of branching.
         let mut found = [0; LOOKED_AT];
         let mut count = 0;
         for run in now.array_windows::<RUN_LEN>() {
@@ -52,8 +50,9 @@ fn keep_least(features: &mut Vec<u32>) {
     features.truncate(FEATURES_MAX);
 }
 
-/// A feature must not say how its run looks, or the least ones would be those of one kind of data:
-/// both halves of a product are folded, so that every bit of it depends on all of the run.
+/// Returns a feature of a run. It must not reveal the run's contents, or the least features would
+/// all come from one kind of data; both halves of a product are folded so that every bit depends on
+/// the whole run.
 fn feature(run: u64) -> u32 {
     let product = u128::from(run ^ 0x9e37_79b9_7f4a_7c15) * 0xbf58_476d_1ce4_e5b9;
     let folded = product as u64 ^ (product >> 64) as u64;

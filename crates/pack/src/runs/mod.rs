@@ -1,27 +1,28 @@
 //! Finds files whose blocks are a run of another file's blocks, before any of them is compressed:
-//! beginnings, ends and middles of other files that start at a block, copies with more behind or
-//! before them. And of what goes to shared blocks: what another file's block begins with
-//! (`homes.rs`).
+//! beginnings, ends and middles that start at a block, and copies with more data before or after
+//! them. Also finds tails that equal the beginning of another file's block (`host_blocks.rs`).
 //!
-//! Blocks of a file lie one behind the other, so a file can use those of another only if all of its
-//! own are a run of them. Of each block a few bytes are read and hashed (`samples.rs`); where the
-//! first block of a file begins like a block of a longer one, both are compared, byte by byte. The
-//! longest file is the one that is stored.
+//! Blocks of a file are contiguous, so a file can use those of another only if all of its blocks
+//! are a run there. A few bytes of each block are hashed (`samples.rs`). If a file's first block
+//! has the sample of a longer file's block, both are compared byte by byte. The longest file is
+//! stored.
 
-mod homes;
+mod host_blocks;
 mod samples;
 mod spilled;
 
-pub(crate) use homes::{Home, Lodgers};
+pub(crate) use host_blocks::{BorrowedTails, HostBlock};
 
 use crate::PackOptions;
 use crate::context::Context;
+use crate::digest_log::DigestLog;
+use crate::duplicates::Duplicates;
 use crate::failures::Failures;
-use crate::parallel::learn_in_parallel;
-use crate::twins::Twins;
-use crate::witness::Testimony;
-use homes::Homes;
-use packfs_core::{ContentHash, ContentHasher, ContentReader, NodeId, Progress, Result, Stage, Witnessed};
+use crate::parallel::read_in_parallel;
+use host_blocks::HostBlocks;
+use packfs_core::{
+    ContentDigest, ContentHash, ContentHasher, ContentReader, NodeId, Progress, Result, Stage,
+};
 use packfs_format::{BlockSharing, BlockStorage, Blocks, FilePlace, Placed, Plan};
 use samples::{Long, SAMPLE_LEN, Samples};
 use spilled::Sample;
@@ -29,43 +30,43 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// Places that are compared with a file: what many files begin with tells nothing.
+/// Most places compared with a file: common beginnings are not significant.
 const TRIED_MAX: usize = 8;
-/// Places of which only the lengths are looked at.
+/// Most places of which only the lengths are compared.
 const LOOKED_MAX: usize = 1024;
-/// How much is compared first, and then at a time.
+/// Bytes compared first, and then at a time.
 const FIRST_LEN: u64 = 16 << 10;
 const READ_LEN: u64 = 256 << 10;
 
-/// Where a file's blocks are.
+/// Position of a file's blocks in another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     /// The file that is stored.
     host: NodeId,
-    /// The block of it that is the first.
+    /// Index of its first block in the host.
     first_block: u64,
-    /// How many.
+    /// Number of blocks.
     blocks: u64,
-    /// Whether what does not fill a block is not among them, and goes to a shared block.
+    /// True if the rest that fills no block is not part of the run and goes to a fragment block.
     leaves_tail: bool,
 }
 
-/// Files whose blocks are those of another file; see the module.
+/// Files whose blocks are those of another file.
 #[derive(Default)]
 pub(crate) struct Runs {
     of: HashMap<NodeId, Run>,
-    /// What each of these held, of what lies in blocks of another, when it was compared.
+    /// Hash of each file's part that lies in another's blocks, taken when it was compared.
     hashes: HashMap<NodeId, ContentHash>,
     block_len: u64,
-    /// Files whose tails lie with others' for that alone: indexes in the plan.
+    /// Files whose tails go to fragment blocks only because of that: indexes in the plan.
     moved_tails: Vec<u32>,
-    /// What blocks begin with, if tails may lie in them.
-    homes: Homes,
+    /// Beginnings of blocks, if tails may lie in them.
+    host_blocks: HostBlocks,
 }
 
 impl Runs {
-    /// From which byte on a file is to be stored; its length: nowhere.
-    pub(crate) fn own_from(&self, node: NodeId, len: u64) -> u64 {
+    /// Returns the first byte of a file that is stored; its length if none is.
+    pub(crate) fn stored_from(&self, node: NodeId, len: u64) -> u64 {
         match self.of.get(&node) {
             None => 0,
             Some(run) if run.leaves_tail => run.blocks * self.block_len,
@@ -73,21 +74,21 @@ impl Runs {
         }
     }
 
-    /// Lets the plan know whose tails go to shared blocks.
+    /// Sets the files of a plan whose tails go to fragment blocks.
     pub(crate) fn move_tails(&self, plan: &mut Plan<Blocks>) {
         for &job in &self.moved_tails {
             plan.files[job as usize].storage = BlockStorage::SharedTail;
         }
     }
 
-    /// Says what was seen of what is not read again.
-    pub(crate) fn testify(&self, testimony: &mut Testimony) {
+    /// Adds digests of data that is not read again.
+    pub(crate) fn log_digests(&self, digests: &mut DigestLog) {
         for (&node, &hash) in &self.hashes {
-            testimony.add(node, Witnessed::Hash(hash));
+            digests.add(node, ContentDigest::Hash(hash));
         }
     }
 
-    /// Gives every file its blocks, now that those of all others are placed.
+    /// Sets the blocks of every run, once those of all other files are placed.
     pub(crate) fn place(
         &self,
         context: &Context<'_, Blocks>,
@@ -115,7 +116,7 @@ impl Runs {
         }
     }
 
-    /// The blocks of a run, `len` bytes of them.
+    /// Returns the place of a run of `len` bytes.
     fn part(&self, run: &Run, len: u64, placed: &Placed<Blocks>) -> FilePlace<Blocks> {
         let host = placed.files[run.host.index()];
         let (before, blocks) = placed.blocks_of(&host).split_at(run.first_block as usize);
@@ -132,11 +133,11 @@ impl Runs {
     }
 }
 
-/// Compares files that have blocks of their own; what memory has no room for lies beside `output`
-/// meanwhile. A file that cannot be read and may be left out is like no other here.
+/// Finds runs among files with blocks of their own; samples that exceed memory are spooled beside
+/// `output`. An unreadable file equals no other, if unreadable files are skipped.
 pub(crate) fn find(
     context: &Context<'_, Blocks>,
-    twins: &Twins,
+    duplicates: &Duplicates,
     options: &PackOptions,
     progress: &dyn Progress,
     output: &Path,
@@ -144,15 +145,15 @@ pub(crate) fn find(
     if context.plan.data.sharing == BlockSharing::Files {
         return Ok(Runs::default());
     }
-    let files = long_files(context, twins);
+    let files = long_files(context, duplicates);
     progress.begin(Stage::Dedupe, files.len() as u64, 0);
     let room = crate::limits::room_for_samples(options);
     let samples = Samples::take(context, &files, options, progress, (output, room))?;
     let finder = Finder { context, files: &files, samples: &samples };
     let indexes: Vec<u32> = (0..files.len() as u32).collect();
-    let found = learn_in_parallel(options, progress, &indexes, |&index| finder.find(index))?;
+    let found = read_in_parallel(options, progress, &indexes, |&index| finder.find(index))?;
     let mut runs = Runs { block_len: context.block_len(), ..Runs::default() };
-    // Longer files come first, so of whoever is met the host is known to be stored, or where it is.
+    // Longer files come first, so a host is known to be stored or a run itself.
     for (file, run) in files.iter().zip(found) {
         let Some((run, hash)) = run.flatten() else { continue };
         runs.hashes.insert(file.node, hash);
@@ -163,13 +164,13 @@ pub(crate) fn find(
         runs.of.insert(file.node, run);
     }
     if context.plan.data.sharing == BlockSharing::RunsAndTails {
-        runs.homes = Homes { files, samples, may_be_left_out: options.keep_going };
+        runs.host_blocks = HostBlocks { files, samples, may_be_left_out: options.keep_going };
     }
     Ok(runs)
 }
 
 impl Runs {
-    /// A run of a file that is stored, given one of a file that may be a run itself.
+    /// Returns the run in the stored file, for one in a file that may be a run itself.
     fn resolve(&self, run: Run, file: &Long, block_len: u64) -> Run {
         let Some(host) = self.of.get(&run.host) else { return run };
         let full = file.len / block_len;
@@ -183,10 +184,10 @@ impl Runs {
     }
 }
 
-/// Files of which runs may be found, the longest first.
-fn long_files(context: &Context<'_, Blocks>, twins: &Twins) -> Vec<Long> {
+/// Returns the files that may have runs, longest first.
+fn long_files(context: &Context<'_, Blocks>, duplicates: &Duplicates) -> Vec<Long> {
     let block_len = context.block_len();
-    let rows = (0..).zip(&context.plan.files).filter(|(_, job)| twins.original(job.node).is_none());
+    let rows = (0..).zip(&context.plan.files).filter(|(_, job)| duplicates.original(job.node).is_none());
     let mut files: Vec<Long> = rows
         .map(|(index, job)| {
             let len = context.len(job.node);
@@ -201,13 +202,13 @@ fn long_files(context: &Context<'_, Blocks>, twins: &Twins) -> Vec<Long> {
 
 struct Finder<'a> {
     context: &'a Context<'a, Blocks>,
-    /// The longest first.
+    /// Files, longest first.
     files: &'a [Long],
     samples: &'a Samples,
 }
 
 impl Finder<'_> {
-    /// The first of the longer files that has all blocks of this one, if any does.
+    /// Returns the run in the first longer file that has all blocks of this one.
     fn find(&self, index: u32) -> Result<Option<(Run, ContentHash)>> {
         let Some(first) = self.samples.first_of(index) else { return Ok(None) };
         let file = &self.files[index as usize];
@@ -222,14 +223,14 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// The run that it would be, if the lengths allow it.
+    /// Returns the run at a sample if the lengths allow it.
     fn likely(&self, file: &Long, first: Sample, host: &Sample) -> Option<Run> {
         let plan = &self.context.plan.data;
         let first_used = self.context.boundaries.first_used;
         let block_len = self.context.block_len();
         let first_block = u64::from(host.block).checked_sub(first.block.into())?;
         let host = &self.files[host.file as usize];
-        // What is used first must not lie among the rest.
+        // First-used data must not refer to other data.
         if file.job < first_used && host.job >= first_used {
             return None;
         }
@@ -237,7 +238,7 @@ impl Finder<'_> {
         let end = first_block * block_len + file.len;
         let run = |blocks, leaves_tail| Some(Run { host: host.node, first_block, blocks, leaves_tail });
         if end == host.len && first_block + file.blocks == host.blocks {
-            // Its last block is the last block there, or its tail lies with others' anyway.
+            // Its last block is the host's last block, or its tail is a fragment anyway.
             return run(file.blocks, file.blocks == full && !file.len.is_multiple_of(block_len));
         }
         let fits = full > 0 && first_block + full <= host.len / block_len;
@@ -249,7 +250,7 @@ impl Finder<'_> {
     }
 
     /// Compares all bytes, those at the end and in the middle first; returns their hash if they are
-    /// the same.
+    /// equal.
     fn same(&self, file: &Long, run: &Run) -> Result<Option<ContentHash>> {
         let block_len = self.context.block_len();
         let len = file.len.min(run.blocks * block_len);
@@ -282,11 +283,11 @@ impl Finder<'_> {
     }
 }
 
-/// Two files, of which one lies further behind.
+/// Two files compared at different offsets.
 struct Both<'a> {
     file: Box<dyn ContentReader + 'a>,
     host: Box<dyn ContentReader + 'a>,
-    /// How much further.
+    /// Offset in the second file minus that in the first.
     shift: u64,
     bufs: [Vec<u8>; 2],
 }
@@ -302,7 +303,7 @@ impl Both<'_> {
         Ok(a == b)
     }
 
-    /// Where either has data at or behind `offset`.
+    /// Returns the first offset, from `offset` on, at which either file has data.
     fn next_data(&mut self, offset: u64) -> Result<Option<u64>> {
         let a = self.file.next_data(offset)?.map(|data| data.start);
         let b = self.host.next_data(self.shift + offset)?.map(|data| data.start.saturating_sub(self.shift));

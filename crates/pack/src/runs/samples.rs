@@ -1,47 +1,45 @@
-//! A few bytes of each block of long files, hashed: which blocks may begin like another, in sixteen
-//! bytes a block.
+//! Samples: the hash of the first bytes of each block of long files, in sixteen bytes a block.
 //!
-//! Nothing is proven by a sample; who finds one compares bytes.
+//! A sample proves nothing; the caller compares bytes.
 
 use super::spilled::{Sample, Spilled};
 use crate::PackOptions;
 use crate::context::{Context, is_zero};
-use crate::parallel::learn_in_parallel;
+use crate::parallel::read_in_parallel;
 use packfs_core::{ContentReader, NodeId, Progress, Result};
 use packfs_format::Blocks;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-/// How much of a block is looked at. Blocks that begin with as many zeros are not told apart by it,
-/// and have no sample.
+/// Bytes of a block that are hashed. Blocks that begin with as many zeros have no sample.
 pub(super) const SAMPLE_LEN: u64 = 512;
-/// Samples of all files together. Where there are more blocks only every second, fourth... of a
-/// file has one, so that they stay below 64 MiB whatever the tree is. How many of them are in
-/// memory at a time is for `--memory` to say; the image does not depend on it.
+/// Most samples of all files. With more blocks, only every second, fourth, ... block of a file has
+/// one, so that samples stay below 64 MiB for any tree. `--memory` limits how many are in memory at
+/// a time; the image does not depend on it.
 const SAMPLES_MAX: u64 = 4 << 20;
-/// Blocks that are looked at before what was found is put away.
+/// Blocks sampled before results are sorted and stored.
 const BATCH_BLOCKS: u64 = 64 << 10;
 /// Blocks that one worker takes.
 const UNIT_BLOCKS: u64 = 4096;
-/// Most such parts of one file.
+/// Most such units of one file.
 const UNITS_MAX: u64 = 16;
 
-/// A file that is stored in blocks of its own.
+/// A file with blocks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Long {
     pub node: NodeId,
     /// Index in the plan.
     pub job: u32,
     pub len: u64,
-    /// Blocks that it has to itself; the last one may be short.
+    /// Blocks of its own; the last one may be short.
     pub blocks: u64,
 }
 
-/// All samples, by hash; those with the same hash in the order of files.
+/// All samples by hash; those with the same hash in the order of files.
 #[derive(Default)]
 pub(super) struct Samples {
-    /// Those that memory has no room for, the ones that were taken first.
+    /// Samples that exceed memory, the earliest ones.
     pub(super) spilled: Vec<Spilled>,
     rows: Vec<Sample>,
     /// The first sample of each file, if it has one.
@@ -49,8 +47,8 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Looks at every file, and keeps `room` bytes of samples in memory, more than that beside
-    /// `output`. A file that cannot be read and may be left out has no samples.
+    /// Samples every file; keeps `room` bytes of samples in memory, and spools the others beside
+    /// `output`. An unreadable file has no samples, if unreadable files are skipped.
     pub(super) fn take(
         context: &Context<'_, Blocks>,
         files: &[Long],
@@ -72,7 +70,7 @@ impl Samples {
             let count = rest.iter().take_while(more).count().max(1);
             let (batch, left) = rest.split_at(count);
             rest = left;
-            let found = learn_in_parallel(options, progress, batch, |(file, blocks)| {
+            let found = read_in_parallel(options, progress, batch, |(file, blocks)| {
                 sample_blocks(context, &files[*file as usize], *file, blocks.clone(), stride)
             })?;
             for sample in found.into_iter().flat_map(Option::unwrap_or_default) {
@@ -90,12 +88,12 @@ impl Samples {
         Ok(samples)
     }
 
-    /// The first sample of a file.
+    /// Returns the first sample of a file.
     pub(super) fn first_of(&self, file: u32) -> Option<Sample> {
         self.first.get(file as usize).copied().flatten()
     }
 
-    /// The first blocks with this hash, in the order of files, `most` of them.
+    /// Returns up to `most` blocks with this hash, in the order of files.
     ///
     /// Errors: `Io`.
     pub(super) fn with_hash(&self, hash: u64, most: usize) -> Result<Cow<'_, [Sample]>> {
@@ -114,7 +112,7 @@ impl Samples {
     }
 }
 
-/// One block in so many has a sample; a power of two.
+/// Returns the distance of sampled blocks, a power of two.
 fn stride(blocks: u64) -> u64 {
     blocks.div_ceil(SAMPLES_MAX).max(1).next_power_of_two()
 }
@@ -122,7 +120,7 @@ fn stride(blocks: u64) -> u64 {
 fn units(files: &[Long]) -> Vec<(u32, Range<u64>)> {
     let mut units = Vec::new();
     for (index, file) in (0..).zip(files) {
-        // Each opens the file, which may be one long hole.
+        // Each unit opens the file, which may be one long hole.
         let unit = UNIT_BLOCKS.max(file.blocks.div_ceil(UNITS_MAX));
         let mut start = 0;
         while start < file.blocks {
@@ -155,7 +153,7 @@ fn sample_blocks(
         if data.start < offset + len.min(SAMPLE_LEN)
             && let Some(hash) = sample(&mut *reader, offset, len)?
         {
-            // No file has more blocks than a plan's blocks can count.
+            // No file has more blocks than a plan can count.
             samples.push(Sample { hash, file: index, block: u32::try_from(block).unwrap_or(u32::MAX) });
         }
     }
@@ -169,7 +167,7 @@ fn sample(reader: &mut (dyn ContentReader + '_), offset: u64, len: u64) -> Resul
     Ok(hash(bytes))
 }
 
-/// The hash of what a block begins with; `None` for zeros.
+/// Returns the hash of a block's beginning; `None` for zeros.
 pub(super) fn hash(beginning: &[u8]) -> Option<u64> {
     (!is_zero(beginning)).then(|| xxhash_rust::xxh3::xxh3_64(beginning))
 }

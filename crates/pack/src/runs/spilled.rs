@@ -1,5 +1,4 @@
-//! Samples that memory has no room for: sorted, in a file without a name beside the output, found
-//! by a page of it.
+//! Samples that exceed memory: sorted, in an unnamed file beside the output, and searched by page.
 
 use crate::destination::nameless_file;
 use packfs_core::{Result, ResultExt};
@@ -9,28 +8,28 @@ use std::path::Path;
 
 /// Bytes of a sample in the file.
 const ROW_LEN: usize = 16;
-/// Samples of a page, of whose first the hash stays in memory.
+/// Samples in a page; the hash of the first one stays in memory.
 const PAGE_ROWS: usize = 256;
 
 /// The beginning of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sample {
     pub hash: u64,
-    /// Index into the files that were looked at.
+    /// Index of the file.
     pub file: u32,
     pub block: u32,
 }
 
-/// Samples that were taken one after the other, by hash.
+/// A batch of samples, sorted by hash.
 pub(super) struct Spilled {
     file: File,
     rows: usize,
-    /// The hash that each page begins with.
+    /// First hash of each page.
     fences: Vec<u64>,
 }
 
 impl Spilled {
-    /// Writes samples, which are sorted, to a file of their own.
+    /// Writes sorted samples to a file of their own.
     pub(super) fn write(rows: &[Sample], output: &Path) -> Result<Self> {
         let file = nameless_file(output)?;
         let mut at = 0;
@@ -48,9 +47,9 @@ impl Spilled {
         Ok(Spilled { file, rows: rows.len(), fences })
     }
 
-    /// Adds those with this hash to `found`, until it holds `most`.
+    /// Adds samples with this hash to `found`, until it holds `most`.
     pub(super) fn find(&self, hash: u64, most: usize, found: &mut Vec<Sample>) -> Result<()> {
-        // The page before the first that begins with it may end with it.
+        // The page before the first match may end with the hash.
         let first = self.fences.partition_point(|&fence| fence < hash).saturating_sub(1);
         for page in first..self.fences.len() {
             if self.fences[page] > hash {
@@ -89,7 +88,7 @@ mod tests {
     #[test]
     fn finds_what_memory_would_have_found() {
         let folder = tempfile::tempdir().unwrap();
-        // Every hash some times, one so often that it fills pages, some not at all.
+        // Every hash several times: one fills pages, some are missing.
         let mut rows: Vec<Sample> = (0..3000_u32)
             .map(|index| Sample { hash: u64::from(index % 500) * 3, file: index / 7, block: index })
             .chain((0..1000).map(|block| Sample { hash: 700, file: 9999, block }))

@@ -6,7 +6,7 @@ use packfs_testkit::Random;
 
 const BLOCK: u64 = 4096;
 
-/// Files that are to be stored in blocks of their own, in the order of the plan.
+/// Files with blocks of their own, in plan order.
 struct Fixture {
     tree: Tree,
     contents: Held,
@@ -54,10 +54,10 @@ impl Fixture {
             boundaries: &self.boundaries,
         };
         let options = PackOptions { jobs, ..PackOptions::default() };
-        find(&context, &Twins::default(), &options, &Silent, Path::new("image")).unwrap()
+        find(&context, &Duplicates::default(), &options, &Silent, Path::new("image")).unwrap()
     }
 
-    /// Where a file's blocks are: which file, which block, how many, and whether the tail is
+    /// Returns a file's run: host, first block, number of blocks, and true if the tail is
     /// elsewhere.
     fn run(&self, runs: &Runs, file: usize) -> Option<(usize, u64, u64, bool)> {
         let run = runs.of.get(&self.nodes[file])?;
@@ -66,7 +66,7 @@ impl Fixture {
     }
 }
 
-/// Ten blocks and a short one, each like no other.
+/// Ten different blocks and a short one.
 fn host() -> Vec<u8> {
     Random::new(1).noise((10 * BLOCK + 1000) as usize)
 }
@@ -108,7 +108,7 @@ fn one_other_byte_anywhere_or_another_place_is_no_run() {
         other[at as usize] ^= 1;
         files.push(other);
     }
-    // Not at a block, beyond the end, and the short block amid a file.
+    // Not at a block, beyond the end, and the short block inside a file.
     files.push(part(&host, 100, 4 * BLOCK));
     files.push([part(&host, 8 * BLOCK, 2 * BLOCK), vec![7; BLOCK as usize]].concat());
     files.push([part(&host, 10 * BLOCK, 1000), vec![7; 3096]].concat());
@@ -125,8 +125,8 @@ fn a_tail_that_is_no_block_there_goes_elsewhere_if_it_may() {
     let runs = allowed.find(2);
     assert_eq!(allowed.run(&runs, 1), Some((0, 0, 3, true)));
     assert_eq!(allowed.run(&runs, 2), Some((0, 1, 9, true)));
-    let own_from = |file: usize| runs.own_from(allowed.nodes[file], files[file].len() as u64);
-    assert_eq!([own_from(0), own_from(1), own_from(2)], [0, 3 * BLOCK, 9 * BLOCK]);
+    let stored_from = |file: usize| runs.stored_from(allowed.nodes[file], files[file].len() as u64);
+    assert_eq!([stored_from(0), stored_from(1), stored_from(2)], [0, 3 * BLOCK, 9 * BLOCK]);
     let mut plan = allowed.plan.clone();
     runs.move_tails(&mut plan);
     let storages: Vec<BlockStorage> = plan.files.iter().map(|job| job.storage).collect();
@@ -227,21 +227,25 @@ fn tails_that_a_block_begins_with_have_a_home() {
         plan: &fixture.plan,
         boundaries: &fixture.boundaries,
     };
-    let home = |tail: Vec<u8>| runs.home_of(&context, 2, &tail).unwrap().map(|home| (home.node, home.block));
+    let host_block = |tail: Vec<u8>| {
+        runs.find_host_block(&context, 2, &tail)
+            .unwrap()
+            .map(|host_block| (host_block.node, host_block.block))
+    };
     let in_host = |block| Some((fixture.nodes[0], block));
-    assert_eq!(home(part(&host, 0, SAMPLE_LEN)), in_host(0));
-    assert_eq!(home(part(&host, 3 * BLOCK, BLOCK)), in_host(3));
-    assert_eq!(home(part(&host, 10 * BLOCK, 1000)), in_host(10));
-    // Too short, not at a block, over its end, over the file's end, other bytes at the end, in the
-    // middle.
-    assert_eq!(home(part(&host, 0, SAMPLE_LEN - 1)), None);
-    assert_eq!(home(part(&host, 8, SAMPLE_LEN)), None);
-    assert_eq!(home(part(&host, 0, BLOCK + 1)), None);
-    assert_eq!(home([part(&host, 10 * BLOCK, 1000), vec![7]].concat()), None);
+    assert_eq!(host_block(part(&host, 0, SAMPLE_LEN)), in_host(0));
+    assert_eq!(host_block(part(&host, 3 * BLOCK, BLOCK)), in_host(3));
+    assert_eq!(host_block(part(&host, 10 * BLOCK, 1000)), in_host(10));
+    // Too short, not at a block, beyond its end, beyond the file's end, different bytes at the end,
+    // in the middle.
+    assert_eq!(host_block(part(&host, 0, SAMPLE_LEN - 1)), None);
+    assert_eq!(host_block(part(&host, 8, SAMPLE_LEN)), None);
+    assert_eq!(host_block(part(&host, 0, BLOCK + 1)), None);
+    assert_eq!(host_block([part(&host, 10 * BLOCK, 1000), vec![7]].concat()), None);
     for at in [999, 600] {
         let mut other = part(&host, 2 * BLOCK, 1000);
         other[at] ^= 1;
-        assert_eq!(home(other), None, "{at}");
+        assert_eq!(host_block(other), None, "{at}");
     }
     fixture.boundaries.first_used = 3;
     let context = Context {
@@ -250,7 +254,7 @@ fn tails_that_a_block_begins_with_have_a_home() {
         plan: &fixture.plan,
         boundaries: &fixture.boundaries,
     };
-    assert!(runs.home_of(&context, 2, &part(&host, 0, 1000)).unwrap().is_some());
+    assert!(runs.find_host_block(&context, 2, &part(&host, 0, 1000)).unwrap().is_some());
     fixture.plan.files.swap(0, 2);
     fixture.boundaries.first_used = 1;
     let runs = fixture.find(2);
@@ -260,8 +264,8 @@ fn tails_that_a_block_begins_with_have_a_home() {
         plan: &fixture.plan,
         boundaries: &fixture.boundaries,
     };
-    assert!(runs.home_of(&context, 0, &part(&host, 0, 1000)).unwrap().is_none());
-    assert!(runs.home_of(&context, 1, &part(&host, 0, 1000)).unwrap().is_some());
+    assert!(runs.find_host_block(&context, 0, &part(&host, 0, 1000)).unwrap().is_none());
+    assert!(runs.find_host_block(&context, 1, &part(&host, 0, 1000)).unwrap().is_some());
 }
 
 #[test]
@@ -278,7 +282,7 @@ fn what_is_put_aside_is_found_as_what_is_in_memory() {
         boundaries: &fixture.boundaries,
     };
     let options = PackOptions { jobs: 2, ..PackOptions::default() };
-    let long = long_files(&context, &Twins::default());
+    let long = long_files(&context, &Duplicates::default());
     let output = folder.path().join("image");
     let taken = |room| Samples::take(&context, &long, &options, &Silent, (&output, room)).unwrap();
     let (all, few) = (taken(u64::MAX), taken(0));

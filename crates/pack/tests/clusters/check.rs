@@ -1,4 +1,4 @@
-//! Puts files together again, and checks what a format relies on.
+//! Reassembles files, and checks the guarantees that a format relies on.
 
 use crate::fake::{Files, Packed};
 use packfs_codec::CodecSettings;
@@ -9,7 +9,7 @@ use packfs_format::{
 };
 use std::collections::BTreeMap;
 
-/// Checks everything that has to hold of an image in which no file failed.
+/// Checks everything that must hold of an image in which no file failed.
 pub fn check(packed: &Packed, files: &Files) {
     let stream = packed.placed.data.packed.map(|(place, len)| {
         let recipe = packed.cut.packed_recipe;
@@ -35,7 +35,7 @@ pub fn place_of(packed: &Packed, node: NodeId) -> &FilePlace<Clusters> {
     &packed.placed.files[node.index()]
 }
 
-/// The place of the file with this content.
+/// Returns the place of the file with this content.
 pub fn place(packed: &Packed, content: usize) -> FilePlace<Clusters> {
     let is_it =
         |kind: &NodeKind| matches!(kind, NodeKind::File { content: id, .. } if id.0 == content as u64);
@@ -113,7 +113,7 @@ fn put_together(
     bytes
 }
 
-/// The codec of a cluster.
+/// Returns the codec of a cluster.
 fn codec(packed: &Packed, recipe: u16, is_second: bool) -> &CodecSettings {
     let Recipe::Clusters(ClusterRecipe { codec, second, .. }) = &packed.cut.recipes[usize::from(recipe)]
     else {
@@ -166,7 +166,7 @@ fn stored<'a>(packed: &'a Packed, row: &Cluster) -> &'a [u8] {
     &packed.image[start..start + row.stored_len as usize]
 }
 
-/// The bytes of a run of blocks in which each stands where it stands in its block of the file.
+/// Returns the bytes of a run of blocks, each rotated back to its offset in the file.
 fn rotated_back(packed: &Packed, row: &Cluster, phase: u64) -> Vec<u8> {
     let block_len = u64::from(packed.cut.block_len);
     let byte = |index: u64| {
@@ -176,7 +176,7 @@ fn rotated_back(packed: &Packed, row: &Cluster, phase: u64) -> Vec<u8> {
     (0..row.len).map(byte).collect()
 }
 
-/// Beside the bytes, checks what EROFS's indexes can express.
+/// Checks the bytes, and that EROFS indexes can represent the clusters.
 fn put_clusters_together(
     packed: &Packed,
     place: &FilePlace<Clusters>,
@@ -243,7 +243,7 @@ fn put_clusters_together(
     }
 }
 
-/// Stored clusters are the same or apart.
+/// Checks that stored clusters are equal or disjoint.
 fn no_overlaps(packed: &Packed) {
     let mut stored = BTreeMap::new();
     for row in packed.placed.data.clusters.iter().filter(|row| row.form == ClusterForm::Compressed) {

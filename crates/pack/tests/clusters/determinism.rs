@@ -1,4 +1,5 @@
-//! The same bytes whatever the number of threads, and so whatever the window, which grows with it.
+//! Checks that the bytes do not depend on the number of threads, nor on the window, which grows
+//! with it.
 
 use crate::check::check;
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, pack_with};

@@ -1,4 +1,4 @@
-//! Files that cannot be read, and work that is given up.
+//! Unreadable files, and cancelled work.
 
 use crate::check::{check, place};
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, try_pack};

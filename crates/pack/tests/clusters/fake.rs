@@ -1,4 +1,4 @@
-//! A format that plans what a test asks for and keeps what the engine answers.
+//! A format that plans as a test requests and keeps the engine's answers.
 
 use packfs_codec::CodecSettings;
 use packfs_core::{
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// The figures of a small format: blocks of 512 bytes, clusters of four of them.
+/// Sizes of a small format: blocks of 512 bytes, clusters of four blocks.
 pub const BLOCK_LEN: u32 = 512;
 pub const CLUSTER_LEN: u32 = 2048;
 pub const SEGMENT_LEN: u64 = 16 << 10;
@@ -40,8 +40,7 @@ pub fn cut(codec: CodecSettings, cluster_len: u32) -> ClusterPlan {
     }
 }
 
-/// Files in memory whose holes are known where `sparse`: every block of zeros. Files by
-/// [`ContentId`].
+/// Files in memory, by [`ContentId`]; if `sparse`, every block of zeros is reported as a hole.
 #[derive(Default)]
 pub struct Files {
     pub all: Vec<Vec<u8>>,
@@ -205,7 +204,7 @@ impl Layout<Clusters> for Fake {
     }
 }
 
-/// What packing gave.
+/// Result of packing.
 pub struct Packed {
     pub tree: Tree,
     pub cut: ClusterPlan,

@@ -1,5 +1,5 @@
-//! The engine for clusters of fixed output, without a format: a plan goes in, and every file is put
-//! together again from the places that come out and the bytes of the image.
+//! Tests of the engine for clusters without a format: a plan goes in, and every file is reassembled
+//! from the resulting places and the bytes of the image.
 
 mod check;
 mod determinism;

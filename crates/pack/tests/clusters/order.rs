@@ -1,4 +1,4 @@
-//! In which order small files go to the packed stream.
+//! Order of small files in the packed stream.
 
 use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
@@ -15,8 +15,7 @@ fn format() -> Fake {
     Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Shared, 0))
 }
 
-/// Six kinds of files, each text with a change of its own, as a tree has them: never two of a kind
-/// beside each other.
+/// Six kinds of files, each text with its own changes, never two of a kind side by side.
 fn mixed_files() -> Files {
     let mut random = Random::new(31);
     let kinds: Vec<Vec<u8>> = (0..6).map(|_| random.noise(1200)).collect();
@@ -29,7 +28,7 @@ fn mixed_files() -> Files {
     Files::new(all)
 }
 
-/// Indexes of files as they lie in the packed stream.
+/// Returns indexes of files in their order in the packed stream.
 fn placed(files: &Files, order: Order) -> (Vec<usize>, u64) {
     let options = PackOptions { jobs: 2, order, ..PackOptions::default() };
     let packed = try_pack(&format(), files, &options, &Silent).unwrap();
@@ -58,7 +57,7 @@ fn files_lie_beside_those_they_have_most_in_common_with() {
 #[test]
 fn files_stay_within_the_stretch_of_the_tree_that_is_allowed() {
     let files = mixed_files();
-    // A file has 1240 bytes: twelve of them, two of each kind, are a stretch.
+    // A file has 1240 bytes: twelve of them, two of each kind, form a range.
     let (order, _) = placed(&files, Order::Similarity { within: Some(12 * 1240 + 1239) });
     for (number, stretch) in order.chunks(12).enumerate() {
         assert!(stretch.iter().all(|index| index / 12 == number), "{order:?}");

@@ -1,4 +1,4 @@
-//! Parts that files share, in files that are not the same.
+//! Data common to files that are not equal.
 
 use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
@@ -14,7 +14,7 @@ fn sharing(codec: CodecSettings) -> ClusterPlan {
     ClusterPlan { share_ranges: true, segment_len: 64 << 10, ..cut(codec, CLUSTER_LEN) }
 }
 
-/// Files that have long parts in common, at other offsets and between other bytes.
+/// Files with long common parts at different offsets.
 fn related_files() -> Files {
     let mut random = Random::new(20);
     let text = random.text(300_000);
@@ -25,7 +25,7 @@ fn related_files() -> Files {
         noise.clone(),
         [&noise[..99_999], &random.noise(777), &noise[99_999..]].concat(),
         [&random.text(70_000), &noise[1000..101_000], &text[..100_000], &random.text(10)].concat(),
-        // Shared with itself, in later segments.
+        // Recurs within the same file, in later segments.
         [&random.text(150_000)[..], &vec![0; 100_000]].concat(),
         [random.noise(80_000), random.text(80_000)].concat().repeat(3),
         [&text[200_000..], &text[..100_000]].concat(),

@@ -197,7 +197,7 @@ fn clusters_are_filled() {
         let place = place(&packed, 0);
         let rows = packed.placed.clusters_of(&place);
         let full = rows.iter().filter(|row| row.stored_len > CLUSTER_LEN - 64).count();
-        // One of each segment may be short.
+        // The last cluster of each segment may be short.
         assert!(full >= rows.len() - 4, "{full} of {}", rows.len());
     }
 }

@@ -1,4 +1,4 @@
-//! What is the same is stored once.
+//! Equal data is stored once.
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};

@@ -1,4 +1,4 @@
-//! Runs of zeros take next to nothing, in every form.
+//! Runs of zeros take next to no space, in every form.
 
 use crate::check::{check, place};
 use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};

@@ -3,7 +3,7 @@
 
 use packfs_core::{Contents, Error, ErrorKind, Goal, Progress, Result, Tree, WithoutWarnings};
 use packfs_format::{Format, PackSettings, Rung};
-use packfs_pack::{Order, PackOptions, PackReport, Room};
+use packfs_pack::{Order, PackOptions, PackReport, SizeLimit};
 use std::path::Path;
 
 /// Tree to pack, and its destination.
@@ -29,8 +29,8 @@ pub(crate) fn pack(
     progress: &dyn Progress,
 ) -> Result<PackReport> {
     let rungs = if fits { rungs(job.format, settings) } else { Vec::new() };
-    let gives_up = !rungs.is_empty();
-    let mut outcome = attempt(job, settings, options, gives_up, progress);
+    let stops_early = !rungs.is_empty();
+    let mut outcome = attempt(job, settings, options, stops_early, progress);
     for (index, rung) in rungs.iter().enumerate() {
         if !outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::TooLarge) {
             break;
@@ -46,7 +46,7 @@ pub(crate) fn pack(
             .map(|report| PackReport { fitted: Some(what), ..report });
     }
     match outcome {
-        Err(error) if error.kind() == ErrorKind::TooLarge && gives_up => {
+        Err(error) if error.kind() == ErrorKind::TooLarge && stops_early => {
             Err(Error::too_large(format!("{error}, by the densest of {} ways to pack it", rungs.len() + 1))
                 .hint("leave something out, or allow more"))
         }
@@ -58,11 +58,12 @@ fn attempt(
     job: &Job<'_>,
     settings: &PackSettings,
     options: &PackOptions,
-    gives_up: bool,
+    stops_early: bool,
     progress: &dyn Progress,
 ) -> Result<PackReport> {
     let packer = job.format.packer(settings)?;
-    let options = PackOptions { room: Room { gives_up, ..options.room }, ..options.clone() };
+    let options =
+        PackOptions { size_limit: SizeLimit { stops_early, ..options.size_limit }, ..options.clone() };
     packfs_pack::pack(job.tree, job.contents, &*packer, job.output, &options, progress)
 }
 

@@ -3,7 +3,7 @@
 use crate::OpenOptions;
 use packfs_core::{Goal, Limits};
 use packfs_format::PackSettings;
-use packfs_pack::{Effort, Gain, Order, Room};
+use packfs_pack::{Effort, Gain, Order, SizeLimit};
 use packfs_source::Shape;
 use std::path::PathBuf;
 
@@ -151,7 +151,7 @@ impl PackOptions {
             jobs: self.jobs,
             memory: self.memory,
             offset: self.offset,
-            room: Room { len_max: self.max_size, ..Room::default() },
+            size_limit: SizeLimit { max_size: self.max_size, ..SizeLimit::default() },
             keep_going: self.keep_going,
             lossy: self.lossy,
             sync: self.sync,

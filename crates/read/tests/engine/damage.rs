@@ -7,7 +7,7 @@ use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_read::PieceSink;
 use std::sync::Mutex;
 
-/// Counts files of which a part failed.
+/// Collects files with a failed part.
 struct Failing<'a>(&'a Mutex<Vec<usize>>);
 
 impl PieceSink for Failing<'_> {
@@ -22,7 +22,7 @@ impl PieceSink for Failing<'_> {
     }
 }
 
-/// A volume with one file in one block, and a second file that is sound.
+/// Returns a volume with one file in a damaged block, and a sound one.
 fn with_damaged_block(change: impl Fn(&mut BlockRef, &mut Vec<u8>)) -> Made {
     let mut made = made(8, 30);
     let block = |extents: &Vec<Extent>| {

@@ -1,4 +1,4 @@
-//! Everything in the order of the disk.
+//! Reads in disk order.
 
 use crate::made_up::{FILE, Made, MadeUp, made};
 use packfs_core::{Error, ErrorKind, FileType, Progress, Result, Silent};
@@ -7,7 +7,7 @@ use packfs_read::PieceSink;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What came of one file: its bytes, how many, and how many were announced.
+/// A file's bytes, their number, and the announced number.
 type Gathered = (Vec<u8>, u64, Option<u64>);
 
 /// Gathers pieces of all workers.
@@ -48,7 +48,7 @@ fn disk_order_reads_no_byte_twice() {
     let made = made(11, 60);
     for jobs in [1, 4] {
         let (engine, image) = made.counted(jobs, 0);
-        // Parts that are stored as they are overlap with everything else here.
+        // Uncompressed parts overlap with all other data here.
         let is_block = |extent: &Extent| matches!(extent.from, ExtentFrom::Block { .. } | ExtentFrom::Hole);
         let files = made.wanted().into_iter().zip(&made.volume.files);
         let files: Vec<_> =

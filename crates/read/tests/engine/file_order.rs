@@ -40,7 +40,7 @@ fn file_order_delivers_files_one_after_the_other() {
 #[test]
 fn decodes_shared_blocks_once_if_they_fit_the_cache() {
     let mut made = made(12, 30);
-    // Every file only has parts of shared blocks.
+    // Every file consists of parts of shared blocks.
     let is_part = |extent: &Extent| matches!(extent.from, ExtentFrom::Block { .. });
     made.volume.files.retain(|extents| !extents.is_empty() && extents.iter().all(is_part));
     let mut wanted = Vec::new();

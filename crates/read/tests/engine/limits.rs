@@ -1,4 +1,4 @@
-//! Hierarchies that are sound name by name, and too much as a whole.
+//! Hierarchies that are valid name by name, but too large as a whole.
 
 use packfs_codec::BlockRef;
 use packfs_core::{ErrorKind, FileType, Limit, Limits, Meta, Result, Silent, Xattrs};
@@ -7,11 +7,11 @@ use packfs_read::{LoadedVolume, ReadEngine, ReadOptions, Wanted};
 use packfs_testkit::{MadeUpImage, MadeUpNode, MadeUpVolume};
 use std::sync::Arc;
 
-/// What an image of 4096 bytes holds.
+/// Contents of an image of 4096 bytes.
 struct Bomb(MadeUpVolume);
 
 impl Bomb {
-    /// A root directory of these.
+    /// Returns a root directory with these nodes.
     fn new(nodes: Vec<MadeUpNode>) -> Self {
         let mut all = vec![(InodeId(0), MadeUpNode::dir(InodeId(0), Vec::new()))];
         for (index, node) in nodes.into_iter().enumerate() {
@@ -38,7 +38,7 @@ fn file(from: ExtentFrom, len: u64) -> MadeUpNode {
     MadeUpNode::file(InodeId(0), vec![Extent { offset: 0, len, from }])
 }
 
-/// Files that all have the same block of a mebibyte.
+/// Returns files that share a block of 1 MiB.
 fn overlap(count: usize) -> Bomb {
     let block = BlockRef { decoded_len: 1 << 20, ..BlockRef::stored(0, 100) };
     Bomb::new(vec![file(ExtentFrom::Block { block, start: 0 }, 1 << 20); count])

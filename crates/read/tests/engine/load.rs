@@ -1,4 +1,4 @@
-//! A whole volume as a tree.
+//! Loading a whole volume as a tree.
 
 use crate::made_up::{FILE, MadeUp};
 use packfs_core::{ErrorKind, FileType, ImagePath, Limit, Limits, Result, Silent};

@@ -1,4 +1,4 @@
-//! A made-up volume over made-up bytes: small, and stranger than any format allows.
+//! A synthetic volume over synthetic bytes: small, and stranger than any format allows.
 
 use packfs_codec::Algorithm;
 use packfs_codec::BlockRef;
@@ -28,8 +28,8 @@ impl MadeUp {
     }
 }
 
-/// A made-up image of files that mix holes, stored bytes, blocks of their own and parts of shared
-/// blocks.
+/// A synthetic image of files that mix holes, uncompressed bytes, blocks of their own and parts of
+/// shared blocks.
 pub struct Made {
     pub image: Vec<u8>,
     pub volume: MadeUp,
@@ -113,7 +113,7 @@ impl Made {
         self.counted(jobs, cache_bytes).0
     }
 
-    /// The engine and the image that it reads.
+    /// Returns an engine and the image that it reads.
     pub fn counted(&self, jobs: usize, cache_bytes: u64) -> (Arc<ReadEngine>, Arc<MadeUpImage>) {
         self.counted_with(ReadOptions { jobs, cache_bytes, ..ReadOptions::default() })
     }

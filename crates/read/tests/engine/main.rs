@@ -1,5 +1,5 @@
-//! The three ways to read agree with what a made-up volume says, for any number of workers, and
-//! survive damage.
+//! The three ways to read agree with a synthetic volume, for any number of workers, and survive
+//! damage.
 
 mod damage;
 mod disk_order;

@@ -109,7 +109,7 @@ fn a_block_is_decoded_once_however_many_ask() {
 
 const BLOCK_LEN: usize = 256 << 10;
 
-/// One file in blocks of LZ4.
+/// Returns one file in LZ4 blocks.
 fn one_large_file(block_count: usize) -> Made {
     let mut random = Random::new(3);
     let mut encoder = encoder(&CodecSettings::Lz4(Lz4Settings { acceleration: 1 })).unwrap();
@@ -162,7 +162,8 @@ fn blocks_behind_one_who_reads_in_order_and_keeps_what_he_reads_make_room() {
     assert_eq!(decodes_after_reading_in_order(false), (0, 0));
 }
 
-/// When a file was read in order: how often its last block and one in the middle are decoded again.
+/// Returns the number of decodings of a file's last block and of one in the middle, after it was
+/// read in order.
 fn decodes_after_reading_in_order(is_kept_by_readers: bool) -> (u64, u64) {
     let made = one_large_file(40);
     let engine = made.engine_with(ReadOptions {

@@ -81,7 +81,7 @@ fn stress_of_random_reads_agrees_with_the_source_whatever_the_budget() {
                 let file = random.below(made.contents.len() as u64);
                 let contents = &made.contents[file as usize];
                 let reader = engine.open_file(InodeId(FILE + file)).unwrap();
-                // Some jump, some go on.
+                // Some reads jump, some continue.
                 let mut offset = random.below(contents.len() as u64 + 1);
                 for _ in 0..1 + random.below(5) {
                     let mut buf = vec![0; 1 + random.below(60_000) as usize];
@@ -128,7 +128,7 @@ fn a_damaged_block_fails_all_who_wait_and_is_tried_again_by_those_who_come_later
     let counters = engine.counters();
     assert!((1..=THREAD_COUNT).contains(&counters.decode_errors), "{counters:?}");
     assert_eq!(counters.decodes, 0, "{counters:?}");
-    // Whatever has nothing to do with the block reads as before.
+    // Data outside the block reads as before.
     for (file, extents) in made.volume.files.iter().enumerate() {
         let is_other = |extent: &Extent| !matches!(extent.from, ExtentFrom::Block { block: other, .. } if other.offset == block.offset);
         if extents.iter().all(is_other) {
@@ -152,7 +152,7 @@ fn prefixes_of_one_block_share_one_decode() {
     made.volume.files = vec![vec![Extent { offset: 0, len: u64::from(block.decoded_len), from }]];
     let whole = read_all(&made.engine(1, 0), 0).unwrap();
     let prefix = |len: u32| {
-        // As EROFS stores them: with zeros in front, so that the end of the data is the end of the
+        // As EROFS stores them: with leading zeros, so that the end of the data is the end of the
         // block.
         let block = BlockRef { decoded_len: len, decodes_to: DecodedLen::Prefix, zero_padded: true, ..block };
         vec![Extent { offset: 0, len: u64::from(len), from: ExtentFrom::Block { block, start: 0 } }]
@@ -216,7 +216,7 @@ fn who_goes_from_file_to_file_as_they_lie_on_the_disk_has_the_next_ones_decoded_
     let deadline = Instant::now() + Duration::from_secs(60);
     for file in 0..blocks.len() as u64 {
         if file == 20 {
-            // The list of blocks is made in the background; each further file is a chance to use
+            // The list of blocks is built in the background; each further file is a chance to use
             // it.
             std::thread::sleep(Duration::from_millis(20));
         }

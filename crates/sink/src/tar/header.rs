@@ -1,33 +1,32 @@
-//! Bytes of one tar member before its contents: a ustar header, with PAX records before it for what
-//! does not fit.
+//! The header of a tar member: ustar, preceded by PAX records for values that do not fit.
 //!
-//! Deterministic: a member's header depends on the member alone. PAX records appear only where
-//! ustar cannot hold the fact: long paths, large numbers, fractions of a second, extended
-//! attributes, sparse files. Source: POSIX.1-2017, `pax`, "ustar Interchange Format" and "pax
-//! Extended Header"; GNU tar manual, "Storing Sparse Files", PAX format 1.0; `SCHILY.xattr.*` as in
-//! star(1) and GNU tar.
+//! Deterministic: a header depends only on its member. PAX records are written only for values that
+//! ustar cannot represent: long paths, large numbers, fractions of a second, extended attributes,
+//! sparse files. Source: POSIX.1-2017, `pax`, "ustar Interchange Format" and "pax Extended Header";
+//! GNU tar manual, "Storing Sparse Files", PAX format 1.0; `SCHILY.xattr.*` as in star(1) and GNU
+//! tar.
 
 use packfs_core::{DeviceNumber, Meta, Timestamp, Xattrs};
 use std::ops::Range;
 
-/// Everything in a tar archive is a multiple of this.
+/// Unit of a tar archive: all lengths are multiples of it.
 pub(super) const BLOCK_LEN: usize = 512;
 /// Longest `name` and `linkname` of ustar.
 const NAME_LEN_MAX: usize = 100;
 /// Longest `prefix` of ustar.
 const PREFIX_LEN_MAX: usize = 155;
-/// Most that seven octal digits hold: ids and device numbers.
+/// Greatest value of seven octal digits: ids and device numbers.
 const ID_MAX: u64 = 0o7_777_777;
-/// Most that eleven octal digits hold: lengths and times.
+/// Greatest value of eleven octal digits: lengths and times.
 const LONG_MAX: u64 = 0o77_777_777_777;
 
-/// Type of a member, with what only that type has.
+/// Type of a member, with its specific values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Member<'a> {
     File {
         len: u64,
     },
-    /// A file of which only `data` is stored; ends after `len` bytes.
+    /// A file of which only the ranges `data` are stored; `len` is its length.
     Sparse {
         len: u64,
         data: &'a [Range<u64>],
@@ -40,11 +39,9 @@ pub(super) enum Member<'a> {
     Fifo,
 }
 
-/// Appends to `out` everything that comes before the contents of a member. `path` ends with `/` for
-/// a directory.
+/// Appends everything that precedes the contents of a member. `path` ends with `/` for a directory.
 ///
-/// After a [`Member::Sparse`] its map is part of what is appended, so that the data of its runs
-/// follows directly.
+/// The map of a [`Member::Sparse`] is included, so its data follows directly.
 pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &Meta, xattrs: &Xattrs) {
     let map = match member {
         Member::Sparse { len, data } => sparse_map(len, data),
@@ -83,7 +80,7 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     if stored_len > LONG_MAX {
         record(&mut records, b"size", stored_len.to_string().as_bytes());
     }
-    // A further name says nothing of its own: what it names has been described.
+    // A hard link has no attributes of its own: its inode was written before.
     let is_link = matches!(member, Member::HardLink(_));
     number_record(&mut records, b"uid", meta.owner.uid);
     number_record(&mut records, b"gid", meta.owner.gid);
@@ -116,7 +113,7 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     out.extend_from_slice(&map);
 }
 
-/// How many zeros follow so many bytes.
+/// Returns the number of zeros that follow `len` bytes.
 pub(super) fn padding(len: u64) -> usize {
     (len.wrapping_neg() % BLOCK_LEN as u64) as usize
 }
@@ -129,20 +126,20 @@ fn cut(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(NAME_LEN_MAX)]
 }
 
-/// Splits a path into ustar's `prefix` and `name`; `None` if it fits no way.
+/// Splits a path into ustar's `prefix` and `name`; `None` if it does not fit.
 fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     if path.len() <= NAME_LEN_MAX {
         return Some((&[], path));
     }
-    // The slash between both is not stored; a name must not be empty, so the one that ends a
-    // directory's path stays.
+    // The slash between both is not stored. A name must not be empty, so a directory's final slash
+    // stays.
     let slash = path.len().checked_sub(NAME_LEN_MAX + 1)?;
     let last = PREFIX_LEN_MAX.min(path.len() - 2);
     let at = (slash.max(1)..=last).find(|&at| path.get(at) == Some(&b'/'))?;
     Some((&path[..at], &path[at + 1..]))
 }
 
-/// A name for readers that do not know what the records say: `directory` and the last component.
+/// Returns a name for readers without PAX support: `directory` and the last component.
 fn short_name(directory: &[u8], path: &[u8]) -> Vec<u8> {
     let last = path.split(|&b| b == b'/').rfind(|c| !c.is_empty()).unwrap_or(b".");
     let mut name = directory.to_vec();
@@ -150,7 +147,7 @@ fn short_name(directory: &[u8], path: &[u8]) -> Vec<u8> {
     name
 }
 
-/// Appends `LENGTH KEYWORD=VALUE\n`, the length counting itself.
+/// Appends `LENGTH KEYWORD=VALUE\n`; the length includes itself.
 fn record(out: &mut Vec<u8>, keyword: &[u8], value: &[u8]) {
     let rest = keyword.len() + value.len() + 3;
     let mut len = rest + decimal_len(rest);
@@ -175,8 +172,8 @@ fn number_record(records: &mut Vec<u8>, keyword: &[u8], id: u32) {
     }
 }
 
-/// A keyword ends at the first `=`, so GNU tar writes `%3D` for one in a name, and `%25` for the
-/// percent sign.
+/// Returns the keyword of an extended attribute. A keyword ends at the first `=`, so GNU tar writes
+/// `%3D` for one in a name, and `%25` for the percent sign.
 fn xattr_keyword(name: &[u8]) -> Vec<u8> {
     let mut keyword = b"SCHILY.xattr.".to_vec();
     for &byte in name {
@@ -189,11 +186,10 @@ fn xattr_keyword(name: &[u8]) -> Vec<u8> {
     keyword
 }
 
-/// The map that precedes a sparse file's data: count, then offset and length of each run, one
-/// number a line, padded.
+/// Returns the map that precedes a sparse file's data: count, then offset and length of each run,
+/// one number a line, padded.
 fn sparse_map(len: u64, data: &[Range<u64>]) -> Vec<u8> {
-    // A file that ends in a hole ends in an empty run, as GNU tar writes it; so the map is never
-    // empty.
+    // A final hole is represented by an empty run, as in GNU tar; so the map is never empty.
     let ends_in_hole = data.last().is_none_or(|run| run.end < len);
     let mut text = format!("{}\n", data.len() + usize::from(ends_in_hole));
     for run in data {
@@ -208,7 +204,7 @@ fn sparse_map(len: u64, data: &[Range<u64>]) -> Vec<u8> {
     map
 }
 
-/// What goes into one header block.
+/// Fields of a header block.
 struct Fields<'a> {
     prefix: &'a [u8],
     name: &'a [u8],
@@ -218,8 +214,8 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Numbers that do not fit are written as the largest that does; a record before the header has
-    /// the true one.
+    /// Returns the header block. Numbers that do not fit are written as the greatest possible; a
+    /// PAX record has the true one.
     fn block(&self, meta: &Meta, device: DeviceNumber) -> [u8; BLOCK_LEN] {
         let mut block = [0; BLOCK_LEN];
         let mtime = u64::try_from(whole_seconds(meta.mtime)).unwrap_or(0);
@@ -246,7 +242,7 @@ fn whole_seconds(time: Timestamp) -> i64 {
     time.seconds
 }
 
-/// Fills a field with octal digits and a closing NUL.
+/// Fills a field with octal digits and a final NUL.
 fn octal(field: &mut [u8], mut number: u64) {
     let Some((end, digits)) = field.split_last_mut() else { return };
     *end = 0;

@@ -1,9 +1,8 @@
-//! Writes an opened image as a PAX tar archive: one pass, in the order of the tree, byte for byte
-//! the same each time.
+//! Writes an opened image as a PAX tar archive in tree order; the result is reproducible.
 //!
-//! Everything that a SquashFS inode holds comes through, so that an image made of the archive
-//! equals one made of the tree; only sockets do not, for which tar has no type, and which are
-//! counted. Owners are numbers without names.
+//! Every attribute of a SquashFS inode is preserved, so an image made from the archive equals one
+//! made from the tree. Only sockets are lost, for which tar has no type; they are counted. Owners
+//! are numbers without names.
 
 mod header;
 mod output;
@@ -22,22 +21,22 @@ use std::io::Write;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Files shorter than this are written with their holes as zeros: a map would take as much room.
+/// Shorter files are written with their holes as zeros: a map would take as much space.
 const SPARSE_LEN_MIN: u64 = 16 << 10;
 
-/// Fewer bytes than this are not worth a thread that composes while another one writes.
+/// Shorter archives are not worth a separate composing thread.
 const ASIDE_LEN_MIN: u64 = 1 << 20;
 
-/// What goes into the archive.
+/// Contents of the archive.
 #[derive(Clone, Debug, Default)]
 pub struct TarOptions {
-    /// Which paths; none mean everything. Directories on the way to them come along.
+    /// Paths to include, with the directories above them; none means everything.
     pub paths: Vec<Pattern>,
-    /// Leaves out the root directory's own entry (`./`).
+    /// Set to omit the root directory's own entry (`./`).
     pub without_root: bool,
 }
 
-/// What was written.
+/// Result of writing an archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TarReport {
     /// Entries written, hard links included.
@@ -46,16 +45,16 @@ pub struct TarReport {
     pub bytes: u64,
     /// Length of the archive.
     pub archive_len: u64,
-    /// Sockets, which a tar archive cannot hold.
+    /// Sockets, which a tar archive cannot represent.
     pub sockets: u64,
     /// The first of them.
     pub socket_example: Option<ImagePath>,
 }
 
-/// Writes `loaded` (what `engine` has loaded) as a tar archive to `out`.
+/// Writes `loaded` (loaded by `engine`) as a tar archive to `out`.
 ///
 /// Errors: `Failed` for a pattern that matches nothing; `Io` if `out` fails; `Corrupt` if contents
-/// cannot be read: the archive then ends in the middle.
+/// cannot be read, which leaves an incomplete archive.
 pub fn write_tar(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -66,9 +65,9 @@ pub fn write_tar(
     Writing::new(engine, loaded, options, progress)?.in_order(out)
 }
 
-/// As [`write_tar`], from where `out` stands, which then stands behind the archive. If `out` is a
-/// regular file and ends there, all threads write to their own places in it, and nothing is left of
-/// an archive that could not be completed.
+/// Writes an archive like [`write_tar`], from the current position of `out`, which is then at the
+/// end of the archive. If `out` is a regular file that ends there, all threads write directly to
+/// it, and an incomplete archive is removed.
 pub fn write_tar_file(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -83,7 +82,7 @@ pub fn write_tar_file(
     }
 }
 
-/// What is to be written.
+/// Input of an archive.
 struct Writing<'a> {
     engine: &'a Arc<ReadEngine>,
     loaded: &'a LoadedVolume,
@@ -93,7 +92,7 @@ struct Writing<'a> {
     /// Files with contents, in the order of the archive.
     nodes: Vec<NodeId>,
     wanted: Vec<Wanted>,
-    /// Their length together.
+    /// Their total length.
     bytes: u64,
 }
 
@@ -133,7 +132,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Says which file is damaged.
+    /// Adds the path of a file to an error.
     fn name(&self, index: usize, error: Error) -> Error {
         match self.nodes.get(index) {
             Some(&node) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
@@ -148,8 +147,7 @@ impl<'a> Writing<'a> {
             let mut archive = self.archive(output);
             let deliver = &mut |index, piece: Piece<'_>| archive.take(index, piece);
             let delivered = self.engine.in_file_order(&self.wanted, self.progress, deliver);
-            // Files come one after the other: what is damaged is the first one that is not
-            // complete.
+            // Files are written in order, so the damaged one is the first that is not complete.
             delivered.map_err(|error| self.name(archive.complete, error))?;
             archive.write_headers()?;
             archive.finish()
@@ -164,7 +162,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Files with contents, each node once, in the order in which the archive first names them.
+/// Returns files with contents, each node once, in the order of their first names in the archive.
 fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> (Vec<NodeId>, Vec<Wanted>) {
     let mut seen = vec![false; tree.node_count() as usize];
     let (mut nodes, mut wanted) = (Vec::new(), Vec::new());
@@ -180,7 +178,7 @@ fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> (Vec<N
     (nodes, wanted)
 }
 
-/// The archive under way: entries up to and including the file whose contents come next.
+/// An archive being written: all entries up to the file whose contents come next.
 struct Archive<'a, 'o> {
     tree: &'a Tree,
     inodes: &'a [InodeId],
@@ -188,11 +186,11 @@ struct Archive<'a, 'o> {
     walk: Walk<'a>,
     chosen: &'a Chosen,
     position: usize,
-    /// Paths of nodes with several names that were written already.
+    /// First path of each node with several names, once written.
     first_paths: HashMap<NodeId, ImagePath>,
     output: Output<'o>,
     current: Option<Current>,
-    /// Files whose contents are written.
+    /// Number of files whose contents are written.
     complete: usize,
     report: TarReport,
     without_root: bool,
@@ -201,7 +199,7 @@ struct Archive<'a, 'o> {
 /// A file whose header is written.
 struct Current {
     index: usize,
-    /// Which parts of it the archive holds, if not all.
+    /// Ranges stored in the archive, if not all.
     runs: Option<Vec<Range<u64>>>,
     /// Bytes of data written so far.
     stored_len: u64,
@@ -292,7 +290,7 @@ impl Archive<'_, '_> {
     }
 }
 
-/// A path as the archive names it: directories end with a slash, the root is `./`.
+/// Returns a path in the form of the archive: directories end with a slash, the root is `./`.
 fn member_name(path: &ImagePath, is_dir: bool) -> Cow<'_, [u8]> {
     match (is_dir, path.is_root()) {
         (false, _) => path.as_bytes().into(),
@@ -301,7 +299,7 @@ fn member_name(path: &ImagePath, is_dir: bool) -> Cow<'_, [u8]> {
     }
 }
 
-/// The runs of data of a file that has holes; `None` for one that has not, or is too short to care.
+/// Returns the data runs of a file with holes; `None` if it has none, or is too short for a map.
 fn data_runs(volume: &dyn Volume, id: InodeId, len: u64) -> Result<Option<Vec<Range<u64>>>> {
     if len < SPARSE_LEN_MIN {
         return Ok(None);

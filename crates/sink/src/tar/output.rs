@@ -1,8 +1,8 @@
-//! Large writes out of small pieces: headers and small files are gathered, large pieces go out from
-//! where they lie.
+//! Gathers small pieces into large writes: headers and small files are copied, large pieces are
+//! written from their own memory.
 //!
-//! Composing and writing may go on at the same time, on two threads: what is composed goes out in
-//! chunks, in order, through a channel that holds few of them.
+//! Composing and writing can run on two threads: chunks are passed in order through a bounded
+//! channel.
 
 use packfs_core::{Error, Result, ResultExt};
 use packfs_read::SharedBytes;
@@ -12,18 +12,18 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// How long a chunk becomes before it is written.
+/// Length of a chunk that is ready to be written.
 const CHUNK_LEN_MAX: usize = 512 << 10;
-/// Pieces in one chunk at most: systems take so many in one call.
+/// Most pieces in one chunk: the limit of `writev`.
 const PARTS_MAX: usize = 512;
-/// From this length on, bytes are written from where they lie instead of being copied first.
+/// Longer pieces are written from their own memory instead of being copied.
 const DIRECT_LEN_MIN: usize = 32 << 10;
-/// Chunks that wait to be written.
+/// Most chunks in the channel.
 const WAITING_MAX: usize = 4;
-/// GNU tar's record: the whole archive is a multiple of it.
+/// Record of GNU tar: the archive's length is a multiple of it.
 const RECORD_LEN: u64 = 10_240;
 
-/// A stretch of the archive.
+/// A part of the archive.
 #[derive(Default)]
 pub(super) struct Chunk {
     gathered: Vec<u8>,
@@ -48,7 +48,7 @@ impl Chunk {
         let slices = self.parts.iter().map(|part| IoSlice::new(self.bytes(part)));
         let mut slices: Vec<IoSlice<'_>> = slices.collect();
         let mut slices = &mut slices[..];
-        // Leaves out what is empty.
+        // Skips leading empty slices.
         IoSlice::advance_slices(&mut slices, 0);
         while !slices.is_empty() {
             match out.write_vectored(slices) {
@@ -68,41 +68,41 @@ impl Chunk {
     }
 }
 
-/// Where chunks go.
+/// Destination of chunks.
 enum Target<'a> {
     /// Written at once.
     Out(&'a mut dyn Write),
-    /// To the thread that writes, which sends them back to be filled again.
+    /// Sent to the writing thread, which returns them for reuse.
     Writer(SyncSender<Chunk>, Receiver<Chunk>),
-    /// To their place in a file behind whose end they begin: what is not written there is zeros.
+    /// Written at their position in a file beyond its end: skipped ranges are zeros.
     Place(&'a File, u64),
 }
 
-/// The archive under way.
+/// An archive being written.
 pub(super) struct Output<'a> {
     target: Target<'a>,
     chunk: Chunk,
-    /// Bytes so far, those of the chunk included.
+    /// Length so far, including the current chunk.
     len: u64,
 }
 
 impl<'a> Output<'a> {
-    /// Writes on the same thread.
+    /// Creates an output that writes on the same thread.
     pub(super) fn new(out: &'a mut dyn Write) -> Self {
         Output { target: Target::Out(out), chunk: Chunk::default(), len: 0 }
     }
 
-    /// Writes from byte `at` of a file on, which must not reach beyond that.
+    /// Creates an output that starts at offset `at` of a file, which must not be longer.
     pub(super) fn at(out: &'a File, at: u64) -> Self {
         Output { target: Target::Place(out, at), chunk: Chunk::default(), len: 0 }
     }
 
-    /// Bytes so far.
+    /// Returns the length so far.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Leaves out so many bytes for somebody else to write: only with [`Output::at`].
+    /// Leaves out `len` bytes that another thread writes; only with [`Output::at`].
     pub(super) fn skip(&mut self, len: u64) -> Result<()> {
         self.flush()?;
         let Target::Place(_, at) = &mut self.target else {
@@ -113,7 +113,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Appends whatever `fill` appends.
+    /// Appends the bytes that `fill` adds.
     pub(super) fn gather(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let gathered = &mut self.chunk.gathered;
         let start = gathered.len();
@@ -142,7 +142,7 @@ impl<'a> Output<'a> {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Appends so many zeros.
+    /// Appends zeros.
     pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
         if matches!(self.target, Target::Place(..)) {
             return self.skip(count);
@@ -172,7 +172,7 @@ impl<'a> Output<'a> {
             Target::Writer(full, empty) => {
                 let next = empty.try_recv().unwrap_or_default();
                 let chunk = std::mem::replace(&mut self.chunk, next);
-                // Who writes has stopped, and says why.
+                // The writer has stopped, and returns its error.
                 full.send(chunk).map_err(|_| Error::failed("the archive is written no further"))?;
             }
             Target::Place(out, at) => {
@@ -188,9 +188,9 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Composes an archive on a thread of its own, and writes on this one.
+/// Composes an archive on a separate thread, and writes it on this one.
 ///
-/// Errors: `Io` if `out` fails; what `compose` returns.
+/// Errors: `Io` if `out` fails; errors of `compose`.
 pub(super) fn compose_aside<R: Send>(
     out: &mut dyn Write,
     compose: impl FnOnce(Output<'_>) -> Result<R> + Send,
@@ -210,7 +210,7 @@ pub(super) fn compose_aside<R: Send>(
                 break;
             }
             chunk.clear();
-            // Room for it is only missing when it is not needed.
+            // Fails only if the channel is full, when the chunk is not needed.
             let _ = empty_in.try_send(chunk);
         }
         drop(full_out);
@@ -219,12 +219,12 @@ pub(super) fn compose_aside<R: Send>(
     })
 }
 
-/// Writes all of `bytes` from byte `at` of a file on.
+/// Writes all of `bytes` at offset `at` of a file.
 pub(super) fn write_at(out: &File, at: u64, bytes: &[u8]) -> Result<()> {
     out.write_all_at(bytes, at).or_io(|| "cannot write the archive")
 }
 
-/// Hands on what the system or `out` itself still holds.
+/// Flushes buffers of `out`.
 pub(super) fn flush(out: &mut dyn Write) -> Result<()> {
     out.flush().or_io(|| "cannot write the archive")
 }
@@ -233,7 +233,7 @@ pub(super) fn flush(out: &mut dyn Write) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Takes at most 1000 bytes at a time.
+    /// Accepts at most 1000 bytes at a time.
     struct Slow(Vec<u8>);
 
     impl Write for Slow {
@@ -248,8 +248,7 @@ mod tests {
         }
     }
 
-    /// Pieces of all lengths, and zeros; returns what the archive holds, and how long it is said to
-    /// be.
+    /// Writes pieces of all lengths, and zeros; returns the expected archive and its length.
     fn compose(mut output: Output<'_>) -> Result<(Vec<u8>, u64)> {
         let mut expected = Vec::new();
         for (index, len) in [10, 70_000, 3, 600_000, 32_767, 0, 32_768, 1].into_iter().enumerate() {

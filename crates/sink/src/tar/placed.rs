@@ -1,8 +1,8 @@
-//! An archive in a regular file, written by all threads at once: headers say where contents come to
-//! lie, so whoever has decoded a block writes its pieces there, in the order of the disk.
+//! Writes an archive to a regular file with all threads: headers determine the position of
+//! contents, so the thread that decodes a block writes its pieces there, in disk order.
 //!
-//! Invariant: the bytes are those that are written in order. Padding and holes are left out: behind
-//! its end a file is zeros.
+//! Invariant: the bytes equal those of an archive written in order. Padding and holes are skipped,
+//! because they are beyond the file's end and read as zeros.
 
 use super::output::{Output, write_at};
 use super::{Archive, TarReport, Writing, header};
@@ -15,7 +15,7 @@ use std::io::{Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Where a file stands, if it is one that can be written anywhere and ends there.
+/// Returns the current position of a file that supports positioned writes and ends there.
 pub(super) fn room_behind(mut out: &File) -> Option<u64> {
     let stat = rustix::fs::fstat(out).ok()?;
     let appends = rustix::fs::fcntl_getfl(out).ok()?.contains(OFlags::APPEND);
@@ -26,7 +26,7 @@ pub(super) fn room_behind(mut out: &File) -> Option<u64> {
     u64::try_from(stat.st_size).ok().filter(|&len| len <= start).map(|_| start)
 }
 
-/// Writes an archive from byte `start` of `out` on, behind which there is nothing.
+/// Writes an archive at offset `start` of `out`, where the file ends.
 pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result<TarReport> {
     let (places, ready) = (OnceLock::new(), Ready::default());
     let lay_out = |opener: Opener<'_>| {
@@ -43,7 +43,7 @@ pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result
         let new_worker = || Ok(Worker { writing, out, places: &places, ready: Some(&ready) });
         let written = writing.engine.in_disk_order(&writing.wanted, writing.progress, &new_worker);
         let report = laying_out.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // Whatever is wrong with headers is why contents could not be written.
+        // An error in a header is the cause if contents could not be written.
         report.and_then(|report| written.map(|()| report))
     });
     let end = outcome.as_ref().map_or(start, |report| start + report.archive_len);
@@ -52,11 +52,10 @@ pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result
     ended.or_io(|| "cannot write the archive").map(|_| report)
 }
 
-/// Where the contents of a file come to lie.
+/// Position of a file's contents in the archive.
 struct Place {
     start: u64,
-    /// Which parts of the file those are, if not all, each with how many bytes of the others come
-    /// before it.
+    /// Stored ranges of the file, if not all; each with the number of stored bytes before it.
     runs: Option<Vec<(Range<u64>, u64)>>,
 }
 
@@ -74,7 +73,7 @@ impl Place {
         Place { start, runs: runs.map(with_sums) }
     }
 
-    /// Where the bytes from `offset` on belong, if the archive holds `len` of them.
+    /// Returns the position of the bytes from `offset` on, if `len` of them are stored.
     fn of(&self, offset: u64, len: u64) -> Option<u64> {
         let Some(runs) = &self.runs else { return self.start.checked_add(offset) };
         let index = runs.partition_point(|(run, _)| run.end <= offset);
@@ -84,7 +83,7 @@ impl Place {
 }
 
 impl Archive<'_, '_> {
-    /// Writes all headers; returns where the contents of each file belong.
+    /// Writes all headers; returns the position of each file's contents.
     fn lay_out(&mut self, start: u64, writing: &Writing<'_>) -> Result<Vec<Place>> {
         let mut places = Vec::new();
         loop {
@@ -104,12 +103,12 @@ impl Archive<'_, '_> {
     }
 }
 
-/// Writes what one thread decodes.
+/// Writes the pieces that one thread decodes.
 struct Worker<'a> {
     writing: &'a Writing<'a>,
     out: &'a File,
     places: &'a OnceLock<Vec<Place>>,
-    /// `None`: places are known to be there.
+    /// `None` once the positions are known.
     ready: Option<&'a Ready>,
 }
 

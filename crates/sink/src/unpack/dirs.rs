@@ -1,10 +1,9 @@
-//! Open directories of the target, found by node and reached name by name from the target's own
-//! directory.
+//! Open directories of the target, opened name by name from the target's own directory.
 //!
-//! Invariant: a descriptor handed out is a real directory that was reached from the target's root
-//! by `openat` with `O_NOFOLLOW` for every single name, so whatever links lie in the target,
-//! nothing outside it is ever opened. Depth is unlimited: no path string is built, nothing
-//! recurses, and only so many descriptors are open at a time.
+//! Invariant: a descriptor handed out is a real directory, reached from the target's root by
+//! `openat` with `O_NOFOLLOW` for every name. So links in the target never lead outside. Depth is
+//! unlimited: no path string is built, nothing recurses, and the number of open descriptors is
+//! bounded.
 
 use packfs_core::{Error, NodeId, Result, Tree};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -12,11 +11,11 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::fs::File;
 
-/// How the directories of the target are opened.
+/// Flags for opening directories of the target.
 pub(super) const OPEN_DIR: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The directories that one worker has open, least recently used closed first.
+/// Directories that one worker has open; the least recently used is closed first.
 pub(super) struct Dirs<'a> {
     tree: &'a Tree,
     root: &'a File,
@@ -33,18 +32,18 @@ struct Row {
 }
 
 impl<'a> Dirs<'a> {
-    /// Starts with the target's own directory, which stays open; keeps at most `capacity` others
-    /// (at least one).
+    /// Creates the set with the target's own directory, which stays open, and at most `capacity`
+    /// others (at least one).
     pub(super) fn new(tree: &'a Tree, root: &'a File, capacity: usize) -> Self {
         Dirs { tree, root, capacity: capacity.max(1), nodes: Vec::new(), rows: Vec::new(), clock: 0, last: 0 }
     }
 
-    /// The directory of a node. Errors: `Io`, naming the directory that cannot be opened.
+    /// Returns the directory of a node. Errors: `Io`, naming the directory that cannot be opened.
     pub(super) fn get(&mut self, dir: NodeId) -> Result<BorrowedFd<'_>> {
         self.file(dir).map(AsFd::as_fd)
     }
 
-    /// The same as [`Dirs::get`], as the standard library takes it.
+    /// Returns the directory of a node as a `File`.
     pub(super) fn file(&mut self, dir: NodeId) -> Result<&File> {
         if dir == NodeId::ROOT {
             return Ok(self.root);
@@ -61,7 +60,7 @@ impl<'a> Dirs<'a> {
         Ok(&row.fd)
     }
 
-    /// Opens every directory between the nearest one that is open and `dir`.
+    /// Opens every directory between the nearest open one and `dir`.
     fn open_chain(&mut self, dir: NodeId) -> Result<usize> {
         let mut closed = vec![dir];
         let mut at = self.tree.node(dir).parent();
@@ -99,7 +98,7 @@ impl<'a> Dirs<'a> {
         error
     }
 
-    /// Remembers a directory just opened or made.
+    /// Adds a directory that was just opened or created.
     pub(super) fn keep(&mut self, node: NodeId, fd: File) -> usize {
         self.clock += 1;
         let row = Row { fd, used: self.clock };

@@ -1,10 +1,10 @@
-//! Fills files with the pieces that the read engine delivers, in whatever order, from several
-//! workers at once.
+//! Fills files with the pieces that the read engine delivers in any order, from several workers at
+//! once.
 //!
-//! Most files come in one piece: made, written and finished by one worker without telling anybody.
-//! The others are made unreadable to anybody else, stay open (or are opened again, if it is still
-//! the same file) until their last byte has come, and are finished by the worker that brings it. A
-//! file is finished or removed, never left half.
+//! Most files consist of one piece: a worker creates, writes and finishes them without
+//! synchronization. Others are created without permissions for other users, and stay open (or are
+//! reopened, if they are still the same file) until the worker with the last piece finishes them. A
+//! file is finished or removed, never left incomplete.
 
 use super::dirs::Dirs;
 use super::losses::Failures;
@@ -20,13 +20,13 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Nothing of the file is there.
+/// Not created yet.
 const MISSING: u8 = 0;
-/// It is there, but not all of it.
+/// Created, but incomplete.
 const PARTIAL: u8 = 1;
-/// It is complete.
+/// Complete.
 const DONE: u8 = 2;
-/// It cannot be had, and was removed.
+/// Failed and removed.
 const FAILED: u8 = 3;
 
 /// Permissions of a file while it is being filled.
@@ -39,24 +39,24 @@ pub(super) struct Filling<'a> {
     progress: &'a dyn Progress,
     failures: &'a Failures,
     states: Vec<AtomicU8>,
-    /// Bytes of data still to come, holes not counted.
+    /// Bytes of data still missing, without holes.
     remaining: Vec<AtomicU64>,
     partial: Mutex<Partial>,
     open_max: usize,
 }
 
-/// Files with pieces still to come.
+/// Files with missing pieces.
 #[derive(Default)]
 struct Partial {
     open: HashMap<usize, Arc<File>>,
-    /// In the order they were opened; those done since are still in it.
+    /// In the order they were opened; may include complete ones.
     queue: VecDeque<usize>,
-    /// Device and inode of those that were closed because too many were open.
+    /// Device and inode of files closed because too many were open.
     closed: HashMap<usize, (u64, u64)>,
 }
 
 impl<'a> Filling<'a> {
-    /// `open_max`: how many files may be open at a time, at least one.
+    /// Creates the state; `open_max` is the most open files, at least one.
     pub(super) fn new(
         maker: &'a Maker<'a>,
         files: &'a [Met<'a>],
@@ -76,14 +76,14 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Says how many bytes of a file will come as pieces. Before the first piece of it.
+    /// Sets the number of bytes that arrive as pieces. Called before the first piece of the file.
     pub(super) fn expect(&self, file: usize, data_len: u64) {
         if let Some(remaining) = self.remaining.get(file) {
             remaining.store(data_len, Ordering::Relaxed);
         }
     }
 
-    /// Takes one piece of a file. No two pieces overlap.
+    /// Writes one piece of a file. Pieces do not overlap.
     pub(super) fn piece(&self, dirs: &mut Dirs<'_>, file: usize, offset: u64, bytes: &[u8]) -> Result<()> {
         let (Some(met), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
             return Err(Error::failed(format!("contents of a file that was not asked for (index {file})")));
@@ -92,18 +92,18 @@ impl<'a> Filling<'a> {
             return Err(Error::failed(format!("{:?} has contents but is no file", self.maker.path(met))));
         };
         let part_len = bytes.len() as u64;
-        // Acquire: whoever has brought a piece before has marked the file first.
+        // Acquire: the worker with an earlier piece has marked the file first.
         let left = remaining.load(Ordering::Acquire);
         if self.states[file].load(Ordering::Relaxed) == MISSING && left == part_len {
             return self.whole(dirs, file, met, len, offset, bytes);
         }
         let Some(fd) = self.open_partial(dirs, file, met, len)? else { return Ok(()) };
-        // Formats without holes have clusters of zeros in their place, one that stands for very
+        // Formats without holes have clusters of zeros instead, one of which may represent very
         // many.
         if !is_zero(bytes) {
             self.maker.write(fd.as_fd(), met, offset, bytes)?;
         }
-        // Every worker's writes come before the last one's finish.
+        // Every worker's writes happen before the last one finishes the file.
         let before = remaining.fetch_sub(part_len, Ordering::AcqRel);
         if before < part_len {
             return Err(Error::failed(format!("{:?}: more contents than announced", self.maker.path(met))));
@@ -116,7 +116,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Makes a file whose data comes in one piece.
+    /// Creates a file that consists of one piece.
     fn whole(
         &self,
         dirs: &mut Dirs<'_>,
@@ -150,8 +150,8 @@ impl<'a> Filling<'a> {
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file, open for writing: as another worker left it, opened again, or made. `None` if it
-    /// has failed.
+    /// Returns the file open for writing: as another worker left it, reopened, or created. `None`
+    /// if it has failed.
     fn open_partial(
         &self,
         dirs: &mut Dirs<'_>,
@@ -183,7 +183,7 @@ impl<'a> Filling<'a> {
         Ok(Some(fd))
     }
 
-    /// Closes the file that has been open longest, if as many are open as may be.
+    /// Closes the file that has been open longest, if the limit is reached.
     fn make_room(&self, partial: &mut Partial) -> Result<()> {
         while partial.open.len() >= self.open_max {
             let Some(oldest) = partial.queue.pop_front() else { return Ok(()) };
@@ -192,7 +192,7 @@ impl<'a> Filling<'a> {
                 .map_err(|errno| self.maker.cannot("look at", &self.files[oldest], errno))?;
             partial.closed.insert(oldest, (stat.st_dev, stat.st_ino));
         }
-        // Names of files that are done pile up in front of one that stays open long.
+        // Complete files accumulate in the queue before one that stays open long.
         if partial.queue.len() > 4 * self.open_max {
             let Partial { open, queue, .. } = partial;
             queue.retain(|file| open.contains_key(file));
@@ -200,7 +200,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Opens a file again, and makes sure that it is the one that was made.
+    /// Reopens a file, and verifies that it is the one that was created.
     fn reopen(&self, dir: BorrowedFd<'_>, met: &Met<'_>, identity: (u64, u64)) -> Result<File> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::openat(dir, met.name, flags, Mode::empty());
@@ -212,7 +212,7 @@ impl<'a> Filling<'a> {
         Ok(fd.into())
     }
 
-    /// Says which file an error is about.
+    /// Adds the path of a file to an error.
     pub(super) fn name(&self, file: usize, error: Error) -> Error {
         match self.files.get(file) {
             Some(met) => error.at(format!("{:?}", self.maker.path(met))),
@@ -220,11 +220,11 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Leaves a file out: what has come of it is removed, what still comes is ignored.
+    /// Skips a file: its partial contents are removed, and further pieces ignored.
     pub(super) fn fail(&self, dirs: &mut Dirs<'_>, file: usize, error: Error) -> Result<()> {
         let Some(state) = self.states.get(file) else { return Err(error) };
-        // Files with several pieces are only made under this lock, so none is made after it was
-        // given up.
+        // Files with several pieces are created only under this lock, so none is created after it
+        // failed.
         let mut partial = self.lock();
         let before = state.swap(FAILED, Ordering::AcqRel);
         partial.open.remove(&file);
@@ -245,17 +245,17 @@ impl<'a> Filling<'a> {
             .map_err(|errno| self.maker.cannot("remove incomplete", met, errno))
     }
 
-    /// Removes every file of which only a part has come.
+    /// Removes every incomplete file.
     pub(super) fn discard_partial(&self, dirs: &mut Dirs<'_>) -> Result<()> {
         self.with_state(PARTIAL).into_iter().try_for_each(|file| self.remove(dirs, file))
     }
 
-    /// The files of which nothing has come, and which have not failed.
+    /// Returns the files without any piece so far that have not failed.
     pub(super) fn missing(&self) -> Vec<usize> {
         self.with_state(MISSING)
     }
 
-    /// The files that were left out.
+    /// Returns the files that failed.
     pub(super) fn failed(&self) -> Vec<usize> {
         self.with_state(FAILED)
     }
@@ -265,7 +265,7 @@ impl<'a> Filling<'a> {
         states.filter(|(_, state)| state.load(Ordering::Acquire) == wanted).map(|(file, _)| file).collect()
     }
 
-    /// Makes a file that is one hole.
+    /// Creates a file that is one hole.
     pub(super) fn hole(&self, dirs: &mut Dirs<'_>, file: usize) -> Result<()> {
         let (Some(met), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
             return Ok(());
@@ -281,7 +281,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Whether all bytes are zero; looks at the first few before it looks at all.
+/// Returns true if all bytes are zero; tests the first few before the rest.
 fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&byte| byte == 0)

@@ -1,28 +1,28 @@
-//! Which names are made of what: directories, files with contents, everything else, hard links.
+//! Sorts names by how they are created: directories, files with contents, other nodes, hard links.
 
 use super::target::Survey;
 use crate::select::{Chosen, Met, walk};
 use packfs_core::{NodeId, NodeKind, Result, Tree};
 use std::collections::HashMap;
 
-/// Everything that is to be made, each name once.
+/// Names to be created.
 pub(super) struct Layout<'t> {
     /// Directories, parents before their children, without the root.
     pub dirs: Vec<Met<'t>>,
-    /// Regular files of at least one byte, by node.
+    /// Regular files of at least one byte, one name each.
     pub files: Vec<Met<'t>>,
-    /// Nodes without contents: empty files, symlinks, devices, fifos, sockets.
+    /// Nodes without contents: empty files, symlinks, devices, FIFOs, sockets.
     pub bare: Vec<Met<'t>>,
-    /// Further names: the new one and the first one.
+    /// Hard links: the new name and the first one.
     pub links: Vec<(Met<'t>, Met<'t>)>,
-    /// Names left out because something in the target is kept.
+    /// Names skipped because existing files are kept.
     pub skipped: u64,
     /// Sum of the lengths of `files`.
     pub bytes: u64,
 }
 
 impl<'t> Layout<'t> {
-    /// Sorts out the chosen entries; `survey` looks at a target that is not empty.
+    /// Sorts the selected entries; `survey` checks a target that is not empty.
     pub(super) fn new(tree: &'t Tree, chosen: &Chosen, mut survey: Option<&mut Survey<'_>>) -> Result<Self> {
         let mut layout = Layout {
             dirs: Vec::new(),

@@ -1,28 +1,28 @@
-//! What an extraction could not restore, counted by kind with a few examples.
+//! Attributes and files that could not be restored, counted by kind with a few examples.
 
 use packfs_core::{Error, ImagePath, Result};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// How many examples of each kind are kept.
+/// Examples kept of each kind.
 const EXAMPLES_MAX: usize = 3;
 
-/// What may be missing of a file that was unpacked.
+/// Kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossKind {
-    /// Its owner or group.
+    /// The owner or group.
     Owner,
-    /// Its set-user-id or set-group-id bit, left out because its owner was not restored.
+    /// The set-user-id or set-group-id bit, omitted because the owner was not restored.
     SetId,
-    /// Its permissions.
+    /// The permissions.
     Mode,
-    /// Its time of last modification.
+    /// The modification time.
     Time,
     /// An extended attribute.
     Xattr,
-    /// The whole of it: a device node.
+    /// A device node.
     Device,
-    /// The whole of it: a fifo or socket that the target's filesystem does not take.
+    /// A FIFO or socket that the target's filesystem does not support.
     SpecialFile,
 }
 
@@ -37,7 +37,7 @@ impl LossKind {
         LossKind::SpecialFile,
     ];
 
-    /// Words for messages, such as `owners`.
+    /// Returns the plural for messages, such as `owners`.
     pub fn words(self) -> &'static str {
         match self {
             LossKind::Owner => "owners",
@@ -51,14 +51,14 @@ impl LossKind {
     }
 }
 
-/// How much of one kind was not restored.
+/// Losses of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRestored {
-    /// What is missing.
+    /// The kind.
     pub kind: LossKind,
-    /// How many times.
+    /// Number of losses.
     pub count: u64,
-    /// The first few: where, and why.
+    /// The first few: path and cause.
     pub examples: Vec<(ImagePath, String)>,
 }
 
@@ -72,14 +72,14 @@ impl fmt::Display for NotRestored {
     }
 }
 
-/// Collects from all threads.
+/// Losses collected by all threads.
 #[derive(Default)]
 pub(super) struct Losses {
     rows: Mutex<Vec<NotRestored>>,
 }
 
 impl Losses {
-    /// Counts one; `path` and `why` are made only if it is among the first of its kind.
+    /// Adds a loss; `path` and `why` are evaluated only for examples.
     pub(super) fn add(&self, kind: LossKind, path: impl FnOnce() -> ImagePath, why: impl fmt::Display) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let row = match rows.iter().position(|row| row.kind == kind) {
@@ -95,7 +95,7 @@ impl Losses {
         }
     }
 
-    /// All of them, in the order of [`LossKind`], examples by path.
+    /// Returns all losses in the order of [`LossKind`], examples by path.
     pub(super) fn into_rows(self) -> Vec<NotRestored> {
         let mut rows = self.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
         rows.sort_by_key(|row| LossKind::ALL.iter().position(|&kind| kind == row.kind));
@@ -106,14 +106,14 @@ impl Losses {
     }
 }
 
-/// Files whose contents could not be had: each is left out, told of, and counted.
+/// Files with unreadable contents, which are skipped, reported and counted.
 #[derive(Default)]
 pub(super) struct Failures {
     found: Mutex<Option<(Error, u64)>>,
 }
 
 impl Failures {
-    /// Counts one more; the first is kept.
+    /// Adds a failure; the first is kept.
     pub(super) fn add(&self, error: Error) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *found {
@@ -122,7 +122,7 @@ impl Failures {
         }
     }
 
-    /// The first error, saying how many there were.
+    /// Returns the first error with the number of failures.
     pub(super) fn into_result(self) -> Result<()> {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         match found {

@@ -1,7 +1,7 @@
-//! Makes single names in the target: directories, links, special files, and files to be filled.
+//! Creates single names in the target: directories, links, special files, and files to be filled.
 //!
-//! Nothing here ever opens or changes what was in the target before, except where the policy says
-//! that it goes away: then the name is removed, not written through.
+//! Existing files of the target are never opened or changed. If the policy replaces one, its name
+//! is removed first.
 
 use super::dirs::Dirs;
 use super::losses::{LossKind, Losses};
@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::sync::{PoisonError, RwLock};
 
-/// How files are made: new ones only, and never through a link.
+/// Flags for creating files: new ones only, and never through a link.
 const MAKE_FILE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What every worker makes names with.
+/// Inputs for creating names, shared by all workers.
 pub(super) struct Maker<'a> {
     pub tree: &'a Tree,
     pub restore: &'a Restore<'a>,
@@ -29,15 +29,15 @@ pub(super) struct Maker<'a> {
     pub turns: Turns,
 }
 
-/// Keeps names from being made while one is removed, where an interposer is loaded.
+/// Prevents names from being created while one is removed, if an interposer is loaded.
 ///
-/// fakeroot forgets a removed inode only after the system call that removed it. A file that another
-/// thread makes in between may have got the same inode number, and then fakeroot forgets the owner
-/// or device of that file.
+/// fakeroot forgets a removed inode only after the system call that removed it. If another thread
+/// creates a file with the same inode number in between, fakeroot forgets that file's owner or
+/// device.
 pub(super) struct Turns(Option<RwLock<()>>);
 
 impl Turns {
-    /// Turns that are kept if any library was loaded in front of the C library.
+    /// Creates the lock; it is active if any library is preloaded.
     pub(super) fn new() -> Turns {
         Turns(std::env::var_os("LD_PRELOAD").map(|_| RwLock::default()))
     }
@@ -54,7 +54,7 @@ impl Turns {
 }
 
 impl Maker<'_> {
-    /// The path of a name, for messages.
+    /// Returns the path of a name, for messages.
     pub(super) fn path(&self, met: &Met<'_>) -> ImagePath {
         let mut path = if met.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(met.dir) };
         if let Ok(name) = Name::new(met.name) {
@@ -73,8 +73,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Makes a name; if it exists and the policy says so, removes what is there and tries once
-    /// more.
+    /// Creates a name; if it exists and the policy replaces it, removes it and tries once more.
     fn make<T>(
         &self,
         dir: BorrowedFd<'_>,
@@ -90,12 +89,12 @@ impl Maker<'_> {
         }
     }
 
-    /// Removes a name that is no directory's.
+    /// Removes a name other than a directory's.
     pub(super) fn remove(&self, dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
         self.turns.remove(|| rustix::fs::unlinkat(dir, name, AtFlags::empty()))
     }
 
-    /// Makes a directory that was not there.
+    /// Creates a new directory.
     pub(super) fn directory(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
         let dir = dirs.get(met.dir)?;
         let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(met.node)));
@@ -103,22 +102,21 @@ impl Maker<'_> {
             .map_err(|errno| self.cannot("make directory", met, errno))
     }
 
-    /// Makes sure that a directory that was there can be worked in until it gets its final
-    /// permissions.
+    /// Makes an existing directory accessible until it gets its final permissions.
     pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
         super::restore::open_up_dir(dirs.get(met.dir)?, met.name, |mode| self.restore.locks_out_mode(mode))
             .map_err(|errno| self.cannot("open directory", met, errno))
     }
 
-    /// Makes an empty file and leaves it open; `mode` is cut by the umask.
+    /// Creates an empty file and leaves it open; `mode` is reduced by the umask.
     pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &Met<'_>, mode: u16) -> Result<File> {
         self.make(dir, met.name, || rustix::fs::openat(dir, met.name, MAKE_FILE, mode_bits(mode)))
             .map(File::from)
             .map_err(|errno| self.cannot("make file", met, errno))
     }
 
-    /// Makes and finishes a node without contents. `false` if it could not be made, which is then
-    /// counted.
+    /// Creates and finishes a node without contents. Returns false if it could not be created,
+    /// which is then counted.
     pub(super) fn bare(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<bool> {
         let node = self.tree.node(met.node);
         let dir = dirs.get(met.dir)?;
@@ -176,7 +174,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Gives a node one more name.
+    /// Adds a name to a node.
     pub(super) fn link(
         &self,
         from: &mut Dirs<'_>,
@@ -220,7 +218,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Gives a directory its final owner, attributes, permissions and time.
+    /// Sets a directory's final owner, attributes, permissions and time.
     pub(super) fn finish_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>, made: Made) -> Result<()> {
         if self.restore.needs_open_dir(met.node, made) {
             let dir = dirs.file(met.node)?;

@@ -1,14 +1,14 @@
 //! Unpacks an opened image into a directory.
 //!
-//! Invariant: whatever names, links and figures the image holds, and whatever is planted in the
-//! target meanwhile, nothing outside the target is made, changed or removed. The target is opened
-//! once; every name is reached from there, one at a time and never through a link; files are new or
-//! they are not touched.
+//! Invariant: nothing outside the target is created, changed or removed, whatever names, links and
+//! values the image contains, and whatever other processes put into the target meanwhile. The
+//! target is opened once; every name is reached from there, one at a time and never through a link;
+//! existing files are never written to.
 //!
-//! Directories come first, usable by this process alone where the image lets others write; then
-//! everything without contents, and at the same time files, in the order in which their data lies
-//! in the image (where that is, is looked up while directories are made); then further names; and
-//! at last the directories' own metadata, from the bottom up.
+//! Directories come first, accessible only to this process if the image lets others write. Then
+//! nodes without contents and, at the same time, files in disk order, whose extents are looked up
+//! while directories are created. Then hard links, and finally the directories' own metadata, from
+//! the bottom up.
 
 mod dirs;
 mod fill;
@@ -41,13 +41,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use target::{Survey, Target};
 
-/// Unpacks what `options` choose of `loaded` (which `engine` has loaded) into the directory
-/// `target`, which is made if it does not exist (but not the directories above it).
+/// Unpacks the selected part of `loaded` (loaded by `engine`) into the directory `target`, which is
+/// created if needed (but not its parents).
 ///
-/// Files whose contents cannot be read are left out and told of through `progress`; the others are
+/// Files whose contents cannot be read are skipped and reported through `progress`; the others are
 /// unpacked, and the first such error is returned at the end. Errors: `Failed` for a pattern that
-/// matches nothing, for something in the way, and with [`UnpackOptions::strict`] for what could not
-/// be restored; `Corrupt`; `Io`; `Cancelled`.
+/// matches nothing, for existing files that must not be replaced, and with
+/// [`UnpackOptions::strict`] for losses; `Corrupt`; `Io`; `Cancelled`.
 pub fn unpack(
     engine: &Arc<ReadEngine>,
     loaded: &LoadedVolume,
@@ -91,21 +91,21 @@ pub fn unpack(
     report.finish(losses.into_rows(), options.strict)
 }
 
-/// One extraction under way.
+/// State of an extraction.
 struct Unpacking<'a> {
     engine: &'a Arc<ReadEngine>,
     loaded: &'a LoadedVolume,
     tree: &'a Tree,
     target: &'a Target,
     layout: &'a Layout<'a>,
-    /// Directories that were there before.
+    /// Directories that existed before.
     found: HashSet<NodeId>,
     maker: &'a Maker<'a>,
     options: &'a UnpackOptions,
     progress: &'a dyn Progress,
     descriptors: usize,
     failures: Failures,
-    /// Nodes that could not be made: no further name must be given to what may be in their place.
+    /// Nodes that could not be created: no hard link must be made to whatever has their name.
     absent: Mutex<HashSet<NodeId>>,
 }
 
@@ -141,8 +141,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Makes directories and what is in them, but for further names. Returns how many nodes without
-    /// contents could not be made, and how many files could not be read.
+    /// Creates directories and their contents except hard links. Returns the number of nodes
+    /// without contents that could not be created, and of files that could not be read.
     fn make_and_fill(&self) -> Result<(u64, u64)> {
         let (jobs, ready) = (self.engine.jobs(), Ready::default());
         let make = |opener: Opener<'_>, jobs| {
@@ -159,12 +159,12 @@ impl Unpacking<'_> {
             let making = scope.spawn(move || make(opener, jobs - 1));
             let filled = self.fill_files(&ready);
             let made = making.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // Whatever is wrong with directories is why files could not be filled.
+            // An error of directories is the cause if files could not be filled.
             Ok((made?, filled?))
         })
     }
 
-    /// Makes everything without contents; returns how many could not be made.
+    /// Creates nodes without contents; returns the number that failed.
     fn make_bare(&self, jobs: usize) -> Result<u64> {
         parallel::count(&self.layout.bare, jobs, |share| {
             let mut dirs = self.dirs();
@@ -181,8 +181,8 @@ impl Unpacking<'_> {
         })
     }
 
-    /// Fills all files with contents once directories are `ready`; returns how many could not be
-    /// read. Nothing half-written stays, however it ends.
+    /// Fills all files once directories are `ready`; returns the number that could not be read.
+    /// Incomplete files are removed in any case.
     fn fill_files(&self, ready: &Ready) -> Result<u64> {
         let files = &self.layout.files;
         let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
@@ -198,7 +198,7 @@ impl Unpacking<'_> {
         Ok(failed.len() as u64)
     }
 
-    /// Makes the files of which no piece has come, because each is one hole.
+    /// Creates the files without any piece, because each is one hole.
     fn make_holes(&self, filling: &Filling<'_>) -> Result<()> {
         let holes = filling.missing();
         parallel::count(&holes, self.engine.jobs(), |share| {
@@ -220,7 +220,7 @@ impl Unpacking<'_> {
         Wanted { id: self.loaded.inodes[met.node.index()], len }
     }
 
-    /// Makes further names; returns how many could not be made because the first one was not.
+    /// Creates hard links; returns the number that failed because the first name is missing.
     fn make_links(&self) -> Result<u64> {
         let (mut from, mut to) = (self.dirs(), self.dirs());
         let mut not_made = 0;
@@ -240,8 +240,8 @@ impl Unpacking<'_> {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives directories their final metadata: children before parents where that could lock this
-    /// process out.
+    /// Sets the final metadata of directories: children before parents if those could become
+    /// inaccessible.
     fn finish_directories(&self) -> Result<()> {
         let kept =
             |met: &&Met<'_>| self.options.existing != Existing::Skip || !self.found.contains(&met.node);
@@ -276,11 +276,11 @@ impl Unpacking<'_> {
     }
 }
 
-/// What one decoding thread hands its pieces to.
+/// Receives the pieces of one decoding thread.
 struct Worker<'a> {
     filling: &'a Filling<'a>,
     dirs: Dirs<'a>,
-    /// `None`: directories are known to be there.
+    /// `None` once the directories are known to exist.
     ready: Option<&'a Ready>,
     fail_fast: bool,
 }

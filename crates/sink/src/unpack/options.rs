@@ -1,60 +1,58 @@
-//! What an extraction is asked to do.
+//! Options of unpacking.
 
 use crate::select::Pattern;
 
-/// What to do with what is in the target already.
+/// Treatment of existing files in the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// The target must not exist yet, or be an empty directory.
+    /// Refuse a target that exists, unless it is an empty directory.
     #[default]
     Refuse,
-    /// Directories are filled; anything else in the way is an error, found before anything is
-    /// written.
+    /// Merge directories; refuse any other conflict before anything is written.
     Merge,
-    /// Directories are filled; anything else in the way is removed.
+    /// Merge directories; replace other existing files.
     Replace,
-    /// Directories are filled but not changed themselves; anything else in the way is kept.
+    /// Merge directories without changing them; keep other existing files.
     Skip,
-    /// Directories are filled; anything else in the way is kept if it is at least as new, else
-    /// removed.
+    /// Merge directories; keep other existing files that are at least as new, and replace older
+    /// ones.
     KeepNewer,
 }
 
-/// Who is to own what is unpacked.
+/// Owner of unpacked files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnerPolicy {
-    /// As in the image if this process is root; else whoever unpacks, and every difference is
+    /// The owner in the image if this process is root, otherwise the current user; differences are
     /// counted.
     #[default]
     Auto,
-    /// As in the image; what is refused is counted.
+    /// The owner in the image; refusals are counted.
     Image,
-    /// Whoever unpacks.
+    /// The current user.
     Current,
 }
 
-/// See each field.
+/// Options of unpacking.
 #[derive(Clone, Debug)]
 pub struct UnpackOptions {
-    /// Which paths to unpack; none mean everything. Directories on the way to them come along.
+    /// Paths to unpack, with the directories above them; none means everything.
     pub paths: Vec<Pattern>,
-    /// What to do with what is there already.
+    /// Treatment of existing files.
     pub existing: Existing,
-    /// Who is to own what is unpacked. Set-id bits of files are only restored where owners are, and
-    /// with the owner they are meant for: never for somebody without privileges who did not ask for
-    /// [`OwnerPolicy::Image`].
+    /// Owner of unpacked files. Set-id bits are restored only along with their owner, so never for
+    /// an unprivileged user without [`OwnerPolicy::Image`].
     pub owner: OwnerPolicy,
-    /// Whether to restore extended attributes.
+    /// Set to restore extended attributes.
     pub xattrs: bool,
-    /// Whether to restore times of last modification.
+    /// Set to restore modification times.
     pub times: bool,
-    /// Whether to make device nodes.
+    /// Set to create device nodes.
     pub devices: bool,
-    /// Whether something that cannot be restored is an error (at the end, when all else is done).
+    /// Set to return an error at the end if anything could not be restored.
     pub strict: bool,
-    /// Whether to stop at the first file whose contents cannot be read instead of leaving it out.
+    /// Set to stop at the first file with unreadable contents instead of skipping it.
     pub fail_fast: bool,
-    /// Whether to wait until everything is on the disk.
+    /// Set to sync everything to disk.
     pub sync: bool,
 }
 

@@ -1,14 +1,14 @@
-//! Spreads many small tasks over a few threads.
+//! Distributes many small tasks over a few threads.
 
 use packfs_core::Result;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many items a thread takes at a time: neighbours are mostly in the same directory.
+/// Items that a thread takes at a time: neighbors are mostly in the same directory.
 const TAKEN_AT_ONCE: usize = 64;
 /// Fewer items than this are not worth a thread.
 const ITEMS_MIN: usize = 256;
 
-/// What one thread takes items from.
+/// One thread's access to the shared items.
 pub(super) struct Share<'a, T> {
     items: &'a [T],
     next: &'a AtomicUsize,
@@ -16,7 +16,7 @@ pub(super) struct Share<'a, T> {
 }
 
 impl<'a, T> Share<'a, T> {
-    /// The next item that no other thread has taken.
+    /// Returns the next item that no other thread has taken.
     pub(super) fn next(&mut self) -> Option<&'a T> {
         if let Some(item) = self.taken.next() {
             return Some(item);
@@ -28,10 +28,9 @@ impl<'a, T> Share<'a, T> {
     }
 }
 
-/// Runs `work` on up to `jobs` threads until all items are taken; returns the sum of what they
-/// count.
+/// Runs `work` on up to `jobs` threads until all items are taken; returns the sum of its results.
 ///
-/// After an error the other threads stop as soon as they ask for more.
+/// After an error the other threads stop at their next item.
 pub(super) fn count<T: Sync>(
     items: &[T],
     jobs: usize,
@@ -59,13 +58,13 @@ pub(super) fn count<T: Sync>(
     })
 }
 
-/// How many descriptors each of `jobs` workers may keep open, so that all stay within this
+/// Returns the number of descriptors that each of `jobs` workers may keep open within this
 /// process's limit.
 pub(super) fn descriptors_a_worker(jobs: usize) -> usize {
     const ASSUMED_LIMIT: u64 = 256;
     let limit =
         rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(ASSUMED_LIMIT);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    // Half of them for directories, a quarter for files; the rest is not ours.
+    // Half of them for directories, a quarter for files; the rest for other purposes.
     (limit / 4 / jobs.saturating_add(2)).clamp(2, 128)
 }

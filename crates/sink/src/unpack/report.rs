@@ -1,37 +1,36 @@
-//! What an extraction has done.
+//! Result of unpacking.
 
 use super::layout::Layout;
 use super::losses::NotRestored;
 use packfs_core::{Error, NodeKind, Result, Tree};
 
-/// What was unpacked, and what was not.
+/// Result of unpacking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnpackReport {
-    /// Regular files, each once however many names it has.
+    /// Regular files; hard links count once.
     pub files: u64,
-    /// Directories, the target itself not counted.
+    /// Directories, without the target itself.
     pub directories: u64,
     /// Symbolic links.
     pub symlinks: u64,
-    /// Devices, fifos and sockets.
+    /// Devices, FIFOs and sockets.
     pub special_files: u64,
-    /// Further names of files.
+    /// Hard links.
     pub hard_links: u64,
     /// Bytes of all files, holes included.
     pub bytes: u64,
-    /// Names left out because what was there is kept.
+    /// Names skipped because existing files are kept.
     pub skipped: u64,
-    /// Of those counted above, how many could not be made: devices without privileges, mostly.
+    /// Nodes included above that could not be created: mostly devices without privileges.
     pub not_made: u64,
-    /// Of those counted above, how many files were left out because their contents could not be
-    /// read.
+    /// Files included above that were skipped because their contents could not be read.
     pub failed: u64,
-    /// What could not be restored, one row a kind.
+    /// Losses, one row a kind.
     pub not_restored: Vec<NotRestored>,
 }
 
 impl UnpackReport {
-    /// What is going to be made.
+    /// Counts the nodes that will be created.
     pub(super) fn of(tree: &Tree, layout: &Layout<'_>) -> Self {
         let mut report = UnpackReport {
             files: layout.files.len() as u64,
@@ -51,7 +50,7 @@ impl UnpackReport {
         report
     }
 
-    /// Adds what could not be restored; `strict` makes that an error.
+    /// Adds losses; `strict` turns them into an error.
     pub(super) fn finish(mut self, not_restored: Vec<NotRestored>, strict: bool) -> Result<Self> {
         if let (true, [first, ..]) = (strict, &not_restored[..]) {
             let mut error = Error::failed(first);

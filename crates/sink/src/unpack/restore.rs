@@ -1,10 +1,10 @@
-//! Gives files their owner, extended attributes, permissions and time, in this order, as far as
+//! Sets owner, extended attributes, permissions and time of files, in this order, as far as
 //! privileges allow.
 //!
-//! The order matters: a change of owner clears set-id bits and file capabilities, so both come
-//! after it; attributes in `user.` need write permission on the file itself, so they come before
-//! its final permissions; times come last because everything else could change them. What cannot be
-//! restored is counted, never fatal.
+//! The order matters: changing the owner clears set-id bits and file capabilities, so both come
+//! later. `user.` attributes need write permission on the file, so they precede its final
+//! permissions. Times come last, because all other changes may affect them. Failures are counted,
+//! never fatal.
 
 use super::losses::{LossKind, Losses};
 use super::options::{OwnerPolicy, UnpackOptions};
@@ -21,7 +21,7 @@ const SET_GID: u16 = 0o2000;
 const PERMISSIONS: u16 = 0o777;
 const OWNER_ACCESS: u16 = 0o600;
 
-/// Holds whatever has a name, without opening it or following a link.
+/// Flags for a descriptor to any type of file, without opening it or following a link.
 const HOLD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Restores metadata; shared by all workers.
@@ -32,27 +32,26 @@ pub(super) struct Restore<'a> {
     xattrs: bool,
     times: bool,
     is_root: bool,
-    /// Who owns what this process makes.
+    /// Owner of files that this process creates.
     own: Owner,
-    /// Permission bits that making a file leaves out; `None` if that cannot be told, so every mode
-    /// is set.
+    /// The umask; `None` if unknown, so every mode is set explicitly.
     umask: Option<u16>,
-    /// Whether files may be made with another owner than `own`.
+    /// True if files may be created with another owner than `own`.
     owner_unsure: bool,
-    /// Whether somebody else may put something in the place of a name that was just made.
+    /// True if another process may replace a name that was just created.
     careful: bool,
 }
 
-/// What a file was made with, as far as it is known.
+/// Attributes with which a file was created, as far as known.
 #[derive(Clone, Copy)]
 pub(super) struct Made {
-    /// Permissions asked for when it was made; `None`: something else made it.
+    /// Permissions requested at creation; `None` if created otherwise.
     pub mode: Option<u16>,
 }
 
 impl<'a> Restore<'a> {
-    /// What the target's own directory hands on to new files (a group, default permissions) will be
-    /// undone.
+    /// Creates the state. Attributes inherited from the target's directory (a group, default
+    /// permissions) are reset.
     pub(super) fn new(tree: &'a Tree, losses: &'a Losses, options: &UnpackOptions, target: &Target) -> Self {
         let own =
             Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
@@ -80,23 +79,23 @@ impl<'a> Restore<'a> {
         self.tree.path(id)
     }
 
-    /// Whether the image's owners are to be set.
+    /// Returns true if the image's owners are restored.
     fn restores_owner(&self) -> bool {
         self.owner == OwnerPolicy::Image || self.owner == OwnerPolicy::Auto && self.is_root
     }
 
-    /// The owner to set, if what making the file gave it is not right already.
+    /// Returns the owner to set, unless the file has it already.
     fn owner_to_set(&self, node: &Node) -> Option<Owner> {
         let wanted = if self.restores_owner() { node.meta.owner } else { return None };
-        // To fakeroot, what it has not heard of is root's, until it hears of an attribute: then its
-        // true owner comes through.
+        // fakeroot reports unknown files as root's, until it sees an attribute; then the true owner
+        // appears.
         let heard_of = self.xattrs && node.xattrs != XattrsId::NONE;
         (self.owner_unsure || heard_of || wanted != self.own).then_some(wanted)
     }
 
-    /// The final permissions if the file ends up owned by `owner`: set-id bits only for the owner
-    /// they were meant for, and only where owners are restored. A directory's do nothing but hand
-    /// on its group.
+    /// Returns the final permissions for a file owned by `owner`. Set-id bits are kept only for
+    /// their intended owner, and only if owners are restored. A directory's bits only pass on its
+    /// group.
     fn final_mode(&self, node: &Node, owner: Owner) -> u16 {
         let mut mode = node.meta.mode & 0o7777;
         let trusted = self.restores_owner() || node.is_dir();
@@ -109,26 +108,26 @@ impl<'a> Restore<'a> {
         mode
     }
 
-    /// The permissions to make a file with that is finished at once. Its owner may read and write
-    /// it until then, for attributes in `user.` and since fakeroot, which hears of a change of
-    /// permissions only, keeps it so for its pretended root.
+    /// Returns the permissions for creating a file that is finished at once. Its owner may read and
+    /// write it until then, for `user.` attributes, and because fakeroot only sees changes of
+    /// permissions, and keeps it accessible to its pretended root.
     pub(super) fn mode_to_make(&self, node: &Node) -> u16 {
         node.meta.mode & PERMISSIONS | OWNER_ACCESS
     }
 
-    /// The permissions to make a directory with: usable by this process until the end, and by
-    /// nobody else for writing.
+    /// Returns the permissions for creating a directory: accessible to this process, and not
+    /// writable by others.
     pub(super) fn mode_to_make_dir(&self, node: &Node) -> u16 {
         let mode = node.meta.mode & PERMISSIONS;
         if mode & 0o722 == 0o700 { mode } else { 0o700 }
     }
 
-    /// Whether a directory's final permissions would keep this process from working in it.
+    /// Returns true if a directory's final permissions would lock out this process.
     pub(super) fn locks_out(&self, node: &Node) -> bool {
         !self.is_root && node.meta.mode & 0o700 != 0o700
     }
 
-    /// Whether permissions found on a directory keep this process from working in it.
+    /// Returns true if the permissions found on a directory lock out this process.
     pub(super) fn locks_out_mode(&self, st_mode: u32) -> bool {
         !self.is_root && st_mode & 0o700 != 0o700
     }
@@ -154,16 +153,15 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Restores everything of something that must not or cannot be opened, by name, never following
-    /// a link.
+    /// Restores everything by name, of nodes that must not or cannot be opened, without following
+    /// links.
     pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: Made) {
         if !self.careful {
             return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made, |uid, gid| {
                 rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
             });
         }
-        // Whatever is there is held fast and must have no other name, or it could be a hard link to
-        // something outside.
+        // The node must not have another name, or it could be a hard link to a file outside.
         let held = rustix::fs::openat(dir, name, HOLD, Mode::empty()).and_then(|fd| {
             let links = rustix::fs::fstat(&fd)?.st_nlink;
             if links == 1 { Ok(fd) } else { Err(Errno::STALE) }
@@ -171,7 +169,8 @@ impl<'a> Restore<'a> {
         match held {
             Ok(fd) => {
                 let path = held_path(fd.as_fd());
-                // pseudo would follow a link that is held, as it looks paths up itself.
+                // pseudo would follow a link through a descriptor, because it resolves paths
+                // itself.
                 self.finish_path(CWD, path.as_bytes(), AtFlags::empty(), id, made, |uid, gid| {
                     rustix::fs::chownat(&fd, c"", uid, gid, AtFlags::EMPTY_PATH)
                 });
@@ -180,8 +179,8 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// `flags` say whether a link at the end of `name` is followed: only one of our own in `/proc`
-    /// is.
+    /// Restores everything by path. `flags` control following a link at the end of `name`: only our
+    /// own in `/proc` is followed.
     fn finish_path(
         &self,
         dir: BorrowedFd<'_>,
@@ -210,7 +209,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Whether a directory needs more than its owner and time, so that it must be opened.
+    /// Returns true if a directory needs more than owner and time, so that it must be opened.
     pub(super) fn needs_open_dir(&self, id: NodeId, made: Made) -> bool {
         let node = self.tree.node(id);
         let owner = if self.restores_owner() { node.meta.owner } else { self.own };
@@ -219,7 +218,7 @@ impl<'a> Restore<'a> {
             || self.differs(self.final_mode(node, owner), made)
     }
 
-    /// Sets the owner and returns the one the file has now.
+    /// Sets the owner and returns the file's current one.
     fn set_owner(
         &self,
         id: NodeId,
@@ -233,7 +232,7 @@ impl<'a> Restore<'a> {
             }
             return self.own;
         };
-        // The highest id means "leave as it is" to the kernel, so no file can have it.
+        // The kernel interprets the highest id as "unchanged", so no file can have it.
         let done = if owner.uid == u32::MAX || owner.gid == u32::MAX {
             Err(Errno::INVAL)
         } else {
@@ -248,7 +247,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// The permissions to set, if those it was made with are not right already.
+    /// Returns the permissions to set, unless the file was created with them.
     fn mode_to_set(&self, id: NodeId, node: &Node, owner: Owner, made: Made) -> Option<u16> {
         let mode = self.final_mode(node, owner);
         if mode != node.meta.mode & 0o7777 {
@@ -284,14 +283,13 @@ impl<'a> Restore<'a> {
     }
 }
 
-/// Access time is set to the time of modification: images hold no other.
+/// Returns times for a file: images store no access time, so it is set to the modification time.
 fn timestamps(time: Timestamp) -> Timestamps {
     let time = Timespec { tv_sec: time.seconds, tv_nsec: time.nanos.into() };
     Timestamps { last_access: time, last_modification: time }
 }
 
-/// Makes a directory usable for its owner, if it is one and not so already. Never a file or link
-/// that took its place.
+/// Makes a directory accessible to its owner, but never a file or link that replaced it.
 pub(super) fn open_up_dir(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -302,17 +300,17 @@ pub(super) fn open_up_dir(
     if !locks_out(mode) {
         return Ok(());
     }
-    // Refused to anybody but its owner; then whatever is made in it says so.
+    // Fails for other owners; creating files in it then reports the error.
     let _ = rustix::fs::chmod(held_path(held.as_fd()), Mode::from_bits_truncate(mode & 0o7777 | 0o700));
     Ok(())
 }
 
-/// The path by which the kernel hands out again what a descriptor holds, even a link itself.
+/// Returns the path by which the kernel opens a descriptor's file again, even a link itself.
 fn held_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Sets an attribute of what must not be opened: the kernel has no such call relative to a
+/// Sets an attribute of a node that must not be opened: no system call does that relative to a
 /// directory.
 fn set_xattr_at(
     dir: BorrowedFd<'_>,
@@ -328,8 +326,7 @@ fn set_xattr_at(
     rustix::fs::lsetxattr(&path[..], xattr, value, XattrFlags::empty())
 }
 
-/// Changes permissions of something that is no symlink, without following one that may have taken
-/// its place.
+/// Changes permissions of a node other than a symlink, without following a link that replaced it.
 fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Result<(), Errno> {
     let mode = Mode::from_bits_truncate(u32::from(mode));
     if flags.is_empty() {
@@ -339,7 +336,8 @@ fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Resu
     rustix::fs::chmod(held_path(fd.as_fd()), mode)
 }
 
-/// The umask of this process, read without changing it: other threads may be making files.
+/// Returns the umask of this process, read without changing it: other threads may be creating
+/// files.
 fn umask() -> Option<u16> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

@@ -1,6 +1,5 @@
-//! Calls on open files that have to be the C library's own: rustix makes them without it, even
-//! where it uses it for everything else, and then who listens between a program and its C library
-//! (fakeroot, pseudo) never hears of them.
+//! Calls on open files that must go through the C library: rustix bypasses it, so interposers
+//! (fakeroot, pseudo) would not see them.
 
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
@@ -8,7 +7,7 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
-/// Changes the owner of an open file; `None` leaves an id as it is.
+/// Changes the owner of an open file; `None` keeps an id.
 pub(super) fn fchown(file: &File, uid: Option<Uid>, gid: Option<Gid>) -> Result<(), Errno> {
     std::os::unix::fs::fchown(file, uid.map(Uid::as_raw), gid.map(Gid::as_raw)).map_err(|e| errno(&e))
 }

@@ -1,4 +1,4 @@
-//! The target's own directory, and what is in it already.
+//! The target's own directory, and its existing contents.
 
 use super::dirs::{Dirs, OPEN_DIR};
 use super::options::Existing;
@@ -11,21 +11,20 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
-/// The directory that is unpacked into; everything else is reached from its descriptor.
+/// The target directory; everything else is reached from its descriptor.
 pub(super) struct Target {
     pub fd: File,
-    /// Whether there is nothing in it.
+    /// True if it is empty.
     pub fresh: bool,
-    /// True if it was this process's own when it was found or made. With
-    /// `fakeroot --unknown-is-real` what is made is not.
+    /// True if it was owned by this process when it was opened or created. With `fakeroot
+    /// --unknown-is-real` created files are not.
     pub own: bool,
-    /// Whether nobody without privileges can change it meanwhile: it is empty, ours, and closed to
-    /// others.
+    /// True if unprivileged processes cannot change it: it is empty, ours, and closed to others.
     pub closed: bool,
 }
 
 impl Target {
-    /// Makes or opens the directory. A symbolic link in its place is not followed.
+    /// Creates or opens the directory. A symbolic link is not followed.
     ///
     /// Errors: `Io`; `Failed` if it has contents that `existing` refuses.
     pub(super) fn open(path: &Path, existing: Existing) -> Result<Self> {
@@ -52,7 +51,7 @@ impl Target {
     }
 }
 
-/// Takes an empty directory over until it gets its final owner and permissions.
+/// Takes over an empty directory until it gets its final owner and permissions.
 fn close_to_others(dir: &File) -> Result<(), Errno> {
     let own = rustix::process::geteuid();
     if fstat(dir)?.st_uid != own.as_raw() {
@@ -70,12 +69,12 @@ fn is_empty(dir: &File) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Looks what is in the way in a target that is not empty, before anything is written.
+/// Finds conflicts in a target that is not empty, before anything is written.
 pub(super) struct Survey<'a> {
     tree: &'a Tree,
     existing: Existing,
     dirs: Dirs<'a>,
-    /// Directories of the image that are there already.
+    /// Directories of the image that exist already.
     pub found: HashSet<NodeId>,
 }
 
@@ -85,9 +84,9 @@ impl<'a> Survey<'a> {
         Survey { tree, existing, dirs: Dirs::new(tree, &target.fd, 64), found }
     }
 
-    /// Whether this entry of the image is to be unpacked. Parents must be asked for first.
+    /// Returns true if this entry is to be unpacked. Parents must be checked first.
     ///
-    /// Errors: `Failed` if something is in the way that must stay, `Io`.
+    /// Errors: `Failed` for a conflict with a file that must stay, `Io`.
     pub(super) fn wants(&mut self, met: &Met<'_>) -> Result<bool> {
         if !self.found.contains(&met.dir) {
             return Ok(true);

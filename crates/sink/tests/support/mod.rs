@@ -1,4 +1,4 @@
-//! A volume made by hand, so that tests can say things that no builder of images would write.
+//! A volume built by hand, for contents that no builder of images would write.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use packfs_core::*;
@@ -10,24 +10,24 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Data of files comes in extents of at most this.
+/// Longest extent of a file's data.
 pub const EXTENT_LEN: usize = 4096;
 
 /// A part of a file.
 pub enum Part<'a> {
     Data(&'a [u8]),
     Hole(u64),
-    /// Data that lies behind the end of the image.
+    /// Data beyond the end of the image.
     Unreadable(u64),
 }
 
-/// Nodes by index, the root first; and the bytes that extents point into.
+/// Nodes by index, the root first; and the bytes that extents refer to.
 pub struct Fake {
     nodes: Vec<MadeUpNode>,
     bytes: Vec<u8>,
 }
 
-/// What `unpack`, `write_tar` and `list` take.
+/// Input of `unpack`, `write_tar` and `list`.
 pub struct Opened {
     pub engine: Arc<ReadEngine>,
     pub loaded: LoadedVolume,
@@ -102,8 +102,8 @@ impl Fake {
         id
     }
 
-    /// Files `f0`, `f1`, ... of so many extents, the first extents of all of them stored before the
-    /// second ones.
+    /// Adds files `f0`, `f1`, ... of several extents; the first extents of all of them are stored
+    /// before the second ones.
     pub fn interleaved_files(&mut self, parent: usize, count: usize, extents: usize) -> Vec<usize> {
         let start = self.bytes.len() as u64;
         let extent_len = EXTENT_LEN as u64;
@@ -129,7 +129,7 @@ impl Fake {
             .collect()
     }
 
-    /// What every byte of an extent of an interleaved file is.
+    /// Returns the value of every byte in an extent of an interleaved file.
     pub fn interleaved_byte(file: usize, extent: usize) -> u8 {
         (file * 31 + extent * 7 + 1) as u8
     }
@@ -163,7 +163,7 @@ impl Fake {
     }
 }
 
-/// Who runs the test.
+/// Returns the current user.
 pub fn own() -> Owner {
     Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
 }
@@ -194,7 +194,7 @@ impl Place {
         self.dir.path().join("outside")
     }
 
-    /// Everything outside, with what could have been changed.
+    /// Returns everything outside, with all attributes that could have been changed.
     fn look(&self) -> BTreeSet<String> {
         use std::os::unix::fs::MetadataExt;
         let mut rows = BTreeSet::new();
@@ -228,12 +228,12 @@ impl Place {
         rows
     }
 
-    /// What is outside now is what must stay.
+    /// Accepts the current state outside as the expected one.
     pub fn look_again(&mut self) {
         self.before = self.look();
     }
 
-    /// Panics if anything outside the target is not as it was.
+    /// Panics if anything outside the target has changed.
     pub fn assert_outside_untouched(&self) {
         assert_eq!(self.look(), self.before);
     }

@@ -1,4 +1,4 @@
-//! Entries that are laid over a source of any kind, in the language of manifests.
+//! Entries added to a source of any type, in the syntax of manifests.
 
 use super::contents::ManifestContents;
 use super::entry::{self, Defaults, Entry, MetaKeys};
@@ -15,22 +15,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Length of an entry as messages show it, in bytes.
+/// Longest entry in messages, in bytes.
 const SHOWN_LEN: usize = 80;
 
-/// Entries that a source gets beside its own, or in place of them: device nodes without being root,
-/// links, files of this machine.
+/// Entries added to those of a source, or replacing them: device nodes without being root, links,
+/// files of this machine.
 ///
-/// Their paths are those in the image: neither filtered nor moved. What an entry says of
-/// permissions, owner, time and attributes holds, whatever the shape says of the source; of what it
-/// does not say, the shape decides as of an entry of the source that belongs to root. Its time is
-/// then the latest that the shape allows, or else 1970. A directory in the place of a directory
-/// changes only what it says, and so does `modify`, which is for what is there already; anything
-/// else replaces what was there. Of two entries for one path the later counts.
+/// Their paths are those in the image, and are neither filtered nor moved. Permissions, owner, time
+/// and attributes given in an entry are final; the shape decides on others as for an entry of root
+/// in the source. The default time is the latest that the shape allows, else 1970. A directory
+/// replacing a directory changes only the given values, and so does `modify`, which requires an
+/// existing entry; any other entry replaces an existing one. The later of two entries with the same
+/// path wins.
 #[derive(Clone, Default)]
 pub struct Additions(Vec<Arc<List>>);
 
-/// Entries of one origin, and what the files among them hold.
+/// Entries of one origin, and the contents of their files.
 struct List {
     rows: Vec<Row>,
     contents: ManifestContents,
@@ -46,7 +46,7 @@ struct Row {
     xattrs: Xattrs,
 }
 
-/// Rules of the shape that decide on metadata which an entry does not state.
+/// Rules of the shape for metadata that an entry does not give.
 pub(crate) struct Shaping<'a> {
     /// Latest time.
     pub(crate) mtime_max: Option<Timestamp>,
@@ -62,15 +62,15 @@ impl fmt::Debug for Additions {
 }
 
 impl Additions {
-    /// True if there are none.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds entries, one a line. Paths of files in them begin at the working directory; messages
-    /// call them by `called` and their number, from 1 on.
+    /// Adds entries, one a line. Their file paths are relative to the working directory; messages
+    /// name them by `called` and their number, from 1 on.
     ///
-    /// Errors: `Usage`, naming the entry, for what is none; `Io` and `Failed` for a file that
+    /// Errors: `Usage`, naming the entry, for an invalid one; `Io` and `Failed` for a file that
     /// cannot be read.
     pub fn add<T: AsRef<[u8]>>(&mut self, entries: &[T], called: &str) -> Result<()> {
         let mut list = List::below(Path::new(""))?;
@@ -88,22 +88,22 @@ impl Additions {
         Ok(())
     }
 
-    /// Adds the entries of a file, one a line, with or without the first line of a manifest. Paths
-    /// of files in them begin at the folder that it lies in, of a pipe at the working directory.
+    /// Adds the entries of a file, one a line; the first line of a manifest is optional. File paths
+    /// are relative to the file's directory, or for a pipe to the working directory.
     ///
-    /// Errors: `Corrupt`, naming the line, for what is no entry, and for a path that stands on two
-    /// lines; `Unsupported` for a later version; `Io` and `Failed` for a file that cannot be read.
+    /// Errors: `Corrupt`, naming the line, for an invalid entry, and for a duplicate path;
+    /// `Unsupported` for a later version; `Io` and `Failed` for a file that cannot be read.
     pub fn add_file(&mut self, path: &Path) -> Result<()> {
         let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
         let name = escaped(path.as_os_str().as_bytes()).to_string();
-        // Nothing lies beside what a shell hands over through a pipe.
+        // A pipe has no directory of its own.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let folder = path.parent().filter(|_| is_file).unwrap_or(Path::new(""));
         self.read(&mut BufReader::new(file), &name, folder)
     }
 
-    /// Adds the entries of a text, as [`Additions::add_file`]. `name` is what messages call it;
-    /// paths of files in it begin at the working directory.
+    /// Adds the entries of a text like [`Additions::add_file`]. `name` is its name in messages;
+    /// file paths are relative to the working directory.
     ///
     /// Errors: as [`Additions::add_file`].
     pub fn add_text(&mut self, text: &mut dyn BufRead, name: &str) -> Result<()> {
@@ -131,7 +131,7 @@ impl Additions {
         Ok(())
     }
 
-    /// Puts others behind these.
+    /// Appends other entries.
     pub fn append(&mut self, later: Additions) {
         self.0.extend(later.0);
     }
@@ -142,18 +142,18 @@ impl Additions {
         }
     }
 
-    /// Lays the entries over what a builder has. Contents of theirs are told by ids from `first_id`
-    /// on, in the order of the lists.
+    /// Adds the entries to those of a builder. Their contents get ids from `first_id` on, in the
+    /// order of the lists.
     ///
-    /// Errors: `Failed`, naming the entry, for one that the tree has no place for, and for a hard
-    /// link that leads nowhere.
+    /// Errors: `Failed`, naming the entry, for one without a place in the tree, and for a dangling
+    /// hard link.
     pub(crate) fn lay_over(
         &self,
         builder: &mut TreeBuilder,
         shaping: &Shaping<'_>,
         first_id: u64,
     ) -> Result<()> {
-        // A hard link of the source is one to what the source has there.
+        // A hard link of the source refers to an entry of the source.
         builder.resolve_links()?;
         let mut next_id = first_id;
         for list in &self.0 {
@@ -175,7 +175,7 @@ impl Additions {
         builder.resolve_links()
     }
 
-    /// Contents of the source and of the entries laid over it; `first_id` as for
+    /// Returns the contents of the source and of the added entries; `first_id` as for
     /// [`Additions::lay_over`].
     pub(crate) fn with(&self, source: Arc<dyn Contents>, first_id: u64) -> Arc<dyn Contents> {
         Arc::new(Overlaid { source, first_id, lists: self.0.clone() })
@@ -232,7 +232,7 @@ impl Row {
         Ok(())
     }
 
-    /// The entry's own statements, and of all else the `rest`.
+    /// Returns the entry's own metadata, completed by `rest`.
     fn meta(&self, rest: Meta, shaping: &Shaping<'_>) -> Meta {
         let meta = self.given.over(rest);
         Meta { mtime: shaping.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max)), ..meta }
@@ -288,18 +288,18 @@ fn nothing_at(what: &str, path: &ImagePath) -> Error {
         .hint("paths of the image begin at its root")
 }
 
-/// Advice for a directory that cannot be replaced.
+/// Adds a hint to the error for a directory that cannot be replaced.
 fn advised(error: Error) -> Error {
     error.hint("leave out what lies in it, as in --exclude 'PATH/**'")
 }
 
-/// Defaults of an entry.
+/// Returns the default metadata of an entry.
 fn unsaid(shaping: &Shaping<'_>, mode: u16, is_dir: bool, is_symlink: bool) -> Meta {
     let mtime = shaping.mtime_max.unwrap_or(Timestamp::from_seconds(0));
     (shaping.meta)(Meta { mode, mtime, ..Meta::default() }, is_dir, is_symlink)
 }
 
-/// See [`Additions::with`].
+/// Contents of a source and of added entries.
 struct Overlaid {
     source: Arc<dyn Contents>,
     first_id: u64,

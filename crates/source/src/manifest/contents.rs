@@ -19,9 +19,9 @@ enum Row {
     Host(HostRow),
 }
 
-/// A stretch of a file of the host, which must be as it was when the manifest was read.
+/// A range of a host file, which must not change after the manifest was read.
 struct HostRow {
-    /// From the manifest's folder on.
+    /// Relative to the manifest's directory.
     path: Box<[u8]>,
     start: u64,
     len: u64,
@@ -29,7 +29,7 @@ struct HostRow {
     times: Times,
 }
 
-/// See the module.
+/// Contents of a manifest's files.
 pub(crate) struct ManifestContents {
     folder: PathBuf,
     folder_fd: OwnedFd,
@@ -37,7 +37,7 @@ pub(crate) struct ManifestContents {
 }
 
 impl ManifestContents {
-    /// Contents whose paths begin at `folder`; an empty one is the working directory.
+    /// Creates contents with paths relative to `folder`; an empty one is the working directory.
     ///
     /// Errors: `Io` if it cannot be opened.
     pub(crate) fn below(folder: &Path) -> Result<Self> {
@@ -48,12 +48,12 @@ impl ManifestContents {
         Ok(ManifestContents { folder: folder.into(), folder_fd, rows: Vec::new() })
     }
 
-    /// Number of files with contents of their own.
+    /// Returns the number of files with contents of their own.
     pub(crate) fn count(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// The contents of a file.
+    /// Adds the contents of a file.
     ///
     /// Errors: as [`ManifestContents::add_from`].
     pub(crate) fn add(&mut self, bytes: Bytes) -> Result<NodeKind> {
@@ -73,17 +73,16 @@ impl ManifestContents {
         ContentId(self.rows.len() as u64 - 1)
     }
 
-    /// A file of the host, or the stretch of it that begins at `offset`; returns its length too.
+    /// Adds a host file, or its range from `offset` on; returns its length too.
     ///
-    /// Errors: `Io` if it cannot be opened; `Failed` if it is no regular file or not as long as was
-    /// said.
+    /// Errors: `Io` if it cannot be opened; `Failed` if it is not a regular file, or has another
+    /// length than given.
     fn add_from(&mut self, path: &[u8], offset: Option<u64>, len: Option<u64>) -> Result<(ContentId, u64)> {
         let (_, stat) = self.open_file(path)?;
         let (file_len, times) = (stat.st_size as u64, Times::of(&stat));
         let start = offset.unwrap_or(0);
         let found = match (file_len.checked_sub(start), len) {
-            // Without an offset the whole file is meant, and another length means that it is
-            // another file.
+            // Without an offset, the whole file is used, and another length means another file.
             (Some(rest), Some(len)) if len > rest || offset.is_none() && len != rest => None,
             (rest, len) => rest.map(|rest| len.unwrap_or(rest)),
         };
@@ -101,7 +100,7 @@ impl ManifestContents {
             .hint("without offset= and size= a file is taken as it is")
     }
 
-    /// Opens a file of the host; also what is known of it.
+    /// Opens a host file and returns its attributes.
     fn open_file(&self, path: &[u8]) -> Result<(File, Stat)> {
         let cannot_open = || format!("cannot open {}", self.name(path));
         let file = File::from(open_below(&self.folder_fd, path, true).or_io(cannot_open)?);
@@ -116,7 +115,7 @@ impl ManifestContents {
         format!("{:?}", self.folder.join(OsStr::from_bytes(path)))
     }
 
-    /// Errors: `Failed` for a file that is not as it was when the manifest was read.
+    /// Errors: `Failed` for a file that changed since the manifest was read.
     fn check(&self, row: &HostRow, stat: &Stat) -> Result<()> {
         let is_same = stat.st_size as u64 == row.file_len && Times::of(stat) == row.times;
         if is_same { Ok(()) } else { Err(self.changed(row)) }
@@ -184,7 +183,7 @@ struct Host<'a> {
     contents: &'a ManifestContents,
     row: &'a HostRow,
     file: File,
-    /// Whether as many bytes are stored as the file is long, so that it has no holes.
+    /// True if all bytes are allocated, so that there are no holes.
     dense: bool,
 }
 

@@ -1,15 +1,15 @@
-//! What one line says: a type, a path and keys, completed by what `default` lines said before.
+//! Entries of a manifest: a type, a path and keys, completed by earlier `default` lines.
 
 use super::fault::Fault;
 use super::words::{Word, words};
 use crate::decimal;
 use packfs_core::{DeviceNumber, ImagePath, Meta, Owner, Timestamp, Xattrs, escaped};
 
-/// Longest target that Linux has.
+/// Linux's limit of a link target.
 const TARGET_LEN_MAX: usize = 4095;
-/// Longest name of an extended attribute that Linux has.
+/// Linux's limit of the name of an extended attribute.
 const XATTR_NAME_LEN_MAX: usize = 255;
-/// Longest value of an extended attribute that Linux has.
+/// Linux's limit of the value of an extended attribute.
 const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
 
 /// The first word of an entry.
@@ -40,7 +40,7 @@ impl Type {
         Type::Socket,
     ];
 
-    /// Other words for the types: letters, and what lists of other tools say.
+    /// Other names of types: letters, and those in lists of other tools.
     const ALIASES: [(&'static str, Type); 12] = [
         ("f", Type::File),
         ("d", Type::Dir),
@@ -75,8 +75,8 @@ impl Type {
         Type::ALL.into_iter().find(|kind| kind.word().as_bytes() == word).or(alias)
     }
 
-    /// The keys of values that are told by their place behind the path; the last one of a file may
-    /// be missing.
+    /// Returns the keys of values identified by position after the path; the last one of a file is
+    /// optional.
     fn row(self) -> &'static [&'static str] {
         match self {
             Type::File => &["mode", "uid", "gid", "from"],
@@ -87,7 +87,7 @@ impl Type {
         }
     }
 
-    /// The keys that an entry of this type takes besides those of every node.
+    /// Returns the keys of this type besides those of every node.
     fn own_keys(self) -> &'static [&'static str] {
         match self {
             Type::File => &["from", "offset", "size", "data"],
@@ -99,11 +99,11 @@ impl Type {
 
     fn takes(self, key: &[u8]) -> bool {
         let is_meta = META_KEYS.iter().any(|meta| meta.as_bytes() == key) || key.starts_with(b"xattr.");
-        // A further name says nothing of its own: what it names has been described.
+        // A hard link has no metadata of its own: its target has.
         is_meta && self != Type::Link || self.own_keys().iter().any(|own| own.as_bytes() == key)
     }
 
-    /// Permissions where none are given.
+    /// Returns the default permissions.
     pub(crate) fn mode_default(self) -> u16 {
         match self {
             Type::Dir => 0o755,
@@ -116,7 +116,7 @@ impl Type {
 
 const META_KEYS: [&str; 4] = ["mode", "uid", "gid", "mtime"];
 
-/// Permissions, owner and time as far as they were given.
+/// Permissions, owner and time as far as given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MetaKeys {
     mode: Option<u16>,
@@ -126,7 +126,7 @@ pub(crate) struct MetaKeys {
 }
 
 impl MetaKeys {
-    /// Takes `key` if it is one of these. What was given before is replaced.
+    /// Sets `key` if it is one of these; replaces an earlier value.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Fault> {
         match key {
             b"mode" => self.mode = Some(mode(value)?),
@@ -138,7 +138,7 @@ impl MetaKeys {
         Ok(true)
     }
 
-    /// Result for `rest`, which holds for all that was not given.
+    /// Returns the metadata, completed by `rest`.
     pub(crate) fn over(self, rest: Meta) -> Meta {
         let Owner { uid, gid } = rest.owner;
         Meta {
@@ -158,7 +158,7 @@ impl MetaKeys {
     }
 }
 
-/// What `default` lines said so far, by type.
+/// Values of earlier `default` lines, by type.
 #[derive(Debug, Default)]
 pub(crate) struct Defaults([MetaKeys; Type::ALL.len()]);
 
@@ -184,7 +184,7 @@ impl Defaults {
                 .hint("write `default file mode=0644` or `default dir mode=0755`"));
         }
         for (kind, before) in Type::ALL.into_iter().zip(&mut self.0) {
-            // What is there already has all of it.
+            // An existing entry has all values already.
             if only.map_or(kind != Type::Modify, |only| only == kind) {
                 *before = given.or(*before);
             }
@@ -193,20 +193,20 @@ impl Defaults {
     }
 }
 
-/// Where the bytes of a file come from.
+/// Source of a file's bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Bytes {
-    /// Nowhere: so many zeros, a hole.
+    /// Zeros, not stored.
     Hole(u64),
     /// The manifest itself.
     Inline(Vec<u8>),
-    /// A file beside the manifest.
+    /// A file of the host.
     From {
-        /// Its path, from the manifest's folder on.
+        /// Path relative to the manifest's directory.
         path: Vec<u8>,
-        /// Where in it the bytes begin; `None`: at the start, and they are the whole file.
+        /// Start in that file; `None` uses the whole file.
         offset: Option<u64>,
-        /// How many they are, if that was said.
+        /// Length, if given.
         len: Option<u64>,
     },
 }
@@ -218,7 +218,7 @@ pub(crate) enum What {
     Dir,
     Symlink(Vec<u8>),
     Link(ImagePath),
-    /// Whatever is there, with other permissions, owner, time or attributes.
+    /// Changes metadata of an existing entry.
     Modify,
     Block(DeviceNumber),
     Char(DeviceNumber),
@@ -231,15 +231,15 @@ pub(crate) enum What {
 pub(crate) struct Entry {
     pub(crate) path: ImagePath,
     pub(crate) what: What,
-    /// Statements of the line and the defaults above it about permissions, owner and time.
+    /// Permissions, owner and time given by the line and by defaults above it.
     pub(crate) given: MetaKeys,
-    /// Permissions if nothing is said of them.
+    /// Permissions if none are given.
     pub(crate) mode_default: u16,
     pub(crate) xattrs: Xattrs,
 }
 
 impl Entry {
-    /// Permissions, owner and time; root's from 1970 where nothing is said.
+    /// Returns permissions, owner and time; by default root's from 1970.
     pub(crate) fn meta(&self) -> Meta {
         self.given.over(Meta { mode: self.mode_default, ..Meta::default() })
     }
@@ -258,7 +258,8 @@ struct Keys {
     xattrs: Xattrs,
 }
 
-/// Reads a line; `None` for an empty one, a comment and a `default` line, which changes `defaults`.
+/// Parses a line; `None` for an empty one, a comment, and a `default` line, which changes
+/// `defaults`.
 pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry>, Fault> {
     if line.trim_ascii_start().starts_with(b"#") {
         return Ok(None);
@@ -286,9 +287,9 @@ pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry
     Ok(Some(Entry { path, what: said.keys.what(kind)?, given, mode_default: kind.mode_default(), xattrs }))
 }
 
-/// The words of a line, type and path first, wherever lists of other tools have them.
+/// Returns the words of a line with type and path first, also for lists of other tools.
 ///
-/// Errors: for types that stand behind a path, as in device tables, and mean something else to each
+/// Errors: for types after the path, as in device tables, which have different meanings in each
 /// tool.
 fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
     const TYPE_OF_NOD: usize = 5;
@@ -311,15 +312,14 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
         }
     };
     words.swap(0, 1);
-    // A row of a device table that makes one node: first number, step and count are told, too, the
-    // last as none.
+    // A row of a device table for a single node also has a first number, a step and an empty count.
     if words.len() == 10 && words[9].bytes == b"-" {
         words.truncate(meant);
     }
     Ok(words)
 }
 
-/// Meaning of the words behind type and path.
+/// Parsed words after type and path.
 #[derive(Default)]
 struct Said<'w> {
     kind: Type,
@@ -343,14 +343,14 @@ impl<'w> Said<'w> {
         Ok(())
     }
 
-    /// Takes values that are told by their place, if there are such; returns the words behind them.
+    /// Parses values identified by position, if there are any; returns the remaining words.
     fn take_row(&mut self, words: &'w [Word]) -> Result<&'w [Word], Fault> {
         let is_value = |word: &Word| word.equals.is_none();
         if !words.first().is_some_and(is_value) {
             return Ok(words);
         }
         let keys = self.kind.row();
-        // Permissions and owner of a hard link, which other tools write, are those of its target.
+        // Other tools write permissions and owner of a hard link, which are those of its target.
         let words = if self.kind == Type::Link && words.len() == 4 { &words[3..] } else { words };
         let is_without_from = self.kind == Type::File && !words.get(3).is_some_and(is_value);
         let count = if is_without_from { 3 } else { keys.len() };

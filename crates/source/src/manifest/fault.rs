@@ -1,9 +1,9 @@
-//! What is wrong with a line, before anybody knows which line of which manifest it is.
+//! Faults of a line, before its position is known.
 
 use packfs_core::Error;
 use std::fmt;
 
-/// A fault: found, allowed, and perhaps advice. [`Fault::at`] adds where.
+/// A fault: value found, values allowed, and an optional hint. [`Fault::at`] adds the position.
 #[derive(Debug)]
 pub(crate) struct Fault {
     text: String,
@@ -11,24 +11,24 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// What was found, and what is allowed.
+    /// Creates a fault; `text` has the value found and those allowed.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Fault { text: text.into(), hint: None }
     }
 
-    /// Adds a line of advice.
+    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// The error at a place such as `root.manifest:12`.
+    /// Converts to an error at a position such as `root.manifest:12`.
     pub(crate) fn at(self, place: impl fmt::Display) -> Error {
         Fault::advised(Error::corrupt("manifest", self.text).at(place), self.hint)
     }
 
-    /// The error of a line that stands in no manifest, but was given on its own.
+    /// Converts to a usage error, for a line that was given as an option.
     pub(crate) fn usage_at(self, place: impl fmt::Display) -> Error {
         Fault::advised(Error::usage(self.text).at(place), self.hint)
     }

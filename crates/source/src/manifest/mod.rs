@@ -1,7 +1,7 @@
-//! The manifest source: a text with one line an entry. docs/guide/manifest.md describes it.
+//! The manifest source: a text with one line for each entry. docs/guide/manifest.md describes it.
 //!
-//! A line means the same wherever it stands, but for `default` lines above it; what it says is
-//! taken as it is or refused, naming the line. Contents are read when they are packed.
+//! The meaning of a line depends only on `default` lines above it. Errors name the line. Contents
+//! are read when they are packed.
 
 mod additions;
 mod contents;
@@ -20,20 +20,20 @@ pub use write::{write_manifest, write_manifest_below};
 use packfs_core::{Error, ImagePath, NodeKind, Result, ResultExt, escaped};
 use std::io::{BufRead, Read};
 
-/// What every manifest begins with, before its version.
+/// First bytes of every manifest, before its version.
 const MAGIC: &[u8] = b"#packfs-manifest ";
 /// The first line of every manifest of this version.
 const FIRST_LINE: &[u8] = b"#packfs-manifest 1";
-/// Longest line, so that a file that is no text does not fill memory.
+/// Longest line, which bounds memory for files that are not text.
 const LINE_LEN_MAX: u64 = 64 << 20;
 
-/// Whether a file begins as a manifest of any version does.
+/// Returns true if a file starts like a manifest of any version.
 pub fn looks_like_manifest(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(MAGIC)
 }
 
-/// True if a file may be a manifest without its first line: the first that is neither empty nor a
-/// comment is an entry.
+/// Returns true if a file may be a manifest without its first line: its first line that is neither
+/// empty nor a comment is an entry.
 pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
     let mut lines = first_bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let first = lines.find(|line| !line.is_empty() && !line.trim_ascii_start().starts_with(b"#"));
@@ -44,11 +44,11 @@ pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
 pub(crate) enum Made {
     Node(NodeKind),
     Link(ImagePath),
-    /// The node that is there.
+    /// Change of an existing node.
     Modified,
 }
 
-/// Errors: those of the file that contents come from.
+/// Errors: those of the file with the contents.
 pub(crate) fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
     Ok(Made::Node(match what {
         What::Link(target) => return Ok(Made::Link(target)),
@@ -63,7 +63,7 @@ pub(crate) fn made(what: What, contents: &mut ManifestContents) -> Result<Made> 
     }))
 }
 
-/// Hands on each line, without its end, and its number; returns how many there are.
+/// Passes each line without its end, and its number, to the callback; returns the number of lines.
 pub(crate) fn read_lines(
     input: &mut (impl BufRead + ?Sized),
     name: &str,

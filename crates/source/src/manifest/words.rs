@@ -1,4 +1,4 @@
-//! Words of a line, and how any bytes are written as one: bare, or between quotes with escapes.
+//! Words of a line, and their encoding: bare, or quoted with escapes.
 
 use super::fault::Fault;
 use packfs_core::escaped;
@@ -8,12 +8,12 @@ use packfs_core::escaped;
 pub(super) struct Word {
     /// Its bytes, quotes and escapes resolved.
     pub(super) bytes: Vec<u8>,
-    /// Where the first `=` outside of quotes stands in them.
+    /// Position of the first `=` outside quotes.
     pub(super) equals: Option<usize>,
 }
 
 impl Word {
-    /// What stands before and after the first `=` outside of quotes.
+    /// Returns the parts before and after the first `=` outside quotes.
     pub(super) fn key_and_value(&self) -> Result<(&[u8], &[u8]), Fault> {
         let at = self.equals.ok_or_else(|| {
             Fault::new(format!("\"{}\": KEY=VALUE is allowed here", escaped(&self.bytes)))
@@ -36,7 +36,7 @@ pub(super) fn words(line: &[u8]) -> Result<Vec<Word>, Fault> {
     Ok(found)
 }
 
-/// The word that `rest` begins with, and what is behind it.
+/// Returns the first word of `rest`, and the text after it.
 fn first_word(mut rest: &[u8]) -> Result<(Word, &[u8]), Fault> {
     let mut word = Word { bytes: Vec::new(), equals: None };
     if rest.first() == Some(&b'#') {
@@ -73,8 +73,7 @@ fn bare<'a>(rest: &'a [u8], word: &mut Word) -> Result<&'a [u8], Fault> {
     Ok(rest)
 }
 
-/// Resolves what stands between quotes, the first of which is already gone; returns what is behind
-/// the second.
+/// Decodes text up to the closing quote; returns the text after it.
 fn quoted<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Result<&'a [u8], Fault> {
     loop {
         let plain = rest.iter().position(|b| matches!(b, b'"' | b'\\') || b.is_ascii_control());
@@ -123,7 +122,7 @@ fn control(byte: u8) -> Fault {
         .hint("write the word between double quotes, and such characters as \\xNN, \\n or \\t")
 }
 
-/// Appends `bytes` as (part of) a word: bare if nothing in them could be mistaken, else quoted.
+/// Appends `bytes` as (part of) a word: bare if unambiguous, else quoted.
 pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     let is_bare = |b: &u8| {
         b.is_ascii_alphanumeric()
@@ -139,7 +138,7 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
             match c {
                 '"' => out.extend_from_slice(b"\\\""),
                 ' '..='~' if c != '\\' => out.push(c as u8),
-                // As messages show it, which is how it is read again.
+                // As in messages, so that it can be copied from there.
                 c => {
                     let mut utf8 = [0; 4];
                     let text = escaped(c.encode_utf8(&mut utf8).as_bytes()).to_string();

@@ -1,5 +1,4 @@
-//! Writes a tree as a manifest that makes the same tree again, beside a directory that holds its
-//! files.
+//! Writes a tree as a manifest that reproduces it, beside a directory with its files.
 
 use super::{FIRST_LINE, words};
 use packfs_core::{DeviceNumber, FileType, ImagePath, Node, NodeId, NodeKind, Result, ResultExt, Tree};
@@ -9,24 +8,24 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Writes every fact of a tree, one line an entry, in the order of [`Tree::walk`]. Where contents
-/// come from is a convention: each file of at least one byte says `from=` its own first path, so
-/// that the manifest packs from within a directory that the tree was unpacked to.
+/// Writes all metadata of a tree, one line an entry, in the order of [`Tree::walk`]. Each nonempty
+/// file gets `from=` with its own first path, so that the manifest can be packed from inside a
+/// directory that the tree was unpacked to.
 ///
 /// Errors: `Io` if `out` fails.
 pub fn write_manifest(tree: &Tree, out: &mut dyn Write) -> Result<()> {
     write_manifest_below(tree, Path::new(""), out)
 }
 
-/// The same, for a tree that is a directory of this machine: `from=` names its files below
-/// `folder`, so that the manifest packs from anywhere if that is absolute.
+/// Writes a manifest for a directory of this machine: `from=` contains paths below `folder`. If
+/// that is absolute, the manifest can be packed from anywhere.
 ///
 /// Errors: as [`write_manifest`].
 pub fn write_manifest_below(tree: &Tree, folder: &Path, out: &mut dyn Write) -> Result<()> {
     let cannot_write = || "cannot write the manifest";
     let mut line = [FIRST_LINE, b"\n"].concat();
     out.write_all(&line).or_io(cannot_write)?;
-    // Only of nodes with several names, so that the table stays small.
+    // Only nodes with several names, so that the table stays small.
     let mut first_paths: HashMap<NodeId, ImagePath> = HashMap::new();
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {

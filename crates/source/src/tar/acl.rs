@@ -1,11 +1,10 @@
-//! Access control lists: from the text that tars hold to the form that Linux stores as an extended
-//! attribute.
+//! Access control lists: conversion from text in tar archives to Linux's extended attribute.
 
 use super::ids::Ids;
 
-/// Undefined id, for entries that name nobody.
+/// Undefined id, for entries without a name.
 const NOBODY: u32 = u32::MAX;
-/// Most entries that fit into an extended attribute of 64 KiB.
+/// Most entries of a list in an extended attribute of 64 KiB.
 const ENTRIES_MAX: usize = ((1 << 16) - 4) / 8;
 
 const OWNER: u16 = 0x01;
@@ -15,27 +14,27 @@ const GROUP: u16 = 0x08;
 const MASK: u16 = 0x10;
 const OTHER: u16 = 0x20;
 
-/// A list that Linux would take: one entry for the owner, the group and others each, no two for the
-/// same user or group, and a mask if any is named.
+/// A list valid for Linux: one entry each for owner, group and others, no duplicate users or
+/// groups, and a mask if any is named.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AccessList {
-    /// Tag, id and permissions, in the order that Linux wants.
+    /// Tag, id and permissions, in Linux's order.
     entries: Vec<(u16, u32, u16)>,
 }
 
-/// Why a list cannot be kept.
+/// A list that cannot be kept, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Dropped {
-    /// As part of a message.
+    /// The reason, as part of a message.
     pub why: String,
-    /// Permissions of the file's group itself within the mask, which the mode's group bits stood
-    /// for only together with the list.
+    /// Permissions of the file's group within the mask; the mode's group bits are only valid
+    /// together with the list.
     pub group: Option<u16>,
 }
 
 impl AccessList {
-    /// Reads entries such as `user::rwx,user:1000:r-x,group:mail:r--,mask::rwx`, with the number of
-    /// a name behind it or not, and comments behind `#`.
+    /// Parses entries such as `user::rwx,user:1000:r-x,group:mail:r--,mask::rwx`, optionally
+    /// followed by the numeric id, and with `#` comments.
     pub(super) fn read(text: &[u8], ids: &Ids) -> Result<AccessList, Dropped> {
         let (mut entries, mut unknown) = (Vec::new(), None);
         let text = String::from_utf8_lossy(text);
@@ -82,19 +81,19 @@ impl AccessList {
         Some(self.permissions(OWNING_GROUP)? & self.permissions(MASK).unwrap_or(7))
     }
 
-    /// Permission bits of the file, which the kernel takes from the list: the mask, if there is
-    /// one, is the group's.
+    /// Returns the permission bits, which the kernel takes from the list: those of the group are
+    /// the mask, if there is one.
     pub(super) fn mode(&self) -> u16 {
         let bits = |tag| self.permissions(tag).unwrap_or(0);
         bits(OWNER) << 6 | self.permissions(MASK).unwrap_or(bits(OWNING_GROUP)) << 3 | bits(OTHER)
     }
 
-    /// True if it says no more than the permission bits do; Linux stores no such list.
+    /// Returns true if the list is equivalent to permission bits; Linux does not store such a list.
     pub(super) fn is_plain(&self) -> bool {
         self.entries.len() == 3
     }
 
-    /// Version 2 of Linux's `posix_acl_xattr.h`.
+    /// Encodes the list as version 2 of Linux's `posix_acl_xattr.h`.
     pub(super) fn encoded(&self) -> Vec<u8> {
         let mut bytes = 2_u32.to_le_bytes().to_vec();
         for (tag, id, permissions) in &self.entries {
@@ -106,7 +105,7 @@ impl AccessList {
     }
 }
 
-/// As much of a text as a message has room for.
+/// Shortens a text for messages.
 fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -125,7 +124,7 @@ fn fields(entry: &str) -> Option<Fields<'_>> {
     let fields: Vec<&str> = entry.splitn(5, ':').map(str::trim).collect();
     let (kind, name, permissions) = match fields[..] {
         [kind, name, permissions] => (kind, name, permissions),
-        // A name in words, then its number.
+        // A name, then its number.
         [kind, _, permissions, number] => (kind, number, permissions),
         [kind, permissions] => (kind, "", permissions),
         _ => return None,
@@ -153,7 +152,7 @@ impl Fields<'_> {
     }
 }
 
-/// A name as libacl writes it, with what would end it as `\` and three octal digits.
+/// Decodes a name of libacl, in which special characters are `\` and three octal digits.
 fn unescaped(name: &str) -> String {
     let (mut plain, mut rest) = (Vec::with_capacity(name.len()), name.as_bytes());
     while let Some((&byte, behind)) = rest.split_first() {

@@ -1,12 +1,12 @@
-//! Extended attributes in PAX records: their names and values as GNU tar and libarchive write them,
-//! and how long they may be.
+//! Extended attributes in PAX records: names and values in the encodings of GNU tar and libarchive,
+//! and their limits.
 
-/// Longest name of an extended attribute that Linux has.
+/// Linux's limit of the name of an extended attribute.
 const XATTR_NAME_LEN_MAX: usize = 255;
-/// Longest value of an extended attribute that Linux has.
+/// Linux's limit of the value of an extended attribute.
 const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
 
-/// Why an attribute is longer than Linux has them; `None` if it is not, or the record is none of an
+/// Returns the reason if an attribute exceeds Linux's limits; `None` if not, or if the record is no
 /// attribute.
 pub(super) fn too_long(key: &[u8], value: &[u8]) -> Option<String> {
     let (name, value_len) = match key.strip_prefix(b"SCHILY.xattr.") {
@@ -23,12 +23,12 @@ pub(super) fn too_long(key: &[u8], value: &[u8]) -> Option<String> {
         .then(|| format!("value of {value_len} bytes: at most {XATTR_VALUE_LEN_MAX} allowed"))
 }
 
-/// A name as GNU tar writes it, "=" and "%" as "%3D" and "%25"; `None` if there is no such name.
+/// Decodes a name of GNU tar, "%3D" for "=" and "%25" for "%"; `None` if it is invalid.
 pub(super) fn plain_name(text: &[u8]) -> Option<Vec<u8>> {
     checked(unescaped(text))
 }
 
-/// A name as libarchive writes it, any byte as "%" and two digits; `None` if there is no such name.
+/// Decodes a name of libarchive, "%" and two digits for any byte; `None` if it is invalid.
 pub(super) fn encoded_name(text: &[u8]) -> Option<Vec<u8>> {
     checked(percent_decoded(text)?)
 }
@@ -68,12 +68,12 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// What holds six bits each, without padding and line ends.
+/// Returns the base64 digits, without padding and line ends.
 fn base64_digits(text: &[u8]) -> impl Iterator<Item = &u8> {
     text.iter().filter(|&&byte| byte != b'=' && byte != b'\n')
 }
 
-/// A value as libarchive writes it, in base 64; `None` if it is none.
+/// Decodes a value of libarchive in base64; `None` if it is invalid.
 pub(super) fn encoded_value(text: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0);

@@ -1,4 +1,4 @@
-//! Contents of members, read where they stand in the archive or its spool file.
+//! Contents of members, read from the archive or its spool file.
 
 use super::sparse::SparseMap;
 use packfs_core::{ContentId, ContentReader, Contents, Error, Result};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Where each file's data is.
+/// Positions of files' data.
 #[derive(Default)]
 pub(super) struct Stored {
     rows: Vec<Row>,
@@ -21,7 +21,7 @@ struct Row {
 }
 
 impl Stored {
-    /// Adds a file whose `len` bytes stand at `offset`.
+    /// Adds a file with `len` bytes at `offset`.
     pub(super) fn add(&mut self, offset: u64, len: u64) -> ContentId {
         self.rows.push(Row { offset, len, map: None });
         ContentId(self.rows.len() as u64 - 1)
@@ -35,7 +35,7 @@ impl Stored {
     }
 }
 
-/// See the module.
+/// Contents of an archive's files.
 pub(super) struct TarContents {
     pub file: File,
     pub name: String,

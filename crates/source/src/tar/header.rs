@@ -1,16 +1,16 @@
 //! One header block of 512 bytes: v7, ustar and GNU tar alike.
 
-/// Length of a header, and what all data is padded to.
+/// Length of a header, and alignment of data.
 pub(super) const BLOCK_LEN: usize = 512;
 
-/// A block, as it stands in the archive.
+/// A block of the archive.
 pub(super) type Block = [u8; BLOCK_LEN];
 
-/// A header whose checksum is right.
+/// A header with a valid checksum.
 pub(super) struct Header<'a>(&'a Block);
 
 impl<'a> Header<'a> {
-    /// Checks the checksum, which some old tars summed as signed bytes.
+    /// Verifies the checksum, which some old programs computed from signed bytes.
     pub(super) fn new(block: &'a Block) -> Option<Self> {
         let stored = number(&block[148..156])?;
         let masked = |(at, &byte): (usize, &u8)| if (148..156).contains(&at) { b' ' } else { byte };
@@ -19,7 +19,7 @@ impl<'a> Header<'a> {
         (stored == unsigned || stored == signed).then_some(Header(block))
     }
 
-    /// The byte that says what kind of member this is.
+    /// Returns the type of the member.
     pub(super) fn typeflag(&self) -> u8 {
         self.0[156]
     }
@@ -28,7 +28,7 @@ impl<'a> Header<'a> {
         &self.0[257..263] == b"ustar\0"
     }
 
-    /// The path, with ustar's prefix.
+    /// Returns the path, with ustar's prefix.
     pub(super) fn path(&self) -> Vec<u8> {
         let name = text(&self.0[0..100]);
         match text(&self.0[345..500]) {
@@ -37,18 +37,18 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// The target of a link.
+    /// Returns the target of a link.
     pub(super) fn link(&self) -> &'a [u8] {
         text(&self.0[157..257])
     }
 
-    /// A numeric field; `None` if it holds no number.
+    /// Returns a numeric field; `None` if it is invalid.
     pub(super) fn number(&self, field: Field) -> Option<i64> {
         number(&self.0[field.range()])
     }
 
-    /// The first four entries of an old GNU sparse map, whether more blocks follow, and the real
-    /// length.
+    /// Returns the first four entries of an old GNU sparse map, true if more blocks follow, and the
+    /// real length.
     pub(super) fn sparse(&self) -> (&'a [u8], bool, Option<i64>) {
         (&self.0[386..482], self.0[482] != 0, number(&self.0[483..495]))
     }
@@ -92,17 +92,17 @@ impl Field {
     }
 }
 
-/// A field up to its first NUL.
+/// Returns a field up to its first NUL.
 fn text(field: &[u8]) -> &[u8] {
     field.split(|&b| b == 0).next().unwrap_or_default()
 }
 
-/// A number: octal digits among spaces and NULs, or base 256 if the first bit is set. An empty
-/// field is 0.
+/// Parses a number: octal digits among spaces and NULs, or base 256 if the first bit is set. An
+/// empty field is 0.
 pub(super) fn number(field: &[u8]) -> Option<i64> {
     let (&first, rest) = field.split_first()?;
     if first & 0x80 != 0 {
-        // The first bit only marks the base; the next one is the sign.
+        // The first bit marks the base; the next one is the sign.
         let start = if first & 0x40 != 0 { -1 } else { 0 };
         let start = start << 6 | i64::from(first & 0x3f);
         return rest.iter().try_fold(start, |sum, &byte| sum.checked_mul(256)?.checked_add(i64::from(byte)));
@@ -115,13 +115,13 @@ pub(super) fn number(field: &[u8]) -> Option<i64> {
     })
 }
 
-/// Whether these bytes start like a tar archive.
+/// Returns true if these bytes start like a tar archive.
 pub fn looks_like_tar(beginning: &[u8]) -> bool {
     let block = beginning.first_chunk::<BLOCK_LEN>();
     block.is_some_and(|block| block[0] != 0 && Header::new(block).is_some())
 }
 
-/// True if these bytes, which are a whole file, are an archive without members: blocks of zeros.
+/// Returns true if these bytes, a whole file, are an archive without members: blocks of zeros.
 pub fn is_empty_tar(whole: &[u8]) -> bool {
     whole.len() >= BLOCK_LEN && whole.iter().all(|&byte| byte == 0)
 }

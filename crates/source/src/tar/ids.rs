@@ -1,14 +1,14 @@
-//! Names of users and groups, as access lists have them, turned into this machine's ids.
+//! Names of users and groups in access lists, converted to ids of this machine.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a table of names; one that is longer counts as empty.
+/// Most bytes of a table; longer ones count as empty.
 const TABLE_LEN_MAX: u64 = 64 << 20;
 
-/// Names of this machine's users and groups; each table is read when a name is first asked for.
+/// Users and groups of this machine; each table is read on first use.
 #[derive(Default)]
 pub(super) struct Ids {
     users: OnceCell<Table>,
@@ -18,14 +18,14 @@ pub(super) struct Ids {
 type Table = HashMap<String, u32>;
 
 impl Ids {
-    /// The id of a user: a number as it stands, or what `/etc/passwd` says of a name. `None` for a
-    /// name it does not have.
+    /// Returns the id of a user: a number itself, or a name in `/etc/passwd`. `None` for an unknown
+    /// name.
     pub(super) fn user(&self, name: &str) -> Option<u32> {
         id(name, &self.users, "/etc/passwd")
     }
 
-    /// The id of a group: a number as it stands, or what `/etc/group` says of a name. `None` for a
-    /// name it does not have.
+    /// Returns the id of a group: a number itself, or a name in `/etc/group`. `None` for an unknown
+    /// name.
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         id(name, &self.groups, "/etc/group")
     }
@@ -35,7 +35,7 @@ fn id(name: &str, table: &OnceCell<Table>, path: &str) -> Option<u32> {
     name.parse().ok().or_else(|| table.get_or_init(|| read(Path::new(path))).get(name).copied())
 }
 
-/// A table that cannot be read, in a sandbox for example, has no names.
+/// Reads a table; one that cannot be read, as in a sandbox, is empty.
 fn read(path: &Path) -> Table {
     let mut bytes = Vec::new();
     let outcome = std::fs::File::open(path)
@@ -44,7 +44,7 @@ fn read(path: &Path) -> Table {
     if outcome as u64 > TABLE_LEN_MAX { Table::new() } else { parsed(&String::from_utf8_lossy(&bytes)) }
 }
 
-/// Lines such as `games:x:5:60:games:/usr/games:/bin/sh`; the first of a name counts.
+/// Parses lines such as `games:x:5:60:games:/usr/games:/bin/sh`; the first one of a name counts.
 fn parsed(text: &str) -> Table {
     let mut table = Table::new();
     for line in text.lines().filter(|line| !line.starts_with(['#', '+', '-'])) {

@@ -1,5 +1,5 @@
-//! The bytes of an archive from start to end: read in place where that is possible, else kept in a
-//! spool file.
+//! The bytes of an archive from start to end: data stays in place if possible, else it is copied to
+//! a spool file.
 
 use super::compression::{Watch, read_error};
 use super::header::{BLOCK_LEN, Block};
@@ -12,19 +12,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 const BUFFER_LEN: usize = 256 << 10;
-/// Headers of an archive in place are read with this much behind them, which holds some more if
-/// files are small.
+/// Bytes read along with a header, which contain further headers if files are small.
 const HEADERS_LEN: usize = 16 << 10;
-/// Most bytes that may stand behind the end of an archive, so that reading them ends.
+/// Most bytes after the end of an archive, which bounds the time to read them.
 const BEHIND_LEN_MAX: u64 = 1 << 30;
 
-/// See the module.
+/// An archive being read.
 pub(super) struct Input<'a> {
     name: String,
-    /// Asked whether to go on wherever much is read at once.
+    /// Checked for cancellation during long reads.
     progress: &'a dyn Progress,
     offset: u64,
-    /// A block that was looked at before its turn.
+    /// A block that was peeked at.
     peeked: Option<Block>,
     /// Findings about compressed data.
     watch: Option<Arc<Watch>>,
@@ -32,9 +31,9 @@ pub(super) struct Input<'a> {
 }
 
 enum From {
-    /// A file that data is read from later, where it stands.
+    /// A file whose data is read later, in place.
     Place { file: File, len: u64, buffer: Vec<u8>, buffer_start: u64 },
-    /// Anything else: data is copied to a file without a name.
+    /// Any other input: data is copied to an unnamed file.
     Stream {
         reader: BufReader<Box<dyn Read + Send>>,
         spool: BufWriter<File>,
@@ -63,22 +62,22 @@ impl<'a> Input<'a> {
         Ok(Input { name, progress, offset: 0, peeked: None, watch, from })
     }
 
-    /// What messages call the archive.
+    /// Returns the name of the archive in messages.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Says something the user should know.
+    /// Warns the user.
     pub(super) fn warn(&self, message: &str) {
         self.progress.warn(message);
     }
 
-    /// How far it was read.
+    /// Returns the current position.
     pub(super) fn offset(&self) -> u64 {
         self.offset - if self.peeked.is_some() { BLOCK_LEN as u64 } else { 0 }
     }
 
-    /// The next block; `None` where the archive ends.
+    /// Returns the next block; `None` at the end of the archive.
     pub(super) fn block(&mut self) -> Result<Option<Block>> {
         if let Some(block) = self.peeked.take() {
             return Ok(Some(block));
@@ -91,20 +90,19 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The next block, which comes again.
+    /// Returns the next block without consuming it.
     pub(super) fn peek(&mut self) -> Result<Option<Block>> {
         self.peeked = self.block()?;
         Ok(self.peeked)
     }
 
-    /// True if a whole block of zeros comes next, which then is read.
+    /// Consumes a whole block of zeros and returns true, if that comes next.
     pub(super) fn zeros_follow(&mut self) -> Result<bool> {
         let mut block = [1; BLOCK_LEN];
         Ok(self.read(&mut block)? == BLOCK_LEN && block == [0; BLOCK_LEN])
     }
 
-    /// True if something follows the compressed data that is no part of it; known once all of that
-    /// was read.
+    /// Returns true if data follows the compressed data; known once all of that was read.
     pub(super) fn has_garbage(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.has_garbage())
     }
@@ -151,7 +149,7 @@ impl<'a> Input<'a> {
         Ok(filled)
     }
 
-    /// Reads data that is kept in memory, with its padding. The caller has limited its length.
+    /// Reads data into memory, and skips its padding. The caller has limited its length.
     pub(super) fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         while bytes.len() < len.next_multiple_of(BLOCK_LEN) {
@@ -162,7 +160,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// Passes over data with its padding; returns where it can be read later.
+    /// Skips data and its padding; returns its position for later reads.
     pub(super) fn data(&mut self, len: u64) -> Result<u64> {
         let padded = len.checked_next_multiple_of(BLOCK_LEN as u64).ok_or_else(|| self.cut_off(0))?;
         let start = self.offset();
@@ -207,10 +205,9 @@ impl<'a> Input<'a> {
         Ok(at)
     }
 
-    /// Reads to the end, so that a decoder sees its checksums, and returns the file that data is
-    /// in.
+    /// Reads to the end, so that a decoder verifies its checksums; returns the file with the data.
     ///
-    /// Errors: `Corrupt` if more follows than can belong to an archive; `Cancelled`; `Io`.
+    /// Errors: `Corrupt` if too much follows the archive; `Cancelled`; `Io`.
     pub(super) fn finish(mut self) -> Result<(File, String)> {
         if matches!(self.from, From::Stream { .. }) {
             self.pass_rest()?;
@@ -251,7 +248,7 @@ fn cannot_spool() -> &'static str {
     "cannot write to the temporary file that holds the archive's contents (TMPDIR says where)"
 }
 
-/// A file that is gone when it is closed, whatever happens.
+/// Creates an unnamed file, which is removed when closed.
 fn nameless_file(folder: &Path) -> Result<File> {
     let failed = || format!("cannot create a temporary file in {folder:?}");
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;

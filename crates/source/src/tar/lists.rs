@@ -1,5 +1,5 @@
-//! Access lists of members: what becomes of their modes and attributes, and which lists could not
-//! be kept.
+//! Access lists of members: applies them to modes and attributes, and counts those that cannot be
+//! kept.
 
 use super::acl::{AccessList, Dropped};
 use super::ids::Ids;
@@ -7,18 +7,18 @@ use super::input::Input;
 use super::pax::Records;
 use packfs_core::{ImagePath, Meta, Xattrs};
 
-/// Turns access lists into attributes, and remembers for one warning what was dropped.
+/// Converts access lists to attributes, and counts dropped ones for one warning.
 #[derive(Default)]
 pub(super) struct Lists {
     ids: Ids,
     dropped: u64,
-    /// The first that was dropped, as part of a message.
+    /// The first dropped one, as part of a message.
     first: Option<String>,
 }
 
 impl Lists {
-    /// Adds a member's lists to its attributes. The bits of its mode become those of the list, as
-    /// the kernel has it: the mask is the group's.
+    /// Adds a member's lists to its attributes. The mode gets the list's permission bits, as in the
+    /// kernel: the group's are the mask.
     pub(super) fn apply(
         &mut self,
         records: &Records,
@@ -35,8 +35,8 @@ impl Lists {
                     }
                 }
                 Err(dropped) => {
-                    // Without the list, the mask in the mode would give the group what others were
-                    // meant to have.
+                    // Without the list, the mask in the mode would give the group permissions meant
+                    // for others.
                     if let Some(group) = dropped.group {
                         meta.mode &= !0o070 | group << 3;
                     }
@@ -59,7 +59,7 @@ impl Lists {
         self.first.get_or_insert_with(|| format!("\"{path}\": {}", dropped.why));
     }
 
-    /// Says how many lists were dropped, and why the first was.
+    /// Warns of the number of dropped lists, and the reason of the first.
     pub(super) fn warn(&self, input: &Input<'_>) {
         let Some(first) = &self.first else { return };
         let rest = match self.dropped - 1 {

@@ -1,5 +1,4 @@
-//! Turns headers into entries: applies what extended headers said before, checks what cannot be
-//! held.
+//! Converts headers to entries: applies extended headers, and checks limits.
 
 use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
@@ -13,25 +12,25 @@ use packfs_core::{
     DeviceNumber, Error, ImagePath, Meta, NodeKind, Owner, Result, Timestamp, Xattrs, escaped,
 };
 
-/// Longest target of a symbolic link that SquashFS and most systems can hold.
+/// Longest target of a symbolic link in SquashFS and most systems.
 const TARGET_LEN_MAX: usize = 65_535;
 /// Most entries of a sparse map.
 const SPARSE_ENTRIES_MAX: u64 = 16 << 20;
 
-/// Collects members; see the module.
+/// State of the conversion.
 pub(super) struct Members<'a> {
     shaper: Shaper<'a>,
     stored: Stored,
     lists: Lists,
-    /// What global headers said so far.
+    /// Values of global headers so far.
     global: Records,
-    /// What headers before the next member said of it.
+    /// Values of extended headers for the next member.
     next: Option<Records>,
     long_path: Option<Vec<u8>>,
     long_link: Option<Vec<u8>>,
 }
 
-/// A member's header with what else is known of it.
+/// A member's header with its extended values.
 struct Member<'a> {
     header: &'a Header<'a>,
     start: u64,
@@ -49,7 +48,7 @@ impl<'a> Members<'a> {
 
     /// Ends the archive.
     ///
-    /// Errors: `Corrupt` if an extended header has no member behind it.
+    /// Errors: `Corrupt` if an extended header has no member after it.
     pub(super) fn finish(self, input: &Input<'_>) -> Result<(Shaper<'a>, Stored)> {
         if self.next.is_some() || self.long_path.is_some() || self.long_link.is_some() {
             return Err(fault(input, input.offset(), "the archive ends behind an extended header"));
@@ -58,7 +57,7 @@ impl<'a> Members<'a> {
         Ok((self.shaper, self.stored))
     }
 
-    /// Takes one header and the data behind it.
+    /// Processes one header and the data after it.
     pub(super) fn take(&mut self, header: &Header<'_>, start: u64, input: &mut Input<'_>) -> Result<()> {
         let size = |members: &Self| members.size(header, start, input);
         match header.typeflag() {
@@ -102,8 +101,8 @@ impl<'a> Members<'a> {
         let path = records.sparse.path.take().or(records.path.take()).or(self.long_path.take());
         let link = records.link.take().or(self.long_link.take());
         (self.long_path, self.long_link) = (None, None);
-        // An extended header's size overrides the header's, or hidden members could stand where
-        // other tools see data.
+        // An extended header's size overrides the header's, or members could be hidden where other
+        // tools see data.
         let size = records.size.map_or_else(|| self.size(header, start, input), Ok)?;
         Ok(Member {
             header,
@@ -169,7 +168,7 @@ impl<'a> Members<'a> {
         }
         match (&kind, member.header.typeflag()) {
             (NodeKind::File { .. }, _) => {}
-            // It lists what the directory held.
+            // A list of the directory's contents.
             (_, b'D') => input.data(member.size).map(drop)?,
             _ => pass_size_without_data(member.size, input)?,
         }
@@ -177,7 +176,7 @@ impl<'a> Members<'a> {
     }
 
     fn add_link(&mut self, member: &Member<'_>, path: &ImagePath, input: &mut Input<'_>) -> Result<()> {
-        // What is repeated is the same as the target's, which must be in the archive anyway.
+        // Repeated data equals the target's, which must be in the archive.
         pass_size_without_data(member.size, input)?;
         let target = image_path(&member.link, member.start, input)?;
         self.shaper.link(path, &target)
@@ -198,7 +197,8 @@ impl<'a> Members<'a> {
         Ok(NodeKind::File { len, content })
     }
 
-    /// GNU's newest way: the map stands before the data, in decimal lines, padded to a block.
+    /// Reads GNU's newest sparse format: the map precedes the data in decimal lines, padded to a
+    /// block.
     fn sparse_in_data(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
         let wrong = |input: &Input<'_>, what: &str| fault(input, member.start, what);
         let mut left = member.size;
@@ -234,7 +234,7 @@ impl<'a> Members<'a> {
         Ok(NodeKind::File { len, content })
     }
 
-    /// GNU's oldest way: the map stands in the header and in blocks behind it.
+    /// Reads GNU's oldest sparse format: the map is in the header and in blocks after it.
     fn old_sparse(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
         let wrong = |input: &Input<'_>| {
             fault(input, member.start, "its sparse map holds something that is no number")
@@ -288,9 +288,9 @@ impl Member<'_> {
     }
 }
 
-/// Passes over the data of what has none. Some archives give such a member a size and no data;
-/// others do have data, which GNU tar passes over and libarchive does not. What looks like a header
-/// is one.
+/// Skips the data of a member type without data. Some archives give such a member a size but no
+/// data; others have data, which GNU tar skips and libarchive does not. A block that looks like a
+/// header is one.
 fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
     if size == 0 {
         return Ok(());
@@ -303,7 +303,7 @@ fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Device numbers beyond 32 bits become ones that no device has.
+/// Converts a device number; those beyond 32 bits become invalid.
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -318,7 +318,7 @@ fn number(header: &Header<'_>, field: Field, start: u64, input: &Input<'_>) -> R
         .map_err(|_| fault(input, start, &format!("{} {found}: must not be negative", field.name())))
 }
 
-/// Data of an extended header, in memory.
+/// Reads the data of an extended header into memory.
 fn extended(size: u64, start: u64, input: &mut Input<'_>) -> Result<Vec<u8>> {
     if size > RECORDS_LEN_MAX {
         return Err(fault(

@@ -1,10 +1,10 @@
 //! The tar source: v7, ustar, PAX and GNU archives, sparse members in every dialect, compressed or
 //! not.
 //!
-//! Headers are read once, in order; the last member of a name wins. An uncompressed file's contents
-//! are read where they stand when they are packed; those of a stream are kept in a file without a
-//! name, so memory stays bounded. Everything that is cut off, contradicts itself or cannot be held
-//! is an error that names the member and where it starts.
+//! Headers are read once, in order; the last member with a name wins. Contents of an uncompressed
+//! file are read in place when they are packed; those of a stream are kept in an unnamed file, so
+//! memory stays bounded. Truncated, contradictory or unsupported members are errors that name the
+//! member and its position.
 
 mod acl;
 mod attribute;
@@ -35,22 +35,22 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where an archive comes from.
+/// Input of an archive.
 pub enum TarInput {
     /// A file, compressed or not.
     File(PathBuf),
-    /// Anything that can be read from start to end, compressed or not.
+    /// A stream, compressed or not.
     Stream {
         /// The bytes.
         reader: Box<dyn Read + Send>,
-        /// What messages call it, such as `standard input`.
+        /// Name in messages, such as `standard input`.
         name: String,
-        /// Where contents are kept meanwhile, in a file without a name.
+        /// Directory for an unnamed file with contents.
         spool_dir: PathBuf,
     },
 }
 
-/// Looks through an archive.
+/// Loads an archive.
 ///
 /// Errors: `Corrupt` for damage, `Unsupported` for multi-volume archives, `Io`, `Usage` for bad
 /// globs, `Limit`, `Cancelled`.
@@ -58,7 +58,7 @@ pub fn load_tar(input: TarInput, shape: &Shape, progress: &dyn Progress) -> Resu
     load_tar_within(input, shape, Limits::default(), progress)
 }
 
-/// The same, with limits of its own.
+/// Loads an archive with other limits.
 ///
 /// Errors: as [`load_tar`].
 pub fn load_tar_within(
@@ -103,8 +103,8 @@ pub fn load_tar_within(
     shaper.finish(Arc::new(TarContents { file, name, stored }))
 }
 
-/// Some writers leave the blocks of zeros out, but an empty file is no archive, and neither is what
-/// something else cuts off.
+/// Some writers omit the final zeros, but an empty file, or one with a truncated header, is not an
+/// archive.
 fn end_without_zeros(input: &Input<'_>, seen_any: bool) -> Result<()> {
     let fault = if !seen_any {
         "is empty"

@@ -1,33 +1,32 @@
-//! PAX records: what they say of the next member, or of all that follow.
+//! PAX records: values for the next member, or for all that follow.
 
 use super::attribute;
 use crate::decimal::{number as decimal, time};
 use packfs_core::{Timestamp, Xattrs, escaped};
 
-/// Most bytes of all extended headers of one member: attributes of 64 KiB each, many of them.
+/// Most bytes in extended headers of one member: many attributes of 64 KiB each.
 pub(super) const RECORDS_LEN_MAX: u64 = 64 << 20;
-/// Most bytes of attributes that global records may give to every member, or a small archive takes
-/// forever.
+/// Most bytes of global attributes, which are repeated for every member of an archive.
 const GLOBAL_XATTRS_LEN_MAX: usize = 64 << 10;
-/// What is wrong with a record.
+/// Faults of a record.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// It breaks the rules of PAX.
+    /// Not valid PAX.
     Corrupt(String),
-    /// Without it the tree would come out wrong, and it cannot be followed.
+    /// Not supported, and the tree would be wrong without it.
     Unsupported(String),
 }
 
-/// Whose records these are.
+/// Scope of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The next member's.
+    /// The next member.
     Member,
-    /// Every later member's.
+    /// Every later member.
     Global,
 }
 
-/// What extended headers say of a member; what they do not say is `None`.
+/// Values of extended headers for a member; `None` if not given.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     pub path: Option<Vec<u8>>,
@@ -36,37 +35,37 @@ pub(super) struct Records {
     pub uid: Option<u32>,
     pub gid: Option<u32>,
     pub mtime: Option<Timestamp>,
-    /// Device numbers that the header is too short for.
+    /// Device numbers that exceed the header's field.
     pub major: Option<u64>,
     pub minor: Option<u64>,
     pub xattrs: Xattrs,
-    /// Attributes as libarchive writes them; those of the same name above win.
+    /// Attributes in libarchive's encoding; those in `xattrs` win.
     pub encoded_xattrs: Xattrs,
-    /// A label with its closing NUL; an attribute of that name wins.
+    /// A label with its NUL; an attribute of that name wins.
     pub selinux: Option<Vec<u8>>,
     /// Access lists as text.
     pub access_list: Option<Vec<u8>>,
     pub default_list: Option<Vec<u8>>,
     pub sparse: SparseRecords,
-    /// Bytes of the member's own records so far.
+    /// Total length of the member's own records so far.
     len: u64,
 }
 
-/// What they say of holes, in one of GNU tar's three ways.
+/// Sparse map, in one of GNU tar's three formats.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SparseRecords {
     pub path: Option<Vec<u8>>,
     pub real_len: Option<u64>,
-    /// Version 1: the map stands before the data.
+    /// Version 1: the map precedes the data.
     pub in_data: bool,
-    /// Versions 0.0 and 0.1: offset and length in turn.
+    /// Versions 0.0 and 0.1: alternating offsets and lengths.
     pub map: Option<Vec<u64>>,
 }
 
 impl Records {
     /// Adds the records of one extended header; later ones win.
     ///
-    /// Errors say which record is wrong, and how.
+    /// Errors name the record and the fault.
     pub(super) fn add(&mut self, bytes: &[u8], scope: Scope) -> Result<(), Wrong> {
         match scope {
             Scope::Member => {
@@ -120,7 +119,7 @@ impl Records {
         Ok(())
     }
 
-    /// An empty value takes back what was said before; of attributes it is a value.
+    /// Handles an empty value, which removes an earlier one; for an attribute it is a value.
     fn unset(&mut self, key: &[u8]) -> bool {
         match key {
             b"path" => self.path = None,
@@ -156,7 +155,7 @@ impl Records {
                     _ => return None,
                 }
             }
-            // Linux stores the closing NUL too.
+            // Linux stores the NUL too.
             b"RHT.security.selinux" => self.selinux = Some([&without_nul(value)?[..], b"\0"].concat()),
             b"SCHILY.devmajor" => self.major = Some(decimal(value)?),
             b"SCHILY.devminor" => self.minor = Some(decimal(value)?),
@@ -183,12 +182,12 @@ impl Records {
     }
 }
 
-/// Why a record must not be passed over, as unknown ones are, or not be followed.
+/// Returns the reason if a record must not be ignored, as unknown ones are, but is not supported.
 fn refused(key: &[u8], value: &[u8], scope: Scope) -> Option<String> {
     let why = match key {
         b"SUN.holesdata" => "holes as Solaris writes them",
         b"SCHILY.realsize" => "holes as star writes them",
-        // GNU tar gives each archive with a label such a record.
+        // GNU tar writes such a record for a volume label.
         b"GNU.volume.label" => return None,
         _ if key.starts_with(b"GNU.volume.") => "part of a multi-volume archive",
         b"path" | b"linkpath" | b"size" if scope == Scope::Global => "is global, but no two members share it",
@@ -205,8 +204,8 @@ fn wrong_value(key: &[u8], value: &[u8]) -> Wrong {
     Wrong::Corrupt(format!("record {}: \"{shown}\" is no value for it", escaped(key)))
 }
 
-/// Cuts off one record: its decimal length, counted with its own digits and the newline, a space,
-/// and the rest.
+/// Splits off one record: its decimal length, which includes itself and the newline, a space, and
+/// the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = bytes.iter().take(20).position(|&b| b == b' ')?;
     let len = usize::try_from(decimal(&bytes[..space])?).ok()?;
@@ -301,7 +300,7 @@ mod tests {
         let together = records.clone().add(&attribute("user.b", 40_000), Scope::Global);
         assert!(matches!(together, Err(Wrong::Unsupported(_))), "{together:?}");
         records.add(&attribute("user.b", 1 << 16), Scope::Member).unwrap();
-        // 65,536 bytes in base 64.
+        // 65,536 bytes in base64.
         let encoded = [&b"LIBARCHIVE.xattr.user.d="[..], &vec![b'A'; 87_382], b"=="].concat();
         records.add(&record(&encoded), Scope::Member).unwrap();
         for (name, len) in [("user.c", (1 << 16) + 1), (&"n".repeat(256), 1)] {

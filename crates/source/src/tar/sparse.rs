@@ -1,19 +1,19 @@
-//! Maps of sparse members: which stretches of the file are stored, one behind the other.
+//! Maps of sparse members: the ranges of the file that are stored, in order.
 
 use super::header::number;
 use std::ops::Range;
 
-/// Longest file that Linux has, in bytes.
+/// Linux's limit of a file's length, in bytes.
 const LEN_MAX: u64 = i64::MAX as u64;
 
-/// The stored stretches of a file, in order and apart, and where each lies in the stored bytes.
+/// The stored ranges of a file, in order and disjoint, and their positions in the stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SparseMap {
     pub len: u64,
     pub runs: Vec<Run>,
 }
 
-/// One stored stretch.
+/// One stored range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub file: Range<u64>,
@@ -22,10 +22,10 @@ pub(super) struct Run {
 }
 
 impl SparseMap {
-    /// Checks a map of offsets and lengths in turn against the file's length and that of the stored
-    /// bytes.
+    /// Checks a map of alternating offsets and lengths against the file's length and that of the
+    /// stored bytes.
     ///
-    /// Errors say what is wrong.
+    /// Errors are the fault found.
     pub(super) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
         if len > LEN_MAX {
             return Err(format!("its length with holes is {len}: at most {LEN_MAX} allowed"));
@@ -55,14 +55,14 @@ impl SparseMap {
         Ok(SparseMap { len, runs })
     }
 
-    /// The first stored stretch that ends behind `offset`.
+    /// Returns the first stored range that ends after `offset`.
     pub(super) fn run_behind(&self, offset: u64) -> Option<&Run> {
         self.runs.get(self.runs.partition_point(|run| run.file.end <= offset))
     }
 }
 
-/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an entry
-/// that is no number.
+/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an invalid
+/// number.
 pub(super) fn old_entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
     for entry in bytes.chunks_exact(24) {
         if entry[0] == 0 {

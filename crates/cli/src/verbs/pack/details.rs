@@ -92,7 +92,7 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     let mut found = Vec::new();
     let bytes = report
         .bytes_in
-        .saturating_sub(report.duplicate_bytes + report.run_bytes + report.lent_bytes + report.hole_bytes)
+        .saturating_sub(report.duplicate_bytes + report.run_bytes + report.borrowed_bytes + report.hole_bytes)
         .max(1);
     found.extend(metadata_advice(report));
     let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);

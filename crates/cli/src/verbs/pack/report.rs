@@ -57,11 +57,11 @@ impl Summary<'_> {
                 text::size(report.run_bytes)
             ))?;
         }
-        if report.lent_tails > 0 {
-            let tails = text::counted(report.lent_tails, "small file or end");
+        if report.borrowed_tails > 0 {
+            let tails = text::counted(report.borrowed_tails, "small file or end");
             out.line(format_args!(
                 "  {tails} found where others' blocks begin: {} less to store",
-                text::size(report.lent_bytes)
+                text::size(report.borrowed_bytes)
             ))?;
         }
         if report.base_blocks > 0 {
@@ -135,8 +135,8 @@ impl Summary<'_> {
             ("duplicate_bytes", report.duplicate_bytes),
             ("run_files", report.run_files),
             ("run_bytes", report.run_bytes),
-            ("lent_tails", report.lent_tails),
-            ("lent_bytes", report.lent_bytes),
+            ("lent_tails", report.borrowed_tails),
+            ("lent_bytes", report.borrowed_bytes),
             ("hole_bytes", report.hole_bytes),
             ("base_blocks", report.base_blocks),
             ("base_bytes", report.base_bytes),

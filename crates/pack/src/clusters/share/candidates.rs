@@ -1,4 +1,4 @@
-//! Which stored clusters a piece of a file may share.
+//! Stored clusters that a piece of a file may share.
 
 use super::Region;
 use crate::clusters::files::Rows;
@@ -6,33 +6,32 @@ use packfs_core::NodeId;
 use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace};
 use std::ops::Range;
 
-/// Most bytes of a run that are looked at.
+/// Most bytes of a run that are examined.
 const RUN_LEN_MAX: u64 = 1 << 30;
 
-/// A stored cluster, or run of plain blocks, whose beginning may recur in the piece of another
-/// file.
+/// A stored cluster, or run of plain blocks, whose beginning may recur in a piece of another file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
-    /// Where it would start in the file of the piece.
+    /// Start in the file of the piece.
     pub at: u64,
-    /// The file it was stored for, and where it starts there.
+    /// File it was stored for, and its start there.
     pub node: NodeId,
     pub origin: u64,
-    /// What it is.
+    /// The cluster.
     pub cluster: Cluster,
 }
 
-/// Where a region was before: the file and how it is stored.
+/// FileComparer occurrence of a region: the file and its stored clusters.
 pub(crate) struct Origin<'a> {
     pub node: NodeId,
     pub place: &'a FilePlace<Clusters>,
     pub rows: &'a Rows,
-    /// How far its rows are known, and as far as they may be used.
+    /// End of the range whose rows are known and may be used.
     pub end: u64,
 }
 
-/// Adds those of one region, widened by `slack`, that start within `piece`. `block_len`: where runs
-/// may be entered.
+/// Adds the clusters of one region, widened by `slack`, that start within `piece`. Runs can be
+/// entered at multiples of `block_len`.
 pub(crate) fn candidates(
     region: &Region,
     slack: u64,
@@ -50,7 +49,7 @@ pub(crate) fn candidates(
             out.push(Candidate { at, node: origin.node, origin: from, cluster });
         }
     };
-    // A run may be entered at any block of it.
+    // A run can be entered at any of its blocks.
     let unit = u64::from(block_len);
     let run = |from: u64, len: u64, offset: u64| {
         let skip = start.saturating_sub(from).next_multiple_of(unit);

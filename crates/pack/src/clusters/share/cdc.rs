@@ -1,11 +1,9 @@
-//! Cuts bytes where their contents say so: the same bytes are cut at the same places, wherever they
-//! lie.
+//! Content-defined chunking: the same bytes are cut at the same places, wherever they lie.
 //!
 //! A gear hash: each byte shifts the sum and adds a number of its own, so the sum depends on the
 //! last 64 bytes.
 
-/// What a cut is made by: chunks are about `1 << log` bytes long, at least a quarter and at most
-/// four times that.
+/// Chunk size: about `1 << log` bytes, at least a quarter and at most four times that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunker {
     log: u32,
@@ -13,7 +11,7 @@ pub(super) struct Chunker {
 
 const GEAR: [u64; 256] = gear();
 
-/// 256 numbers out of a `splitmix64` generator.
+/// Returns 256 numbers of a `splitmix64` generator.
 const fn gear() -> [u64; 256] {
     let mut table = [0; 256];
     let mut state: u64 = 0;
@@ -34,12 +32,12 @@ impl Chunker {
         Chunker { log }
     }
 
-    /// The longest chunk.
+    /// Returns the length of the longest chunk.
     pub(super) fn len_max(self) -> usize {
         4 << self.log
     }
 
-    /// Length of the first chunk of `bytes`.
+    /// Returns the length of the first chunk of `bytes`.
     pub(super) fn cut(self, bytes: &[u8]) -> usize {
         let len_min = 1 << self.log >> 2;
         let end = bytes.len().min(self.len_max());
@@ -47,7 +45,7 @@ impl Chunker {
             return end;
         }
         let mut sum: u64 = 0;
-        // The sum forgets after 64 bytes; what lies before need not be read.
+        // The sum depends on 64 bytes, so earlier ones need not be read.
         for (at, &byte) in bytes[..end].iter().enumerate().skip(len_min.saturating_sub(64)) {
             sum = (sum << 1).wrapping_add(GEAR[usize::from(byte)]);
             if sum >> (64 - self.log) == 0 && at >= len_min {

@@ -1,30 +1,30 @@
-//! Compares candidates with the bytes at hand: how much of a stored cluster recurs, and whether it
-//! may be shared there.
+//! Compares candidates with the bytes of a piece: the length of a stored cluster that recurs, and
+//! if it may be shared.
 
 use super::Candidate;
 use crate::clusters::stored::{CutCluster, CutForm};
 use crate::context::Context;
-use crate::same::Earlier;
+use crate::file_comparer::FileComparer;
 use packfs_format::{Cluster, ClusterForm, Clusters};
 
-/// Less than so many blocks are not worth the cut before and after them.
+/// Fewer blocks are not worth the cuts before and after them.
 const BLOCKS_MIN: usize = 2;
-/// Blocks of a run that are tried before it is given up: more than the widened part of a region
-/// has.
+/// Blocks of a run that are tried; more than the widened part of a region has.
 const BLOCKS_TRIED: usize = 64;
 
-/// See the module.
+/// Comparison of candidates, with its buffers.
 pub(crate) struct Matcher<'a> {
-    earlier: Earlier<'a, Clusters>,
+    earlier: FileComparer<'a, Clusters>,
 }
 
 impl<'a> Matcher<'a> {
     pub(crate) fn new(context: &'a Context<'a, Clusters>) -> Self {
-        Matcher { earlier: Earlier::new(context) }
+        Matcher { earlier: FileComparer::new(context) }
     }
 
-    /// Where in `input`, from `at` on, the beginning of a candidate recurs, and the shared cluster;
-    /// `None` if too little of it does. `input` starts at `piece_start` of its file.
+    /// Returns the position in `input`, from `at` on, at which the beginning of a candidate recurs,
+    /// and the shared cluster; `None` if too little recurs. `input` starts at `piece_start` of its
+    /// file.
     pub(crate) fn find(
         &mut self,
         candidate: &Candidate,
@@ -59,22 +59,21 @@ impl<'a> Matcher<'a> {
         if most < BLOCKS_MIN * block_len {
             return None;
         }
-        // What can no longer be read cannot be compared, and so not be shared; nothing else follows
-        // from that.
+        // A file that cannot be read again cannot be shared; that is no error.
         let same =
             self.earlier.same_len(candidate.node, candidate.origin + skip as u64, &rest[..most]).ok()?;
         let len = match cluster.form {
             ClusterForm::Plain => same / block_len * block_len,
             _ => same,
         };
-        // Which other blocks a cluster of several blocks takes is said by an index of the block
-        // after its first.
+        // The number of blocks of a cluster is stored in the index of the block after its first
+        // one.
         let units = (start + len) / block_len - start / block_len;
         (len >= BLOCKS_MIN * block_len && units >= 2).then(|| shared(&cluster, skip as u32, len as u32))
     }
 }
 
-/// The row of a shared beginning.
+/// Returns the row of a shared beginning.
 fn shared(cluster: &Cluster, skip: u32, len: u32) -> CutCluster {
     let (offset, stored_len, form) = match cluster.form {
         ClusterForm::Plain => (cluster.offset + u64::from(skip), len, ClusterForm::Plain),

@@ -1,10 +1,10 @@
-//! Shares parts of clusters between files: what a file has in common with an earlier one, from
-//! where a stored cluster of that one starts.
+//! Shares parts of clusters between files: data that occurred in an earlier file, from the start of
+//! a stored cluster on.
 //!
-//! First all files are hashed ([`Regions`]). Then, before a piece of a file is handed to a worker,
-//! the clusters that lie in the regions it shares are looked up ([`mod@candidates`]): by then all
-//! pieces they belong to are placed, so what is found does not depend on which thread was faster.
-//! The worker compares bytes and cuts what lies between ([`Matcher`]).
+//! First, all files are hashed ([`Regions`]). Before a piece is handed to a worker, the clusters in
+//! the regions that it shares are looked up ([`mod@candidates`]). All pieces they belong to are
+//! placed by then, so the result does not depend on the speed of threads. The worker compares bytes
+//! and cuts the data between shared clusters ([`Matcher`]).
 
 mod candidates;
 mod cdc;
@@ -13,4 +13,4 @@ mod regions;
 
 pub(super) use candidates::{Candidate, Origin, candidates};
 pub(super) use matcher::Matcher;
-pub(super) use regions::{Region, Regions, Spot};
+pub(super) use regions::{Position, Region, Regions};

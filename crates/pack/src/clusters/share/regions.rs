@@ -1,52 +1,51 @@
-//! Finds which parts of files occur in files before, by contents: all files are cut into chunks and
-//! hashed in parallel, then looked up in plan order. What it finds is likely, not certain; who uses
-//! it compares bytes.
+//! Finds parts of files that occur in earlier files: all files are cut into chunks and hashed in
+//! parallel, then looked up in plan order. Results are likely, not certain, so the caller compares
+//! bytes.
 
 use super::cdc::Chunker;
 use crate::PackOptions;
 use crate::clusters::shape::{Shape, piece_len, shape};
 use crate::context::{Context, Piece};
-use crate::parallel::learn_in_parallel;
-use crate::twins::Twins;
+use crate::duplicates::Duplicates;
+use crate::parallel::read_in_parallel;
 use packfs_core::{Progress, Result, Stage};
 use packfs_format::{ClusterPlan, Clusters};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-/// Chunks are about so long in small trees.
+/// Average chunk length in small trees, as a power of two.
 const CHUNK_LOG: u32 = 11;
-/// Chunks of all files together: longer ones in larger trees keep their number, and so memory,
-/// below this.
+/// Most chunks of all files; larger trees have longer chunks, so memory stays bounded.
 const CHUNK_COUNT: u64 = 2 << 20;
 
-/// A place in the files of a plan: which file, which byte. Ordered as the plan is.
+/// A position in the files of a plan, ordered as the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Spot {
+pub(crate) struct Position {
     /// Index of the file in the plan.
     pub job: u32,
     /// Offset in the file.
     pub offset: u64,
 }
 
-/// Bytes of a file that seem to be the same as earlier ones.
+/// Bytes of a file that probably equal earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    pub at: Spot,
+    pub at: Position,
     pub len: u64,
-    /// Where the same bytes were before, in another piece.
-    pub origin: Spot,
+    /// Position of the earlier bytes, in another piece.
+    pub origin: Position,
 }
 
-/// All of them, in plan order.
+/// All regions, in plan order.
 #[derive(Default)]
 pub(crate) struct Regions {
     all: Vec<Region>,
-    /// How far a region may reach further than was found, on both sides.
+    /// Bytes by which a region may extend beyond the chunks found, on both sides.
     pub slack: u64,
 }
 
-/// A stretch that one worker takes.
+/// A range that one worker takes.
 struct Unit {
     job: u32,
     range: Range<u64>,
@@ -59,22 +58,22 @@ struct Chunk {
 }
 
 impl Regions {
-    /// Hashes every file that is stored in clusters. A file that cannot be read has no regions, and
-    /// fails when it is packed.
+    /// Hashes every file that is stored in clusters. A file that cannot be read has no regions; the
+    /// error is reported when it is packed.
     pub(crate) fn find(
         context: &Context<'_, Clusters>,
         cut: &ClusterPlan,
-        twins: &Twins,
+        duplicates: &Duplicates,
         options: &PackOptions,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let units = units(context, cut, twins);
+        let units = units(context, cut, duplicates);
         let bytes_total: u64 =
             units.iter().map(|unit| unit.range.end - unit.range.start).fold(0, u64::saturating_add);
         let log = (CHUNK_LOG..24).find(|&log| bytes_total >> log <= CHUNK_COUNT).unwrap_or(24);
         let chunker = Chunker::new(log);
         progress.begin(Stage::Dedupe, units.len() as u64, bytes_total);
-        let chunks = learn_in_parallel(options, progress, &units, |unit| {
+        let chunks = read_in_parallel(options, progress, &units, |unit| {
             let chunks = chunks(context, unit, chunker);
             progress.advance(1, unit.range.end - unit.range.start, 0);
             chunks
@@ -86,31 +85,31 @@ impl Regions {
         Ok(Regions { all: finder.regions, slack: chunker.len_max() as u64 })
     }
 
-    /// Whether a piece shares anything with pieces right before it in the plan.
+    /// Returns true if a piece shares data with the pieces right before it in the plan.
     pub(crate) fn lead_into(&self, piece: &Piece, before: &[Piece]) -> bool {
         let Some(first) = before.first() else { return false };
-        let first = Spot { job: first.job, offset: first.range.start };
-        // Of other files nothing is known before all of them is placed.
+        let first = Position { job: first.job, offset: first.range.start };
+        // Another file can be used only once all of it is placed.
         let end_of = |region: &Region| match region.origin.job == piece.job {
-            true => Spot { offset: region.origin.offset + region.len, ..region.origin },
-            false => Spot { job: region.origin.job + 1, offset: 0 },
+            true => Position { offset: region.origin.offset + region.len, ..region.origin },
+            false => Position { job: region.origin.job + 1, offset: 0 },
         };
         self.within(piece.job, &piece.range).iter().any(|region| end_of(region) > first)
     }
 
-    /// Those that start in a stretch of a file.
+    /// Returns the regions that start within a range of a file.
     pub(crate) fn within(&self, job: u32, range: &Range<u64>) -> &[Region] {
-        let index = |offset| self.all.partition_point(|region| region.at < Spot { job, offset });
+        let index = |offset| self.all.partition_point(|region| region.at < Position { job, offset });
         &self.all[index(range.start)..index(range.end)]
     }
 }
 
-fn units(context: &Context<'_, Clusters>, cut: &ClusterPlan, twins: &Twins) -> Vec<Unit> {
+fn units(context: &Context<'_, Clusters>, cut: &ClusterPlan, duplicates: &Duplicates) -> Vec<Unit> {
     let mut units = Vec::new();
     for (job, file) in context.plan.files.iter().enumerate() {
         let len = context.len(file.node);
         let in_clusters = matches!(shape(cut, file.storage, len), Shape::Clusters { .. });
-        if !in_clusters || twins.original(file.node).is_some() {
+        if !in_clusters || duplicates.original(file.node).is_some() {
             continue;
         }
         let piece_len = piece_len(cut, file.storage, len);
@@ -132,7 +131,7 @@ fn chunks(context: &Context<'_, Clusters>, unit: &Unit, chunker: Chunker) -> Res
     }
     let mut chunks = Vec::new();
     let mut buf = Vec::new();
-    // `buf` holds what follows `start`.
+    // `buf` starts at `start`.
     let mut start = unit.range.start;
     while start < unit.range.end {
         let have = buf.len() as u64;
@@ -144,7 +143,7 @@ fn chunks(context: &Context<'_, Clusters>, unit: &Unit, chunker: Chunker) -> Res
         while at < buf.len() && (is_end || buf.len() - at >= chunker.len_max()) {
             let len = chunker.cut(&buf[at..]);
             let bytes = &buf[at..at + len];
-            // Zeros cost nothing where they are.
+            // Zeros are stored as holes anyway.
             if !crate::context::is_zero(bytes) {
                 let hash = xxhash_rust::xxh3::xxh3_64(bytes);
                 chunks.push(Chunk { offset: start + at as u64, len: len as u32, hash });
@@ -159,14 +158,14 @@ fn chunks(context: &Context<'_, Clusters>, unit: &Unit, chunker: Chunker) -> Res
 
 #[derive(Default)]
 struct Finder {
-    first: HashMap<u64, Spot>,
+    first: HashMap<u64, Position>,
     regions: Vec<Region>,
 }
 
 impl Finder {
     fn look_up(&mut self, unit: &Unit, chunks: &[Chunk]) {
         for chunk in chunks {
-            let at = Spot { job: unit.job, offset: chunk.offset };
+            let at = Position { job: unit.job, offset: chunk.offset };
             let origin = match self.first.entry(chunk.hash) {
                 Entry::Occupied(first) => *first.get(),
                 Entry::Vacant(free) => {
@@ -174,7 +173,7 @@ impl Finder {
                     continue;
                 }
             };
-            // What the same worker makes of the same stretch cannot be known before.
+            // Clusters of the same piece are not known before it is cut.
             if origin.job == unit.job && origin.offset >= unit.range.start {
                 continue;
             }
@@ -188,8 +187,8 @@ impl Finder {
 }
 
 impl Region {
-    fn goes_on(&self, at: Spot, origin: Spot) -> bool {
-        let after = |spot: Spot| Spot { offset: spot.offset + self.len, ..spot };
+    fn goes_on(&self, at: Position, origin: Position) -> bool {
+        let after = |position: Position| Position { offset: position.offset + self.len, ..position };
         after(self.at) == at && after(self.origin) == origin
     }
 }
@@ -204,11 +203,11 @@ mod tests {
 
     #[test]
     fn pieces_lead_into_those_that_share_with_them() {
-        // Whether 100 bytes at the start of `later` that were at `origin` before keep it apart from
-        // `before`.
+        // True if `later`, whose first 100 bytes equal those at `origin`, must not be in a span
+        // with `before`.
         let leads = |before: Piece, later: &Piece, origin: (u32, u64)| {
-            let at = Spot { job: later.job, offset: later.range.start };
-            let origin = Spot { job: origin.0, offset: origin.1 };
+            let at = Position { job: later.job, offset: later.range.start };
+            let origin = Position { job: origin.0, offset: origin.1 };
             let regions = Regions { all: vec![Region { at, len: 100, origin }], slack: 0 };
             regions.lead_into(later, &[before])
         };

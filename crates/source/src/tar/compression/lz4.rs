@@ -1,4 +1,4 @@
-//! LZ4 frames (`lz4_Frame_format.md`), and what the first lz4 programs wrote.
+//! LZ4 frames (`lz4_Frame_format.md`), and the legacy format of the first lz4 programs.
 
 use super::source::Source;
 use std::io::{self, Read};
@@ -7,9 +7,9 @@ use xxhash_rust::xxh32::{Xxh32, xxh32};
 pub(super) const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 pub(super) const LEGACY_MAGIC: [u8; 4] = 0x184c_2102_u32.to_le_bytes();
 
-/// Greatest distance of a match, into earlier blocks, too.
+/// Greatest distance of a match, which may refer to earlier blocks.
 const WINDOW_LEN: usize = 64 << 10;
-/// Bytes of a block of the first programs, decoded.
+/// Decoded length of a legacy block.
 const LEGACY_BLOCK_LEN: usize = 8 << 20;
 const STORED: u32 = 1 << 31;
 
@@ -17,9 +17,9 @@ const STORED: u32 = 1 << 31;
 pub(super) struct Decoder {
     source: Source,
     frame: Frame,
-    /// The window, then the block that is read.
+    /// The window, followed by the current block.
     decoded: Vec<u8>,
-    /// Bytes of `decoded` that were read.
+    /// Bytes of `decoded` that were consumed.
     read: usize,
     packed: Vec<u8>,
     hash: Xxh32,
@@ -27,7 +27,7 @@ pub(super) struct Decoder {
     ended: bool,
 }
 
-/// Figures of a frame's header.
+/// Values of a frame's header.
 struct Frame {
     legacy: bool,
     linked: bool,
@@ -40,8 +40,8 @@ struct Frame {
 impl Decoder {
     /// Reads the frame's header.
     ///
-    /// Errors: the source's; `InvalidData` if it breaks the rules; `Unsupported` if it needs a
-    /// dictionary.
+    /// Errors: the source's; `InvalidData` for an invalid header; `Unsupported` if a dictionary is
+    /// required.
     pub(super) fn new(mut source: Source) -> io::Result<Self> {
         let frame = Frame::read(&mut source)?;
         let (decoded, packed) = (Vec::new(), Vec::new());
@@ -52,7 +52,7 @@ impl Decoder {
         self.source
     }
 
-    /// Decodes the next block behind the window; at the end there is none.
+    /// Decodes the next block after the window; leaves none at the end.
     fn block(&mut self) -> io::Result<()> {
         let Some(word) = self.block_word()? else {
             self.ended = true;
@@ -64,7 +64,7 @@ impl Decoder {
             (word & STORED != 0, (word & !STORED) as usize)
         };
         let len_max = self.frame.block_len_max;
-        // What the first programs could not shrink takes somewhat more.
+        // Incompressible legacy blocks are slightly longer.
         let packed_len_max = if self.frame.legacy { len_max + len_max / 255 + 16 } else { len_max };
         if len > packed_len_max {
             return Err(invalid(format!("block of {len} bytes: at most {packed_len_max} allowed")));
@@ -93,12 +93,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// The word in front of a block; `None` for the end of the frame.
+    /// Reads the header of a block; `None` at the end of the frame.
     fn block_word(&mut self) -> io::Result<Option<u32>> {
         if !self.frame.legacy {
             return Ok(Some(number(&mut self.source)?).filter(|&word| word != 0));
         }
-        // It ends where the file does, where another frame begins, or before padding.
+        // A legacy frame ends at the end of the file, at another frame, or before padding.
         let next = self.source.peek(4)?;
         let ends = next.is_empty() || next == MAGIC || next == LEGACY_MAGIC || next.iter().all(|&b| b == 0);
         if ends { Ok(None) } else { number(&mut self.source).map(Some) }
@@ -172,8 +172,8 @@ impl Read for Decoder {
     }
 }
 
-/// Decodes a block behind what `decoded` holds, up to `len_max` bytes in all. `None` if it breaks
-/// the rules.
+/// Decodes a block after the contents of `decoded`, up to `len_max` bytes in all. `None` if it is
+/// invalid.
 fn decode(mut packed: &[u8], decoded: &mut Vec<u8>, len_max: usize) -> Option<()> {
     loop {
         let (&token, rest) = packed.split_first()?;
@@ -194,7 +194,7 @@ fn decode(mut packed: &[u8], decoded: &mut Vec<u8>, len_max: usize) -> Option<()
         if start == decoded.len() || len > len_max - decoded.len() {
             return None;
         }
-        // A match may run into what it makes.
+        // A match may overlap its own output.
         let mut left = len;
         while left > 0 {
             let part = left.min(decoded.len() - start);
@@ -204,7 +204,7 @@ fn decode(mut packed: &[u8], decoded: &mut Vec<u8>, len_max: usize) -> Option<()
     }
 }
 
-/// A length that starts in a token and goes on in bytes while they are full.
+/// Reads a length that starts in a token and continues in bytes of 255.
 fn length(start: usize, packed: &mut &[u8]) -> Option<usize> {
     let mut len = start;
     if start == 15 {

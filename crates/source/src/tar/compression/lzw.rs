@@ -1,10 +1,9 @@
-//! Files of `compress`: LZW with codes of 9 to 16 bits. They have no checksum and no end but that
-//! of the file.
+//! Files of `compress`: LZW with codes of 9 to 16 bits, without checksum or end marker.
 
 use super::source::Source;
 use std::io::{self, Read};
 
-/// Starts the codes anew, in files that say they have it.
+/// Code that resets the table, in files that use it.
 const CLEAR: usize = 256;
 const CODE_BITS_MIN: u32 = 9;
 const CODE_BITS_MAX: u32 = 16;
@@ -13,26 +12,26 @@ const CODE_BITS_MAX: u32 = 16;
 pub(super) struct Decoder {
     source: Source,
     bits_max: u32,
-    /// True if [`CLEAR`] is one of the codes.
+    /// True if [`CLEAR`] is a code.
     clears: bool,
     bits: u32,
-    /// Eight codes, which stand together; when their width changes, the rest of them is left out.
+    /// A group of eight codes; the rest of a group is skipped when the width of codes changes.
     group: Vec<u8>,
-    /// Bits of the group that were read.
+    /// Bits of the group that were consumed.
     taken: u32,
-    /// For each code, what comes before its last byte, and that byte.
+    /// Predecessor and last byte of each code.
     table: Vec<(u16, u8)>,
-    /// Codes that have a meaning.
+    /// Number of defined codes.
     known: usize,
     last: Option<usize>,
-    /// Decoded bytes, the last one first.
+    /// Decoded bytes in reverse order.
     pending: Vec<u8>,
 }
 
 impl Decoder {
     /// Reads the header.
     ///
-    /// Errors: the source's; `InvalidData` for a width of codes that no such file has.
+    /// Errors: the source's; `InvalidData` for an invalid width of codes.
     pub(super) fn new(mut source: Source) -> io::Result<Self> {
         let mut header = [0; 3];
         source.read_exact(&mut header)?;
@@ -60,7 +59,7 @@ impl Decoder {
         self.source
     }
 
-    /// The next code; `None` at the end.
+    /// Returns the next code; `None` at the end.
     fn code(&mut self) -> io::Result<Option<usize>> {
         if self.bits < self.bits_max && self.known > (1 << self.bits) - 1 {
             self.bits += 1;
@@ -81,7 +80,7 @@ impl Decoder {
         Ok(Some(code))
     }
 
-    /// Decodes one code into `pending`; `false` at the end.
+    /// Decodes one code into `pending`; returns false at the end.
     fn step(&mut self) -> io::Result<bool> {
         let Some(code) = self.code()? else { return Ok(false) };
         if self.clears && code == CLEAR {
@@ -97,7 +96,7 @@ impl Decoder {
             self.last = Some(code);
             return Ok(true);
         };
-        // A code may be used by the very step that learns it: the one before it, and its own first
+        // A code may be used by the very step that defines it: the previous code, and its own first
         // byte.
         let own = code == self.known && self.known < self.table.len();
         if code > self.known || code == self.known && !own {

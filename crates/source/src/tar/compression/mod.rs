@@ -1,8 +1,8 @@
-//! Compressed archives: recognised by their first bytes, decoded on a thread of their own.
+//! Compressed archives: detected by their first bytes, and decoded on a thread of their own.
 //!
-//! Members, streams or frames may follow one another. Zeros behind the last are padding, as on
-//! tapes, and anything else there is garbage that the user hears of; an end in the middle or a
-//! checksum that is wrong is an error.
+//! Members, streams or frames may be concatenated. Zeros after the last one are padding, as on
+//! tapes; other data there is ignored with a warning. A truncated archive or a wrong checksum is an
+//! error.
 
 mod lz4;
 mod lzw;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// How an archive is compressed.
+/// Compression format of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// RFC 1952, one or more members.
@@ -38,12 +38,12 @@ pub enum Compression {
     Compress,
 }
 
-/// Recognises a compressed file by its first bytes.
+/// Detects the compression of a file by its first bytes.
 pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     match beginning {
         [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
-        // A frame, or one that is to be skipped: some compressors put their index first.
+        // A frame, or a skippable one: some compressors write their index first.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
         [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Compression::Bzip2),
         [a, b, c, d, ..] if [lz4::MAGIC, lz4::LEGACY_MAGIC].contains(&[*a, *b, *c, *d]) => {
@@ -58,9 +58,8 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     }
 }
 
-/// True if `.lzma` has such a header behind its first byte: a dictionary of the sizes that encoders
-/// choose, and a length that is unknown or below 256 GiB, by which the xz programs recognise it,
-/// too.
+/// Returns true for a valid `.lzma` header after its first byte: a usual dictionary size, and a
+/// length that is unknown or below 256 GiB, as xz tests.
 fn is_lzma(header: &[u8; 12]) -> bool {
     let dictionary = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
     let top_bits = dictionary.checked_shl(dictionary.leading_zeros()).unwrap_or(0);
@@ -84,23 +83,23 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Bytes of the beginning that tell a file's compression.
+/// Bytes at the beginning of a file that determine its compression.
 pub(super) const BEGINNING_LEN: usize = 16;
-/// Bytes handed from the decoding thread at a time.
+/// Bytes passed from the decoding thread at a time.
 const PART_LEN: usize = 256 << 10;
-/// Parts that may wait.
+/// Most parts in the channel.
 const PARTS_MAX: usize = 4;
-/// Most memory that decoding may take, in bytes: eight times what `xz -9` needs.
+/// Memory limit of decoding, in bytes: eight times that of `xz -9`.
 const MEMORY_MAX: u64 = 512 << 20;
 /// The same for Zstandard, as the base-2 logarithm of its window.
 const WINDOW_LOG_MAX: u32 = 29;
 
-/// Most zeros that may stand behind the last member, so that reading them ends.
+/// Most zeros after the last member, which bounds the time to read them.
 const PADDING_LEN_MAX: u64 = 1 << 30;
-/// How long reading waits for the decoding thread before it lets its caller look whether to go on.
+/// Time that a read waits for the decoding thread before its caller can check for cancellation.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Says within an [`io::Error`] that reading did not fail, but what was read is damaged.
+/// Marks an [`io::Error`] caused by damaged data instead of a failed read.
 #[derive(Debug)]
 struct Damaged(String);
 
@@ -112,8 +111,7 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// Turns an error of [`decoded`]'s reader into ours: damage is not the same as a disk that cannot
-/// be read.
+/// Converts an error of [`decoded`]'s reader: damage is distinguished from a failed read.
 pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     if let Some(over_limit) = error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
         return over_limit.clone();
@@ -124,11 +122,10 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     }
 }
 
-/// Decodes `reader`, running ahead on another thread. Reading is `Interrupted` now and then while
-/// that has nothing yet. Also says what came to light, which is complete once all was read.
+/// Decodes `reader` ahead of the caller, on another thread. A read returns `Interrupted` if there
+/// is no data yet. Also returns findings, which are complete once everything was read.
 ///
-/// Errors: `Io` if there is no memory for the decoder, or no thread. The reader's errors are for
-/// [`read_error`].
+/// Errors: `Io` if memory or a thread is missing. The reader's errors are for [`read_error`].
 pub(super) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
@@ -153,19 +150,19 @@ pub(super) fn decoded(
     Ok((Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }), seen))
 }
 
-/// What is known of the reader.
+/// Findings about compressed data.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// Whether reading failed, since decoders hand such errors on like their own.
+    /// True if reading failed: decoders return such errors like their own.
     failed: AtomicBool,
     /// Bytes read.
     len: AtomicU64,
-    /// True if something else follows the last member.
+    /// True if other data follows the last member.
     garbage: AtomicBool,
 }
 
 impl Watch {
-    /// True if something follows the compressed data that is no part of it, and was not read.
+    /// Returns true if data that follows the compressed data was ignored.
     pub(super) fn has_garbage(&self) -> bool {
         self.garbage.load(Ordering::Relaxed)
     }
@@ -260,20 +257,19 @@ impl Member {
     }
 }
 
-/// All of them.
+/// All members, concatenated.
 struct Members {
-    /// `None` behind the last.
+    /// `None` after the last one.
     member: Option<Member>,
     compression: Compression,
     watch: Arc<Watch>,
 }
 
 impl Members {
-    /// Kind of the next member, if it is one.
+    /// Returns the type of the next member, if there is one.
     fn next(&self, source: &mut Source, padded: bool) -> io::Result<Option<Compression>> {
         let next = compression_of(source.peek(BEGINNING_LEN)?);
-        // Only `.xz` may have padding between two streams; the same frame to be skipped may stand
-        // before two kinds of others.
+        // Only `.xz` allows padding between streams; LZ4 and Zstandard share skippable frames.
         let may_follow = match (self.compression, next) {
             (Compression::Xz, next) => next == Some(Compression::Xz),
             _ if padded => false,
@@ -305,7 +301,7 @@ impl Read for Members {
     }
 }
 
-/// Passes over zeros; `true` if there were any.
+/// Skips zeros; returns true if there were any.
 fn skip_zeros(source: &mut Source) -> io::Result<bool> {
     let mut len = 0;
     while len <= PADDING_LEN_MAX {
@@ -320,8 +316,7 @@ fn skip_zeros(source: &mut Source) -> io::Result<bool> {
     Err(io::Error::other(format!("more than {PADDING_LEN_MAX} zeros behind its end")))
 }
 
-/// Sends what is decoded, and at the end an empty part: a thread that just stopped did not come to
-/// an end.
+/// Sends decoded data, and an empty part at the end, which distinguishes the end from a panic.
 fn hand_over(
     mut decoder: Members,
     watch: &Watch,
@@ -336,7 +331,7 @@ fn hand_over(
             let _ = parts.send(Err(io::Error::other(over)));
             return;
         }
-        // What was decoded before an error is handed over first.
+        // Data decoded before an error is sent first.
         if (!end || outcome.is_ok()) && parts.send(Ok(part)).is_err() {
             return;
         }

@@ -1,9 +1,9 @@
-//! The compressed bytes, which decoders read and whose next few can be looked at in between.
+//! Compressed bytes that can be read and peeked at.
 
 use super::Watched;
 use std::io::{self, BufRead, Read};
 
-/// A buffered reader that [`peek`](Source::peek)s over the end of its buffer.
+/// A buffered reader whose [`peek`](Source::peek) extends its buffer.
 pub(super) struct Source {
     reader: Watched,
     buffer: Vec<u8>,
@@ -15,14 +15,14 @@ impl Source {
         Source { reader, buffer: Vec::new(), read: 0 }
     }
 
-    /// The next `len` bytes, which stay; fewer before the end.
+    /// Returns the next `len` bytes without consuming them; fewer before the end.
     pub(super) fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.read < len && self.fill()? > 0 {}
         let rest = &self.buffer[self.read..];
         Ok(&rest[..rest.len().min(len)])
     }
 
-    /// Adds to the buffer what one read gives; what was read from it before is dropped.
+    /// Appends one read to the buffer, after dropping consumed bytes.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.drain(..self.read);
         self.read = 0;

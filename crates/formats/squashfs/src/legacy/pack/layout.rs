@@ -87,7 +87,7 @@ fn describe(options: &Options, placed: &Placed<Blocks>, owners: &Owners, inodes:
         no_gids: owners.groups().len() as u8,
         mkfs_time: options.made_at,
         root_inode: inodes.root.to_raw(),
-        fragments: (placed.data.shared.len() + placed.data.lent.len()) as u32,
+        fragments: (placed.data.shared.len() + placed.data.borrowed.len()) as u32,
         fragment_table_start: 0,
         lookup_table_start: disk::SQUASHFS_INVALID_BLK,
     }
@@ -95,7 +95,7 @@ fn describe(options: &Options, placed: &Placed<Blocks>, owners: &Owners, inodes:
 
 fn fragment_rows(options: &Options, placed: &Placed<Blocks>) -> Vec<u8> {
     let mut rows = Vec::new();
-    for &(offset, block) in placed.data.shared.iter().chain(&placed.data.lent) {
+    for &(offset, block) in placed.data.shared.iter().chain(&placed.data.borrowed) {
         let word = size_word(block.stored_len, block.compressed);
         let mut row = Record::new(&mut rows, options.endian);
         if options.version.has_numbers() {

@@ -100,7 +100,7 @@ fn describe(
         inodes: tree.node_count().into(),
         mkfs_time: options.made_at.into(),
         block_size: options.block_len.into(),
-        fragments: ((placed.data.shared.len() + placed.data.lent.len()) as u32).into(),
+        fragments: ((placed.data.shared.len() + placed.data.borrowed.len()) as u32).into(),
         compression: codec_options::codec_id(options.codec.algorithm()).into(),
         block_log: (options.block_len.trailing_zeros() as u16).into(),
         flags: flags.iter().fold(0, |bits, &(bit, set)| bits | u16::from(set) << bit).into(),
@@ -116,7 +116,7 @@ fn describe(
 
 fn fragment_rows(placed: &Placed<Blocks>) -> Vec<u8> {
     let rows =
-        placed.data.shared.iter().chain(&placed.data.lent).map(|&(offset, block)| disk::FragmentEntry {
+        placed.data.shared.iter().chain(&placed.data.borrowed).map(|&(offset, block)| disk::FragmentEntry {
             start_block: offset.into(),
             size: disk::block_word(block.stored_len, block.compressed),
             unused: 0.into(),

@@ -1,59 +1,61 @@
-//! Small files and tails that another file's block begins with: they lie in that block.
+//! Small files and tails that equal the beginning of another file's block: they refer to that
+//! block.
 //!
-//! The samples of blocks are there already, so all it takes is to look up what a tail begins with.
-//! Workers do that; where the block is stored is known in the end.
+//! Samples of blocks exist already, so a tail's beginning is looked up in them. Workers do that;
+//! the block's position is known only at the end.
 
 use super::samples::{self, Long, SAMPLE_LEN, Samples};
 use super::{LOOKED_MAX, Runs, TRIED_MAX};
 use crate::context::Context;
 use crate::failures::Failures;
-use crate::same::Earlier;
+use crate::file_comparer::FileComparer;
 use crate::seen::TailId;
 use packfs_core::{NodeId, Result};
 use packfs_format::{Blocks, Placed, SharedTail};
 use std::collections::HashSet;
 
-/// A block of a file.
+/// A block of a file that holds borrowed tails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Home {
+pub(crate) struct HostBlock {
     pub(super) node: NodeId,
     pub(super) block: u32,
 }
 
-/// What blocks of long files begin with.
+/// Samples of the beginnings of long files' blocks.
 #[derive(Default)]
-pub(super) struct Homes {
+pub(super) struct HostBlocks {
     pub files: Vec<Long>,
     pub samples: Samples,
-    /// Whether files that cannot be read are left out.
+    /// True if unreadable files are skipped.
     pub may_be_left_out: bool,
 }
 
 impl Runs {
-    /// The block of a file that is stored which begins with the tail of this one.
+    /// Returns the block of a stored file that begins with this tail.
     ///
-    /// Errors: those of reading that file, unless it may be left out; it is like no other then.
-    pub(crate) fn home_of(
+    /// Errors: those of reading that file, unless unreadable files are skipped.
+    pub(crate) fn find_host_block(
         &self,
         context: &Context<'_, Blocks>,
         job: u32,
         tail: &[u8],
-    ) -> Result<Option<Home>> {
+    ) -> Result<Option<HostBlock>> {
         let Some(hash) = tail.get(..SAMPLE_LEN as usize).and_then(samples::hash) else { return Ok(None) };
-        let hosts = self.homes.samples.with_hash(hash, LOOKED_MAX)?;
+        let hosts = self.host_blocks.samples.with_hash(hash, LOOKED_MAX)?;
         let likely = hosts.iter().filter(|host| {
-            let file = &self.homes.files[host.file as usize];
+            let file = &self.host_blocks.files[host.file as usize];
             let rest = file.len - u64::from(host.block) * self.block_len;
-            // What is used first must not lie among the rest.
+            // First-used data must not refer to other data.
             let is_near = job >= context.boundaries.first_used || file.job < context.boundaries.first_used;
             is_near && tail.len() as u64 <= rest.min(self.block_len) && !self.of.contains_key(&file.node)
         });
         for host in likely.take(TRIED_MAX) {
-            let home = Home { node: self.homes.files[host.file as usize].node, block: host.block };
-            match begins_with(context, &home, self.block_len, tail) {
-                Ok(true) => return Ok(Some(home)),
+            let host_block =
+                HostBlock { node: self.host_blocks.files[host.file as usize].node, block: host.block };
+            match begins_with(context, &host_block, self.block_len, tail) {
+                Ok(true) => return Ok(Some(host_block)),
                 Ok(false) => {}
-                Err(_) if self.homes.may_be_left_out => {}
+                Err(_) if self.host_blocks.may_be_left_out => {}
                 Err(error) => return Err(error),
             }
         }
@@ -61,28 +63,33 @@ impl Runs {
     }
 }
 
-/// Compares all bytes, those at the end first.
-fn begins_with(context: &Context<'_, Blocks>, home: &Home, block_len: u64, tail: &[u8]) -> Result<bool> {
-    let mut earlier = Earlier::new(context);
-    let start = u64::from(home.block) * block_len;
+/// Compares all bytes, the last ones first.
+fn begins_with(
+    context: &Context<'_, Blocks>,
+    host_block: &HostBlock,
+    block_len: u64,
+    tail: &[u8],
+) -> Result<bool> {
+    let mut earlier = FileComparer::new(context);
+    let start = u64::from(host_block.block) * block_len;
     let (front, end) = tail.split_at(tail.len().saturating_sub(SAMPLE_LEN as usize));
-    Ok(earlier.holds(home.node, start + front.len() as u64, end)?
-        && earlier.holds(home.node, start, front)?)
+    Ok(earlier.holds(host_block.node, start + front.len() as u64, end)?
+        && earlier.holds(host_block.node, start, front)?)
 }
 
 /// Tails that lie in other files' blocks.
 #[derive(Default)]
-pub(crate) struct Lodgers {
-    all: Vec<(Home, TailId, u32)>,
+pub(crate) struct BorrowedTails {
+    all: Vec<(HostBlock, TailId, u32)>,
 }
 
-impl Lodgers {
-    /// A tail of so many bytes has such a home.
-    pub(crate) fn add(&mut self, id: TailId, len: u32, home: Home) {
-        self.all.push((home, id, len));
+impl BorrowedTails {
+    /// Records that a tail of `len` bytes lies in `host_block`.
+    pub(crate) fn add(&mut self, id: TailId, len: u32, host_block: HostBlock) {
+        self.all.push((host_block, id, len));
     }
 
-    /// Gives every tail its place, now that all blocks have theirs; returns those whose home could
+    /// Sets the place of every tail, once all blocks have theirs; returns those whose host could
     /// not be read.
     pub(crate) fn place(
         mut self,
@@ -106,13 +113,13 @@ impl Lodgers {
                 let blocks = placed.blocks_of(&host);
                 at += blocks[block..wanted].iter().map(|block| u64::from(block.stored_len)).sum::<u64>();
                 block = wanted;
-                let lent = (at, blocks[block]);
-                let index = (placed.data.shared.len() + placed.data.lent.len()) as u32;
-                placed.data.lent.push(lent);
+                let borrowed = (at, blocks[block]);
+                let index = (placed.data.shared.len() + placed.data.borrowed.len()) as u32;
+                placed.data.borrowed.push(borrowed);
                 for &(_, id, len) in in_block {
                     tail_places[id as usize] = SharedTail { index, offset: 0 };
-                    placed.data.lent_tails += 1;
-                    placed.data.lent_bytes += u64::from(len);
+                    placed.data.borrowed_tails += 1;
+                    placed.data.borrowed_bytes += u64::from(len);
                 }
             }
         }

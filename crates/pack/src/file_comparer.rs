@@ -1,31 +1,31 @@
-//! Compares bytes at hand with those of files that were read before: a hash alone proves nothing.
+//! Compares bytes with those of files that were read earlier, because equal hashes are no proof.
 
 use crate::context::Context;
 use packfs_core::{ContentReader, NodeId, Result};
 use packfs_format::DataKind;
 
-/// Bytes that are compared first, and then at a time.
+/// Bytes compared first, and then at a time.
 const FIRST_LEN: usize = 4 << 10;
 const READ_LEN: usize = 64 << 10;
 
-/// Reads files again; keeps the last one open.
-pub(crate) struct Earlier<'a, K: DataKind> {
+/// Rereads files; keeps the last one open.
+pub(crate) struct FileComparer<'a, K: DataKind> {
     context: &'a Context<'a, K>,
     last: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
     buf: Vec<u8>,
 }
 
-impl<'a, K: DataKind> Earlier<'a, K> {
+impl<'a, K: DataKind> FileComparer<'a, K> {
     pub(crate) fn new(context: &'a Context<'a, K>) -> Self {
-        Earlier { context, last: None, buf: Vec::new() }
+        FileComparer { context, last: None, buf: Vec::new() }
     }
 
-    /// Returns true if a file holds these bytes there.
+    /// Returns true if a file holds these bytes at `offset`.
     pub(crate) fn holds(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<bool> {
         Ok(self.same_len(node, offset, bytes)? == bytes.len())
     }
 
-    /// Returns how many of the first bytes are those of a file from `offset` on.
+    /// Returns the length of the common prefix of `bytes` and a file from `offset` on.
     pub(crate) fn same_len(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<usize> {
         let mut reader = match self.last.take() {
             Some((last, reader)) if last == node => reader,
@@ -47,7 +47,7 @@ impl<'a, K: DataKind> Earlier<'a, K> {
     }
 }
 
-/// Returns how many bytes at the beginning are the same.
+/// Returns the length of the common prefix.
 fn common_len(a: &[u8], b: &[u8]) -> usize {
     const STEP: usize = 256;
     let whole = a.chunks_exact(STEP).zip(b.chunks_exact(STEP)).take_while(|(a, b)| a == b).count() * STEP;

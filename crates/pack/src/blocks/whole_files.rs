@@ -1,4 +1,4 @@
-//! Whether a file is worth compressing, where a format compresses all of its blocks or none.
+//! Decides if a file is compressed, for formats that compress all blocks of a file or none.
 
 use crate::context::Context;
 use crate::gain::Gain;
@@ -9,17 +9,18 @@ use packfs_format::Blocks;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How many blocks of a long file are tried, at the most.
+/// Most blocks of a long file that are sampled.
 const SAMPLE_COUNT: u64 = 8;
 
-/// What is known of files that several threads work on.
+/// Decisions about files that several threads work on.
 #[derive(Default)]
-pub(crate) struct Worth {
+pub(crate) struct WholeFiles {
     decided: Mutex<HashMap<u32, bool>>,
 }
 
-impl Worth {
-    /// Whether a file of `len` bytes is worth it, which became so many blocks and bytes.
+impl WholeFiles {
+    /// Returns true if compressing a short file pays: `len` bytes became `block_count` blocks and
+    /// `encoded_len` bytes.
     pub(crate) fn of_short(
         context: &Context<'_, Blocks>,
         len: u64,
@@ -29,13 +30,13 @@ impl Worth {
         let lead_len = context.plan.data.lead.map_or(0, |lead| lead.len(block_count as u64));
         let encoded_len = lead_len + encoded_len;
         let align = u64::from(context.plan.data.file_align.max(1));
-        // What is left of the last unit is lost to both.
+        // The unused end of the last unit is lost either way.
         encoded_len.next_multiple_of(align) < len.next_multiple_of(align)
             && gain.holds(len as usize, encoded_len as usize)
     }
 
-    /// Whether a file of many pieces is worth it, by blocks from all over it. Each thread comes to
-    /// the same answer.
+    /// Returns true if compressing a file of several pieces pays, judged by blocks sampled from all
+    /// of it. Every thread comes to the same result.
     pub(crate) fn of_long(
         &self,
         context: &Context<'_, Blocks>,
@@ -53,7 +54,7 @@ impl Worth {
         let mut reader = context.open(node)?;
         let (mut raw, mut encoded) = (vec![0; block_len as usize], Vec::new());
         let mut raw_len = 0;
-        // Not what the thread was last told of another file.
+        // Resets the hint left from another file.
         encoder.expect_code(BranchSet::UNKNOWN);
         for sample in 0..sample_count {
             let offset = sample * block_count / sample_count * block_len;
@@ -68,13 +69,17 @@ impl Worth {
     }
 }
 
-/// Appends a block to `out`, encoded even if it grows. Returns its length then.
+/// Appends a block to `out`, encoded even if it grows, and returns its length.
 pub(crate) fn encode(encoder: &mut dyn Encoder, raw: &[u8], out: &mut Vec<u8>) -> Result<u32> {
     let start = out.len();
-    // No codec needs an eighth more, but for its own words at the beginning and the end.
-    out.resize(start + raw.len() + raw.len() / 8 + 1024, 0);
-    let encoded = encoder.compress(raw, &mut out[start..]).map_err(Error::failed)?;
-    let len = encoded.ok_or_else(|| Error::failed("internal: a block grew by more than its codec allows"))?;
-    out.truncate(start + len);
-    Ok(len as u32)
+    // No codec expands by more than an eighth, apart from its header and trailer.
+    let mut room = raw.len() + raw.len() / 8 + 1024;
+    loop {
+        out.resize(start + room, 0);
+        if let Some(len) = encoder.compress(raw, &mut out[start..]).map_err(Error::failed)? {
+            out.truncate(start + len);
+            return Ok(len as u32);
+        }
+        room *= 2;
+    }
 }

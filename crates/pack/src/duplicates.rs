@@ -1,67 +1,68 @@
-//! Finds files that are the same before any of them is compressed.
+//! Finds duplicate files before any of them is compressed.
 //!
-//! Looks only at files whose data is cut into blocks of their own: whole files that fit into a
-//! shared block are compared as tails, while they are read. A file is read here only if another has
-//! its length, fully only if the beginnings agree, and counts as the same only if every byte does.
+//! Only files with blocks of their own are compared here; whole files that fit into a shared block
+//! are compared as tails while they are read. A file is read only if another has its length,
+//! completely only if the beginnings agree, and is a duplicate only if every byte agrees.
 
 use crate::PackOptions;
 use crate::context::{Context, Kind};
+use crate::digest_log::DigestLog;
 use crate::failures::Failures;
-use crate::parallel::learn_in_parallel;
-use crate::witness::Testimony;
+use crate::parallel::read_in_parallel;
 use packfs_core::Owner;
-use packfs_core::{ContentHash, ContentHasher, Error, NodeId, Progress, Result, Stage, Witnessed};
+use packfs_core::{ContentDigest, ContentHash, ContentHasher, Error, NodeId, Progress, Result, Stage};
 use packfs_format::{DataKind, FilePlace, PackFormat, Placed};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// How much of a file's beginning is hashed first.
+/// Bytes of a file's beginning that are hashed first.
 const BEGINNING_LEN: u64 = 16 << 10;
 const READ_LEN: usize = 256 << 10;
 
-/// Which files have the same contents as an earlier one in the plan.
+/// Files with the same contents as an earlier one in the plan.
 #[derive(Default)]
-pub(crate) struct Twins {
+pub(crate) struct Duplicates {
     originals: HashMap<NodeId, NodeId>,
-    /// What originals held when they were compared.
+    /// Hashes of originals when they were compared.
     hashes: HashMap<NodeId, ContentHash>,
 }
 
-impl Twins {
-    /// The file with the same contents that is stored: the first of the plan, unless another one
-    /// must not be compressed. `None` for that file itself and for files of their own.
+impl Duplicates {
+    /// Returns the stored file with the same contents: the first of the plan, unless another one
+    /// must not be compressed. `None` for that file itself and for unique files.
     pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
         self.originals.get(&node).copied()
     }
 
-    /// Gives each twin what was seen of its original when that was packed.
+    /// Gives each duplicate the digest that its original had when it was packed.
     ///
-    /// Errors: `Failed` for one that held something else when it was compared: its twin may not
+    /// Errors: `Failed` for an original that changed since it was compared: the duplicate may not
     /// have changed with it.
     pub(crate) fn check_unchanged<K: DataKind>(
         &self,
         context: &Context<'_, K>,
-        testimony: &mut Testimony,
+        digests: &mut DigestLog,
     ) -> Result<()> {
         for (&original, &before) in &self.hashes {
-            if matches!(testimony.of(original), Witnessed::Hash(now) if now != before) {
+            if matches!(digests.of(original), ContentDigest::Hash(now) if now != before) {
                 let path = context.tree.path(original);
                 let error = Error::failed(format!("{path:?} changed while it was being packed"));
                 return Err(error.hint("pack a snapshot, or stop what writes to it"));
             }
         }
         for (&later, &original) in &self.originals {
-            testimony.same(later, original);
+            digests.same(later, original);
         }
         Ok(())
     }
 
-    /// From which byte on a file is to be stored; its length: nowhere.
-    pub(crate) fn own_from(&self, node: NodeId, len: u64) -> u64 {
+    /// Returns the first byte of a file that is stored; its length if none is.
+    pub(crate) fn stored_from(&self, node: NodeId, len: u64) -> u64 {
         if self.originals.contains_key(&node) { len } else { 0 }
     }
 
-    /// Ends what is placed: failed files are empty, and every twin lies where its original lies.
+    /// Completes the placement: failed files are empty, and every duplicate gets the place of its
+    /// original.
     pub(crate) fn place<K: DataKind>(
         &self,
         context: &Context<'_, K>,
@@ -90,20 +91,20 @@ impl Twins {
     }
 }
 
-/// Length of a file, and what else files must have in common to share data
+/// Length of a file, and the other attributes in which files must agree to share data
 /// ([`packfs_format::Capabilities::sharing_key`]).
 type Likeness = (u64, Option<(u16, Owner)>);
 
-/// Compares files of the same length. A file that cannot be read and may be left out counts as
-/// different here.
+/// Compares files of the same length. An unreadable file counts as unique, if unreadable files are
+/// skipped.
 pub(crate) fn find<K: Kind>(
     context: &Context<'_, K>,
     format: &dyn PackFormat,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<Twins> {
+) -> Result<Duplicates> {
     if !context.plan.dedupe {
-        return Ok(Twins::default());
+        return Ok(Duplicates::default());
     }
     let alone = context.plan.files.iter().filter(|job| !context.is_compared_as_tail(job));
     let kind = |node: NodeId| -> Likeness {
@@ -114,32 +115,32 @@ pub(crate) fn find<K: Kind>(
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
 
     let beginnings =
-        learn_in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
+        read_in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
     let by_beginning = regroup(kind, &same_len, beginnings);
-    let whole = learn_in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
+    let whole = read_in_parallel(options, progress, &by_beginning, |&node| hash(context, node, u64::MAX))?;
     let hashes: HashMap<NodeId, ContentHash> =
         by_beginning.iter().zip(whole).filter_map(|(&node, hash)| Some((node, hash?))).collect();
     let hashed = by_beginning.iter().filter_map(|node| Some((*node, hashes.get(node)?)));
     let mut by_hash = groups(hashed.map(|(node, hash)| ((kind(node), *hash), node)));
-    // What is stored as it is serves all that have the same contents.
+    // A file stored uncompressed represents all files with the same contents.
     let flat = flat_files(context);
     by_hash.iter_mut().for_each(|group| group.sort_by_key(|node| !flat.contains(node)));
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
-    let same = learn_in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
+    let same = read_in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
     let same = pairs.into_iter().zip(same).filter(|(_, same)| *same == Some(true));
     let originals: HashMap<NodeId, NodeId> = same.map(|(pair, _)| pair).collect();
     let hashes = originals.values().filter_map(|original| Some((*original, *hashes.get(original)?)));
-    Ok(Twins { hashes: hashes.collect(), originals })
+    Ok(Duplicates { hashes: hashes.collect(), originals })
 }
 
-/// Files that must not be compressed.
+/// Returns the files that must not be compressed.
 fn flat_files<K: Kind>(context: &Context<'_, K>) -> HashSet<NodeId> {
     let files = context.plan.files.iter().filter(|job| K::is_flat(job.storage));
     files.map(|job| job.node).collect()
 }
 
-/// Groups of two or more with the same key, in the order of their first members.
+/// Returns groups of two or more with the same key, in the order of their first members.
 fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<NodeId>> {
     let mut index_of = HashMap::new();
     let mut groups: Vec<Vec<NodeId>> = Vec::new();
